@@ -1,0 +1,78 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every Swift target is built in the Swift 6 language mode with warnings as errors.
+let strict: [SwiftSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// A library target of the house: `Sources/NAME`, depending only downwards.
+func house(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+/// A C shim over one Debian library, for what Swift cannot call: macros, variadics, `longjmp`.
+func shim(_ name: String, links libraries: [String]) -> Target {
+    .target(name: name, linkerSettings: libraries.map { .linkedLibrary($0) })
+}
+
+/// A test target: `Tests/NAME`.
+func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+    .testTarget(
+        name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
+}
+
+let package = Package(
+    name: "callagent",
+    products: [
+        .executable(name: "callagent", targets: ["callagent"]),
+        .library(name: "CallClient", targets: ["CallClient"]),
+    ],
+    targets: [
+        // system
+        shim("CLua", links: ["lua5.4"]),
+        shim("CSQLite", links: ["sqlite3"]),
+        shim("CUV", links: ["uv"]),
+        shim("COpenSSL", links: ["ssl", "crypto"]),
+        shim("CCurl", links: ["curl"]),
+        // core
+        house("CallCore"),
+        // wire
+        house("JSON"),
+        house("WebProtocols"),
+        house("CallWire", ["CallCore", "JSON"]),
+        // adapter
+        house("EventLoop", ["CUV", "COpenSSL"]),
+        house("Storage", ["CallCore", "JSON", "CSQLite"]),
+        house("PolicyHost", ["CallCore", "JSON", "CLua"]),
+        house("Outbound", ["JSON", "CCurl", "COpenSSL"]),
+        // shell
+        house(
+            "AgentServer",
+            [
+                "CallCore", "JSON", "WebProtocols", "CallWire", "EventLoop", "Storage",
+                "PolicyHost", "Outbound",
+            ]),
+        // tool
+        house("CallSimulator", ["CallCore", "CallWire", "JSON", "PolicyHost"]),
+        // product
+        house("CallClient", ["CallWire", "CallCore", "JSON", "WebProtocols", "EventLoop"]),
+        .executableTarget(
+            name: "callagent",
+            dependencies: ["AgentServer", "CallSimulator", "CallClient"],
+            swiftSettings: strict),
+        // tests
+        tests("JSONTests", ["JSON"]),
+        tests("WebProtocolsTests", ["WebProtocols"]),
+        tests("EventLoopTests", ["EventLoop"]),
+        tests("CallCoreTests", ["CallCore"]),
+        tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
+        tests("StorageTests", ["Storage", "CallCore"]),
+        tests("PolicyHostTests", ["PolicyHost", "CallCore", "JSON"]),
+        tests("OutboundTests", ["Outbound", "JSON"]),
+        tests("AgentServerTests", ["AgentServer", "CallCore", "CallClient"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,1 @@
+// AgentServer: see Package.swift for its place in the house.

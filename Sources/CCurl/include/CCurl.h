@@ -1,0 +1,3 @@
+// CCurl: what Swift cannot call of the library itself.
+#pragma once
+#include <curl/curl.h>

@@ -1,0 +1,5 @@
+// CLua: what Swift cannot call of the library itself.
+#pragma once
+#include <lua5.4/lua.h>
+#include <lua5.4/lauxlib.h>
+#include <lua5.4/lualib.h>

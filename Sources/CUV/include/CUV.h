@@ -1,0 +1,3 @@
+// CUV: what Swift cannot call of the library itself.
+#pragma once
+#include <uv.h>

@@ -1,0 +1,1 @@
+// CallClient: see Package.swift for its place in the house.

@@ -1,0 +1,1 @@
+// CallCore: see Package.swift for its place in the house.

@@ -1,0 +1,1 @@
+// CallSimulator: see Package.swift for its place in the house.

@@ -1,0 +1,1 @@
+// CallWire: see Package.swift for its place in the house.

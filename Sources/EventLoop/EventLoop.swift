@@ -1,0 +1,1 @@
+// EventLoop: see Package.swift for its place in the house.

@@ -1,0 +1,1 @@
+// JSON: see Package.swift for its place in the house.

@@ -1,0 +1,1 @@
+// Outbound: see Package.swift for its place in the house.

@@ -1,0 +1,1 @@
+// PolicyHost: see Package.swift for its place in the house.

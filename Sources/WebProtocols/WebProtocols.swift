@@ -1,0 +1,1 @@
+// WebProtocols: see Package.swift for its place in the house.
