@@ -75,7 +75,7 @@ extension JSONText {
             }
             if raw[read + 1] == UInt8(ascii: "u") {
                 let (scalar, length) = scalar(at: read)
-                for byte in UTF8.encode(scalar)! {
+                for byte in scalar.utf8 {
                     target[written] = byte
                     written += 1
                 }

@@ -76,7 +76,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (0.1, "0.1"), (-0.0, "-0.0"), (1e16, "1e+16"), (.leastNonzeroMagnitude, "5e-324"), (100, "100.0"),
+        (0.1, "0.1"), (-0.0, "-0.0"), (1e16, "1e+16"), (100, "100.0"),
+        (.leastNonzeroMagnitude, "5e-324"),
         (.infinity, "null"), (-.infinity, "null"), (.nan, "null"),
     ])
     func writesDoublesInTheShortestForm(_ value: Double, _ text: String) {
