@@ -1,1 +1,0 @@
-// CallCore: see Package.swift for its place in the house.

@@ -1,0 +1,116 @@
+// Everything that can happen to a switchboard, grouped by who says it.
+
+/// Something that happened outside the switchboard.
+public enum Input: Sendable, Equatable {
+    // Said by a device, through its session.
+
+    /// A device asks for something.
+    case request(Request)
+    /// A device said `hello`: it gets `Effect.welcome`, and unless `resumed` every pending
+    /// invitation again.
+    case deviceConnected(RequestID, UserID, DeviceID, resumed: Bool)
+    /// A device's connection is gone; its session may still be resumed.
+    case deviceDisconnected(UserID, DeviceID)
+    /// A device said `bye`, or its session can no longer be resumed.
+    case deviceGone(UserID, DeviceID, bye: Bool)
+
+    // Said by the policies.
+
+    /// The policies answered a question.
+    case answered(QuestionID, Answer)
+    /// A policy asks for something on behalf of the account it runs for.
+    case policyRequest(RequestID, UserID, plugin: String, Operation)
+
+    // Said by the shell itself.
+
+    /// `nextDeadline` has come.
+    case deadlineReached
+    /// The answer to `Effect.recall`: the stored call or nil.
+    case recalled(CallID, Call?)
+    /// The answer to `Effect.recallKey`: what is stored under the key, or nil.
+    case recalledKey(UserID, key: String, KeptReply?)
+    /// The settings changed (a reload).
+    case configured(Settings)
+}
+
+/// A request of a device.
+public struct Request: Sendable, Equatable {
+    /// Named by the shell.
+    public let id: RequestID
+    /// Who asks.
+    public let user: UserID
+    /// With which device.
+    public let device: DeviceID
+    /// Idempotency key and a hash of `op` and `data`, or nil.
+    public let key: IdempotencyKey?
+    /// What is asked.
+    public let operation: Operation
+
+    /// The request `id` of `user`.
+    public init(
+        id: RequestID, user: UserID, device: DeviceID, key: IdempotencyKey? = nil,
+        operation: Operation
+    ) {
+        self.id = id
+        self.user = user
+        self.device = device
+        self.key = key
+        self.operation = operation
+    }
+}
+
+/// A client's promise that two requests with the same text are one.
+public struct IdempotencyKey: Sendable, Equatable {
+    /// At most 64 bytes.
+    public let text: String
+    /// Hash of the request's `op` and `data` as JSON values.
+    public let bodyHash: UInt64
+
+    /// The key `text` of a request whose body hashes to `bodyHash`.
+    public init(_ text: String, bodyHash: UInt64) {
+        self.text = text
+        self.bodyHash = bodyHash
+    }
+}
+
+/// What is stored under an idempotency key.
+public struct KeptReply: Sendable, Equatable {
+    /// Hash of the first request's body.
+    public let bodyHash: UInt64
+    /// The first reply as it was sent, without its `re`.
+    public let reply: [UInt8]
+
+    /// The reply to a request whose body hashed to `bodyHash`.
+    public init(bodyHash: UInt64, reply: [UInt8]) {
+        self.bodyHash = bodyHash
+        self.reply = reply
+    }
+}
+
+/// What a start restores from the store.
+public struct Restored: Sendable {
+    /// Every live call.
+    public var calls: [Call] = []
+    /// Every kept idempotency key, oldest first.
+    public var keys: [KeyMark] = []
+
+    /// A start from nothing.
+    public init() {}
+}
+
+/// A kept idempotency key, as the core remembers it.
+public struct KeyMark: Sendable, Equatable {
+    /// Whose key.
+    public let user: UserID
+    /// The key.
+    public let key: String
+    /// When it was first used.
+    public let at: Moment
+
+    /// The key `key` of `user`, first used at `at`.
+    public init(user: UserID, key: String, at: Moment) {
+        self.user = user
+        self.key = key
+        self.at = at
+    }
+}

@@ -1,0 +1,180 @@
+// What the switchboard asks the policies and tells them (policy.md, sections 5 and 6).
+
+/// A question to the policies. Every question is answered by `Input.answered` once, or by the
+/// switchboard's own deadline with the declared default.
+public struct Question: Sendable, Equatable {
+    /// Named by the core; the answer carries it back.
+    public let id: QuestionID
+    /// When the answer must be there.
+    public let decideBy: Moment
+    /// What is asked.
+    public let subject: Subject
+    /// What is known of the users of the call at the time of the question.
+    public let facts: [UserFacts]
+
+    /// The question `id`, to be answered by `decideBy`.
+    public init(id: QuestionID, decideBy: Moment, subject: Subject, facts: [UserFacts] = []) {
+        self.id = id
+        self.decideBy = decideBy
+        self.subject = subject
+        self.facts = facts
+    }
+
+    /// What is asked.
+    public enum Subject: Sendable, Equatable {
+        /// `on.invite`: may `callee`'s account take the call? Asked of the plugins from place
+        /// `from` of the chain on.
+        case invite(Call, callee: UserID, from: Int)
+        /// `on.dial`: may `user` make the call or add these people?
+        case dial(Call, user: UserID, invitees: [UserID])
+        /// `on.extended_data(…, "in")`: what `user` sends with an operation.
+        case incomingData(Call, user: UserID, data: String)
+        /// `on.extended_data(…, "out")`: what each receiver of these texts sees.
+        case outgoingData(Call, [OutgoingText])
+        /// `on.token`: credentials for the media side of `user`.
+        case token(Call, user: UserID)
+    }
+
+    /// One text on its way to one user.
+    public struct OutgoingText: Sendable, Equatable {
+        /// Which text.
+        public let owner: TextOwner
+        /// Who will see it.
+        public let receiver: UserID
+        /// The original.
+        public let data: String
+
+        /// The text `data` of `owner` on its way to `receiver`.
+        public init(owner: TextOwner, receiver: UserID, data: String) {
+            self.owner = owner
+            self.receiver = receiver
+            self.data = data
+        }
+    }
+}
+
+/// What the switchboard knows of a user.
+public struct UserFacts: Sendable, Equatable {
+    /// The user.
+    public let user: UserID
+    /// Live calls that it is in or being called for, the call at hand not counted.
+    public let calls: Int
+    /// Devices with a live connection.
+    public let devices: Int
+
+    /// Whether the user has a live connection.
+    public var isOnline: Bool { devices > 0 }
+
+    /// `user` is in `calls` other calls and connected with `devices` devices.
+    public init(_ user: UserID, calls: Int, devices: Int) {
+        self.user = user
+        self.calls = calls
+        self.devices = devices
+    }
+}
+
+/// The answer to a question.
+public enum Answer: Sendable, Equatable {
+    /// To `invite`: what to do, whose decision it is and the place after that plugin.
+    case invite(Decision, by: String, next: Int)
+    /// To `dial`: go on, changed where a value is given.
+    case allow(Allowance)
+    /// To `dial`: no, with the plugin's code.
+    case refuse(code: String, by: String)
+    /// To `incomingData`: the text to go on with.
+    case data(String?)
+    /// To `outgoingData`: the texts that differ from the originals.
+    case views([Call.View])
+    /// To `token`: one JSON object; nil: no plugin answered.
+    case token([UInt8]?)
+    /// To any: no opinion, so the declared default.
+    case none
+}
+
+/// What `on.invite` decided.
+public enum Decision: Sendable, Equatable {
+    /// Accept, after `wait` unless somebody answers first.
+    case accept(wait: Milliseconds, extendedData: String?)
+    /// Reject; nil data: the default of the reason.
+    case reject(busy: Bool, extendedData: String?)
+    /// Let the devices ring; with a time, ask the later plugins at its end.
+    case ring(for: Milliseconds?)
+    /// Invite this user instead.
+    case forward(UserID)
+}
+
+/// What `on.dial` changed.
+public struct Allowance: Sendable, Equatable {
+    /// Another ring time.
+    public var timeout: Milliseconds?
+    /// Only these of the invitees; the others get `refused`.
+    public var invitees: [UserID]?
+    /// Other extended data.
+    public var extendedData: String??
+
+    /// An allowance that changes nothing.
+    public init() {}
+}
+
+/// Something that the policies are told (report hooks). Nobody waits for them.
+public struct Report: Sendable, Equatable {
+    /// The call after the commit; nil for presence.
+    public let call: Call?
+    /// When it happened.
+    public let at: Moment
+    /// See `Kind`.
+    public let kind: Kind
+    /// What is known of the users of the call at the time of the report.
+    public let facts: [UserFacts]
+
+    /// Tells of `kind` in `call`.
+    public init(call: Call?, at: Moment, kind: Kind, facts: [UserFacts] = []) {
+        self.call = call
+        self.at = at
+        self.kind = kind
+        self.facts = facts
+    }
+
+    /// What happened.
+    public enum Kind: Sendable, Equatable {
+        /// `on.accepted`.
+        case accepted(UserID)
+        /// `on.rejected`.
+        case rejected(UserID, Participant.Reason)
+        /// `on.cancelled`; nil: by a timer or a policy.
+        case cancelled(by: UserID?)
+        /// `on.timeout`.
+        case timeout([UserID])
+        /// `on.undelivered`.
+        case undelivered([UserID])
+        /// `on.participant`; nil: was not in the call.
+        case participant(UserID, from: Participant.State?, to: Participant.State)
+        /// `on.ended`.
+        case ended
+        /// `on.signal`; `data` is one JSON value.
+        case signal(from: UserID, to: UserID?, data: [UInt8])
+        /// `on.presence`.
+        case presence(UserID, online: Bool)
+    }
+}
+
+/// Hooks that some plugin has: what nobody listens to is neither asked nor told.
+public struct Hooks: OptionSet, Sendable {
+    public let rawValue: UInt32
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    /// `on.dial`.
+    public static let dial = Hooks(rawValue: 1 << 0)
+    /// `on.extended_data`, asked with `"in"`.
+    public static let incomingData = Hooks(rawValue: 1 << 1)
+    /// `on.extended_data`, asked with `"out"`.
+    public static let outgoingData = Hooks(rawValue: 1 << 2)
+    /// `on.token`.
+    public static let token = Hooks(rawValue: 1 << 3)
+    /// Any report hook but `on.presence` and `on.signal`.
+    public static let reports = Hooks(rawValue: 1 << 4)
+    /// `on.presence`.
+    public static let presence = Hooks(rawValue: 1 << 5)
+    /// `on.signal`.
+    public static let signal = Hooks(rawValue: 1 << 6)
+}
