@@ -66,16 +66,27 @@ let purityRules: [Rule] = [
                 "Sources/CallCore/a.swift",
                 "switch byte {\ncase 48...57: f()\ndefault: g()  // external: a byte\n}"),
             SourceFile("Sources/CallWire/a.swift", "switch op {\ndefault: f()\n}"),
+            SourceFile("Sources/CallCore/a.swift", "kept[user, default: 0] += 1"),
         ]
     ) { file in
         guard file.target == "CallCore" else { return [] }
-        return file.code.lines(where: ["default", ":"]).compactMap { line in
+        return openCases(file.code).compactMap { line in
             guard !hasReason(file.code, line) else { return nil }
             return Finding(
                 file, line, "list the cases, or say `// external: what the subject is` beside it")
         }
     },
 ]
+
+/// The lines with a `default:` of a switch; that of a subscript is no case.
+private func openCases(_ code: CodeText) -> [Int] {
+    code.tokens.indices.dropLast().compactMap { index in
+        guard code.tokens[index].text == "default", code.tokens[index + 1].text == ":",
+            index > 0, ![",", "("].contains(code.tokens[index - 1].text)
+        else { return nil }
+        return code.tokens[index].line
+    }
+}
 
 /// The way to allow a `default:`: its subject is no enumeration of ours, and the line says so.
 private func hasReason(_ code: CodeText, _ line: Int) -> Bool {
