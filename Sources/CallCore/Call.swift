@@ -83,13 +83,13 @@ public struct Call: Sendable, Equatable {
     public struct View: Sendable, Equatable {
         /// Who sees it.
         public let receiver: UserID
-        /// Whose text it stands for; nil: the call's own.
-        public let owner: UserID?
+        /// Which text it stands for.
+        public let owner: TextOwner
         /// What the receiver sees; nil: nothing.
         public let text: String?
 
         /// `receiver` sees `text` instead of the text of `owner`.
-        public init(receiver: UserID, owner: UserID?, text: String?) {
+        public init(receiver: UserID, owner: TextOwner, text: String?) {
             self.receiver = receiver
             self.owner = owner
             self.text = text
@@ -156,16 +156,29 @@ public struct Call: Sendable, Equatable {
         participants.first { $0.user == user }
     }
 
-    /// The text of `owner` (nil: the call's) as `receiver` sees it.
-    public func extendedData(of owner: UserID?, for receiver: UserID) -> String? {
+    /// The extended data of `owner` as `receiver` sees it.
+    public func extendedData(of owner: TextOwner, for receiver: UserID) -> String? {
         if !views.isEmpty,
             let view = views.first(where: { $0.receiver == receiver && $0.owner == owner })
         {
             return view.text
         }
-        guard let owner else { return extendedData }
-        return participant(owner)?.extendedData
+        switch owner {
+        case .call: return extendedData
+        case .participant(let user): return participant(user)?.extendedData
+        case .end: return end?.extendedData
+        }
     }
+}
+
+/// One of the extended data of a call.
+public enum TextOwner: Sendable, Hashable {
+    /// What came with the invitation.
+    case call
+    /// What a participant said with its accept, reject, join or leave.
+    case participant(UserID)
+    /// What came with the cancel or the end.
+    case end
 }
 
 /// Why a call ended (protocol.md, section 4).

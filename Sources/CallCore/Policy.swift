@@ -9,12 +9,15 @@ public struct Question: Sendable, Equatable {
     public let decideBy: Moment
     /// What is asked.
     public let subject: Subject
+    /// What is known of the users of the call at the time of the question.
+    public let facts: [UserFacts]
 
     /// The question `id`, to be answered by `decideBy`.
-    public init(id: QuestionID, decideBy: Moment, subject: Subject) {
+    public init(id: QuestionID, decideBy: Moment, subject: Subject, facts: [UserFacts] = []) {
         self.id = id
         self.decideBy = decideBy
         self.subject = subject
+        self.facts = facts
     }
 
     /// What is asked.
@@ -34,19 +37,39 @@ public struct Question: Sendable, Equatable {
 
     /// One text on its way to one user.
     public struct OutgoingText: Sendable, Equatable {
-        /// Whose text; nil: the call's own.
-        public let owner: UserID?
+        /// Which text.
+        public let owner: TextOwner
         /// Who will see it.
         public let receiver: UserID
         /// The original.
         public let data: String
 
         /// The text `data` of `owner` on its way to `receiver`.
-        public init(owner: UserID?, receiver: UserID, data: String) {
+        public init(owner: TextOwner, receiver: UserID, data: String) {
             self.owner = owner
             self.receiver = receiver
             self.data = data
         }
+    }
+}
+
+/// What the switchboard knows of a user.
+public struct UserFacts: Sendable, Equatable {
+    /// The user.
+    public let user: UserID
+    /// Live calls that it is in or being called for, the call at hand not counted.
+    public let calls: Int
+    /// Devices with a live connection.
+    public let devices: Int
+
+    /// Whether the user has a live connection.
+    public var isOnline: Bool { devices > 0 }
+
+    /// `user` is in `calls` other calls and connected with `devices` devices.
+    public init(_ user: UserID, calls: Int, devices: Int) {
+        self.user = user
+        self.calls = calls
+        self.devices = devices
     }
 }
 
@@ -101,12 +124,15 @@ public struct Report: Sendable, Equatable {
     public let at: Moment
     /// See `Kind`.
     public let kind: Kind
+    /// What is known of the users of the call at the time of the report.
+    public let facts: [UserFacts]
 
     /// Tells of `kind` in `call`.
-    public init(call: Call?, at: Moment, kind: Kind) {
+    public init(call: Call?, at: Moment, kind: Kind, facts: [UserFacts] = []) {
         self.call = call
         self.at = at
         self.kind = kind
+        self.facts = facts
     }
 
     /// What happened.

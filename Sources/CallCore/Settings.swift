@@ -17,6 +17,10 @@ public struct Settings: Sendable, Equatable {
     public var hooks: Hooks = []
     /// What happens to an invitation that no plugin decided.
     public var inviteDefault = InviteDefault.ring
+    /// What happens to an invitation when the policies did not answer in time at all.
+    public var inviteWhenLate = InviteDefault.ring
+    /// Whether push jobs are made: some provider is configured.
+    public var wakesDevices = false
     /// Time for the chain of plugins to decide, bounded by a quarter of the ring time.
     public var decideWithin: Milliseconds = 2_000
     /// How much later than `decideWithin` the switchboard decides by itself: the policies
@@ -32,6 +36,10 @@ public struct Settings: Sendable, Equatable {
     public var callAgeMax: Milliseconds = 24 * 3_600_000
     /// Texts of one call (D43).
     public var itemsMax = 10
+    /// How long a deadline waits for an answer that is being shaped (E65).
+    public var shapingGrace: Milliseconds = 200
+    /// Live calls in the answer to `hello`; the others are for `call.list` (B31).
+    public var welcomeCallsMax = 100
     /// Times one invitation may be forwarded.
     public var forwardHopsMax = 5
     /// Idempotency keys kept for one user.
