@@ -71,6 +71,9 @@ final class ClientLink: ConnectionHandler {
     /// Whether WebSocket messages are exchanged.
     var isWebSocket: Bool { if case .webSocket = phase { true } else { false } }
 
+    /// Whether the peer is asked for a whole request and has not sent it.
+    var isWaiting: Bool { if case .http(let box) = phase { box.current == nil } else { false } }
+
     // MARK: Receiving
 
     func connection(_ connection: Connection, received bytes: UnsafeRawBufferPointer) {
@@ -224,6 +227,9 @@ final class ClientLink: ConnectionHandler {
         }
         close()
     }
+
+    /// Ends a connection that is not a WebSocket.
+    func end() { close() }
 
     /// Cuts a peer off that does not read.
     func abort() {

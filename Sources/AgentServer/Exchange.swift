@@ -105,6 +105,9 @@ final class Exchange {
     /// What one waiting effect takes, roughly: most hold a call.
     private static let effectBytes = 1_024
 
+    /// Whether something waits for the store.
+    var hasOpenCommits: Bool { queue.openSince != nil }
+
     // MARK: Effects
 
     private func sort(_ effects: [Effect]) {

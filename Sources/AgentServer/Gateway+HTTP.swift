@@ -89,7 +89,7 @@ extension Gateway {
 
     private func logOut(_ request: HTTPRequest, _ link: ClientLink) throws(Refusal) {
         let (_, address) = try asker(of: request)
-        replaceForLogOut(address)
+        logOut(address)
         link.respond(HTTPAnswer.response(to: .done, encoder))
     }
 

@@ -181,7 +181,7 @@ final class Gateway {
 
     /// Why a request does not reach the switchboard: capabilities, rate, overload.
     func obstacle(to operation: Operation, of identity: Identity) -> Refusal? {
-        let name = operation.name
+        let name = OperationName(operation)
         if let allowed = identity.capabilities, !allowed.contains(name.rawValue) {
             return Refusal(.forbidden, "the token does not allow \(name.rawValue)")
         }
@@ -205,6 +205,16 @@ final class Gateway {
         link.close(.normal)
     }
 
+    /// `bye` of a device over HTTP: its connection, if there is one, ends too.
+    func logOut(_ address: Address) {
+        if let live = sessions.removeValue(forKey: address) {
+            live.session.logOut()
+            live.link?.session = nil
+            live.link?.close(.normal)
+        }
+        exchange.feed(.deviceGone(address.user, address.device, bye: true))
+    }
+
     // MARK: Housekeeping
 
     /// Silence, unfinished beginnings, sessions that nobody resumed.
@@ -215,7 +225,7 @@ final class Gateway {
                 if link.isWebSocket {
                     handle(.deadlineReached, of: link)
                 } else if link.isWaiting {
-                    link.abort()
+                    link.end()
                 }
             }
             guard link.isWebSocket else { continue }
@@ -252,7 +262,7 @@ final class Gateway {
             if link.isWebSocket {
                 link.close(.draining, "the server is going away")
             } else if link.isWaiting {
-                link.abort()
+                link.end()
             }
         }
     }
@@ -321,7 +331,8 @@ extension Gateway: Deliverer {
         writer.removeAll()
         WireEncoder.replyHead(id, into: &writer)
         encoder.welcomeTail(
-            welcome, limits: limits.wire, session: limits.session, into: &writer)
+            welcome, limits: limits.wire, session: limits.session,
+            modes: exchange.switchboard.settings.modes, into: &writer)
         link.sendText(writer.bytes)
         for event in live.session.welcomed(limits: limits.session) {
             send(event.tail, seq: event.seq, over: link)
