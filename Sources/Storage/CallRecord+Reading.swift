@@ -99,18 +99,19 @@ private struct CallDraft {
 
     private mutating func readViews(from reader: inout RecordReader) throws(RecordDamage) {
         try reader.elements { (reader) throws(RecordDamage) in
-            var (to, of, text): (String?, String?, String?)
+            var (to, text): (String?, String?)
+            var owner = TextOwner.call
             try reader.members { (reader, name) throws(RecordDamage) in
                 switch name {
                 case "to": to = try reader.text()
-                case "of": of = try reader.text()
+                case "of": owner = .participant(UserID(try reader.text()))
+                case "of_end": if try reader.flag() { owner = .end }
                 case "text": text = try reader.text()
                 default: return false
                 }
                 return true
             }
             guard let to else { throw reader.damage("is missing", at: "to") }
-            let owner = of.map { UserID($0) }
             views.append(Call.View(receiver: UserID(to), owner: owner, text: text))
         }
     }

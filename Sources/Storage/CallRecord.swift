@@ -58,10 +58,18 @@ enum CallRecord {
             for view in call.views {
                 $0.object {
                     $0.field("to", view.receiver.text)
-                    $0.present("of", view.owner?.text)
+                    write(view.owner, &$0)
                     $0.present("text", view.text)
                 }
             }
+        }
+    }
+
+    private static func write(_ owner: TextOwner, _ writer: inout JSONWriter) {
+        switch owner {
+        case .call: break
+        case .participant(let user): writer.field("of", user.text)
+        case .end: writer.field("of_end", true)
         }
     }
 

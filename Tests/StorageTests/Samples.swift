@@ -101,7 +101,8 @@ extension Dice {
 
     mutating func view() -> Call.View {
         Call.View(
-            receiver: UserID(identifier()), owner: maybe { UserID($0.identifier()) },
+            receiver: UserID(identifier()),
+            owner: one(of: [.call, .participant(UserID(identifier())), .end]),
             text: maybe { $0.text() })
     }
 
