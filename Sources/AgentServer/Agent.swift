@@ -78,6 +78,8 @@ public final class Agent {
         drainTimer = Timer(on: loop) { [unowned self] in finish() }
     }
 
+    // MARK: Starting
+
     /// Without keys everybody may be anybody, so nobody else may reach the server.
     private static func check(_ options: AgentOptions) throws(AgentError) {
         guard options.tokens == nil else { return }
@@ -105,7 +107,7 @@ public final class Agent {
                     opened.store,
                     open: { () throws(StoreError) in
                         guard let directory else {
-                            throw StoreError(.io, path: path, operation: "open")
+                            throw StoreError(.notOpen, path: path, operation: "open")
                         }
                         return try Store(in: directory, options: storeOptions)
                     }, news: news)
@@ -162,12 +164,12 @@ public final class Agent {
     }
 
     private func watchSignals() throws(EventLoopError) {
-        for signal in [Signal.terminate, .interrupt] {
+        for signal in [SignalWatcher.Signal.terminate, .interrupt] {
             signals.append(
                 try SignalWatcher(for: signal, on: loop) { [unowned self] in stop() })
         }
         signals.append(
-            try SignalWatcher(for: .hangUp, on: loop) { [unowned self] in reload() })
+            try SignalWatcher(for: .hangup, on: loop) { [unowned self] in reload() })
     }
 
     // MARK: Stopping
@@ -216,6 +218,17 @@ private struct OpenedStore {
             state = try store.restore(at: Moment(Clock.wallMilliseconds()))
         } catch {
             throw .store(error)
+        }
+    }
+}
+
+extension Endpoint {
+    /// Whether only this machine can reach it.
+    var isLoopback: Bool {
+        switch self {
+        case .unix: true
+        case .tcp(let host, _):
+            host == "localhost" || host == "::1" || host.hasPrefix("127.")
         }
     }
 }

@@ -211,7 +211,8 @@ final class Exchange {
     /// Nothing behind the barrier leaves; everything begins again from what is stored.
     private func storeFailed(_ error: StoreError) {
         if isReady {
-            log.error("store failed: nothing is acknowledged until it is back", ("error", "\(error)"))
+            log.error(
+                "store failed: nothing is acknowledged until it is back", ("error", "\(error)"))
             isReady = false
             _ = queue.removeAll()
             deliverer?.dropEverything()

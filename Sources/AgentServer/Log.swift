@@ -72,12 +72,12 @@ public struct Log: Sendable {
         }
         line.append(UInt8(ascii: "\n"))
         line.withUnsafeBytes { bytes in
-            var rest = bytes[...]
+            var rest = bytes
             while !rest.isEmpty {
                 let written = Glibc.write(descriptor, rest.baseAddress, rest.count)
                 if written < 0, errno == EINTR { continue }
                 guard written > 0 else { return }
-                rest = rest.dropFirst(written)
+                rest = UnsafeRawBufferPointer(rebasing: rest[written...])
             }
         }
     }

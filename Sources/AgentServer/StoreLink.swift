@@ -130,7 +130,8 @@ final class ThreadedLink: StoreLink {
     ///   - open: opens the store again after a failure.
     ///   - news: where the answers go.
     init(
-        _ store: sending any CallStore, open: @escaping @Sendable () throws(StoreError) -> any CallStore,
+        _ store: any CallStore,
+        open: @escaping @Sendable () throws(StoreError) -> any CallStore,
         news: Mailbox<StoreNews>
     ) throws(AgentError) {
         let reader: any CallReader
@@ -145,7 +146,7 @@ final class ThreadedLink: StoreLink {
             threads.append(
                 try WorkerThread(name: "store") {
                     var batch: [Order] = []
-                    while case .batch = orders.takeAll(into: &batch) {
+                    while case .elements = orders.takeAll(into: &batch) {
                         for order in batch { _ = news.post(writer.carryOut(order)) }
                     }
                     writer.close()
@@ -154,7 +155,7 @@ final class ThreadedLink: StoreLink {
             threads.append(
                 try WorkerThread(name: "reader") {
                     var batch: [Lookup] = []
-                    while case .batch = lookups.takeAll(into: &batch) {
+                    while case .elements = lookups.takeAll(into: &batch) {
                         for lookup in batch { _ = news.post(answer(lookup, from: box.reader)) }
                     }
                 })
@@ -191,7 +192,7 @@ final class ThreadedLink: StoreLink {
                 switch order {
                 case .commit(let batch, let now):
                     guard let store else {
-                        throw StoreError(.io, path: "", operation: "commit", detail: "closed")
+                        throw StoreError(.notOpen, path: "", operation: "commit", detail: "closed")
                     }
                     let result = try store.commit(batch, at: now)
                     try sweep(store, now)
