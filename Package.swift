@@ -73,6 +73,7 @@ let package = Package(
         tests("PolicyHostTests", ["PolicyHost", "CallCore", "JSON"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
         tests("AgentServerTests", ["AgentServer", "CallCore", "CallClient"]),
+        tests("TidyTests", []),
     ],
     swiftLanguageModes: [.v6]
 )

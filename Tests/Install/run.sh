@@ -1,0 +1,173 @@
+#!/bin/sh
+# Checks examples/install.sh against a made-up machine: its own dpkg-query, apt-get, sudo and swift.
+#
+# usage: sh Tests/Install/run.sh
+#
+# Nothing is installed. The made-up dpkg-query reads one file per package; the made-up apt-get writes
+# it and keeps a diary, which the cases look at.
+# shellcheck disable=SC2016,SC2034,SC2086 # expect evaluates its condition; lists of names split
+set -eu
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/callagent-install-test.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT INT TERM
+
+LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev"
+TOOLS="lua-check python3 python3-venv gcc libc6-dev"
+passed=0
+failed=0
+
+# A machine with nothing on it but the ordinary commands.
+fresh_machine() {
+    rm -rf "$scratch/machine"
+    bin=$scratch/machine/bin
+    status=$scratch/machine/status
+    diary=$scratch/machine/diary
+    mkdir -p "$bin" "$status"
+    : >"$diary"
+    for tool in sh cat sed head tail mktemp rm env sleep printf kill; do
+        real=$(command -v "$tool") && [ -x "$real" ] && ln -s "$real" "$bin/$tool"
+    done
+    put id 'echo 0'
+    put swift 'echo "Swift version 6.3.1 (swift-6.3.1-RELEASE)"'
+    put dpkg-query 'for name; do :; done
+if [ -f "$STATUS/$name" ]; then cat "$STATUS/$name"; else exit 1; fi'
+    put apt-get 'echo "apt-get $*" >>"$DIARY"
+install=
+for word; do
+    case "$word" in install) install=yes ;; -*|*=*|update) ;;
+    *) [ -z "$install" ] || printf "install ok installed" >"$STATUS/$word" ;; esac
+done'
+}
+
+put() {
+    rm -f "$bin/$1"
+    printf '#!/bin/sh\n%s\n' "$2" >"$bin/$1"
+    chmod +x "$bin/$1"
+}
+
+has() { for package; do printf 'install ok installed' >"$status/$package"; done; }
+
+# Runs the script on the machine; its output is in $scratch/out, its exit code in $code.
+install() {
+    code=0
+    env -i PATH="$bin" STATUS="$status" DIARY="$diary" TMPDIR="$scratch" \
+        "$bin/sh" "$root/examples/install.sh" "$@" >"$scratch/out" 2>&1 || code=$?
+}
+
+expect() {
+    if eval "$2"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'FAILED: %s: %s\n' "$1" "$2"
+        sed 's/^/    output: /' "$scratch/out"
+        sed 's/^/    diary:  /' "$diary"
+    fi
+}
+
+says() { grep -qF -- "$1" "$scratch/out"; }
+did() { grep -qF -- "$1" "$diary"; }
+last_install() { sed -n 's/.* install //p' "$diary"; }
+
+case_="a fresh machine gets the libraries after one update"
+fresh_machine
+install
+expect "$case_" '[ $code = 0 ]'
+expect "$case_" '[ "$(last_install)" = "$LIBRARIES" ]'
+expect "$case_" '[ "$(grep -c " update" "$diary")" = 1 ]'
+expect "$case_" 'head -n 1 "$diary" | grep -q " update"'
+
+case_="--checks brings the tools of the checks too"
+fresh_machine
+install --checks
+expect "$case_" '[ $code = 0 ] && [ "$(last_install)" = "$LIBRARIES $TOOLS" ]'
+
+case_="a complete machine is not touched"
+fresh_machine
+has $LIBRARIES $TOOLS
+install --checks
+expect "$case_" '[ $code = 0 ] && [ ! -s "$diary" ] && says "all packages are there"'
+
+case_="a second run does nothing"
+fresh_machine
+install
+: >"$diary"
+install
+expect "$case_" '[ $code = 0 ] && [ ! -s "$diary" ]'
+
+case_="a removed package whose configuration stayed is missing"
+fresh_machine
+has $LIBRARIES
+printf 'deinstall ok config-files' >"$status/libuv1-dev"
+install
+expect "$case_" '[ $code = 0 ] && [ "$(last_install)" = "libuv1-dev" ]'
+
+case_="a half-configured package is missing"
+fresh_machine
+has $LIBRARIES
+printf 'install ok half-configured' >"$status/libssl-dev"
+install
+expect "$case_" '[ $code = 0 ] && [ "$(last_install)" = "libssl-dev" ]'
+
+case_="an ordinary user goes through sudo"
+fresh_machine
+put id 'echo 1000'
+put sudo 'echo "sudo $*" >>"$DIARY"; case "$1" in -*) exit 0 ;; esac; exec "$@"'
+install
+expect "$case_" '[ $code = 0 ] && did "sudo -v" && did "sudo env" && [ -f "$status/libuv1-dev" ]'
+
+case_="an ordinary user without sudo is told the command"
+fresh_machine
+put id 'echo 1000'
+install
+expect "$case_" '[ $code = 1 ] && [ ! -s "$diary" ]'
+expect "$case_" 'says "apt-get install -y $LIBRARIES"'
+
+case_="a failing update stops with its own words"
+fresh_machine
+put apt-get 'echo "apt-get $*" >>"$DIARY"; echo "E: no network"; exit 100'
+install
+expect "$case_" '[ $code = 1 ] && says "E: no network" && ! did " install "'
+
+case_="an apt-get that installs nothing is found out"
+fresh_machine
+put apt-get 'exit 0'
+install
+expect "$case_" '[ $code = 1 ] && says "these are missing: $LIBRARIES"'
+
+case_="a machine that is no Debian is told the names"
+fresh_machine
+rm "$bin/dpkg-query"
+install
+expect "$case_" '[ $code = 1 ] && says "no Debian" && says "$LIBRARIES"'
+
+case_="a machine without Swift is told where to get it"
+fresh_machine
+rm "$bin/swift"
+install
+expect "$case_" '[ $code = 1 ] && says "no Swift toolchain" && says "https://www.swift.org"'
+
+for old in 5.10 6.2.4; do
+    case_="Swift $old is too old"
+    fresh_machine
+    put swift "echo 'Swift version $old (x)'"
+    install
+    expect "$case_" '[ $code = 1 ] && says "is too old"'
+done
+
+for new in 6.3 6.10 7.0.1; do
+    case_="Swift $new will do"
+    fresh_machine
+    put swift "echo 'Apple Swift version $new (x)'"
+    install
+    expect "$case_" '[ $code = 0 ]'
+done
+
+case_="an unknown option is refused"
+fresh_machine
+install --everything
+expect "$case_" '[ $code = 1 ] && says "--everything" && [ ! -s "$diary" ]'
+
+printf 'install script: %s expectations met, %s not\n' "$passed" "$failed"
+[ "$failed" = 0 ]

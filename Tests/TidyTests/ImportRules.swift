@@ -1,0 +1,92 @@
+// Which target may see which: the table of the architecture.
+
+/// What each target may name directly. It may also import whatever those may, but for the C shims.
+private let table: [String: Set<String>] = [
+    "CallCore": [],
+    "JSON": [],
+    "WebProtocols": [],
+    "CallWire": ["CallCore", "JSON"],
+    "EventLoop": ["CUV", "COpenSSL"],
+    "Storage": ["CallCore", "JSON", "CSQLite"],
+    "PolicyHost": ["CallCore", "JSON", "CLua"],
+    "Outbound": ["JSON", "CCurl", "COpenSSL"],
+    "AgentServer": [
+        "CallCore", "JSON", "WebProtocols", "CallWire", "EventLoop", "Storage", "PolicyHost",
+        "Outbound",
+    ],
+    "CallSimulator": ["CallCore", "CallWire", "JSON", "PolicyHost"],
+    "CallClient": ["CallWire", "WebProtocols", "EventLoop"],
+    "callagent": ["AgentServer", "CallSimulator", "CallClient"],
+]
+
+private let shims: Set<String> = ["CLua", "CSQLite", "CUV", "COpenSSL", "CCurl"]
+
+/// The core and wire rings: no module of the system at all.
+let pureTargets: Set<String> = ["CallCore", "JSON", "WebProtocols", "CallWire"]
+
+/// What the toolchain offers and the outer rings may use.
+private let systemModules: Set<String> = ["Glibc", "Synchronization"]
+
+/// Uses of the toolchain's modules beyond those, by file, each with the reason.
+private let granted: [String: [String: String]] = [:]
+
+let importRules: [Rule] = [
+    Rule(
+        "a target imports only what its row allows",
+        planted: [
+            SourceFile("Sources/CallCore/a.swift", "import Foundation"),
+            SourceFile("Sources/CallCore/a.swift", "import CallWire"),
+            SourceFile("Sources/JSON/a.swift", "public import struct Glibc.timespec"),
+            SourceFile("Sources/Storage/a.swift", "@preconcurrency import Dispatch"),
+            SourceFile("Sources/AgentServer/a.swift", "import CSQLite"),
+            SourceFile("Sources/PolicyHost/a.swift", "internal import Storage"),
+        ],
+        clean: [
+            SourceFile("Sources/CallCore/a.swift", "// import Foundation\nlet a = \"import B\""),
+            SourceFile("Sources/CallClient/a.swift", "import CallCore\nimport Glibc"),
+            SourceFile("Sources/callagent/a.swift", "import CallCore\nimport Synchronization"),
+            SourceFile("Tests/JSONTests/a.swift", "import Foundation\n@testable import JSON"),
+        ]
+    ) { file in
+        guard let target = file.target, file.language == .swift, table[target] != nil
+        else { return [] }
+        let allowed = reachable(from: target)
+        return imports(of: file.code).compactMap { module, line in
+            let isGranted = granted[file.path]?[module] != nil
+            guard !isGranted, !allowed.contains(module) else { return nil }
+            return Finding(file, line, "\(target) may not import \(module)")
+        }
+    },
+    Rule(
+        "every target of Sources has a row",
+        planted: [SourceFile("Sources/Sundries/a.swift", "")],
+        clean: [SourceFile("Sources/Storage/a.swift", ""), SourceFile("Sources/CUV/a.c", "")]
+    ) { file in
+        guard let target = file.target, table[target] == nil, !shims.contains(target)
+        else { return [] }
+        return [Finding(file, nil, "\(target) is not in the architecture's table")]
+    },
+]
+
+private func reachable(from target: String) -> Set<String> {
+    let direct = table[target] ?? []
+    var all = direct
+    for name in direct where !shims.contains(name) {
+        all.formUnion(reachable(from: name).subtracting(shims).subtracting(systemModules))
+    }
+    if !pureTargets.contains(target) { all.formUnion(systemModules) }
+    return all
+}
+
+/// The modules that a file imports, with their lines: `import M`, `import struct M.T`.
+private func imports(of code: CodeText) -> [(module: String, line: Int)] {
+    let kinds: Set<Substring> = [
+        "struct", "class", "enum", "protocol", "typealias", "func", "let", "var",
+    ]
+    return code.tokens.indices.compactMap { index in
+        guard code.tokens[index].text == "import", index + 1 < code.tokens.count else { return nil }
+        var name = index + 1
+        if kinds.contains(code.tokens[name].text), name + 1 < code.tokens.count { name += 1 }
+        return (String(code.tokens[name].text), code.tokens[index].line)
+    }
+}

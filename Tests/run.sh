@@ -1,0 +1,143 @@
+#!/bin/sh
+# Runs every kind of check, one after the other, and fails when any of them failed.
+#
+# usage: sh Tests/run.sh [--full] [STEP…]
+#
+# Without names all steps run, at counts that fit into half an hour on two cores; --full takes the
+# counts that the project promises. A step that fails does not keep the others from running. The
+# whole output of a step is in .build/checks/STEP.log. The last line is `N passed, N failed, N skipped`.
+set -eu
+
+cd "$(dirname "$0")/.."
+logs=.build/checks
+mkdir -p "$logs"
+
+STEPS="install installer format luacheck build release tests address thread plugins fuzz
+quickstart interop autobahn"
+
+# A step that ends with this code was skipped, and said why in its last line.
+SKIPPED=77
+# A step may be skipped only for what the machine cannot be given.
+MAY_SKIP="autobahn"
+
+describe() {
+    case "$1" in
+    install) echo "install what is missing" ;;
+    installer) echo "the installer on a made-up machine" ;;
+    format) echo "swift format lint --strict" ;;
+    luacheck) echo "luacheck over the plugins, and over a planted typo" ;;
+    build) echo "swift build" ;;
+    release) echo "swift build -c release" ;;
+    tests) echo "swift test" ;;
+    address) echo "swift test --sanitize=address" ;;
+    thread) echo "swift test --sanitize=thread" ;;
+    plugins) echo "callagent check and callagent test over the plugins" ;;
+    fuzz) echo "seeded fuzzing of the parsers" ;;
+    quickstart) echo "the quickstart with --once" ;;
+    interop) echo "a WebSocket library that nobody here wrote plays caller and callee" ;;
+    autobahn) echo "the Autobahn fuzzing client" ;;
+    *) return 1 ;;
+    esac
+}
+
+step() {
+    case "$1" in
+    install) sh examples/install.sh --checks ;;
+    installer) sh Tests/Install/run.sh ;;
+    format) swift format lint --strict --recursive Package.swift Sources Tests && echo "format: clean" ;;
+    luacheck) sh Tests/Plugins/luacheck.sh ;;
+    build) swift build --build-tests ;;
+    release) swift build -c release ;;
+    tests) swift test ;;
+    address) ASAN_OPTIONS=detect_leaks=0 sanitized address ;;
+    thread) sanitized thread ;;
+    plugins) sh Tests/Plugins/run.sh ;;
+    fuzz) swift run -c release fuzz "$([ -n "$CALLAGENT_FULL" ] && echo full || echo smoke)" ;;
+    quickstart) sh examples/quickstart.sh --once ;;
+    interop) sh Tests/Interop/run.sh ;;
+    autobahn) sh Tests/Autobahn/run.sh ;;
+    esac
+}
+
+# Each sanitizer has a build folder of its own: else every change of flags builds the house anew.
+# The house style needs no second and third look.
+sanitized() {
+    swift test --sanitize="$1" --scratch-path ".build/$1" --skip TidyTests
+}
+
+# What the runner of a step says at its end, in its own words.
+closing_lines() {
+    grep -E 'Test run with [0-9]+ tests|Executed [1-9][0-9]* tests' "$1" || :
+    grep -v '^[[:space:]]*$' "$1" | tail -n 1
+}
+
+# What went wrong, and the end of the log for what that does not tell.
+failure() {
+    grep -nE '(^|[^a-z])error:|✘|FAILED|AssertionError|Sanitizer' "$1" | head -n 40 || :
+    echo "--- the end of $1:"
+    tail -n 30 "$1"
+}
+
+is_in() {
+    case " $2 " in *" $1 "*) return 0 ;; *) return 1 ;; esac
+}
+
+elapsed() {
+    seconds=$(($(date +%s) - $1))
+    printf '%d:%02d' $((seconds / 60)) $((seconds % 60))
+}
+
+# Prints a dot line now and then, so that nobody takes a long step for a hung one.
+run_step() {
+    log=$logs/$1.log
+    begin=$(date +%s)
+    printf '==> %s: %s\n' "$1" "$(describe "$1")"
+    (while sleep 60 >/dev/null 2>&1; do echo "    … $1 runs, $(elapsed "$begin")"; done) &
+    ticker=$!
+    code=0
+    (step "$1") >"$log" 2>&1 </dev/null || code=$?
+    kill "$ticker" 2>/dev/null || :
+    wait "$ticker" 2>/dev/null || :
+    if [ "$code" = 0 ]; then
+        passed=$((passed + 1))
+        closing_lines "$log" | sed 's/^/    /'
+        printf '    passed in %s\n' "$(elapsed "$begin")"
+    elif [ "$code" = "$SKIPPED" ] && is_in "$1" "$MAY_SKIP"; then
+        skipped=$((skipped + 1))
+        printf '    SKIPPED: %s\n' "$(tail -n 1 "$log")"
+    else
+        failed=$((failed + 1))
+        failures="$failures $1"
+        failure "$log" | sed 's/^/    /'
+        printf '    FAILED in %s with code %s\n' "$(elapsed "$begin")" "$code"
+    fi
+}
+
+CALLAGENT_FULL=
+names=
+for word in "$@"; do
+    case "$word" in
+    --full) CALLAGENT_FULL=1 ;;
+    *)
+        describe "$word" >/dev/null || {
+            echo "unknown step '$word'; the steps are: $STEPS" >&2
+            exit 2
+        }
+        names="$names $word"
+        ;;
+    esac
+done
+export CALLAGENT_FULL
+
+passed=0
+failed=0
+skipped=0
+failures=
+started=$(date +%s)
+for name in ${names:-$STEPS}; do
+    run_step "$name"
+done
+
+printf '==> all steps in %s%s\n' "$(elapsed "$started")" "${failures:+; failed:$failures}"
+printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+[ "$failed" = 0 ]
