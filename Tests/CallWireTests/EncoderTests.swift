@@ -198,25 +198,19 @@ enum Sample {
     @Test func eachViewerSeesItsOwnTexts() throws {
         var call = Sample.refused
         call.views = [
-            Call.View(receiver: "alice", owner: nil, text: "for alice"),
-            Call.View(receiver: "alice", owner: "bob", text: nil),
-            Call.View(receiver: "bob", owner: "bob", text: "for bob"),
+            Call.View(receiver: "alice", owner: .call, text: "for alice"),
+            Call.View(receiver: "alice", owner: .participant("bob"), text: nil),
+            Call.View(receiver: "alice", owner: .end, text: "end for alice"),
+            Call.View(receiver: "bob", owner: .participant("bob"), text: "for bob"),
         ]
         let alice = try value(call, for: "alice")
         #expect(alice["extended_data"] == "for alice")
         #expect(alice["participants"]?[1]?["extended_data"] == .null)
-        #expect(alice["end"]?["extended_data"] == .null)
+        #expect(alice["end"]?["extended_data"] == "end for alice")
         let bob = try value(call, for: "bob")
         #expect(bob["extended_data"] == #"{"type":"video"}"#)
         #expect(bob["participants"]?[1]?["extended_data"] == "for bob")
-        #expect(bob["end"]?["extended_data"] == "for bob")
-    }
-
-    @Test func aViewOfAnOlderTextDoesNotStandForTheLastWord() throws {
-        var call = Sample.refused
-        call.views = [Call.View(receiver: "alice", owner: "bob", text: "shaped")]
-        call.participants[1].extendedData = "earlier"
-        #expect(try value(call, for: "alice")["end"]?["extended_data"] == "later")
+        #expect(bob["end"]?["extended_data"] == "later")
     }
 }
 
@@ -321,7 +315,7 @@ enum Sample {
 
     @Test func anEventWithACallShowsTheViewersTexts() throws {
         var call = Sample.ringing
-        call.views = [Call.View(receiver: "bob", owner: nil, text: "shaped")]
+        call.views = [Call.View(receiver: "bob", owner: .call, text: "shaped")]
         let event = CallEvent(
             callID: call.id, revision: 1, at: Moment(0), actor: .timer(.ring),
             kind: .incoming(call, inviter: "alice", expiresIn: 1))
