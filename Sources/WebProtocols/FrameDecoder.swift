@@ -22,9 +22,9 @@ public enum WebSocketEvent {
 ///     while let event = try decoder.next(&input) { … }
 ///
 /// `input` is the unread rest of a read buffer; it is advanced, and unmasked in place. A frame that
-/// lies whole in it is delivered from there without a copy or an allocation. Only what is incomplete
+/// lies whole in it is delivered from there without a copy or an allocation. Only what is not whole
 /// is kept, in a buffer that grows with what really arrived and is freed with the message; an idle
-/// decoder owns no memory beyond itself.
+/// decoder owns no memory beyond its own 80 bytes.
 ///
 /// After an error every further call throws it again; after a close frame the rest is discarded.
 public struct FrameDecoder: ~Copyable, @unchecked Sendable {
@@ -42,26 +42,28 @@ public struct FrameDecoder: ~Copyable, @unchecked Sendable {
         case failed(WebSocketError)
     }
 
-    private let role: Role
-    private let maximumMessage: Int
-    private var phase = Phase.open
-    /// The frame under way, once its header is complete.
-    private var frame: FrameHeader?
-    /// The opcode of the fragmented message under way.
-    private var message: WebSocketOpcode?
-    private var validator = UTF8Validator()
+    // One decoder lives as long as its connection, so the fields are packed: large ones first.
+
     /// The beginning of a header that is not complete.
     private var partialHeader: (UInt64, UInt64) = (0, 0)
-    private var partialHeaderCount: UInt8 = 0
     /// Message bytes, then those of a control frame that interrupts them.
     private var store = FrameStore()
+    /// The frame under way, once its header is complete.
+    private var frame: FrameHeader?
+    private var phase = Phase.open
+    private let maximumMessage: Int32
+    private var validator = UTF8Validator()
+    private var partialHeaderCount: UInt8 = 0
+    /// The opcode of the fragmented message under way.
+    private var message: WebSocketOpcode?
+    private let role: Role
 
     /// A decoder at the first byte after the handshake.
     ///
     /// - Parameter maximumMessage: the longest message in bytes, after reassembly.
     public init(role: Role, maximumMessage: Int = 65_536) {
         self.role = role
-        self.maximumMessage = min(max(maximumMessage, 0), Int(Int32.max))
+        self.maximumMessage = Int32(clamping: max(maximumMessage, 0))
     }
 
     /// The memory in bytes that is held beside the decoder itself; 0 when nothing is incomplete.
@@ -160,8 +162,9 @@ public struct FrameDecoder: ~Copyable, @unchecked Sendable {
             message = header.opcode
             validator = UTF8Validator()
         }
-        guard header.remaining <= maximumMessage - store.messageCount else {
-            throw .messageTooBig(limit: maximumMessage)
+        let limit = Int(maximumMessage)
+        guard header.remaining <= limit - store.messageCount else {
+            throw .messageTooBig(limit: limit)
         }
     }
 

@@ -2,8 +2,8 @@
 
 /// Appends frames to an output buffer.
 ///
-/// A server passes no mask key, a client passes a new unpredictable one for each frame: dice are the
-/// caller's.
+/// A server passes no mask key, a client a new unpredictable one for each frame: dice belong to the
+/// caller.
 public enum FrameEncoder {
     /// Appends one frame.
     ///

@@ -22,12 +22,12 @@ struct FrameHeader {
     /// The longest header: 2 bytes, 8 of length, 4 of mask.
     static let longest = 14
 
-    var opcode: WebSocketOpcode
-    var isFinal: Bool
     /// Payload bytes that are still to come.
     var remaining: Int
     /// The mask, turned so that its lowest byte belongs to the next payload byte; 0 masks nothing.
     var mask: UInt32
+    var opcode: WebSocketOpcode
+    var isFinal: Bool
 
     /// The length of the header whose second byte is `second`.
     static func length(second: UInt8) -> Int {

@@ -4,10 +4,22 @@
 /// It has no memory while both are empty and `release` was called.
 struct FrameStore: ~Copyable {
     private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
-    private(set) var messageCount = 0
-    private var controlCount = 0
+    private var heldMessage: UInt32 = 0
+    private var heldControl: UInt8 = 0
 
     var capacity: Int { memory.count }
+
+    /// The bytes of the message so far; the decoder keeps them below its limit.
+    private(set) var messageCount: Int {
+        get { Int(heldMessage) }
+        set { heldMessage = UInt32(newValue) }
+    }
+
+    /// The bytes of the control frame so far, at most 125.
+    private var controlCount: Int {
+        get { Int(heldControl) }
+        set { heldControl = UInt8(newValue) }
+    }
 
     deinit { memory.deallocate() }
 

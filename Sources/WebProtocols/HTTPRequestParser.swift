@@ -12,8 +12,8 @@ public enum HTTPRequestEvent: Sendable, Equatable {
 ///
 ///     while let event = try parser.next(&input) { … }
 ///
-/// `input` is the unread rest of what was received; it is advanced. After a request the rest belongs
-/// to the next one (pipelining), or to another protocol when the request asked for an upgrade.
+/// `input` is the unread rest of what was received; it is advanced. What is left after a request
+/// begins the next one (pipelining), or another protocol when the request asked for an upgrade.
 /// Nothing is kept of what was handed out; a parser between two requests holds no memory beyond
 /// itself. After an error every further call throws it again.
 public struct HTTPRequestParser: Sendable {

@@ -4,8 +4,8 @@
 ///
 /// `expect` each request's method before its response arrives, then
 /// `while let response = try parser.next(&input) { … }`, and `finish` when the peer has closed.
-/// Interim responses (1xx) are passed over, except 101, after which the rest of the input belongs to
-/// the new protocol.
+/// Interim responses (1xx) are passed over, except 101: what is left of the input after it belongs
+/// to the new protocol.
 public struct HTTPResponseParser: Sendable {
     private struct Start {
         var status: HTTPStatus

@@ -163,7 +163,8 @@ import WebProtocols
     @Test func chunkLinesAndTrailersAreTakenUpToTheirLimits() {
         func text(_ line: String, _ trailer: String = "") -> [UInt8] {
             wire(
-                "POST / HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n\(line)\nx\n0\n\(trailer)\n"
+                "POST / HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n"
+                    + "\(line)\nx\n0\n\(trailer)\n"
             )
         }
         let fits = "1;" + String(repeating: "e", count: 254)

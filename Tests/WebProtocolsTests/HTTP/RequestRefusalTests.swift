@@ -162,7 +162,7 @@ import WebProtocols
         #expect(requests(in: text).error == .badHeaderValue(name: "X"))
     }
 
-    /// Every request that is accepted, with one byte replaced: the same judgement however it is cut.
+    /// A request with one byte replaced is judged the same however it is cut.
     @Test func judgesEveryReplacedByteTheSameHoweverCut() {
         let text = wire(
             "POST /a%20b?c HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n2;x\nhi\n0\nT: t\n\n")

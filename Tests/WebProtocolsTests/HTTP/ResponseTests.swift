@@ -60,9 +60,11 @@ import WebProtocols
     @Test func readsResponsesOfEveryFraming() {
         let parsed = responses(
             in: wire(
-                "HTTP/1.1 200 OK\nContent-Length: 2\n\nhiHTTP/1.1 404 \nTransfer-Encoding: chunked\n\n"
-                    + "3\nabc\n0\n\nHTTP/1.1 204 No Content\nContent-Length: 7\n\n"
-                    + "HTTP/1.1 200\nContent-Length: 9\n\nHTTP/1.0 200 Fine words\nX: y\n\nuntil the end"
+                "HTTP/1.1 200 OK\nContent-Length: 2\n\nhi"
+                    + "HTTP/1.1 404 \nTransfer-Encoding: chunked\n\n3\nabc\n0\n\n"
+                    + "HTTP/1.1 204 No Content\nContent-Length: 7\n\n"
+                    + "HTTP/1.1 200\nContent-Length: 9\n\n"
+                    + "HTTP/1.0 200 Fine words\nX: y\n\nuntil the end"
             ),
             to: [.get, .post, .delete, .head, .get], closing: true)
         #expect(parsed.error == nil)

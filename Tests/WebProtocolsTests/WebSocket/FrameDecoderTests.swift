@@ -130,7 +130,7 @@ import WebProtocols
 
     /// Delivers frames that are whole in the input from there, without memory of its own.
     @Test func holdsMemoryOnlyForWhatIsIncomplete() throws {
-        #expect(MemoryLayout<FrameDecoder>.size <= 128)
+        #expect(MemoryLayout<FrameDecoder>.size <= 80)
         var decoder = FrameDecoder(role: .server)
         func feed(_ bytes: [UInt8]) throws -> (events: Int, reserved: Int) {
             var bytes = bytes
