@@ -50,7 +50,7 @@ extension Gateway {
                         .badRequest, "a call id is 32 lower-case hex digits",
                         detail: .field("call_id"))))
         }
-        perform(.get(id), key: nil, request, link)
+        perform(.call(id, .get), key: nil, request, link)
     }
 
     private func operation(_ text: String, _ request: HTTPRequest, _ link: ClientLink) {

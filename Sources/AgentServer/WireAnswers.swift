@@ -95,6 +95,15 @@ extension OperationName {
     init(_ operation: Operation) {
         switch operation {
         case .invite: self = .invite
+        case .call(_, let action, _): self.init(action)
+        case .list: self = .list
+        case .pushRegister: self = .pushRegister
+        case .pushUnregister: self = .pushUnregister
+        }
+    }
+
+    private init(_ action: CallAction) {
+        switch action {
         case .add: self = .add
         case .ringing: self = .ringing
         case .accept: self = .accept
@@ -110,10 +119,7 @@ extension OperationName {
         case .items: self = .items
         case .signal: self = .signal
         case .get: self = .get
-        case .list: self = .list
         case .token: self = .token
-        case .pushRegister: self = .pushRegister
-        case .pushUnregister: self = .pushUnregister
         }
     }
 }
