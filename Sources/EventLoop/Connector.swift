@@ -9,6 +9,10 @@ public final class Connector {
     public struct Options: Sendable {
         /// The limit for everything: name, connection and TLS, in milliseconds.
         public var timeout: Int64 = 10_000
+        /// Whom to trust; nil for a plain connection.
+        public var tls: TLSContext?
+        /// Whom the peer's certificate must name; nil for the host of the endpoint.
+        public var serverName: String?
 
         /// The defaults.
         public init() {}
@@ -19,10 +23,13 @@ public final class Connector {
 
     private let loop: EventLoop
     private let endpoint: Endpoint
+    private let options: Options
+    private let deadline: Int64
     private var completion: Completion?
     private var addresses: ArraySlice<SocketAddress> = []
     private var dial: Dial?
     private var timer: Timer?
+    private var handshaking: Connection?
     private var failure: EventLoopError?
 
     /// Connects. Literals, `localhost` and Unix sockets need no thread; other names are looked up
@@ -35,8 +42,8 @@ public final class Connector {
         to endpoint: Endpoint, on loop: EventLoop, options: Options = Options(),
         completion: @escaping Completion
     ) -> Connector {
-        let connector = Connector(endpoint, loop, completion)
-        connector.begin(timeout: options.timeout)
+        let connector = Connector(endpoint, loop, options, completion)
+        connector.begin()
         return connector
     }
 
@@ -46,19 +53,24 @@ public final class Connector {
         release()
     }
 
-    private init(_ endpoint: Endpoint, _ loop: EventLoop, _ completion: @escaping Completion) {
+    private init(
+        _ endpoint: Endpoint, _ loop: EventLoop, _ options: Options,
+        _ completion: @escaping Completion
+    ) {
         self.endpoint = endpoint
         self.loop = loop
+        self.options = options
         self.completion = completion
+        deadline = loop.now + options.timeout
     }
 
-    private func begin(timeout: Int64) {
+    private func begin() {
         // The timer keeps the attempt alive until it ends.
         timer = Timer(on: loop) { [self] in
-            let limit = "connecting to \(endpoint) took longer than \(timeout) ms"
+            let limit = "connecting to \(endpoint) took longer than \(options.timeout) ms"
             complete(.failure(failure ?? EventLoopError(.timedOut, "\(endpoint)", limit)))
         }
-        timer?.arm(after: timeout)
+        timer?.arm(at: deadline)
         do throws(EventLoopError) {
             switch endpoint {
             case .unix(let path): addresses = [try SocketAddress(path: path)]
@@ -99,13 +111,33 @@ public final class Connector {
         dial = nil
         do throws(EventLoopError) {
             let socket = try result.get()
-            let peer = SocketAddress.remote(of: socket)
-            let connection = try Connection(socket: socket, peer: peer, on: loop)
-            complete(.success(connection))
-            connection.begin()
+            try establish(socket)
         } catch {
             failure = error
             if error.kind == .cancelled { giveUp(error) } else { dialNext() }
+        }
+    }
+
+    private func establish(_ socket: Int32) throws(EventLoopError) {
+        let peer = SocketAddress.remote(of: socket)
+        let role = options.tls.map { TLSRole.connects($0, name: serverName) }
+        let connection = try Connection(socket: socket, peer: peer, tls: role, on: loop)
+        guard role != nil else {
+            complete(.success(connection))
+            return connection.begin()
+        }
+        handshaking = connection
+        connection.shakeHands(within: max(0, deadline - loop.now)) { [self] result in
+            handshaking = nil
+            complete(result.map { connection })
+        }
+    }
+
+    private var serverName: String {
+        if let name = options.serverName { return name }
+        switch endpoint {
+        case .tcp(let host, _): return host
+        case .unix: return "localhost"
         }
     }
 
@@ -126,6 +158,8 @@ public final class Connector {
         timer = nil
         dial?.abandon()
         dial = nil
+        handshaking?.abort()
+        handshaking = nil
     }
 }
 
