@@ -43,8 +43,8 @@ public final class Listener: LoopHandle {
     ///   - accepted: gets every connection, after its TLS handshake, and sets its `handler`.
     ///   - failed: is told when accepting fails (listening goes on after a pause) and when a
     ///     handshake fails.
-    /// - Throws: `addressInUse`, `addressUnavailable`, `permissionDenied`, `invalidAddress` (a name other
-    ///   than `localhost`, too long a path) or `system`, with the address in the text.
+    /// - Throws: `addressInUse`, `addressUnavailable`, `permissionDenied`, `invalidAddress` (a name
+    ///   other than `localhost`, too long a path) or `system`, with the address in the text.
     public init(
         at endpoint: Endpoint, on loop: EventLoop, options: Options = Options(),
         failed: @escaping (EventLoopError) -> Void, accepted: @escaping (Connection) -> Void

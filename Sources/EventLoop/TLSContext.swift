@@ -50,7 +50,8 @@ public final class TLSContext: @unchecked Sendable {
     /// For outgoing connections: the peer's certificate must be issued by a trusted authority for
     /// the name that one connects to.
     ///
-    /// - Parameter authorities: the path of a PEM file of trusted certificates; nil for the system's.
+    /// - Parameter authorities: the path of a PEM file of trusted certificates; nil for the
+    ///   system's.
     /// - Throws: `tls` or `permissionDenied`, naming the file.
     public static func client(
         authorities: String? = nil

@@ -245,6 +245,27 @@ import Testing
         #expect(names == ["127.0.0.1", "::1"])
     }
 
+    @Test func `A closed connection is forgotten`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        weak var accepted: Connection?
+        weak var connected: Connection?
+        let listener = try rig.listen { connection in
+            connection.handler = Peer.echo()
+            accepted = connection
+        }
+        let client = Peer()
+        client.onClosed = { _, _ in rig.later { rig.finish() } }
+        rig.connect(to: listener.endpoint) { connection in
+            connection.handler = client
+            connected = connection
+            connection.close()
+        }
+        rig.run()
+        #expect(accepted == nil)
+        #expect(connected == nil)
+    }
+
     @Test func `The end of the loop closes what is open and says so`() throws {
         var reported = 0
         do {

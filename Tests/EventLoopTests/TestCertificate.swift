@@ -109,7 +109,7 @@ struct ForeignClient: Sendable {
         var length: UInt32 = 0
         SSL_get0_alpn_selected(session, &name, &length)
         let chosen = UnsafeBufferPointer(start: name, count: Int(length))
-        return
-            "\(String(cString: SSL_get_version(session))) \(String(decoding: chosen, as: UTF8.self))"
+        let version = String(cString: SSL_get_version(session))
+        return "\(version) \(String(decoding: chosen, as: UTF8.self))"
     }
 }

@@ -33,8 +33,8 @@ enum cossl_identity cossl_tls_identify(SSL_CTX *context, const char *chain, cons
 /// A server's session over a non-blocking socket, which it does not own. NULL if out of memory.
 SSL *cossl_tls_accept(SSL_CTX *context, int socket);
 
-/// A client's session. `name` is what the peer's certificate must be for: a host name, which is also
-/// sent as SNI, or an IP address. NULL if out of memory or if the name is none.
+/// A client's session. `name` is what the peer's certificate must be for: a host name, which is
+/// also sent as SNI, or an IP address. NULL if out of memory or if the name is none.
 SSL *cossl_tls_connect(SSL_CTX *context, int socket, const char *name);
 
 /// One step of the handshake. Returns 1 when it is done.
