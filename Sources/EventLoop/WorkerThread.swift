@@ -38,7 +38,7 @@ public final class WorkerThread: @unchecked Sendable {
         }
     }
 
-    /// Waits for the body's end; the second call does nothing. For the thread that holds this object.
+    /// Waits for the end of the body; the second call does nothing. Not safe on two threads at once.
     public func join() {
         guard !isJoined else { return }
         isJoined = true

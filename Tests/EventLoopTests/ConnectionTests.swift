@@ -57,6 +57,23 @@ import Testing
         #expect(reads == [300])
     }
 
+    @Test func `A read takes no more than the buffer of the loop`() throws {
+        var options = EventLoop.Options()
+        options.readBufferBytes = 16
+        let rig = try Rig(options: options)
+        defer { rig.close() }
+        let server = Peer()
+        var reads: [Int] = []
+        server.onBytes = { _, bytes in
+            reads.append(bytes.count)
+            if reads.reduce(0, +) == 33 { rig.finish() }
+        }
+        let listener = try rig.listen { $0.handler = server }
+        rig.connect(to: listener.endpoint) { $0.send([UInt8](repeating: 1, count: 33)) }
+        rig.run()
+        #expect(reads == [16, 16, 1])
+    }
+
     @Test func `A slow reader holds the sender back and loses nothing`() throws {
         let rig = try Rig()
         defer { rig.close() }

@@ -144,6 +144,25 @@ import Testing
         #expect(accepted == 1)
     }
 
+    @Test func `A rush of clients is let in a few per turn`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        var options = Listener.Options()
+        options.acceptsPerTurn = 2
+        var inThisTurn = 0
+        var perTurn: [Int] = []
+        let listener = try rig.listen(options: options) { _ in inThisTurn += 1 }
+        let clients = try (0..<5).map { _ in try bareConnection(to: listener.endpoint) }
+        defer { for client in clients { close(client) } }
+        rig.loop.atEndOfTurn {
+            if inThisTurn > 0 { perTurn.append(inThisTurn) }
+            inThisTurn = 0
+            if perTurn.reduce(0, +) == 5 { rig.finish() }
+        }
+        rig.run()
+        #expect(perTurn == [2, 2, 1])
+    }
+
     @Test func `Without descriptors it rests, says so, and goes on when there are some`() async {
         // In a process of its own: the limit would starve the other tests.
         await #expect(processExitsWith: .success) {
