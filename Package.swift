@@ -69,7 +69,7 @@ let package = Package(
         .executableTarget(
             name: "fuzz", dependencies: ["JSON", "WebProtocols"], path: "Tests/Fuzz",
             swiftSettings: strict),
-        tests("EventLoopTests", ["EventLoop"]),
+        tests("EventLoopTests", ["EventLoop", "COpenSSL"]),
         tests("CallCoreTests", ["CallCore"]),
         tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
         tests("StorageTests", ["Storage", "CallCore"]),
