@@ -1,1 +1,52 @@
+#define _GNU_SOURCE
 #include "CUV.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+
+int cuv_accept(int listener, struct sockaddr_storage *peer, socklen_t *length) {
+    *length = sizeof *peer;
+    int descriptor =
+        accept4(listener, (struct sockaddr *)peer, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    return descriptor < 0 ? -errno : descriptor;
+}
+
+int cuv_socket(int family) {
+    int descriptor = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    return descriptor < 0 ? -errno : descriptor;
+}
+
+size_t cuv_unix_path_limit(void) {
+    struct sockaddr_un address;
+    return sizeof address.sun_path - 1;
+}
+
+socklen_t cuv_unix_address(struct sockaddr_storage *address, const char *path) {
+    size_t length = strlen(path);
+    if (length == 0 || length > cuv_unix_path_limit()) return 0;
+    struct sockaddr_un *unix_address = (struct sockaddr_un *)address;
+    memset(unix_address, 0, sizeof *unix_address);
+    unix_address->sun_family = AF_UNIX;
+    memcpy(unix_address->sun_path, path, length);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + 1);
+}
+
+long cuv_send(int socket, const void *bytes, size_t count) {
+    ssize_t sent = send(socket, bytes, count, MSG_NOSIGNAL);
+    return sent < 0 ? -errno : sent;
+}
+
+long cuv_receive(int socket, void *bytes, size_t count) {
+    ssize_t received = recv(socket, bytes, count, 0);
+    return received < 0 ? -errno : received;
+}
+
+void cuv_name_thread(const char *name) {
+    char kept[16];
+    snprintf(kept, sizeof kept, "%s", name);
+    pthread_setname_np(pthread_self(), kept);
+}

@@ -1,10 +1,16 @@
 // The live calls, and the ones that ended a moment ago.
 
+/// The one timer of a call: its next deadline.
+struct CallTimer: Sendable {
+    let handle: TimerHandle
+    let at: Moment
+}
+
 /// A slab of live calls, found by id. The slab keeps a call's timer beside it.
 struct CallTable: Sendable {
     private var places: [CallID: CallSlot] = [:]
     private var slab: [Call?] = []
-    private var timers: [TimerHandle?] = []
+    private var timers: [CallTimer?] = []
     private var free: [CallSlot] = []
 
     /// Live calls.
@@ -51,11 +57,11 @@ struct CallTable: Sendable {
     }
 
     /// The timer of the call at `slot`.
-    func timer(_ slot: CallSlot) -> TimerHandle? { timers[Int(slot)] }
+    func timer(_ slot: CallSlot) -> CallTimer? { timers[Int(slot)] }
 
     /// Remembers the timer of the call at `slot`.
-    mutating func setTimer(_ slot: CallSlot, _ handle: TimerHandle?) {
-        timers[Int(slot)] = handle
+    mutating func setTimer(_ slot: CallSlot, _ timer: CallTimer?) {
+        timers[Int(slot)] = timer
     }
 
     /// Every live call in order of its place.

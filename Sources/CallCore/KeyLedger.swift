@@ -4,14 +4,12 @@
 struct KeyLedger: Sendable {
     private struct Entry {
         let fingerprint: UInt64
-        let user: UInt64
         let at: Moment
     }
 
     private var kept: [UInt64: Int32] = [:]
     private var order: [Entry] = []
     private var first = 0
-    private var perUser: [UInt64: Int32] = [:]
 
     /// Keys kept.
     var count: Int { order.count - first }
@@ -23,12 +21,9 @@ struct KeyLedger: Sendable {
 
     /// Remembers that a reply is kept for `key` of `user`.
     mutating func insert(_ user: UserID, _ key: String, at now: Moment) {
-        let owner = Self.fingerprint(user.text, "")
-        let entry = Entry(
-            fingerprint: Self.fingerprint(user.text, key), user: owner, at: now)
+        let entry = Entry(fingerprint: Self.fingerprint(user.text, key), at: now)
         order.append(entry)
         kept[entry.fingerprint, default: 0] += 1
-        perUser[owner, default: 0] += 1
     }
 
     /// Forgets the oldest keys that are too old or too many. A user's surplus keys stay in the
@@ -37,18 +32,14 @@ struct KeyLedger: Sendable {
         while first < order.count, count > limit || now - order[first].at >= lifetime {
             let entry = order[first]
             first += 1
-            Self.decrease(&kept, entry.fingerprint)
-            Self.decrease(&perUser, entry.user)
+            if let count = kept[entry.fingerprint] {
+                kept[entry.fingerprint] = count > 1 ? count - 1 : nil
+            }
         }
         if first > 4_096, first * 2 > order.count {
             order.removeFirst(first)
             first = 0
         }
-    }
-
-    private static func decrease(_ counts: inout [UInt64: Int32], _ key: UInt64) {
-        guard let count = counts[key] else { return }
-        counts[key] = count > 1 ? count - 1 : nil
     }
 
     /// FNV-1a over both texts: the same in every life of the process.

@@ -1,23 +1,162 @@
 // The one entry point: inputs in, effects out.
+//
+// Rules of this machine:
+// 1. `handle` is the only way state changes. It reads no clock and rolls no dice but its own
+//    seeded ones; time comes with the input.
+// 2. The same state, input and time give the same effects in the same order.
+// 3. Effects are performed in order; `persist` holds back everything behind it.
+// 4. Deadlines up to `now` fire before the input: time passes first (semantics.md, R2, R10).
+// 5. Policies are asked, never called; every question has a deadline and a declared default.
+// 6. Bad requests get a `Refusal`; a broken invariant is a precondition with the call printed.
 
 /// The switchboard: a value that turns inputs into effects. Whoever understands
 /// `handle(_:at:)`, `Input` and `Effect` understands the product.
 public struct Switchboard: Sendable {
     /// See `Settings`.
-    public private(set) var settings: Settings
+    public internal(set) var settings: Settings
 
-    /// A switchboard with `settings`; `seed` decides the random half of its call ids.
-    public init(settings: Settings, seed: UInt64) {
+    var calls = CallTable()
+    var users = UserTable()
+    var ended = EndedCalls()
+    var wheel: TimerWheel
+    var keys = KeyLedger()
+    /// Requests with a key that has no reply yet.
+    var keysUnderWay: [KeyName: KeyUnderWay] = [:]
+    /// Requests about a call that the store is asked for.
+    var recalls: [CallID: [Asker]] = [:]
+    /// Operations that a policy shapes before they happen.
+    var staged: [QuestionID: StagedOperation] = [:]
+    /// Requests behind a staged operation of the same user and call.
+    var waiting: [StagedName: [Asker]] = [:]
+    /// `call.token` requests that wait for the policies.
+    var tokenRequests: [QuestionID: TokenRequest] = [:]
+    /// Open questions about invitations.
+    var questions: [QuestionID: InviteQuestion] = [:]
+    /// Signals for pending addressees whose devices may not know of the call yet.
+    var heldSignals: [HeldName: [CallEvent]] = [:]
+    /// What `handle` has to tell so far.
+    var effects: [Effect] = []
+    var now: Moment
+    private var dice: SeededGenerator
+    private var lastQuestion: UInt64 = 0
+    private var lastCallID: UInt64 = 0
+
+    /// A switchboard with `settings` whose clock stands at `now`; `seed` decides the random half
+    /// of its call ids.
+    public init(settings: Settings, seed: UInt64, at now: Moment) {
         self.settings = settings
+        self.now = now
+        wheel = TimerWheel(at: now)
+        dice = SeededGenerator(seed: seed)
+    }
+
+    /// The only way state changes. Deadlines up to `now` fire first, then `input` is handled.
+    public mutating func handle(_ input: Input, at now: Moment) -> [Effect] {
+        advance(to: now)
+        switch input {
+        case .request(let request): receive(request)
+        case .deviceConnected(let request, let user, let device, let resumed):
+            deviceConnected(request, Address(user, device), resumed: resumed)
+        case .deviceDisconnected(let user, let device):
+            deviceDisconnected(Address(user, device))
+        case .deviceGone(let user, let device, let bye):
+            deviceGone(Address(user, device), bye: bye)
+        case .answered(let question, let answer): answered(question, answer)
+        case .policyRequest(let request, let user, let plugin, let operation):
+            begin(Asker(id: request, user: user, plugin: plugin, operation: operation))
+        case .deadlineReached: break
+        case .recalled(let id, let call): recalled(id, call)
+        case .recalledKey(let user, let key, let reply): recalledKey(user, key, reply)
+        case .configured(let settings): self.settings = settings
+        }
+        return takeEffects()
     }
 
     /// Takes over what the store kept. Deadlines that passed meanwhile fire now; open questions
-    /// are asked again. Call once, before any input.
-    public mutating func restore(_ restored: Restored, at now: Moment) -> [Effect] { [] }
-
-    /// The only way state changes. Deadlines up to `now` fire first, then `input` is handled.
-    public mutating func handle(_ input: Input, at now: Moment) -> [Effect] { [] }
+    /// are asked again; presence begins anew (A20). Call once, before any input.
+    public mutating func restore(_ restored: Restored, at now: Moment) -> [Effect] {
+        self.now = max(now, self.now)
+        for mark in restored.keys { keys.insert(mark.user, mark.key, at: mark.at) }
+        for call in restored.calls {
+            let slot = calls.insert(call)
+            for participant in call.participants where participant.state.isLive {
+                join(participant.user, slot)
+                if participant.wasConnected { expectReturn(of: participant.user) }
+            }
+            reask(slot)
+            rearm(slot)
+        }
+        advance(to: now)
+        return takeEffects()
+    }
 
     /// When `Input.deadlineReached` is next due; nil: never. May be earlier than any deadline.
-    public var nextDeadline: Moment? { nil }
+    public var nextDeadline: Moment? { wheel.nextDeadline }
+
+    /// Live calls.
+    public var liveCalls: [Call] { calls.all }
+
+    /// How many calls are live.
+    public var liveCallCount: Int { calls.count }
+
+    /// The call `id`, live or just ended.
+    public func call(_ id: CallID) -> Call? { calls[id] ?? ended[id] }
+
+    private mutating func advance(to moment: Moment) {
+        now = max(now, moment)
+        while let key = wheel.next(upTo: now) {
+            switch TimerKey(key) {
+            case .call(let slot): fireDeadlines(of: slot)
+            case .user(let place): userIsLost(place)
+            case .staged(let question): stagedIsLate(question)
+            }
+        }
+        ended.forget(at: now)
+        keys.forget(at: now, lifetime: settings.keyLifetime, limit: settings.keysMax)
+    }
+
+    private mutating func takeEffects() -> [Effect] {
+        let taken = effects
+        effects = []
+        effects.reserveCapacity(8)
+        return taken
+    }
+
+    // MARK: New names
+
+    mutating func newCallID() -> CallID {
+        lastCallID = max(lastCallID + 1, UInt64(now.milliseconds) << 16)
+        return CallID(high: lastCallID, low: dice.next())
+    }
+
+    mutating func newQuestionID() -> QuestionID {
+        lastQuestion += 1
+        return QuestionID(lastQuestion)
+    }
+}
+
+/// What a timer in the wheel stands for, packed into the wheel's 64 bits.
+enum TimerKey {
+    case call(CallSlot)
+    case user(Int32)
+    case staged(QuestionID)
+
+    init(_ key: UInt64) {
+        let value = key >> 2
+        switch key & 3 {
+        case 0: self = .call(CallSlot(value))
+        case 1: self = .user(Int32(value))
+        case let kind:
+            precondition(kind == 2, "timer of unknown kind \(kind)")
+            self = .staged(QuestionID(value))
+        }
+    }
+
+    var packed: UInt64 {
+        switch self {
+        case .call(let slot): UInt64(slot) << 2
+        case .user(let place): UInt64(place) << 2 | 1
+        case .staged(let question): question.value << 2 | 2
+        }
+    }
 }

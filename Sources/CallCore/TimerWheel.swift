@@ -13,7 +13,7 @@ struct TimerHandle: Sendable, Equatable {
 struct TimerWheel: Sendable {
     private struct Node {
         var at: Int64
-        var key: UInt32
+        var key: UInt64
         var previous: Int32
         var next: Int32
         /// Index into `heads`; -1 while free.
@@ -38,7 +38,7 @@ struct TimerWheel: Sendable {
     init(at now: Moment) { tick = now.milliseconds }
 
     /// Puts `key` into the wheel; it comes out of `next(upTo:)` at `moment`.
-    mutating func schedule(_ key: UInt32, at moment: Moment) -> TimerHandle {
+    mutating func schedule(_ key: UInt64, at moment: Moment) -> TimerHandle {
         let index: Int32
         if free != Self.none {
             index = free
@@ -62,7 +62,7 @@ struct TimerWheel: Sendable {
     }
 
     /// The key of a timer whose moment has come, in order of their moments; nil: no more.
-    mutating func next(upTo now: Moment) -> UInt32? {
+    mutating func next(upTo now: Moment) -> UInt64? {
         while true {
             let first = heads[Int(Self.due)]
             if first != Self.none {
@@ -94,7 +94,7 @@ struct TimerWheel: Sendable {
             let shift = Int64(level * 8)
             let current = Int(tick >> shift & 255)
             if let slot = occupiedSlot(after: current, level: level) {
-                let prefix = tick >> (shift + 8) << (shift + 8)
+                let prefix = (tick >> (shift + 8)) << (shift + 8)
                 return prefix | Int64(slot) << shift
             }
         }

@@ -1,1 +1,154 @@
-// EventLoop: see Package.swift for its place in the house.
+// One libuv loop on one thread: turns, hooks at the end of a turn, orderly end.
+import CUV
+import Glibc
+
+/// A run-to-completion loop over sockets, timers, signals and mailboxes.
+///
+/// Owner: the thread that made it until `run`, from then on the thread that called `run`. Nothing
+/// here is safe on another thread except `Mailbox.post`; debug builds check it.
+///
+/// A turn is: timers, then what connections put off, then the hooks of `atEndOfTurn` and one write
+/// per connection that has something to say, then the wait for sockets and their callbacks.
+public final class EventLoop: @unchecked Sendable {
+    /// What the operator or a test may change.
+    public struct Options: Sendable {
+        /// The most that one read takes, and the size of the buffer that all connections share, in
+        /// bytes.
+        public var readBufferBytes = 65_536
+        /// How long `Connection.close` waits for the peer to take the rest and to close, in
+        /// milliseconds.
+        public var closeTimeout: Int64 = 5_000
+
+        /// The defaults.
+        public init() {}
+    }
+
+    let uv: UnsafeMutablePointer<uv_loop_t>
+    let options: Options
+    let readBuffer: UnsafeMutableRawBufferPointer
+    var pool = BufferPool()
+    private let prepare: UnsafeMutablePointer<uv_prepare_t>
+    private let idle: UnsafeMutablePointer<uv_idle_t>
+    private var owner = pthread_self()
+    private var hooks: [() -> Void] = []
+    private var unflushed: [Connection] = []
+    private var flushing: [Connection] = []
+    private var awaiting: [Connection] = []
+    private(set) var isClosed = false
+
+    /// Makes a loop. Ignores SIGPIPE for the whole process: a broken connection is an error of its
+    /// write.
+    ///
+    /// - Throws: `outOfDescriptors` if the system has none left for the loop.
+    public init(options: Options = Options()) throws(EventLoopError) {
+        signal(SIGPIPE, SIG_IGN)
+        uv = .allocate(capacity: 1)
+        prepare = .allocate(capacity: 1)
+        idle = .allocate(capacity: 1)
+        self.options = options
+        readBuffer = .allocate(byteCount: options.readBufferBytes, alignment: 16)
+        let code = uv_loop_init(uv)
+        guard code >= 0 else {
+            isClosed = true
+            throw EventLoopError(code: code, doing: "making", "an event loop")
+        }
+        uv_prepare_init(uv, prepare)
+        uv_idle_init(uv, idle)
+        let data = Unmanaged.passUnretained(self).toOpaque()
+        prepare.pointee.data = data
+        idle.pointee.data = data
+        uv_prepare_start(prepare) { handle in EventLoop.from(handle?.pointee.data)?.endTurn() }
+    }
+
+    deinit {
+        precondition(isClosed, "an event loop was dropped without close()")
+        readBuffer.deallocate()
+        pool.deallocate()
+        uv.deallocate()
+        prepare.deallocate()
+        idle.deallocate()
+    }
+
+    private static func from(_ data: UnsafeMutableRawPointer?) -> EventLoop? {
+        data.map { Unmanaged<EventLoop>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// Milliseconds since the machine started, as `Clock.bootMilliseconds`.
+    public var now: Int64 { Clock.bootMilliseconds() }
+
+    /// Turns until `stop`. The calling thread becomes the owner.
+    public func run() {
+        precondition(!isClosed, "the loop is closed")
+        owner = pthread_self()
+        uv_run(uv, UV_RUN_DEFAULT)
+        endTurn()
+    }
+
+    /// Makes `run` return at the end of this turn. What was sent in it is still written.
+    public func stop() {
+        assertOwner()
+        uv_stop(uv)
+    }
+
+    /// Adds a hook that runs once at the end of every turn, before connections are written and the
+    /// loop waits. Hooks run in the order in which they were added.
+    public func atEndOfTurn(_ hook: @escaping () -> Void) {
+        assertOwner()
+        hooks.append(hook)
+    }
+
+    /// Closes whatever is still open on the loop, reports it closed, and gives the loop's memory
+    /// back. Call it once, on the owner's thread, after `run` has returned. May wait for a name
+    /// that is being looked up.
+    public func close() {
+        owner = pthread_self()
+        guard !isClosed else { return }
+        isClosed = true
+        hooks = []
+        uv_close(UnsafeMutableRawPointer(prepare).assumingMemoryBound(to: uv_handle_t.self), nil)
+        uv_close(UnsafeMutableRawPointer(idle).assumingMemoryBound(to: uv_handle_t.self), nil)
+        uv_walk(
+            uv,
+            { handle, _ in
+                guard let handle, uv_is_closing(handle) == 0 else { return }
+                handle.owner?.loopWillClose()
+            }, nil)
+        uv_run(uv, UV_RUN_DEFAULT)
+        unflushed = []
+        awaiting = []
+        let code = uv_loop_close(uv)
+        precondition(code == 0, "a handle outlived its loop")
+    }
+
+    /// A thread other than the owner's must not come here.
+    func assertOwner(_ caller: StaticString = #function) {
+        assert(pthread_equal(owner, pthread_self()) != 0, "\(caller) on a foreign thread")
+    }
+}
+
+extension EventLoop {
+    /// The connection has something to write at the end of this turn.
+    func flushAtEndOfTurn(_ connection: Connection) { unflushed.append(connection) }
+
+    /// The connection has something to do or to tell that no socket will announce.
+    func callInNextTurn(_ connection: Connection) {
+        awaiting.append(connection)
+        guard awaiting.count == 1, !isClosed else { return }
+        uv_idle_start(idle) { handle in EventLoop.from(handle?.pointee.data)?.callAwaiting() }
+    }
+
+    private func callAwaiting() {
+        uv_idle_stop(idle)
+        let connections = awaiting
+        awaiting = []
+        for connection in connections { connection.takeTurn() }
+    }
+
+    /// Two arrays take turns, so that a steady state allocates nothing.
+    private func endTurn() {
+        for hook in hooks { hook() }
+        swap(&unflushed, &flushing)
+        for connection in flushing { connection.flushTurn() }
+        flushing.removeAll(keepingCapacity: true)
+    }
+}

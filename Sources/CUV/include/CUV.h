@@ -1,3 +1,25 @@
-// CUV: what Swift cannot call of the library itself.
+// CUV: libuv, and the socket calls that Swift cannot reach (feature macros, unions of addresses).
 #pragma once
+#include <sys/socket.h>
 #include <uv.h>
+
+/// Accepts one connection, non-blocking and closed on exec. Returns the descriptor or -errno.
+int cuv_accept(int listener, struct sockaddr_storage *peer, socklen_t *length);
+
+/// Opens a stream socket, non-blocking and closed on exec. Returns the descriptor or -errno.
+int cuv_socket(int family);
+
+/// Puts a path into a Unix address. Returns its length, or 0 if the path is too long or empty.
+socklen_t cuv_unix_address(struct sockaddr_storage *address, const char *path);
+
+/// The longest path of a Unix socket in bytes.
+size_t cuv_unix_path_limit(void);
+
+/// Sends what the socket takes now. Returns the count or -errno; never raises SIGPIPE.
+long cuv_send(int socket, const void *bytes, size_t count);
+
+/// Receives what is there, up to `count` bytes. Returns the count, 0 at the end, or -errno.
+long cuv_receive(int socket, void *bytes, size_t count);
+
+/// Names the calling thread; the kernel keeps 15 bytes.
+void cuv_name_thread(const char *name);

@@ -1,0 +1,74 @@
+// The extended data of a busy rejection: `{"type": …, "reason": "busy", "callID": …}`.
+
+extension Switchboard {
+    /// The default extended data of a rejection as busy (policy.md, section 6). `type` is that of
+    /// the invitation's data, and left out when it had none (F61).
+    func busyText(for call: Call) -> String {
+        let type = call.extendedData.flatMap { memberText("type", of: $0) }
+        let opening = type.map { "{\"type\":\($0)," } ?? "{"
+        return opening + "\"reason\":\"busy\",\"callID\":\"\(call.id)\"}"
+    }
+}
+
+/// The raw text of the member `name` of the JSON object `text`, when it is a string, a number or
+/// a literal; nil for anything else. The core reads no other JSON.
+func memberText(_ name: String, of text: String) -> String? {
+    let bytes = Array(text.utf8)
+    let key = Array("\"\(name)\"".utf8)
+    var depth = 0
+    var index = 0
+    var expectsKey = false
+    while index < bytes.count {
+        switch bytes[index] {
+        case UInt8(ascii: "{"), UInt8(ascii: "["):
+            depth += 1
+            expectsKey = bytes[index] == UInt8(ascii: "{")
+            index += 1
+        case UInt8(ascii: "}"), UInt8(ascii: "]"):
+            depth -= 1
+            index += 1
+        case UInt8(ascii: ","):
+            expectsKey = true
+            index += 1
+        case UInt8(ascii: "\""):
+            let end = endOfString(bytes, from: index)
+            if depth == 1, expectsKey, bytes[index..<end].elementsEqual(key) {
+                return scalarText(bytes, after: end)
+            }
+            expectsKey = false
+            index = end
+        default: index += 1
+        }
+    }
+    return nil
+}
+
+private func endOfString(_ bytes: [UInt8], from start: Int) -> Int {
+    var index = start + 1
+    while index < bytes.count {
+        if bytes[index] == UInt8(ascii: "\\") {
+            index += 2
+        } else if bytes[index] == UInt8(ascii: "\"") {
+            return index + 1
+        } else {
+            index += 1
+        }
+    }
+    return bytes.count
+}
+
+private func scalarText(_ bytes: [UInt8], after end: Int) -> String? {
+    let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) }
+    guard let colon = bytes[end...].firstIndex(where: { !isSpace($0) }),
+        bytes[colon] == UInt8(ascii: ":"),
+        let start = bytes[(colon + 1)...].firstIndex(where: { !isSpace($0) })
+    else { return nil }
+    if bytes[start] == UInt8(ascii: "\"") {
+        return String(validating: bytes[start..<endOfString(bytes, from: start)], as: UTF8.self)
+    }
+    let stops = [UInt8(ascii: ","), UInt8(ascii: "}"), UInt8(ascii: "{"), UInt8(ascii: "[")]
+    let stop = bytes[start...].firstIndex { stops.contains($0) || isSpace($0) } ?? bytes.count
+    guard stop > start, bytes[start] != UInt8(ascii: "{"), bytes[start] != UInt8(ascii: "[")
+    else { return nil }
+    return String(validating: bytes[start..<stop], as: UTF8.self)
+}

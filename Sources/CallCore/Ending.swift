@@ -1,0 +1,119 @@
+// When a call becomes active, and when and why it ends by itself (semantics.md, 2.8 and 2.10).
+
+extension Switchboard {
+    /// Applies what follows from a commit's changes: the call becomes active, accounts without
+    /// a device leave when nobody else is there, the call ends when its mode says so.
+    func settle(_ commit: inout Commit) {
+        guard commit.call.isLive else { return }
+        activate(&commit)
+        dismissAnsweredFor(&commit)
+        endIfDone(&commit)
+    }
+
+    /// The first one beside the caller to join makes the call active.
+    private func activate(_ commit: inout Commit) {
+        guard commit.call.state == .ringing,
+            commit.call.participants.dropFirst().contains(where: { $0.state == .joined })
+        else { return }
+        commit.call.state = .active
+        commit.call.answeredAt = now
+        let mode = settings.mode(commit.call.mode)
+        if let limit = mode.connectWithin {
+            commit.call.media = .establishing
+            commit.call.mediaAlarm = now + limit
+            commit.notify(.joinedPrimaries(except: nil), .mediaPhase(.establishing))
+        }
+    }
+
+    /// An account that a policy answers for leaves when every other participant's part is over
+    /// or the user is lost (A22).
+    func dismissAnsweredFor(_ commit: inout Commit) {
+        guard settings.mode(commit.call.mode).has(.leave),
+            commit.call.participants.contains(where: isAnsweredForOnly)
+        else { return }
+        let isDeserted = !commit.call.participants.contains { participant in
+            participant.state.isLive && !isAnsweredForOnly(participant) && !isLost(participant)
+        }
+        guard isDeserted else { return }
+        for index in commit.call.participants.indices
+        where isAnsweredForOnly(commit.call.participants[index]) {
+            commit.move(index, to: .left, .idle)
+        }
+    }
+
+    private func isAnsweredForOnly(_ participant: Participant) -> Bool {
+        participant.isAnsweredFor && participant.state == .joined && participant.device == nil
+    }
+
+    /// Whether the user was connected in this call and is lost.
+    func isLost(_ participant: Participant) -> Bool {
+        participant.wasConnected && users[participant.user]?.isOnline != true
+    }
+
+    private func endIfDone(_ commit: inout Commit) {
+        let call = commit.call
+        let mode = settings.mode(call.mode)
+        let pending = call.pendingCount
+        let joined = call.joinedCount
+        let somebodyLeft = commit.changes.contains {
+            $0.from == .joined && call.participants[$0.index].state == .left
+        }
+        if let limit = mode.endWhenJoinedAtMost, somebodyLeft, joined <= limit,
+            limit == 0 || pending == 0
+        {
+            let reason: EndReason = mode.isTwoParty ? .completed : .lastLeft
+            return commit.end(Call.End(reason, by: commit.asker?.user))
+        }
+        guard pending == 0 else { return }
+        if joined == 0 { return commit.end(Call.End(.lastLeft)) }
+        let isDone =
+            switch mode.endWhenAnswered {
+            case .always: true
+            case .ifNobodyJoined: call.answeredAt == nil
+            case .ifAlone: joined <= 1
+            case .never: false
+            }
+        if isDone { commit.end(outcome(of: call)) }
+    }
+
+    /// Why a call ends that nobody is pending in any more: the first rule that fits.
+    private func outcome(of call: Call) -> Call.End {
+        let invitees = call.participants.filter { $0.role != .caller && $0.reason != .forwarded }
+        if call.answeredAt != nil { return Call.End(.settled, detail: .answered) }
+        if invitees.allSatisfy({ $0.state == .timedOut }) { return Call.End(.noAnswer) }
+        if invitees.allSatisfy({ $0.state == .rejected }) {
+            let isBusy = invitees.allSatisfy { $0.reason == .busy }
+            let by = invitees.count == 1 ? invitees.first?.user : nil
+            return Call.End(isBusy ? .busy : .rejected, by: by)
+        }
+        if invitees.allSatisfy({ $0.state == .failed }), let last = invitees.last {
+            return failure(last.reason)
+        }
+        return Call.End(.settled, detail: .mixed)
+    }
+
+    private func failure(_ reason: Participant.Reason?) -> Call.End {
+        switch reason {
+        case .offline: Call.End(.peerOffline)
+        case .noAck: Call.End(.peerNoAck)
+        case .expired: Call.End(.expired)
+        case .callerOffline: Call.End(.acceptFailed, detail: .callerOffline)
+        case .acceptUnacked: Call.End(.acceptFailed, detail: .noAck)
+        case .dialFailed: Call.End(.dialFailed)
+        case .acceptFailed, .declined, .busy, .byInviter, .whole, .callerLost, .forwarded,
+            .itself, .lost, .kicked, .idle, nil:
+            Call.End(.acceptFailed)
+        }
+    }
+
+    /// Starts or stops the time alone (C38): one joined participant at most is there.
+    func updateIdle(_ call: inout Call) {
+        guard call.isLive, let limit = settings.mode(call.mode).idleLimit else { return }
+        let present = call.participants.count { $0.state == .joined && !isLost($0) }
+        if call.state == .active, present <= 1, call.pendingCount == 0 {
+            call.idleAlarm = call.idleAlarm ?? now + limit
+        } else {
+            call.idleAlarm = nil
+        }
+    }
+}

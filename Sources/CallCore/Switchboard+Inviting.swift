@@ -1,0 +1,255 @@
+// call.invite and call.add.
+
+extension Switchboard {
+    /// The invitees that can be invited, and why the others cannot.
+    struct Selection {
+        var usable: [UserID] = []
+        var errors: [InviteeError] = []
+    }
+
+    // MARK: call.invite
+
+    func checkInvite(_ asker: Asker, _ invitation: Invitation) throws(Refusal) -> Selection {
+        let mode = settings.mode(invitation.mode)
+        if !invitation.items.isEmpty, !mode.has(.items) { throw .wrongMode(mode) }
+        if invitation.items.count > settings.itemsMax {
+            throw Refusal(
+                .badRequest, "at most \(settings.itemsMax) items", detail: .field("items"))
+        }
+        if mode.has(.refusesBusyCaller), isIn(modesWith: .refusesBusyCaller, asker.user) {
+            throw Refusal(.busy, "\(asker.user) is in another call")
+        }
+        let selection = select(
+            invitation.invitees, by: asker.user, in: nil,
+            limit: min(mode.invitees, mode.participants - 1))
+        try refuseUnusable(selection, mode)
+        return selection
+    }
+
+    mutating func invite(
+        _ asker: Asker, _ invitation: Invitation, _ shaped: Shaping
+    ) throws(Refusal) {
+        var selection = try checkInvite(asker, invitation)
+        selection.leaveOut(shaped.refused)
+        try refuseUnusable(selection, settings.mode(invitation.mode))
+        let id = shaped.draftID ?? newCallID()
+        let draft = draftCall(id, asker, invitation, [])
+        var commit = Commit(draft, slot: nil, asker: asker, reply: .invited(selection.errors))
+        commit.add(callerOf(draft, asker))
+        commit.call.views = shaped.views
+        commit.push = invitation.push
+        for user in selection.usable { admit(user, by: asker.user, into: &commit) }
+        finish(commit)
+        consultAboutNewcomers(of: id)
+    }
+
+    /// The call that `invitation` would make, with `invitees` as inviting participants.
+    func draftCall(
+        _ id: CallID, _ asker: Asker, _ invitation: Invitation, _ invitees: [UserID]
+    ) -> Call {
+        let mode = settings.mode(invitation.mode)
+        var call = Call(
+            id: id, mode: invitation.mode, kind: invitation.kind,
+            ringTime: invitation.timeout ?? mode.ringTime,
+            deliveryCheck: invitation.deliveryCheck && mode.has(.deliveryCheck), createdAt: now)
+        call.extendedData = invitation.extendedData
+        for item in invitation.items { call.items.put(item) }
+        guard !invitees.isEmpty else { return call }
+        call.participants.append(callerOf(call, asker))
+        for user in invitees {
+            call.participants.append(invitee(user, by: asker.user, in: call))
+        }
+        return call
+    }
+
+    private func callerOf(_ call: Call, _ asker: Asker) -> Participant {
+        var caller = Participant(user: asker.user, role: .caller, state: .joined, at: now)
+        caller.device = asker.device
+        caller.answeredAt = now
+        caller.video = call.kind == "video"
+        caller.isAnsweredFor = asker.device == nil
+        return caller
+    }
+
+    func invitee(_ user: UserID, by inviter: UserID, in call: Call) -> Participant {
+        var invitee = Participant(user: user, role: .invitee, state: .inviting, at: now)
+        invitee.invitedBy = inviter
+        invitee.video = call.kind == "video"
+        if settings.mode(call.mode).acknowledgeWithin == nil {
+            invitee.deadlineAt = now + call.ringTime
+        }
+        return invitee
+    }
+
+    // MARK: call.add
+
+    func checkAdd(
+        _ asker: Asker, _ id: CallID, _ invitees: [UserID]
+    ) throws(Refusal) -> (place: Place, selection: Selection) {
+        let place = try locateJoined(asker, id, needs: .add)
+        let live = place.call.participants.count { $0.state.isLive }
+        let selection = select(
+            invitees, by: asker.user, in: place.call,
+            limit: min(place.mode.invitees, place.mode.participants - live))
+        if selection.usable.isEmpty, selection.errors.allSatisfy({ $0.code == .tooMany }) {
+            throw .tooMany(selection.errors)
+        }
+        return (place, selection)
+    }
+
+    mutating func add(
+        _ asker: Asker, _ id: CallID, _ invitees: [UserID], push: PushText?, _ shaped: Shaping
+    ) throws(Refusal) {
+        var (place, selection) = try checkAdd(asker, id, invitees)
+        selection.leaveOut(shaped.refused)
+        guard !selection.usable.isEmpty else {
+            return answer(
+                asker,
+                .callWithErrors(place.call, viewer: asker.user, errors: selection.errors))
+        }
+        var commit = Commit(
+            place.call, slot: place.slot, asker: asker, reply: .callWithErrors(selection.errors))
+        commit.call.views += shaped.views
+        commit.push = push
+        commit.call.isGroup = true
+        for user in selection.usable { admit(user, by: asker.user, into: &commit) }
+        finish(commit)
+        consultAboutNewcomers(of: id)
+    }
+
+    // MARK: Admitting one invitee
+
+    /// Makes `user` a pending participant, or again one.
+    func admit(_ user: UserID, by inviter: UserID, into commit: inout Commit) {
+        var newcomer = invitee(user, by: inviter, in: commit.call)
+        let mode = settings.mode(commit.call.mode)
+        let isAnsweredFor = settings.answerFor.contains(user)
+        if isAnsweredFor || (mode.has(.rejectsBusy) && isBusy(user)) {
+            newcomer.asking = .deciding
+            newcomer.policyAlarm = decideBy(for: commit.call) + settings.decideGrace
+        } else {
+            startDeliveryClock(&newcomer, in: commit.call)
+        }
+        if isAnsweredFor, users[user]?.devices.isEmpty ?? true {
+            markDelivered(&newcomer, in: commit.call)
+        }
+        if let index = commit.call.index(of: user) {
+            let from = commit.call.participants[index].state
+            commit.changes.append(.init(index: index, from: from, wasVisible: false))
+            newcomer.role = commit.call.participants[index].role
+            commit.call.participants[index] = newcomer
+        } else {
+            commit.add(newcomer)
+        }
+        let invitees = commit.call.participants.count {
+            $0.role != .caller && $0.reason != .forwarded
+        }
+        if invitees > 1 { commit.call.isGroup = true }
+    }
+
+    /// A device confirmed, or the policies were asked in its place (A4, A22).
+    func markDelivered(_ participant: inout Participant, in call: Call) {
+        participant.state = .ringing
+        participant.deliveryAlarm = nil
+        if settings.mode(call.mode).acknowledgeWithin != nil {
+            participant.deadlineAt = now + call.ringTime
+        }
+    }
+
+    /// Starts the delivery check or the acknowledgement limit: the devices know from now on.
+    func startDeliveryClock(_ participant: inout Participant, in call: Call) {
+        guard participant.state == .inviting else { return }
+        if let limit = settings.mode(call.mode).acknowledgeWithin {
+            participant.deliveryAlarm = now + limit
+        } else if call.deliveryCheck {
+            participant.deliveryAlarm = now + settings.deliveryCheckWithin
+        }
+    }
+
+    // MARK: Who can be invited
+
+    private func select(
+        _ invitees: [UserID], by inviter: UserID, in call: Call?, limit: Int
+    ) -> Selection {
+        var selection = Selection()
+        for user in invitees {
+            if let code = obstacle(to: user, by: inviter, in: call, selection.usable) {
+                selection.errors.append(InviteeError(user, code))
+            } else if selection.usable.count >= limit {
+                selection.errors.append(InviteeError(user, .tooMany))
+            } else {
+                selection.usable.append(user)
+            }
+        }
+        return selection
+    }
+
+    private func obstacle(
+        to user: UserID, by inviter: UserID, in call: Call?, _ chosen: [UserID]
+    ) -> InviteeError.Code? {
+        if user == inviter { return .itself }
+        if chosen.contains(user) { return .duplicate }
+        if call?.participant(user)?.state.isLive == true { return .alreadyInCall }
+        if let directory = settings.users, !directory.contains(user),
+            !settings.answerFor.contains(user)
+        {
+            return .unknownUser
+        }
+        return nil
+    }
+
+    /// Nobody can be invited: which refusal that is (D39).
+    private func refuseUnusable(_ selection: Selection, _ mode: Mode) throws(Refusal) {
+        let errors = selection.errors
+        if mode.invitees == 1, errors.contains(where: { $0.code == .tooMany }) {
+            throw .tooMany(errors)
+        }
+        guard selection.usable.isEmpty else { return }
+        func all(_ code: InviteeError.Code) -> Bool { errors.allSatisfy { $0.code == code } }
+        if all(.itself) {
+            throw Refusal(.selfCall, "nobody can call themselves", detail: .errors(errors))
+        }
+        if all(.tooMany) { throw .tooMany(errors) }
+        if all(.unknownUser) {
+            throw Refusal(.notFound, "none of the invitees is known", detail: .errors(errors))
+        }
+        if all(.refused) {
+            throw Refusal(.refused, "every invitee was refused", detail: .errors(errors))
+        }
+        throw Refusal(.badRequest, "none of the invitees can be called", detail: .errors(errors))
+    }
+
+    /// Whether the user is pending or joined in another live call (A12).
+    func isBusy(_ user: UserID) -> Bool { !(users[user]?.calls.isEmpty ?? true) }
+
+    private func isIn(modesWith feature: Mode.Features, _ user: UserID) -> Bool {
+        users[user]?.calls.contains { settings.mode(calls[$0].mode).has(feature) } ?? false
+    }
+}
+
+extension Switchboard.Selection {
+    mutating func leaveOut(_ refused: [UserID]) {
+        guard !refused.isEmpty else { return }
+        for user in usable where refused.contains(user) {
+            errors.append(InviteeError(user, .refused))
+        }
+        usable.removeAll { refused.contains($0) }
+    }
+}
+
+extension Refusal {
+    fileprivate static func tooMany(_ errors: [InviteeError]) -> Refusal {
+        Refusal(.tooMany, "more invitees than the mode allows", detail: .errors(errors))
+    }
+}
+
+extension [Call.Item] {
+    /// Sets an item, keeping the place of a key that is there.
+    mutating func put(_ item: Call.Item) {
+        if let index = firstIndex(where: { $0.key == item.key }) {
+            self[index] = item
+        } else {
+            append(item)
+        }
+    }
+}

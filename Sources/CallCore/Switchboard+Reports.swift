@@ -1,0 +1,92 @@
+// What the policies are told, and whom a push wakes.
+
+extension Switchboard {
+    /// Tells the report hooks of a commit.
+    mutating func report(_ commit: borrowing Commit) {
+        guard settings.hooks.contains(.reports) else { return }
+        let call = commit.call
+        var timedOut: [UserID] = []
+        var undelivered: [UserID] = []
+        for change in commit.changes {
+            let participant = call.participants[change.index]
+            guard change.from != participant.state else { continue }
+            tell(
+                call,
+                .participant(participant.user, from: change.from, to: participant.state))
+            switch participant.state {
+            case .joined where change.from?.isPending == true:
+                tell(call, .accepted(participant.user))
+            case .rejected:
+                tell(call, .rejected(participant.user, participant.reason ?? .declined))
+            case .timedOut: timedOut.append(participant.user)
+            case .undelivered: undelivered.append(participant.user)
+            case .inviting, .ringing, .accepting, .joined, .cancelled, .left, .failed: break
+            }
+        }
+        if !timedOut.isEmpty { tell(call, .timeout(timedOut)) }
+        if !undelivered.isEmpty { tell(call, .undelivered(undelivered)) }
+        if call.end?.reason == .cancelled { tell(call, .cancelled(by: call.end?.by)) }
+        if !call.isLive { tell(call, .ended) }
+    }
+
+    mutating func tell(_ call: Call, _ kind: Report.Kind) {
+        effects.append(
+            .tell(Report(call: call, at: now, kind: kind, facts: facts(of: call))))
+    }
+
+    mutating func tellPresence(_ user: UserID, online: Bool) {
+        guard settings.hooks.contains(.presence) else { return }
+        effects.append(
+            .tell(
+                Report(
+                    call: nil, at: now, kind: .presence(user, online: online),
+                    facts: [facts(of: user)])))
+    }
+
+    // MARK: Push
+
+    /// The push jobs that follow from a commit.
+    func pushJobs(of commit: borrowing Commit) -> [Record] {
+        guard settings.wakesDevices else { return [] }
+        var jobs: [Record] = []
+        for (index, participant) in commit.call.participants.enumerated() {
+            let change = commit.changes.first { $0.index == index }
+            guard let kind = pushKind(participant, change, commit.call.isLive) else { continue }
+            jobs += pushJob(kind, for: participant, in: commit.call, text: commit.push)
+        }
+        return jobs
+    }
+
+    private func pushKind(
+        _ participant: Participant, _ change: Commit.Change?, _ isLive: Bool
+    ) -> PushJob.Kind? {
+        guard let change else {
+            return !isLive && participant.state.isPending ? .end : nil
+        }
+        if change.isNewlyInvited(participant) {
+            return isLive && participant.isVisible ? .invite : nil
+        }
+        guard change.wasVisible, change.from?.isPending == true else { return nil }
+        switch participant.state {
+        case .cancelled: return .cancel
+        case .timedOut: return .missed
+        case .inviting, .undelivered, .ringing, .accepting:
+            return isLive ? nil : .end
+        case .joined, .rejected, .left, .failed: return nil
+        }
+    }
+
+    /// A job to wake the participant's devices that have no live connection.
+    func pushJob(
+        _ kind: PushJob.Kind, for participant: Participant, in call: Call, text: PushText? = nil
+    ) -> [Record] {
+        guard settings.wakesDevices else { return [] }
+        let connected = users[participant.user]?.devices.filter(\.isConnected).map(\.id) ?? []
+        return [
+            .push(
+                PushJob(
+                    kind, callID: call.id, user: participant.user, text: text,
+                    connected: connected, expiresAt: participant.deadlineAt))
+        ]
+    }
+}

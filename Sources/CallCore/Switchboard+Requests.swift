@@ -1,0 +1,275 @@
+// A request on its way: idempotency keys, calls to recall, the check and the commit.
+
+/// Who asks for an operation: a user with a device, or a policy for an account.
+struct Asker: Sendable {
+    /// Nil: the switchboard itself, carrying out a policy's decision.
+    let id: RequestID?
+    let user: UserID
+    var device: DeviceID?
+    var plugin: String?
+    var key: IdempotencyKey?
+    var operation: Operation
+
+    init(_ request: Request) {
+        id = request.id
+        user = request.user
+        device = request.device
+        key = request.operation.isReading ? nil : request.key
+        operation = request.operation
+    }
+
+    init(id: RequestID?, user: UserID, plugin: String, operation: Operation) {
+        self.id = id
+        self.user = user
+        self.plugin = plugin
+        self.operation = operation
+    }
+
+    /// Whether the switchboard carries out what a policy decided about an invitation.
+    var isDecision: Bool { id == nil }
+
+    var actor: Actor {
+        if let plugin { return .policy(plugin) }
+        guard let device else { return .policy("default") }
+        return .user(user, device)
+    }
+}
+
+/// A user's idempotency key.
+struct KeyName: Hashable, Sendable {
+    let user: UserID
+    let key: String
+}
+
+/// A request with a key that has no reply yet, and its repetitions.
+struct KeyUnderWay: Sendable {
+    let bodyHash: UInt64
+    var repetitions: [RequestID] = []
+    /// Set while the store is asked for the first reply.
+    var asker: Asker?
+}
+
+extension Switchboard {
+    mutating func receive(_ request: Request) {
+        noteUse(of: Address(request.user, request.device))
+        let asker = Asker(request)
+        guard let key = asker.key else { return begin(asker) }
+        let name = KeyName(user: asker.user, key: key.text)
+        if let underWay = keysUnderWay[name] {
+            if underWay.bodyHash == key.bodyHash {
+                keysUnderWay[name]?.repetitions.append(request.id)
+            } else {
+                effects.append(.reply(request.id, .refused(.keyReused)))
+            }
+            return
+        }
+        keysUnderWay[name] = KeyUnderWay(bodyHash: key.bodyHash)
+        if keys.mayContain(asker.user, key.text) {
+            keysUnderWay[name]?.asker = asker
+            effects.append(.recallKey(asker.user, key: key.text))
+        } else {
+            begin(asker)
+        }
+    }
+
+    mutating func recalledKey(_ user: UserID, _ key: String, _ kept: KeptReply?) {
+        let name = KeyName(user: user, key: key)
+        guard let underWay = keysUnderWay[name], let asker = underWay.asker else { return }
+        keysUnderWay[name]?.asker = nil
+        guard let kept else { return begin(asker) }
+        keysUnderWay[name] = nil
+        let reply: Reply =
+            kept.bodyHash == underWay.bodyHash ? .kept(kept.reply) : .refused(.keyReused)
+        for request in [asker.id].compactMap({ $0 }) + underWay.repetitions {
+            effects.append(.reply(request, reply))
+        }
+    }
+
+    /// Starts an operation once its key is settled: recalls its call if need be.
+    mutating func begin(_ asker: Asker) {
+        guard let id = asker.operation.callID else { return shape(asker) }
+        let name = StagedName(user: asker.user, call: id)
+        if waiting[name] != nil {
+            waiting[name]?.append(asker)
+        } else if calls.find(id) != nil || ended[id] != nil {
+            shape(asker)
+        } else if recalls[id] != nil {
+            recalls[id]?.append(asker)
+        } else {
+            recalls[id] = [asker]
+            effects.append(.recall(id))
+        }
+    }
+
+    mutating func recalled(_ id: CallID, _ call: Call?) {
+        guard let askers = recalls.removeValue(forKey: id) else { return }
+        if let call, !call.isLive {
+            ended.keep(call, until: now + settings.endedCallsFor, limit: settings.endedCallsMax)
+        }
+        for asker in askers { shape(asker) }
+    }
+
+    /// Whether the operation would be carried out now.
+    func check(_ asker: Asker) throws(Refusal) {
+        switch asker.operation {
+        case .invite(let invitation): _ = try checkInvite(asker, invitation)
+        case .add(let id, let invitees, _): _ = try checkAdd(asker, id, invitees)
+        case .ringing(let id): _ = try locate(asker, id)
+        case .accept(let id, _): _ = try checkAccept(asker, id)
+        case .acceptAck(let id, let user): _ = try checkAcceptAck(asker, id, user)
+        case .reject(let id, let busy, _): _ = try checkReject(asker, id, busy: busy)
+        case .cancel(let id, let users, _, _): _ = try checkCancel(asker, id, users)
+        case .join(let id, _): _ = try checkJoin(asker, id)
+        case .leave(let id, _): _ = try checkLeave(asker, id)
+        case .end(let id, _): _ = try checkEnd(asker, id)
+        case .report(let id, _), .media(let id, _, _), .signal(let id, _, _), .token(let id):
+            _ = try locateJoined(asker, id)
+        case .hold(let id, let on, let force): _ = try checkHold(asker, id, on: on, force: force)
+        case .items(let id, let change): _ = try checkItems(asker, id, change)
+        case .get(let id): _ = try locateVisible(asker, id)
+        case .list, .pushRegister, .pushUnregister: break
+        }
+    }
+
+    /// Carries out an operation that no policy has to shape any more.
+    mutating func commit(_ asker: Asker, shaped: Shaping = Shaping()) {
+        do throws(Refusal) {
+            switch asker.operation {
+            case .invite(let invitation): try invite(asker, invitation, shaped)
+            case .add(let id, let invitees, let push):
+                try add(asker, id, invitees, push: push, shaped)
+            case .ringing(let id): try ringing(asker, id)
+            case .accept(let id, let acceptance): try accept(asker, id, acceptance, shaped)
+            case .acceptAck(let id, let user): try acceptAck(asker, id, user)
+            case .reject(let id, let busy, let data):
+                try reject(asker, id, busy: busy, data, shaped)
+            case .cancel(let id, let users, let data, let push):
+                try cancel(asker, id, users, data, push: push, shaped)
+            case .join(let id, let data): try join(asker, id, data, shaped)
+            case .leave(let id, let data): try leave(asker, id, data, shaped)
+            case .end(let id, let data): try end(asker, id, data, shaped)
+            case .report(let id, let report): try self.report(asker, id, report)
+            case .media(let id, let audio, let video):
+                try media(asker, id, audio: audio, video: video)
+            case .hold(let id, let on, let force): try hold(asker, id, on: on, force: force)
+            case .items(let id, let change): try items(asker, id, change)
+            case .signal(let id, let to, let data): try signal(asker, id, to: to, data)
+            case .get(let id):
+                let found = try locateVisible(asker, id)
+                answer(asker, .call(found.call, viewer: asker.user))
+            case .list(let query):
+                if let id = asker.id { effects.append(.list(id, asker.user, query)) }
+            case .token(let id): try token(asker, id)
+            case .pushRegister(let registration):
+                registerPush(asker, registration.provider, registration)
+            case .pushUnregister(let provider): registerPush(asker, provider, nil)
+            }
+        } catch {
+            answer(asker, .refused(error))
+        }
+    }
+
+    private mutating func registerPush(
+        _ asker: Asker, _ provider: String, _ registration: PushRegistration?
+    ) {
+        guard let device = asker.device else {
+            return answer(asker, .refused(.wrongState("a policy has no device")))
+        }
+        let address = Address(asker.user, device)
+        answer(
+            asker, .done,
+            storing: [.registration(address, provider: provider, registration)])
+    }
+
+    /// Replies to a request and to its repetitions, storing the reply under the request's key.
+    mutating func answer(_ asker: Asker, _ reply: Reply, storing: [Record] = []) {
+        var records = storing
+        var repetitions: [RequestID] = []
+        if let key = asker.key {
+            let name = KeyName(user: asker.user, key: key.text)
+            repetitions = keysUnderWay.removeValue(forKey: name)?.repetitions ?? []
+            if reply.isKept {
+                records.append(
+                    .key(KeyRecord(user: asker.user, key: key, at: now, reply: reply)))
+                keys.insert(asker.user, key.text, at: now)
+            }
+        }
+        if !records.isEmpty { effects.append(.persist(records)) }
+        if let id = asker.id { effects.append(.reply(id, reply)) }
+        for id in repetitions { effects.append(.reply(id, reply)) }
+    }
+
+    // MARK: Finding the asker's place
+
+    /// A call and the asker's place in it.
+    struct Place {
+        let call: Call
+        /// Nil when the call has ended.
+        let slot: CallSlot?
+        let index: Int
+        let mode: Mode
+        var participant: Participant { call.participants[index] }
+    }
+
+    /// The call `id` and the asker's place in it, checked in the order of D40.
+    func locate(
+        _ asker: Asker, _ id: CallID, needs features: Mode.Features = []
+    ) throws(Refusal) -> Place {
+        let slot = calls.find(id)
+        guard let call = slot.map({ calls[$0] }) ?? ended[id] else { throw .notFound(id) }
+        let mode = settings.mode(call.mode)
+        guard mode.has(features) else { throw .wrongMode(mode) }
+        guard let index = call.index(of: asker.user),
+            call.participants[index].isVisible || asker.isDecision
+        else {
+            throw Refusal(.notInvited, "\(asker.user) is not a participant of this call")
+        }
+        return Place(call: call, slot: slot, index: index, mode: mode)
+    }
+
+    /// The same for an operation of joined participants of a live call.
+    func locateJoined(
+        _ asker: Asker, _ id: CallID, needs features: Mode.Features = []
+    ) throws(Refusal) -> Place {
+        let place = try locate(asker, id, needs: features)
+        let state = place.participant.state
+        guard state == .joined else {
+            throw .wrongState("\(asker.user) is \(state.rawValue) in this call, not joined")
+        }
+        guard place.slot != nil else { throw .callEnded }
+        return place
+    }
+
+    /// The same for reading: a stranger finds nothing.
+    func locateVisible(_ asker: Asker, _ id: CallID) throws(Refusal) -> Place {
+        do throws(Refusal) {
+            return try locate(asker, id)
+        } catch {
+            throw .notFound(id)
+        }
+    }
+}
+
+extension Reply {
+    /// Whether the reply is kept under an idempotency key (B25).
+    var isKept: Bool {
+        switch self {
+        case .refused(let refusal): refusal.code.isKept
+        case .kept: false
+        case .done, .call, .invited, .callWithErrors, .items, .token: true
+        }
+    }
+}
+
+extension Refusal {
+    static let keyReused = Refusal(.keyReused, "the key was used with another request")
+    static let callEnded = Refusal(.callEnded, "the call has ended")
+
+    static func notFound(_ id: CallID) -> Refusal { Refusal(.notFound, "no call \(id)") }
+
+    static func wrongMode(_ mode: Mode) -> Refusal {
+        Refusal(.wrongMode, "calls of mode \(mode.name) do not have this operation")
+    }
+
+    static func wrongState(_ message: String) -> Refusal { Refusal(.wrongState, message) }
+}

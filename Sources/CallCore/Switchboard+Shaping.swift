@@ -1,0 +1,252 @@
+// Operations that policies shape before they happen: on.extended_data and on.dial.
+//
+// An operation being shaped has not happened (E65): nothing is stored, and it is checked before
+// and again at its commit. Later requests of the same user for that call wait behind it.
+
+/// What the policies made of an operation.
+struct Shaping: Sendable {
+    /// Invitees that a policy left out.
+    var refused: [UserID] = []
+    /// What single receivers see instead of a text.
+    var views: [Call.View] = []
+    /// The id that the policies saw for a call that is still to be made.
+    var draftID: CallID?
+}
+
+/// An operation that waits for a policy.
+struct StagedOperation: Sendable {
+    /// What is still to be asked.
+    enum Step: Sendable {
+        case incomingData, dial, outgoingData, done
+
+        var next: Step {
+            switch self {
+            case .incomingData: .dial
+            case .dial: .outgoingData
+            case .outgoingData, .done: .done
+            }
+        }
+    }
+
+    var asker: Asker
+    var step: Step
+    var shaping = Shaping()
+    var timer: TimerHandle?
+}
+
+/// Requests of one user for one call are in order.
+struct StagedName: Hashable, Sendable {
+    let user: UserID
+    let call: CallID
+}
+
+extension Switchboard {
+    /// Lets the policies shape an operation, or commits it at once when none has to.
+    mutating func shape(_ asker: Asker) {
+        guard needsShaping(asker.operation) else { return commit(asker) }
+        do throws(Refusal) {
+            try check(asker)
+        } catch {
+            return answer(asker, .refused(error))
+        }
+        if let id = asker.operation.callID {
+            waiting[StagedName(user: asker.user, call: id)] = []
+        }
+        proceed(StagedOperation(asker: asker, step: .incomingData))
+    }
+
+    /// Whether an operation of `user` for `call` is being shaped.
+    func isStaged(_ user: UserID, _ call: CallID) -> Bool {
+        !waiting.isEmpty && waiting[StagedName(user: user, call: call)] != nil
+    }
+
+    private func needsShaping(_ operation: Operation) -> Bool {
+        guard !settings.hooks.isDisjoint(with: [.dial, .incomingData, .outgoingData]) else {
+            return false
+        }
+        return operation.isDialling || operation.extendedData != nil
+    }
+
+    /// Asks the next question of a staged operation, or commits it.
+    private mutating func proceed(_ operation: StagedOperation) {
+        var staged = operation
+        while staged.step != .done {
+            if let subject = subject(of: &staged) {
+                let question = Question(
+                    id: newQuestionID(), decideBy: now + settings.decideWithin, subject: subject,
+                    facts: facts(for: subject))
+                staged.timer = wheel.schedule(
+                    TimerKey.staged(question.id).packed,
+                    at: question.decideBy + settings.decideGrace)
+                self.staged[question.id] = staged
+                effects.append(.consult(question))
+                return
+            }
+            staged.step = staged.step.next
+        }
+        commit(staged.asker, shaped: staged.shaping)
+        releaseWaiting(behind: staged.asker)
+    }
+
+    /// What a staged operation asks at its step; nil: nothing.
+    private mutating func subject(of staged: inout StagedOperation) -> Question.Subject? {
+        let asker = staged.asker
+        switch staged.step {
+        case .incomingData:
+            guard settings.hooks.contains(.incomingData), asker.device != nil,
+                let data = asker.operation.extendedData
+            else { return nil }
+            return .incomingData(draft(of: &staged), user: asker.user, data: data)
+        case .dial:
+            guard settings.hooks.contains(.dial), asker.operation.isDialling else { return nil }
+            return .dial(
+                draft(of: &staged), user: asker.user, invitees: asker.operation.invitees)
+        case .outgoingData:
+            guard settings.hooks.contains(.outgoingData) else { return nil }
+            let texts = outgoingTexts(of: &staged)
+            return texts.isEmpty ? nil : .outgoingData(draft(of: &staged), texts)
+        case .done: return nil
+        }
+    }
+
+    /// The call as the policies see it: the one there is, or the one to be made.
+    private mutating func draft(of staged: inout StagedOperation) -> Call {
+        if let id = staged.asker.operation.callID, let call = call(id) { return call }
+        guard case .invite(let invitation) = staged.asker.operation else {
+            preconditionFailure("\(staged.asker.operation) is staged without a call")
+        }
+        let id = staged.shaping.draftID ?? newCallID()
+        staged.shaping.draftID = id
+        return draftCall(id, staged.asker, invitation, invitation.invitees)
+    }
+
+    /// Every text that somebody would see for the first time (E65).
+    private mutating func outgoingTexts(of staged: inout StagedOperation)
+        -> [Question.OutgoingText]
+    {
+        let user = staged.asker.user
+        let call = draft(of: &staged)
+        var texts: [Question.OutgoingText] = []
+        func show(_ owner: TextOwner, _ data: String?, to receivers: [UserID]) {
+            guard let data else { return }
+            for receiver in receivers where receiver != user {
+                texts.append(.init(owner: owner, receiver: receiver, data: data))
+            }
+        }
+        func showAll(to receivers: [UserID]) {
+            show(.call, call.extendedData, to: receivers)
+            for participant in call.participants {
+                show(.participant(participant.user), participant.extendedData, to: receivers)
+            }
+        }
+        let present = call.participants.filter(\.state.isLive).map(\.user)
+        switch staged.asker.operation {
+        case .invite(let invitation): show(.call, invitation.extendedData, to: invitation.invitees)
+        case .add(_, let invitees, _): showAll(to: invitees)
+        case .accept, .reject, .leave:
+            show(.participant(user), staged.asker.operation.extendedData, to: present)
+        case .join:
+            showAll(to: [user])
+            show(.participant(user), staged.asker.operation.extendedData, to: present)
+        case .cancel, .end:
+            show(.end, staged.asker.operation.extendedData, to: present)
+        case .ringing, .acceptAck, .report, .media, .hold, .items, .signal, .get, .list, .token,
+            .pushRegister, .pushUnregister:
+            break
+        }
+        return texts
+    }
+
+    /// Takes the answer to a question of a staged operation; false: it was none.
+    mutating func shapingAnswered(_ id: QuestionID, _ answer: Answer) -> Bool {
+        guard var operation = staged.removeValue(forKey: id) else { return false }
+        if let timer = operation.timer { wheel.cancel(timer) }
+        operation.timer = nil
+        resume(operation, with: answer)
+        return true
+    }
+
+    /// The policies did not answer in time: the operation goes on as it was.
+    mutating func stagedIsLate(_ id: QuestionID) {
+        if tokenRequests[id] != nil {
+            tokenRequests[id]?.timer = nil
+            effects.append(.withdraw(id))
+            _ = tokenAnswered(id, .none)
+            return
+        }
+        guard var operation = staged.removeValue(forKey: id) else { return }
+        operation.timer = nil
+        effects.append(.withdraw(id))
+        resume(operation, with: .none)
+    }
+
+    private mutating func resume(_ operation: StagedOperation, with answer: Answer) {
+        var staged = operation
+        switch answer {
+        case .data(let data) where staged.step == .incomingData:
+            staged.asker.operation = staged.asker.operation.replacingExtendedData(data)
+        case .allow(let allowance) where staged.step == .dial:
+            apply(allowance, to: &staged)
+        case .refuse(let code, let plugin) where staged.step == .dial:
+            self.answer(
+                staged.asker,
+                .refused(
+                    Refusal(.refused, "\(plugin) refused the call", detail: .code(code))))
+            return releaseWaiting(behind: staged.asker)
+        case .views(let views) where staged.step == .outgoingData:
+            staged.shaping.views = views
+        case .data, .allow, .refuse, .views, .token, .invite, .none: break
+        }
+        staged.step = staged.step.next
+        proceed(staged)
+    }
+
+    private func apply(_ allowance: Allowance, to staged: inout StagedOperation) {
+        switch staged.asker.operation {
+        case .invite(var invitation):
+            if let timeout = allowance.timeout { invitation.timeout = timeout }
+            if let data = allowance.extendedData { invitation.extendedData = data }
+            if let kept = allowance.invitees {
+                staged.shaping.refused = invitation.invitees.filter { !kept.contains($0) }
+            }
+            staged.asker.operation = .invite(invitation)
+        case .add(_, let invitees, _):
+            if let kept = allowance.invitees {
+                staged.shaping.refused = invitees.filter { !kept.contains($0) }
+            }
+        case .ringing, .accept, .acceptAck, .reject, .cancel, .join, .leave, .end, .report,
+            .media, .hold, .items, .signal, .get, .list, .token, .pushRegister, .pushUnregister:
+            break
+        }
+    }
+
+    private mutating func releaseWaiting(behind asker: Asker) {
+        guard let id = asker.operation.callID,
+            let askers = waiting.removeValue(forKey: StagedName(user: asker.user, call: id))
+        else { return }
+        for asker in askers { begin(asker) }
+    }
+}
+
+extension Operation {
+    /// Whether it makes a call or adds people to one.
+    var isDialling: Bool {
+        switch self {
+        case .invite, .add: true
+        case .ringing, .accept, .acceptAck, .reject, .cancel, .join, .leave, .end, .report,
+            .media, .hold, .items, .signal, .get, .list, .token, .pushRegister, .pushUnregister:
+            false
+        }
+    }
+
+    /// Whom it invites.
+    var invitees: [UserID] {
+        switch self {
+        case .invite(let invitation): invitation.invitees
+        case .add(_, let invitees, _): invitees
+        case .ringing, .accept, .acceptAck, .reject, .cancel, .join, .leave, .end, .report,
+            .media, .hold, .items, .signal, .get, .list, .token, .pushRegister, .pushUnregister:
+            []
+        }
+    }
+}

@@ -1,1 +1,0 @@
-// CallWire: see Package.swift for its place in the house.

@@ -1,0 +1,93 @@
+// The outermost object of a message: where its members stand.
+
+import CallCore
+import JSON
+
+/// The members of one message, each as the bytes that it has in the input. Reading them checks the
+/// whole message, so that whatever is read from the members later can only be of a wrong type.
+struct Envelope {
+    private var id: UnsafeRawBufferPointer?
+    private var op: UnsafeRawBufferPointer?
+    private var key: UnsafeRawBufferPointer?
+    /// `data`; nil when it is not there.
+    private(set) var data: UnsafeRawBufferPointer?
+    private var ack: UnsafeRawBufferPointer?
+
+    /// The envelope of `message`, or an error when that is no JSON object.
+    init(_ message: UnsafeRawBufferPointer) throws(JSONError) {
+        var reader = JSONReader(message)
+        try reader.beginObject()
+        while let name = try reader.nextKey() {
+            switch name {
+            case "id": id = try Self.member(&reader)
+            case "op": op = try Self.member(&reader)
+            case "data": data = try Self.member(&reader)
+            case "key": key = try Self.member(&reader)
+            case "ack": ack = try reader.readRaw()
+            default: try reader.skip()
+            }
+        }
+        try reader.expectEnd()
+    }
+
+    /// A member of the envelope; one that is null is absent.
+    private static func member(
+        _ reader: inout JSONReader
+    ) throws(JSONError) -> UnsafeRawBufferPointer? {
+        try reader.readNullIfPresent() ? nil : try reader.readRaw()
+    }
+
+    /// Whether the message only acknowledges: with both, `op` wins (B26).
+    var isAcknowledgement: Bool { op == nil && ack != nil }
+
+    /// The number of `ack`. One beyond 64 bits is beyond everything sent.
+    func acknowledged() throws(Refusal) -> Int64 {
+        guard let ack else { throw .badField("ack", "is required") }
+        var reader = JSONReader(ack)
+        do {
+            return try reader.readInteger()
+        } catch {
+            if error.reason == .integerOutOfRange { return ack.first == 0x2D ? .min : .max }
+            throw .badField("ack", error)
+        }
+    }
+
+    /// `id`; nil when it is not there (B23).
+    func messageID(_ limits: WireLimits) throws(Refusal) -> MessageID? {
+        guard let id else { return nil }
+        var form = FormReader(id)
+        switch try form.kind("id") {
+        case .number: return .integer(try form.integer("id"))
+        case .string: return .text(try form.string("id", bytes: 0...limits.idBytes))
+        case .object, .array, .bool, .null:
+            throw .badField("id", "must be an integer or a string")
+        }
+    }
+
+    /// The operation that `op` names.
+    func shape() throws(Refusal) -> OperationShape {
+        guard let op else { throw .badField("op", "is required") }
+        var form = FormReader(op)
+        let name = try form.text("op")
+        if let shape = OperationShape.named(name) { return shape }
+        throw .unsupported(name.string)
+    }
+
+    /// Whether this is the one request that needs no id (B23).
+    var mayLackID: Bool { (try? shape())?.name == .ping }
+
+    /// `key`; nil when it is not there.
+    func keyText(_ limits: WireLimits) throws(Refusal) -> String? {
+        guard let key else { return nil }
+        var form = FormReader(key)
+        return try form.string("key", bytes: 1...limits.keyBytes)
+    }
+}
+
+extension Refusal {
+    /// There is no operation `name`. Only its beginning is repeated.
+    static func unsupported(_ name: String) -> Refusal {
+        let shown = name.unicodeScalars.prefix(32).map(String.init).joined()
+        return Refusal(.unsupported, "there is no operation '\(shown)'", detail: .field("op"))
+    }
+}

@@ -1,0 +1,155 @@
+// From the bytes of one message to what the client says with them.
+
+import CallCore
+import JSON
+
+/// Decodes clients' messages. A value without state: one decoder serves every connection.
+///
+/// The envelope is read first, and with it every byte of the message is checked. Only then the
+/// data is read, member by member, into the operation; nothing in between is a tree.
+public struct WireDecoder: Sendable {
+    private let rules: FieldRules
+
+    /// A decoder that keeps to `limits` and knows `modes`.
+    public init(limits: WireLimits = WireLimits(), modes: [Mode] = Mode.all) {
+        rules = FieldRules(limits: limits, modes: modes)
+    }
+
+    /// The limits that it keeps to.
+    public var limits: WireLimits { rules.limits }
+
+    /// Decodes one text message.
+    public func message(_ bytes: UnsafeRawBufferPointer) throws(Malformed) -> ClientMessage {
+        let envelope: Envelope
+        do {
+            envelope = try Envelope(bytes)
+        } catch {
+            let refusal = Refusal(.badRequest, "the message is not a JSON object: \(error)")
+            throw Malformed(id: nil, refusal: refusal, isUnparseable: true)
+        }
+        do {
+            return try message(in: envelope)
+        } catch {
+            let id = try? envelope.messageID(limits)
+            throw Malformed(id: id, operation: try? envelope.shape().name, refusal: error)
+        }
+    }
+
+    /// Decodes one text message.
+    public func message(_ bytes: [UInt8]) throws(Malformed) -> ClientMessage {
+        let result = bytes.withUnsafeBytes { buffer in
+            Result { () throws(Malformed) in try message(buffer) }
+        }
+        return try result.get()
+    }
+
+    private func message(in envelope: Envelope) throws(Refusal) -> ClientMessage {
+        if envelope.isAcknowledgement { return .acknowledge(try envelope.acknowledged()) }
+        let id = try envelope.messageID(limits)
+        // A ping needs no id; whatever else comes without one lacks it before anything else.
+        if id == nil, envelope.mayLackID { return .ping(nil) }
+        guard let id else { throw .badField("id", "is required") }
+        return try message(id, try envelope.shape(), envelope)
+    }
+
+    private func message(
+        _ id: MessageID, _ shape: OperationShape, _ envelope: Envelope
+    ) throws(Refusal) -> ClientMessage {
+        let key = try envelope.keyText(limits)
+        let values = try values(shape, envelope.data)
+        if let operation = try operation(shape.name, values) {
+            let key = Self.key(key, shape.name, envelope.data, operation)
+            return .request(id, key: key, operation)
+        }
+        switch shape.name {
+        case .hello: return .hello(id, values.hello)
+        case .ping: return .ping(id)
+        default: return .bye(id)
+        }
+    }
+}
+
+/// What an HTTP request asks for (section 8).
+public enum BodyRequest: Sendable, Equatable {
+    /// An operation for the switchboard. The key is nil where it has no meaning (B25).
+    case operation(Operation, key: IdempotencyKey?)
+    /// The device logs out.
+    case bye
+}
+
+extension WireDecoder {
+    /// Decodes the data of the operation `name`, as the body of an HTTP request carries it.
+    ///
+    /// - Parameters:
+    ///   - body: one JSON object, or nothing for `{}`.
+    ///   - key: the header `Idempotency-Key`.
+    public func request(
+        _ name: OperationName, body: UnsafeRawBufferPointer, key: String? = nil
+    ) throws(Refusal) -> BodyRequest {
+        let data = body.isEmpty ? nil : body
+        if let data { try check(data) }
+        if let key, !(1...limits.keyBytes).contains(key.utf8.count) {
+            throw .badField("key", "must have 1-\(limits.keyBytes) bytes")
+        }
+        guard let shape = OperationShape.of(name) else { throw .unsupported(name.rawValue) }
+        let values = try values(shape, data)
+        if let operation = try operation(name, values) {
+            return .operation(operation, key: Self.key(key, name, data, operation))
+        }
+        guard name == .bye else { throw .unsupported(name.rawValue) }
+        return .bye
+    }
+
+    /// Decodes the data of the operation `name`, as the body of an HTTP request carries it.
+    public func request(
+        _ name: OperationName, body: [UInt8], key: String? = nil
+    ) throws(Refusal) -> BodyRequest {
+        let result = body.withUnsafeBytes { buffer in
+            Result { () throws(Refusal) in try request(name, body: buffer, key: key) }
+        }
+        return try result.get()
+    }
+
+    private func check(_ body: UnsafeRawBufferPointer) throws(Refusal) {
+        do {
+            try JSONReader.check(body)
+        } catch {
+            throw Refusal(.badRequest, "the body is not JSON: \(error)", detail: .field("data"))
+        }
+    }
+}
+
+extension WireDecoder {
+    /// The fields of `shape` in `data`; nil data has none.
+    private func values(
+        _ shape: OperationShape, _ data: UnsafeRawBufferPointer?
+    ) throws(Refusal) -> FieldValues {
+        var values = FieldValues()
+        if let data {
+            var form = FormReader(data)
+            try form.beginObject("data")
+            while let name = try form.nextKey() {
+                guard let field = Field(name), shape.has(field) else {
+                    try form.skip()
+                    continue
+                }
+                // The data of a signal may be any value, null too; elsewhere null means absent.
+                if field != .data, try form.isNull() { continue }
+                try values.read(field, from: &form, rules)
+            }
+        }
+        if let missing = shape.required.firstMissing(in: values.given) {
+            throw .badField(missing.name, "is required")
+        }
+        return values
+    }
+
+    /// The key with the hash of what it stands for, where it has a meaning.
+    private static func key(
+        _ text: String?, _ name: OperationName, _ data: UnsafeRawBufferPointer?,
+        _ operation: Operation
+    ) -> IdempotencyKey? {
+        guard let text, !operation.isReading else { return nil }
+        return IdempotencyKey(text, bodyHash: BodyHash.of(name, data))
+    }
+}

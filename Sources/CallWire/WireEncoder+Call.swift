@@ -1,0 +1,89 @@
+// The call object (protocol.md, section 4).
+
+import CallCore
+import JSON
+
+extension WireEncoder {
+    /// Writes the member `key`: `call` as `viewer` sees it.
+    func write(
+        _ call: Call, _ key: StaticString, for viewer: UserID, into writer: inout JSONWriter
+    ) {
+        writer.key(key)
+        write(call, for: viewer, into: &writer)
+    }
+
+    /// Writes `call` as `viewer` sees it. What has not happened is null.
+    public func write(_ call: Call, for viewer: UserID, into writer: inout JSONWriter) {
+        writer.object {
+            $0.field("call_id", call.id)
+            $0.field("mode", plain: name(of: call.mode))
+            $0.field("kind", call.kind)
+            $0.field("state", plain: call.state.rawValue)
+            $0.field("caller", plain: call.caller.text)
+            $0.field("extended_data", call.extendedData(of: nil, for: viewer))
+            $0.field("items", call.items)
+            $0.field("created_at", call.createdAt)
+            $0.field("answered_at", call.answeredAt)
+            $0.field("connected_at", call.connectedAt)
+            $0.field("ended_at", call.endedAt)
+            $0.field("timeout_ms", call.ringTime)
+            $0.field("revision", Int64(call.revision))
+            $0.field("media", plain: call.media.rawValue)
+            $0.key("end")
+            if let end = call.end { $0.value(call.end(end, for: viewer)) } else { $0.null() }
+            $0.array("participants") {
+                for participant in call.participants {
+                    $0.value(participant, text: call.text(of: participant, for: viewer))
+                }
+            }
+        }
+    }
+}
+
+extension Call {
+    /// What `viewer` sees of the text of `participant`.
+    fileprivate func text(of participant: Participant, for viewer: UserID) -> String? {
+        if views.isEmpty { return participant.extendedData }
+        return extendedData(of: participant.user, for: viewer)
+    }
+
+    /// `end` as `viewer` sees it. Its text is the one that the ending user last said; a view of an
+    /// older text of that user does not stand for it.
+    fileprivate func end(_ end: End, for viewer: UserID) -> End {
+        guard !views.isEmpty, let by = end.by, participant(by)?.extendedData == end.extendedData
+        else { return end }
+        return End(
+            end.reason, detail: end.detail, by: by,
+            extendedData: extendedData(of: by, for: viewer))
+    }
+}
+
+extension JSONWriter {
+    /// Writes how a call ended.
+    mutating func value(_ end: Call.End) {
+        object {
+            $0.field("reason", plain: end.reason.rawValue)
+            $0.field("detail", end.detail?.rawValue)
+            $0.field("by", end.by?.text)
+            $0.field("extended_data", end.extendedData)
+        }
+    }
+
+    fileprivate mutating func value(_ participant: Participant, text: String?) {
+        object {
+            $0.field("user", participant.user.text)
+            $0.field("role", plain: participant.role.rawValue)
+            $0.field("invited_by", participant.invitedBy?.text)
+            $0.field("state", plain: participant.state.rawValue)
+            $0.field("reason", participant.reason?.rawValue)
+            $0.field("extended_data", text)
+            $0.field("invited_at", participant.invitedAt)
+            $0.field("deadline_at", participant.deadlineAt)
+            $0.field("answered_at", participant.answeredAt)
+            $0.field("device", participant.device?.text)
+            $0.field("audio", participant.audio)
+            $0.field("video", participant.video)
+            $0.field("held", participant.held)
+        }
+    }
+}

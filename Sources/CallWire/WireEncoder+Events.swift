@@ -1,0 +1,137 @@
+// Events (protocol.md, section 6).
+
+import CallCore
+import JSON
+
+extension WireEncoder {
+    /// Appends `"event":"call.…","data":{…}}` for any number of sessions of `viewer`.
+    public func eventTail(
+        _ event: CallEvent, for viewer: UserID, into writer: inout JSONWriter
+    ) {
+        writer.startText()
+        writer.field("event", plain: EventName(event.kind).rawValue)
+        writer.object("data") {
+            $0.field("call_id", event.callID)
+            $0.field("revision", Int64(event.revision))
+            $0.field("at", event.at)
+            $0.field("actor", event.actor)
+            members(of: event.kind, for: viewer, into: &$0)
+        }
+        writer.bytes.append(UInt8(ascii: "}"))
+    }
+
+    private func members(
+        of kind: CallEvent.Kind, for viewer: UserID, into writer: inout JSONWriter
+    ) {
+        switch kind {
+        case .created(let call): write(call, "call", for: viewer, into: &writer)
+        case .incoming(let call, let inviter, let expiresIn):
+            write(call, "call", for: viewer, into: &writer)
+            writer.field("inviter", inviter.text)
+            writer.field("expires_in_ms", expiresIn)
+        case .changed(let changes): writer.field("changes", changes)
+        case .timedOut: break
+        case .cancelled(let inviter, let text, let reason):
+            writer.field("inviter", inviter?.text)
+            writer.field("extended_data", text)
+            writer.field("reason", plain: reason.rawValue)
+        case .ended(let end, let at, let duration):
+            writer.key("end")
+            writer.value(end)
+            writer.field("ended_at", at)
+            writer.field("duration_ms", duration)
+        case .elsewhere(let what, let device):
+            writer.field("what", plain: what.rawValue)
+            writer.field("device", device?.text)
+        case .failed(let reason): writer.field("reason", plain: reason.rawValue)
+        case .mediaPhase, .mediaFlags, .hold, .items, .signal:
+            writer.membersInCall(of: kind)
+        }
+    }
+}
+
+/// Every event, by its name on the wire.
+public enum EventName: String, CaseIterable, Sendable {
+    case created = "call.created"
+    case incoming = "call.incoming"
+    case changed = "call.changed"
+    case timedOut = "call.timed_out"
+    case cancelled = "call.cancelled"
+    case ended = "call.ended"
+    case elsewhere = "call.elsewhere"
+    case failed = "call.failed"
+    case mediaPhase = "call.media_phase"
+    case mediaFlags = "call.media_flags"
+    case hold = "call.hold"
+    case items = "call.items"
+    case signal = "call.signal"
+
+    /// The name of what happened.
+    public init(_ kind: CallEvent.Kind) {
+        switch kind {
+        case .created: self = .created
+        case .incoming: self = .incoming
+        case .changed: self = .changed
+        case .timedOut: self = .timedOut
+        case .cancelled: self = .cancelled
+        case .ended: self = .ended
+        case .elsewhere: self = .elsewhere
+        case .failed: self = .failed
+        case .mediaPhase: self = .mediaPhase
+        case .mediaFlags: self = .mediaFlags
+        case .hold: self = .hold
+        case .items: self = .items
+        case .signal: self = .signal
+        }
+    }
+}
+
+extension JSONWriter {
+    /// The members of the events between those who are in the call.
+    fileprivate mutating func membersInCall(of kind: CallEvent.Kind) {
+        switch kind {
+        case .mediaPhase(let media): field("media", plain: media.rawValue)
+        case .mediaFlags(let user, let audio, let video):
+            field("user", user.text)
+            field("audio", audio)
+            field("video", video)
+        case .hold(let user, let on):
+            field("user", user.text)
+            field("on", on)
+        case .items(let keys, let deleted, let items):
+            field("keys", keys)
+            field("deleted", deleted)
+            field("items", items)
+        case .signal(let from, let data):
+            field("from", from.text)
+            field("data", raw: data)
+        case .created, .incoming, .changed, .timedOut, .cancelled, .ended, .elsewhere, .failed:
+            break
+        }
+    }
+
+    fileprivate mutating func field(_ key: StaticString, _ actor: Actor) {
+        object(key) {
+            switch actor {
+            case .user(let user, let device):
+                $0.field("user", user.text)
+                $0.field("device", device.text)
+            case .policy(let plugin): $0.field("policy", plugin)
+            case .timer(let name): $0.field("timer", plain: name.rawValue)
+            }
+        }
+    }
+
+    fileprivate mutating func field(_ key: StaticString, _ changes: [CallEvent.Change]) {
+        array(key) {
+            for change in changes {
+                $0.object {
+                    $0.field("user", change.user.text)
+                    $0.field("state", plain: change.state.rawValue)
+                    $0.field("reason", change.reason?.rawValue)
+                    $0.field("extended_data", change.extendedData)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,22 @@
+// The two clocks of the house, in milliseconds.
+import Glibc
+
+/// Readers of the system's clocks.
+public enum Clock {
+    /// Milliseconds since the machine started, time asleep included (CLOCK_BOOTTIME). Never goes
+    /// back.
+    public static func bootMilliseconds() -> Int64 { read(CLOCK_BOOTTIME) }
+
+    /// Milliseconds since 1970 UTC (CLOCK_REALTIME). An administrator may set it back.
+    public static func wallMilliseconds() -> Int64 { read(CLOCK_REALTIME) }
+
+    /// CLOCK_MONOTONIC, which condition variables sleep by; it stands still while the machine
+    /// sleeps.
+    static func monotonicMilliseconds() -> Int64 { read(CLOCK_MONOTONIC) }
+
+    private static func read(_ clock: Int32) -> Int64 {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+    }
+}

@@ -1,0 +1,173 @@
+// How bytes move: one read per announcement into the loop's buffer, one write per turn.
+import CUV
+import Glibc
+
+/// What one attempt to read or write came to.
+enum Transfer {
+    /// This many bytes, at least one.
+    case bytes(Int)
+    /// Nothing now; libuv will tell when.
+    case notNow
+    /// The peer will send no more.
+    case end
+    /// The connection is broken.
+    case failed(EventLoopError)
+}
+
+extension Connection {
+    /// Tells libuv what to watch for, if that changed.
+    func watch() {
+        guard phase != .closed, let handle = handle(uv_poll_t.self) else { return }
+        var wanted: Int32 = 0
+        if !isPaused && !peerEnded { wanted |= Int32(UV_READABLE.rawValue) }
+        if isBlocked { wanted |= Int32(UV_WRITABLE.rawValue) }
+        guard wanted != interest else { return }
+        interest = wanted
+        if wanted == 0 {
+            uv_poll_stop(handle)
+        } else {
+            uv_poll_start(handle, wanted) { handle, status, events in
+                owner(handle, Connection.self)?.announced(events, status)
+            }
+        }
+    }
+
+    private func announced(_ events: Int32, _ status: Int32) {
+        guard status >= 0 else { return announcedError() }
+        if events & Int32(UV_WRITABLE.rawValue) != 0 { flush() }
+        if events & Int32(UV_READABLE.rawValue) != 0 { read() }
+    }
+
+    /// libuv has seen an error on the socket and stopped watching. Bytes that came before it are
+    /// still there: the next read or write gives them, or the reason.
+    private func announcedError() {
+        interest = 0
+        if isBlocked { flush() }
+        if phase != .closed { read() }
+        watch()
+    }
+
+    // MARK: Reading
+
+    private func read() {
+        switch receive() {
+        case .bytes(let count): deliver(count)
+        case .notNow: break
+        case .end: reachEnd()
+        case .failed(let error): fail(error)
+        }
+    }
+
+    /// What could not be told in the last turn.
+    func takeTurn() {
+        isAwaitingTurn = false
+        if wantsDrained && out.count == 0 && phase == .open {
+            wantsDrained = false
+            handler?.connectionDrained(self)
+        }
+    }
+
+    func awaitTurn() {
+        guard !isAwaitingTurn else { return }
+        isAwaitingTurn = true
+        loop.callInNextTurn(self)
+    }
+
+    private func receive() -> Transfer {
+        let buffer = loop.readBuffer
+        let count = cuv_receive(socket, buffer.baseAddress, buffer.count)
+        if count > 0 { return .bytes(count) }
+        return count == 0 ? .end : outcome(ofCode: Int32(count), "reading from")
+    }
+
+    /// What arrives after `close` is read and dropped: unread bytes would turn our end into a
+    /// reset.
+    private func deliver(_ count: Int) {
+        guard phase == .open else { return }
+        handler?.connection(
+            self, received: UnsafeRawBufferPointer(rebasing: loop.readBuffer[..<count]))
+    }
+
+    private func reachEnd() {
+        peerEnded = true
+        watch()
+        switch phase {
+        case .open: handler?.connectionReachedEnd(self)
+        case .lingering: finish()
+        case .handshaking, .finishing, .closed: break
+        }
+    }
+
+    private func outcome(ofCode code: Int32, _ action: String) -> Transfer {
+        if code == -EAGAIN || code == -EINTR { return .notNow }
+        return .failed(EventLoopError(code: code, doing: action, "\(peer)"))
+    }
+
+    // MARK: Writing
+
+    /// Has the loop write this connection at the end of the turn.
+    func queue() {
+        guard !isQueued else { return }
+        isQueued = true
+        loop.flushAtEndOfTurn(self)
+    }
+
+    /// The end of a turn. A blocked connection waits for the socket instead.
+    func flushTurn() {
+        isQueued = false
+        if !isBlocked { flush() }
+    }
+
+    private func flush() {
+        guard phase == .open || phase == .finishing else { return }
+        isBlocked = false
+        while out.count > 0 && !isBlocked {
+            switch transmit() {
+            case .bytes(let count): out.consume(count)
+            case .notNow: isBlocked = true
+            case .end: return fail(EventLoopError(code: -EPIPE, doing: "writing to", "\(peer)"))
+            case .failed(let error): return fail(error)
+            }
+        }
+        if !isBlocked { out.release(to: &loop.pool) }
+        if !isBlocked && wantsDrained { awaitTurn() }
+        if phase == .finishing { finishWriting() }
+        watch()
+    }
+
+    private func transmit() -> Transfer {
+        let bytes = out.bytes
+        let count = cuv_send(socket, bytes.baseAddress, bytes.count)
+        return count >= 0 ? .bytes(count) : outcome(ofCode: Int32(count), "writing to")
+    }
+
+    // MARK: Closing
+
+    private func finishWriting() {
+        if !isBlocked {
+            shutdown(socket, Int32(SHUT_WR))
+            if peerEnded { return finish() }
+            phase = .lingering
+        }
+        if deadline == nil {
+            deadline = Timer(on: loop) { [unowned self] in finish() }
+            deadline?.arm(after: loop.options.closeTimeout)
+        }
+    }
+
+    func fail(_ error: EventLoopError) {
+        failure = error
+        finish()
+    }
+
+    /// Gives everything back at once; the handler hears of it in this turn.
+    func finish() {
+        guard phase != .closed else { return }
+        phase = .closed
+        deadline = nil
+        isBlocked = false
+        out.release(to: &loop.pool)
+        closeHandle()
+        Glibc.close(socket)
+    }
+}

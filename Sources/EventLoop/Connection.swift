@@ -1,0 +1,191 @@
+// A stream of bytes to one peer, over TCP or a Unix socket, and what one may ask of it.
+import CUV
+import Glibc
+
+/// What a connection tells its owner, on the loop's thread.
+public protocol ConnectionHandler: AnyObject {
+    /// Bytes arrived. They are valid during this call only: the buffer belongs to the loop.
+    func connection(_ connection: Connection, received bytes: UnsafeRawBufferPointer)
+
+    /// The peer will send no more; one may still send. Unless implemented, this closes the
+    /// connection.
+    func connectionReachedEnd(_ connection: Connection)
+
+    /// Everything sent is written: the answer to `notifyWhenDrained`.
+    func connectionDrained(_ connection: Connection)
+
+    /// The last word on this connection. `error` is nil after `close` and `abort`.
+    func connectionClosed(_ connection: Connection, error: EventLoopError?)
+}
+
+extension ConnectionHandler {
+    /// Answers the peer's end with our own.
+    public func connectionReachedEnd(_ connection: Connection) { connection.close() }
+
+    /// Does nothing.
+    public func connectionDrained(_ connection: Connection) {}
+}
+
+/// A connection, established: made by a `Listener` or by `connect`. Thread-confined to its loop.
+///
+/// It lives until `connectionClosed`, whoever holds it. What is sent in one turn leaves in one
+/// write at its end.
+public final class Connection: LoopHandle {
+    /// Where a connection is in its life. It only moves downwards.
+    enum Phase: UInt8 {
+        /// TLS is not agreed upon yet; what is sent waits.
+        case handshaking
+        /// Bytes flow.
+        case open
+        /// `close` was called; the rest is being written, what arrives is dropped.
+        case finishing
+        /// All is written and our end is announced; waits for the peer's.
+        case lingering
+        /// The socket is gone.
+        case closed
+    }
+
+    /// Whom to tell. Kept alive until `connectionClosed`.
+    public var handler: (any ConnectionHandler)?
+    /// Who is at the other end.
+    public let peer: PeerAddress
+    let socket: Int32
+    var phase = Phase.open
+    var out = OutBuffer()
+    /// Bounds the handshake and the close; nil otherwise.
+    var deadline: Timer?
+    var failure: (any Error)?
+    /// What libuv watches the socket for now.
+    var interest: Int32 = 0
+    var isPaused = false
+    var peerEnded = false
+    /// In the loop's list of connections to write.
+    var isQueued = false
+    /// The socket took less than we had.
+    var isBlocked = false
+    /// `notifyWhenDrained` waits for its answer.
+    var wantsDrained = false
+    /// In the loop's list for its next turn.
+    var isAwaitingTurn = false
+
+    /// Takes over a connected, non-blocking socket; closes it if libuv refuses.
+    init(
+        socket: Int32, peer: PeerAddress, on loop: EventLoop
+    ) throws(EventLoopError) {
+        self.socket = socket
+        self.peer = peer
+        super.init(on: loop, type: UV_POLL)
+        do throws(EventLoopError) {
+            try start(uv_poll_t.self, doing: "watching", "\(peer)") {
+                uv_poll_init(loop.uv, $0, socket)
+            }
+        } catch {
+            phase = .closed
+            Glibc.close(socket)
+            throw error
+        }
+        if peer != .local { Self.sendAtOnce(socket) }
+        // The loop's own reference, given back in handleDidClose.
+        _ = Unmanaged.passRetained(self)
+    }
+
+    /// The owner has set its handler: let bytes flow.
+    func begin() { watch() }
+
+    private static func sendAtOnce(_ socket: Int32) {
+        var on: Int32 = 1
+        setsockopt(
+            socket, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    /// True until `close`, `abort` or a failure.
+    public var isOpen: Bool { phase == .open || phase == .handshaking }
+
+    /// How many bytes wait here for the peer. What the kernel has taken does not count.
+    public var unsentBytes: Int { out.count }
+
+    /// Sends a copy of the bytes at the end of this turn. After the close it does nothing.
+    public func send(_ bytes: UnsafeRawBufferPointer) {
+        guard !bytes.isEmpty else { return }
+        send(upTo: bytes.count) { room in
+            room.copyMemory(from: bytes)
+            return bytes.count
+        }
+    }
+
+    /// Sends the bytes at the end of this turn. After the close it does nothing.
+    public func send(_ bytes: [UInt8]) { bytes.withUnsafeBytes { send($0) } }
+
+    /// Sends the text as UTF-8 at the end of this turn. After the close it does nothing.
+    public func send(_ text: String) {
+        var text = text
+        text.withUTF8 { send(UnsafeRawBufferPointer($0)) }
+    }
+
+    /// Lets `fill` write up to `size` bytes directly into the out buffer; it returns how many it
+    /// wrote. After the close `fill` is not called.
+    public func send(upTo size: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Int) {
+        loop.assertOwner()
+        guard isOpen else { return }
+        let room = out.reserve(size, from: &loop.pool)
+        let filled = fill(room)
+        precondition(0...size ~= filled, "filled \(filled) bytes of \(size)")
+        out.commit(filled)
+        queue()
+    }
+
+    /// Asks for one `connectionDrained`, in a later turn, as soon as nothing is unsent.
+    public func notifyWhenDrained() {
+        guard isOpen else { return }
+        wantsDrained = true
+        if out.count == 0 { awaitTurn() }
+    }
+
+    /// Stops reading, so that the peer must wait. What arrived in this turn may already be on its
+    /// way.
+    public func pauseReading() {
+        guard isOpen, !isPaused else { return }
+        isPaused = true
+        watch()
+    }
+
+    /// Reads again.
+    public func resumeReading() {
+        guard isOpen, isPaused else { return }
+        isPaused = false
+        watch()
+    }
+
+    /// Writes what waits, tells the peer that this was all, waits for its end (at most
+    /// `EventLoop.Options.closeTimeout` in all) and closes. Nothing more is received.
+    public func close() {
+        loop.assertOwner()
+        switch phase {
+        case .handshaking: finish()
+        case .open:
+            phase = .finishing
+            isPaused = false
+            queue()
+        case .finishing, .lingering, .closed: break
+        }
+    }
+
+    /// Closes at once and drops what waits; a TCP peer sees a reset.
+    public func abort() {
+        loop.assertOwner()
+        guard phase != .closed else { return }
+        var linger = Glibc.linger(l_onoff: 1, l_linger: 0)
+        let size = socklen_t(MemoryLayout<Glibc.linger>.size)
+        setsockopt(socket, SOL_SOCKET, SO_LINGER, &linger, size)
+        finish()
+    }
+
+    override func loopWillClose() { finish() }
+
+    override func handleDidClose() {
+        let handler = self.handler
+        self.handler = nil
+        handler?.connectionClosed(self, error: failure as? EventLoopError)
+        Unmanaged.passUnretained(self).release()
+    }
+}

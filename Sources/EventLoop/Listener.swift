@@ -1,0 +1,133 @@
+// Accepts connections at an address and never spins when the system has no descriptor left.
+import CUV
+import Glibc
+
+/// Listens at a TCP or Unix address. Thread-confined to its loop; it listens until `close`.
+public final class Listener: LoopHandle {
+    /// What the operator or a test may change.
+    public struct Options: Sendable {
+        /// How many connections the kernel keeps until they are accepted.
+        public var backlog: Int32 = 1_024
+        /// The most that one turn accepts, so that a rush of clients does not keep the others
+        /// waiting.
+        public var acceptsPerTurn = 64
+        /// The pause after a failure for want of descriptors or memory, in milliseconds.
+        public var retryAfter: Int64 = 100
+
+        /// The defaults.
+        public init() {}
+    }
+
+    /// Where it listens, with the port that the system chose.
+    public let endpoint: Endpoint
+    private let socket: Int32
+    private let ownedFile: SocketFile?
+    private let options: Options
+    private let accepted: (Connection) -> Void
+    private let failed: (EventLoopError) -> Void
+    private var retry: Timer?
+    private var isPaused = false
+
+    /// Begins to listen.
+    ///
+    /// - Parameters:
+    ///   - accepted: gets every connection and sets its `handler`.
+    ///   - failed: is told when accepting fails; listening goes on after a pause.
+    /// - Throws: `addressInUse`, `addressUnavailable`, `permissionDenied`, `invalidAddress` (a name other
+    ///   than `localhost`, too long a path) or `system`, with the address in the text.
+    public init(
+        at endpoint: Endpoint, on loop: EventLoop, options: Options = Options(),
+        failed: @escaping (EventLoopError) -> Void, accepted: @escaping (Connection) -> Void
+    ) throws(EventLoopError) {
+        let bound = try ListeningSocket(endpoint, backlog: options.backlog)
+        socket = bound.socket
+        self.endpoint = bound.endpoint
+        ownedFile = bound.file
+        self.options = options
+        self.accepted = accepted
+        self.failed = failed
+        super.init(on: loop, type: UV_POLL)
+        do throws(EventLoopError) {
+            try start(uv_poll_t.self, doing: "watching", "\(endpoint)") {
+                uv_poll_init(loop.uv, $0, bound.socket)
+            }
+        } catch {
+            Glibc.close(socket)
+            ownedFile?.remove()
+            throw error
+        }
+        retry = Timer(on: loop) { [unowned self] in watch() }
+        watch()
+        // The loop's own reference, given back in handleDidClose.
+        _ = Unmanaged.passRetained(self)
+    }
+
+    /// Leaves newcomers in the kernel's backlog.
+    public func pause() {
+        isPaused = true
+        retry?.cancel()
+        if let handle = handle(uv_poll_t.self) { uv_poll_stop(handle) }
+    }
+
+    /// Accepts again.
+    public func resume() {
+        isPaused = false
+        watch()
+    }
+
+    /// Stops listening and removes the Unix socket's file. Accepted connections go on.
+    public func close() {
+        guard handle(uv_poll_t.self) != nil else { return }
+        retry = nil
+        ownedFile?.remove()
+        closeHandle()
+        Glibc.close(socket)
+    }
+
+    override func loopWillClose() { close() }
+
+    override func handleDidClose() { Unmanaged.passUnretained(self).release() }
+
+    private func watch() {
+        guard !isPaused, let handle = handle(uv_poll_t.self) else { return }
+        uv_poll_start(handle, Int32(UV_READABLE.rawValue)) { handle, _, _ in
+            owner(handle, Listener.self)?.acceptSome()
+        }
+    }
+
+    private func acceptSome() {
+        for _ in 0..<options.acceptsPerTurn where !isPaused {
+            guard handle(uv_poll_t.self) != nil, acceptOne() else { return }
+        }
+    }
+
+    /// Returns false when there is nobody left, or no means to let them in.
+    private func acceptOne() -> Bool {
+        var address = sockaddr_storage()
+        var length: socklen_t = 0
+        let code = cuv_accept(socket, &address, &length)
+        switch -code {
+        case ...0: break
+        case EINTR, ECONNABORTED: return true
+        case EAGAIN: return false
+        default:
+            rest(after: EventLoopError(code: code, doing: "accepting at", "\(endpoint)"))
+            return false
+        }
+        do throws(EventLoopError) {
+            let connection = try Connection(socket: code, peer: PeerAddress(address), on: loop)
+            accepted(connection)
+            connection.begin()
+        } catch {
+            failed(error)
+        }
+        return true
+    }
+
+    /// The kernel would announce the same client at once, again and again: look away for a moment.
+    private func rest(after error: EventLoopError) {
+        if let handle = handle(uv_poll_t.self) { uv_poll_stop(handle) }
+        retry?.arm(after: options.retryAfter)
+        failed(error)
+    }
+}

@@ -1,0 +1,54 @@
+// A one-shot timer that can be armed again and again.
+import CUV
+
+/// Calls its action once at the moment it is armed for. Thread-confined to its loop.
+///
+/// Moments are those of `Clock.bootMilliseconds`. It never fires early, and at most one second late
+/// after the machine slept (libuv's own clock stands still then).
+public final class Timer: LoopHandle {
+    private static let longestSleep: Int64 = 1_000
+    private let action: () -> Void
+    private var deadline: Int64?
+
+    /// An unarmed timer. It does nothing more once it is released.
+    public init(on loop: EventLoop, _ action: @escaping () -> Void) {
+        self.action = action
+        super.init(on: loop, type: UV_TIMER)
+        // uv_timer_init cannot fail.
+        try? start(uv_timer_t.self, doing: "making", "a timer") { uv_timer_init(loop.uv, $0) }
+    }
+
+    /// True from `arm` until the action begins or `cancel`.
+    public var isArmed: Bool { deadline != nil }
+
+    /// Fires at this moment, or in the next turn if it has passed. Replaces an earlier arming.
+    public func arm(at moment: Int64) {
+        loop.assertOwner()
+        deadline = moment
+        sleep(until: moment, from: loop.now)
+    }
+
+    /// Fires after this many milliseconds.
+    public func arm(after milliseconds: Int64) { arm(at: loop.now + milliseconds) }
+
+    /// Forgets the deadline. Cheap, also when nothing is armed.
+    public func cancel() {
+        guard deadline != nil, let timer = handle(uv_timer_t.self) else { return }
+        deadline = nil
+        uv_timer_stop(timer)
+    }
+
+    private func sleep(until moment: Int64, from now: Int64) {
+        guard let timer = handle(uv_timer_t.self) else { return }
+        let sleep = UInt64(max(0, min(moment - now, Self.longestSleep)))
+        uv_timer_start(timer, { owner($0, Timer.self)?.wake() }, sleep, 0)
+    }
+
+    private func wake() {
+        guard let deadline else { return }
+        let now = loop.now
+        if now < deadline { return sleep(until: deadline, from: now) }
+        self.deadline = nil
+        action()
+    }
+}

@@ -1,0 +1,62 @@
+// A plain thread with a name and a stack size.
+import CUV
+import Glibc
+
+/// A thread that runs one body to its end.
+public final class WorkerThread: @unchecked Sendable {
+    private var thread = pthread_t()
+
+    /// Starts a thread. Signals go to the other threads; faults such as SIGSEGV stay with their
+    /// cause.
+    ///
+    /// - Parameters:
+    ///   - name: what tools show; the kernel keeps 15 bytes of it.
+    ///   - stackSize: in bytes, rounded up to whole pages and to the system's minimum.
+    /// - Throws: `system` or `outOfDescriptors` if the system makes no thread.
+    public init(
+        name: String, stackSize: Int = 512 * 1_024, body: @escaping @Sendable () -> Void
+    ) throws(EventLoopError) {
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        defer { pthread_attr_destroy(&attributes) }
+        let page = Int(sysconf(Int32(_SC_PAGESIZE)))
+        let least = Int(sysconf(Int32(_SC_THREAD_STACK_MIN)))
+        let pages = (max(stackSize, least) + page - 1) / page
+        pthread_attr_setstacksize(&attributes, pages * page)
+        let start = Unmanaged.passRetained(Start(name, body))
+        let code = pthread_create(
+            &thread, &attributes,
+            { argument in
+                argument.map { Unmanaged<Start>.fromOpaque($0).takeRetainedValue().run() }
+                return nil
+            }, start.toOpaque())
+        if code != 0 {
+            start.release()
+            throw EventLoopError(code: -code, doing: "starting thread", name)
+        }
+    }
+
+    /// Waits for the body's end. Call it once.
+    public func join() { pthread_join(thread, nil) }
+}
+
+private final class Start {
+    private let name: String
+    private let body: @Sendable () -> Void
+
+    init(_ name: String, _ body: @escaping @Sendable () -> Void) {
+        self.name = name
+        self.body = body
+    }
+
+    func run() {
+        var blocked = sigset_t()
+        sigfillset(&blocked)
+        for fault in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP] {
+            sigdelset(&blocked, fault)
+        }
+        pthread_sigmask(SIG_BLOCK, &blocked, nil)
+        cuv_name_thread(name)
+        body()
+    }
+}

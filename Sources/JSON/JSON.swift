@@ -1,1 +1,0 @@
-// JSON: see Package.swift for its place in the house.

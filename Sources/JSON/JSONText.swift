@@ -1,0 +1,115 @@
+// A string of a JSON text where it stands: compared in place, turned into a `String` on demand.
+
+/// The checked contents of a string or member name, still in the reader's input.
+///
+/// Valid only while that input is. Compare it with literals in a `switch`; nothing is allocated
+/// until `string` is asked for:
+///
+///     while let key = try reader.nextKey() {
+///         switch key {
+///         case "id": id = try reader.readInteger()
+///         default: try reader.skip()
+///         }
+///     }
+public struct JSONText {
+    /// The bytes between the quotes as they stand in the input, escapes included.
+    public let raw: UnsafeRawBufferPointer
+    /// Whether `raw` holds escapes, so that it differs from the text it means.
+    public let hasEscapes: Bool
+
+    /// The text.
+    public var string: String {
+        guard hasEscapes else { return String(decoding: raw, as: UTF8.self) }
+        return String(unsafeUninitializedCapacity: raw.count) { target in
+            decode(into: UnsafeMutableRawBufferPointer(target))
+        }
+    }
+
+    /// The length of the text in UTF-8 bytes, escapes resolved.
+    public var utf8Count: Int {
+        guard hasEscapes else { return raw.count }
+        return withUnsafeTemporaryAllocation(byteCount: raw.count, alignment: 1) {
+            decode(into: $0)
+        }
+    }
+
+    /// Whether the text is `literal`, byte for byte.
+    public static func == (text: JSONText, literal: StaticString) -> Bool {
+        literal.withUTF8Buffer { wanted in
+            guard text.hasEscapes else { return equal(text.raw, UnsafeRawBufferPointer(wanted)) }
+            return withUnsafeTemporaryAllocation(byteCount: text.raw.count, alignment: 1) {
+                let count = text.decode(into: $0)
+                return equal(.init(rebasing: $0[..<count]), UnsafeRawBufferPointer(wanted))
+            }
+        }
+    }
+
+    /// Lets a `switch` over a text have literals as its cases.
+    public static func ~= (literal: StaticString, text: JSONText) -> Bool { text == literal }
+
+    @inline(__always)
+    private static func equal(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
+        guard a.count == b.count else { return false }
+        var index = 0
+        while index &+ 8 <= a.count {
+            let left = a.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            let right = b.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            guard left == right else { return false }
+            index &+= 8
+        }
+        while index < a.count, a[index] == b[index] { index &+= 1 }
+        return index == a.count
+    }
+}
+
+extension JSONText {
+    /// Writes the text with its escapes resolved and returns its length, which is never more than
+    /// `raw.count`. The scan has checked the escapes already.
+    private func decode(into target: UnsafeMutableRawBufferPointer) -> Int {
+        var (read, written) = (0, 0)
+        while read < raw.count {
+            guard raw[read] == UInt8(ascii: "\\") else {
+                target[written] = raw[read]
+                (read, written) = (read + 1, written + 1)
+                continue
+            }
+            if raw[read + 1] == UInt8(ascii: "u") {
+                let (scalar, length) = scalar(at: read)
+                for byte in scalar.utf8 {
+                    target[written] = byte
+                    written += 1
+                }
+                read += length
+            } else {
+                target[written] = Self.meaning(ofEscape: raw[read + 1])
+                (read, written) = (read + 2, written + 1)
+            }
+        }
+        return written
+    }
+
+    private static func meaning(ofEscape byte: UInt8) -> UInt8 {
+        switch byte {
+        case UInt8(ascii: "b"): 0x08
+        case UInt8(ascii: "f"): 0x0C
+        case UInt8(ascii: "n"): 0x0A
+        case UInt8(ascii: "r"): 0x0D
+        case UInt8(ascii: "t"): 0x09
+        default: byte
+        }
+    }
+
+    /// The scalar that the one or two `\uXXXX` at `index` mean, and their length in bytes.
+    private func scalar(at index: Int) -> (Unicode.Scalar, Int) {
+        let first = unit(at: index)
+        guard (0xD800..<0xDC00).contains(first) else {
+            return (Unicode.Scalar(first) ?? "\u{FFFD}", 6)
+        }
+        let value = 0x10000 + (first - 0xD800) << 10 + (unit(at: index + 6) - 0xDC00)
+        return (Unicode.Scalar(value) ?? "\u{FFFD}", 12)
+    }
+
+    private func unit(at index: Int) -> UInt32 {
+        (2..<6).reduce(0) { $0 << 4 | (hexDigit(raw[index + $1]) ?? 0) }
+    }
+}

@@ -1,0 +1,38 @@
+// Watching directories.
+import EventLoop
+import Glibc
+import Testing
+
+@Suite struct FileWatcherTests {
+    @Test func `Written, replaced and removed files are reported once they rest`() throws {
+        let folder = Folder()
+        folder.write("1", to: "old")
+        let rig = try Rig()
+        defer { rig.close() }
+        var reports: [[String]] = []
+        let watcher = try FileWatcher(directories: [folder.path], on: rig.loop, settle: 20) {
+            paths in
+            reports.append(paths)
+            rig.finish()
+        }
+        rig.later {
+            folder.write("a", to: "a.lua")
+            folder.write("b", to: "temporary")
+            rename("\(folder.path)/temporary", "\(folder.path)/b.lua")
+            unlink("\(folder.path)/old")
+        }
+        rig.run()
+        withExtendedLifetime(watcher) {}
+        let names = ["a.lua", "b.lua", "old", "temporary"]
+        #expect(reports == [names.map { "\(folder.path)/\($0)" }])
+    }
+
+    @Test func `A directory that does not exist is named`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        let error = #expect(throws: EventLoopError.self) {
+            try FileWatcher(directories: ["/nonexistent"], on: rig.loop) { _ in }
+        }
+        #expect(error?.description == "watching /nonexistent: No such file or directory")
+    }
+}

@@ -1,0 +1,168 @@
+// Addresses taken, refused and left behind.
+import EventLoop
+import Glibc
+import Testing
+
+@Suite struct ListenerTests {
+    @Test func `Port 0 becomes a real port`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        let listener = try rig.listen { _ in }
+        guard case .tcp(let host, let port) = listener.endpoint else {
+            Issue.record("\(listener.endpoint)")
+            return
+        }
+        #expect(host == "127.0.0.1")
+        #expect(port > 0)
+    }
+
+    @Test func `A taken port is named`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        let first = try rig.listen { _ in }
+        let error = #expect(throws: EventLoopError.self) {
+            try rig.listen(at: first.endpoint) { _ in }
+        }
+        #expect(error?.kind == .addressInUse)
+        #expect(error?.description == "address \(first.endpoint) is already in use")
+    }
+
+    @Test func `A port is free again after close, with connections still there`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        let first = try rig.listen { _ in rig.finish() }
+        rig.connect(to: first.endpoint) { _ in }
+        rig.run()
+        first.close()
+        let second = try rig.listen(at: first.endpoint) { _ in }
+        #expect(second.endpoint == first.endpoint)
+    }
+
+    @Test func `An address of another machine is refused`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        let error = #expect(throws: EventLoopError.self) {
+            try rig.listen(at: .tcp(host: "192.0.2.1", port: 0)) { _ in }
+        }
+        #expect(error?.kind == .addressUnavailable)
+    }
+
+    @Test func `A name is not an address to listen at`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        let error = #expect(throws: EventLoopError.self) {
+            try rig.listen(at: .tcp(host: "example.org", port: 1)) { _ in }
+        }
+        #expect(error?.kind == .invalidAddress)
+    }
+
+    @Test func `A Unix socket is for its owner only and goes with its listener`() throws {
+        let folder = Folder()
+        let path = "\(folder.path)/own.sock"
+        let rig = try Rig()
+        defer { rig.close() }
+        let listener = try rig.listen(at: .unix(path: path)) { _ in }
+        var status = stat()
+        #expect(lstat(path, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+        listener.close()
+        #expect(lstat(path, &status) != 0)
+    }
+
+    @Test func `A Unix socket that a crash left behind is replaced`() throws {
+        let folder = Folder()
+        let path = "\(folder.path)/stale.sock"
+        let rig = try Rig()
+        defer { rig.close() }
+        let crashed = try rig.listen(at: .unix(path: path)) { _ in }
+        #expect(rename(path, path + ".moved") == 0)
+        crashed.close()
+        #expect(rename(path + ".moved", path) == 0)
+        let listener = try rig.listen(at: .unix(path: path)) { _ in rig.finish() }
+        rig.connect(to: listener.endpoint) { _ in }
+        rig.run()
+    }
+
+    @Test func `A living Unix socket is left alone`() throws {
+        let folder = Folder()
+        let endpoint = Endpoint.unix(path: "\(folder.path)/alive.sock")
+        let rig = try Rig()
+        defer { rig.close() }
+        let living = try rig.listen(at: endpoint) { _ in rig.finish() }
+        let error = #expect(throws: EventLoopError.self) { try rig.listen(at: endpoint) { _ in } }
+        #expect(error?.kind == .addressInUse)
+        #expect(error?.description == "another process is listening at \(folder.path)/alive.sock")
+        rig.connect(to: living.endpoint) { _ in }
+        rig.run()
+    }
+
+    @Test func `A file in the way of a Unix socket is kept`() throws {
+        let folder = Folder()
+        folder.write("precious", to: "file")
+        let path = "\(folder.path)/file"
+        let rig = try Rig()
+        defer { rig.close() }
+        let error = #expect(throws: EventLoopError.self) {
+            try rig.listen(at: .unix(path: path)) { _ in }
+        }
+        #expect(error?.description == "\(path) exists and is not a socket")
+        #expect(access(path, F_OK) == 0)
+    }
+
+    @Test func `The path of a Unix socket has at most 107 bytes`() throws {
+        let folder = Folder()
+        let rig = try Rig()
+        defer { rig.close() }
+        let stem = "\(folder.path)/"
+        let longest = stem + String(repeating: "x", count: 107 - stem.utf8.count)
+        _ = try rig.listen(at: .unix(path: longest)) { _ in }
+        let error = #expect(throws: EventLoopError.self) {
+            try rig.listen(at: .unix(path: longest + "x")) { _ in }
+        }
+        #expect(error?.kind == .invalidAddress)
+    }
+
+    @Test func `A pause leaves newcomers waiting`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        var accepted = 0
+        var connected = false
+        let listener = try rig.listen { _ in
+            accepted += 1
+            rig.finish()
+        }
+        listener.pause()
+        rig.connect(to: listener.endpoint) { _ in
+            connected = true
+            rig.later {
+                #expect(accepted == 0)
+                listener.resume()
+            }
+        }
+        rig.run()
+        #expect(connected)
+        #expect(accepted == 1)
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1:7600", Endpoint.tcp(host: "127.0.0.1", port: 7_600)),
+        ("[::1]:0", .tcp(host: "::1", port: 0)),
+        ("example.org:65535", .tcp(host: "example.org", port: 65_535)),
+        ("unix:/run/a.sock", .unix(path: "/run/a.sock")),
+    ])
+    func `An endpoint is read and written alike`(text: String, endpoint: Endpoint) throws {
+        #expect(try Endpoint(parsing: text) == endpoint)
+        #expect("\(endpoint)" == text)
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1", "has no port"), (":7600", "has no host"), ("a:65536", "'65536'"),
+        ("a:+1", "'+1'"), ("::1:80", "needs brackets"), ("unix:", "has no path"), ("a:", "''"),
+    ])
+    func `A bad endpoint says what is wrong`(text: String, problem: String) throws {
+        let error = #expect(throws: EventLoopError.self) { try Endpoint(parsing: text) }
+        #expect(error?.kind == .invalidAddress)
+        #expect(try #require(error).description.contains(problem))
+        #expect(try #require(error).description.contains("'\(text)'"))
+    }
+}

@@ -1,0 +1,119 @@
+// What the tests share: a loop with a time limit, and a peer that records what it hears.
+import EventLoop
+import Glibc
+import Testing
+
+/// A loop on the test's own thread. Nothing in a test waits by time: it ends by `finish`, or fails
+/// at the limit.
+final class Rig {
+    let loop: EventLoop
+    /// Keeps objects alive that the loop only borrows.
+    var kept: [AnyObject] = []
+
+    init(options: EventLoop.Options = EventLoop.Options()) throws {
+        loop = try EventLoop(options: options)
+    }
+
+    /// Runs until `finish`.
+    func run(limit: Int64 = 20_000, sourceLocation: SourceLocation = #_sourceLocation) {
+        let guardian = Timer(on: loop) { [loop] in
+            Issue.record("not finished after \(limit) ms", sourceLocation: sourceLocation)
+            loop.stop()
+        }
+        guardian.arm(after: limit)
+        loop.run()
+        guardian.cancel()
+    }
+
+    func finish() { loop.stop() }
+
+    /// Runs `body` in a later turn.
+    func later(_ body: @escaping () -> Void) {
+        let timer = Timer(on: loop, body)
+        timer.arm(after: 0)
+        kept.append(timer)
+    }
+
+    func listen(
+        at endpoint: Endpoint = .tcp(host: "127.0.0.1", port: 0),
+        options: Listener.Options = Listener.Options(), _ accepted: @escaping (Connection) -> Void
+    ) throws -> Listener {
+        try Listener(
+            at: endpoint, on: loop, options: options,
+            failed: { Issue.record("accepting failed: \($0)") }, accepted: accepted)
+    }
+
+    /// Connects and hands the connection over; a failure fails the test.
+    func connect(to endpoint: Endpoint, _ connected: @escaping (Connection) -> Void) {
+        Connector.connect(to: endpoint, on: loop) { [weak self] result in
+            switch result {
+            case .success(let connection): connected(connection)
+            case .failure(let error):
+                Issue.record("\(error)")
+                self?.finish()
+            }
+        }
+    }
+
+    /// Must be called: handlers and the rig hold each other.
+    func close() {
+        kept = []
+        loop.close()
+    }
+}
+
+/// A handler made of closures.
+final class Peer: ConnectionHandler {
+    var onBytes: (Connection, UnsafeRawBufferPointer) -> Void = { _, _ in }
+    var onEnd: (Connection) -> Void = { $0.close() }
+    var onDrained: (Connection) -> Void = { _ in }
+    var onClosed: (Connection, EventLoopError?) -> Void = { _, _ in }
+
+    static func echo() -> Peer {
+        let peer = Peer()
+        peer.onBytes = { $0.send($1) }
+        return peer
+    }
+
+    func connection(_ connection: Connection, received bytes: UnsafeRawBufferPointer) {
+        onBytes(connection, bytes)
+    }
+
+    func connectionReachedEnd(_ connection: Connection) { onEnd(connection) }
+
+    func connectionDrained(_ connection: Connection) { onDrained(connection) }
+
+    func connectionClosed(_ connection: Connection, error: EventLoopError?) {
+        onClosed(connection, error)
+    }
+}
+
+/// A folder of its own for each test, removed at the end.
+final class Folder {
+    let path: String
+
+    init() {
+        var template = Array("/tmp/callagent-test-XXXXXX\0".utf8CString)
+        mkdtemp(&template)
+        path = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
+    }
+
+    func write(_ text: String, to name: String) {
+        let file = fopen("\(path)/\(name)", "w")
+        fputs(text, file)
+        fclose(file)
+    }
+
+    deinit {
+        if let directory = opendir(path) {
+            while let entry = readdir(directory) {
+                let name = withUnsafeBytes(of: entry.pointee.d_name) {
+                    String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+                }
+                unlink("\(path)/\(name)")
+            }
+            closedir(directory)
+        }
+        rmdir(path)
+    }
+}

@@ -1,0 +1,107 @@
+// Timers, turns and signals.
+import EventLoop
+import Glibc
+import Testing
+
+@Suite struct TimerTests {
+    @Test func `Timers fire in the order of their moments, never early`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        let start = rig.loop.now
+        var fired: [Int64] = []
+        for delay in [30, 0, 20, 10] as [Int64] {
+            let timer = Timer(on: rig.loop) {
+                #expect(rig.loop.now >= start + delay)
+                fired.append(delay)
+                if fired.count == 4 { rig.finish() }
+            }
+            timer.arm(at: start + delay)
+            rig.kept.append(timer)
+        }
+        rig.run()
+        #expect(fired == [0, 10, 20, 30])
+    }
+
+    @Test func `A timer fires once per arming and can arm itself again`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        var count = 0
+        var again: () -> Void = {}
+        let timer = Timer(on: rig.loop) { again() }
+        again = {
+            #expect(!timer.isArmed)
+            count += 1
+            if count == 3 { rig.finish() } else { timer.arm(after: 1) }
+        }
+        timer.arm(after: 1)
+        timer.arm(after: 2)
+        #expect(timer.isArmed)
+        rig.run()
+        #expect(count == 3)
+        again = {}
+    }
+
+    @Test func `A cancelled or released timer does not fire`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        let cancelled = Timer(on: rig.loop) { Issue.record("fired") }
+        cancelled.arm(after: 0)
+        cancelled.cancel()
+        #expect(!cancelled.isArmed)
+        Timer(on: rig.loop) { Issue.record("fired") }.arm(after: 0)
+        let last = Timer(on: rig.loop) { rig.finish() }
+        last.arm(after: 5)
+        rig.run()
+    }
+
+    @Test func `The end of a turn comes once, after the callbacks of the turn`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        var log: [String] = []
+        rig.loop.atEndOfTurn {
+            if log.last == "received" {
+                log.append("end of turn")
+                rig.finish()
+            }
+        }
+        let server = Peer()
+        server.onBytes = { _, _ in log.append("received") }
+        let listener = try rig.listen { $0.handler = server }
+        var waiting: [Connection] = []
+        for _ in 0..<3 {
+            rig.connect(to: listener.endpoint) { connection in
+                waiting.append(connection)
+                if waiting.count == 3 { for each in waiting { each.send("x") } }
+            }
+        }
+        rig.run()
+        #expect(log.suffix(2) == ["received", "end of turn"])
+    }
+
+    @Test func `The clocks run`() {
+        let boot = Clock.bootMilliseconds()
+        #expect(boot > 0)
+        #expect(Clock.bootMilliseconds() >= boot)
+        #expect(Clock.wallMilliseconds() > 1_700_000_000_000)
+    }
+}
+
+@Suite(.serialized) struct SignalTests {
+    @Test(arguments: SignalWatcher.Signal.allCases)
+    func `A signal is a callback on the loop`(signal: SignalWatcher.Signal) throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        try SignalWatcher(for: signal, on: rig.loop) { rig.finish() }
+        rig.later { kill(getpid(), signal.rawValue) }
+        rig.run()
+    }
+
+    @Test func `A loop ignores SIGPIPE`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        kill(getpid(), SIGPIPE)
+        var action = sigaction()
+        sigaction(SIGPIPE, nil, &action)
+        #expect(unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1)
+    }
+}

@@ -1,0 +1,105 @@
+// What the writer appends.
+
+import JSON
+import Testing
+
+@Suite struct WriterTests {
+    private func written(_ body: (inout JSONWriter) -> Void) -> String {
+        var writer = JSONWriter()
+        body(&writer)
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+
+    @Test func writesNestedObjectsAndArrays() {
+        let text = written {
+            $0.object {
+                $0.field("id", 3)
+                $0.field("name", "Ann")
+                $0.field("role", literal: "caller")
+                $0.object("empty") { _ in }
+                $0.array("list") {
+                    $0.value(1)
+                    $0.object { $0.null("x") }
+                    $0.array { _ in }
+                    $0.null()
+                }
+                $0.field("on", true)
+                $0.field("none", nil as String?)
+                $0.field("moment", nil as Int64?)
+                $0.field("some", "x" as String?)
+                $0.field("raw", raw: Array(#"{ "a" : 1 }"#.utf8))
+                $0.field("half", 0.5)
+            }
+        }
+        #expect(
+            text == #"{"id":3,"name":"Ann","role":"caller","empty":{},"#
+                + #""list":[1,{"x":null},[],null],"on":true,"none":null,"moment":null,"#
+                + #""some":"x","raw":{ "a" : 1 },"half":0.5}"#)
+    }
+
+    @Test func escapesWhatMustBeEscapedAndNothingElse() {
+        for code in 0...0x7F {
+            let scalar = Unicode.Scalar(UInt8(code))
+            for prefix in ["", "1234567", "12345678", "é"] {
+                let text = prefix + String(scalar) + "tail"
+                let json = written { $0.value(text) }
+                #expect(json.contains("\\") == (code < 0x20 || code == 0x22 || code == 0x5C))
+                #expect(try! JSONValue(parsing: json).string == text)
+            }
+        }
+        #expect(written { $0.value("\u{1}\u{1F}\n\"\\/") } == #""\u0001\u001f\n\"\\/""#)
+        #expect(written { $0.value("€𝄞\u{2028}") } == "\"€𝄞\u{2028}\"")
+    }
+
+    @Test func escapesNamesFromOutside() {
+        #expect(
+            written {
+                $0.object {
+                    $0.key(text: "a\"b")
+                    $0.value(1)
+                    $0.key(text: "c")
+                    $0.array { _ in }
+                }
+            } == #"{"a\"b":1,"c":[]}"#)
+    }
+
+    @Test func writesIntegersOfEveryLength() {
+        var value: Int64 = 1
+        for _ in 0..<19 {
+            for near in [value - 1, value, value + 1, -value, -value - 1] {
+                #expect(written { $0.value(near) } == String(near))
+            }
+            value = value.multipliedReportingOverflow(by: 10).partialValue
+        }
+        #expect(written { $0.value(Int64.min) } == "-9223372036854775808")
+        #expect(written { $0.value(Int64.max) } == "9223372036854775807")
+    }
+
+    @Test(arguments: [
+        (0.1, "0.1"), (-0.0, "-0.0"), (1e16, "1e+16"), (100, "100.0"),
+        (.leastNonzeroMagnitude, "5e-324"),
+        (.infinity, "null"), (-.infinity, "null"), (.nan, "null"),
+    ])
+    func writesDoublesInTheShortestForm(_ value: Double, _ text: String) {
+        #expect(written { $0.value(value) } == text)
+    }
+
+    @Test func writesTextsOneAfterAnotherIntoOneBuffer() {
+        var writer = JSONWriter(appendingTo: [0x21])
+        writer.object { $0.field("a", 1) }
+        writer.startText()
+        writer.object { $0.field("b", 2) }
+        #expect(String(decoding: writer.bytes, as: UTF8.self) == #"!{"a":1}{"b":2}"#)
+        writer.removeAll()
+        writer.value(true)
+        #expect(String(decoding: writer.bytes, as: UTF8.self) == "true")
+    }
+
+    @Test func passesOnTheErrorOfTheBody() {
+        struct Stop: Error {}
+        #expect(throws: Stop.self) {
+            var writer = JSONWriter()
+            try writer.object { (_) throws(Stop) in throw Stop() }
+        }
+    }
+}
