@@ -19,7 +19,7 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def wait_for(what, condition, patience=PATIENCE):
+def wait_for(what, condition, patience=PATIENCE, pause=0.01):
     """Asks again and again until the condition gives something true, and returns that."""
     deadline = time.monotonic() + patience
     while True:
@@ -27,7 +27,7 @@ def wait_for(what, condition, patience=PATIENCE):
         if result:
             return result
         assert time.monotonic() < deadline, f"{what}: not within {patience} s"
-        time.sleep(0.01)
+        time.sleep(pause)
 
 
 class HTTPReply:

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import time
 
 from agent import wait_for
 from calls import changes, ended, invite, participant
@@ -145,6 +146,20 @@ def test_a_second_caller_is_refused_while_the_first_is_served(bot):
     wait_for("the end", lambda: alice.ok("call.get", call_id=first)["call"]["state"] == "ended")
     assert answer(agent, "dave") == ("joined", None)
     assert carol.ok("call.get", call_id=second)["call"]["state"] == "ringing"
+
+
+def test_a_caller_who_vanishes_frees_the_account_after_35_seconds(bot):
+    agent = bot("on.invite(function(call)\n"
+                '  if call.callee.calls > 0 then return reject "busy" end\n'
+                "  return accept {}\nend)\n")
+    alice, _ = call_support(agent)
+    assert changes(alice.event("call.changed")) == {"support": ("joined", None)}
+    alice.vanish()
+    assert answer(agent, "bob") == ("rejected", "busy")
+    begin = time.monotonic()
+    wait_for("the account to be free", patience=45, pause=1,
+             condition=lambda: answer(agent, "bob") == ("joined", None))
+    assert time.monotonic() - begin > 25
 
 
 # Trouble: the caller always gets an answer, and nobody else notices
