@@ -1,5 +1,5 @@
 #!/bin/sh
-# Plays callers and callees against the real server, with a WebSocket library that nobody here wrote.
+# Plays callers and callees against the real server, by a WebSocket library nobody here wrote.
 #
 # usage: sh Tests/Interop/run.sh [PYTEST ARGUMENTS…]
 #
