@@ -99,7 +99,7 @@ import Testing
     @Test func requestsPassWhenOpen() {
         var connection = opened()
         let key = IdempotencyKey("k", bodyHash: 5)
-        let operation = Operation.get(Sample.id)
+        let operation = Operation.call(Sample.id, .get)
         #expect(
             connection.handle(.message(.request(id, key: key, operation)), at: start)
                 == .request(id, key: key, operation))
@@ -118,7 +118,7 @@ import Testing
         #expect(connection.handle(.message(.bye(id)), at: start) == .logOut(id))
         #expect(connection.state == .closed)
         #expect(
-            connection.handle(.message(.request(id, key: nil, .get(Sample.id))), at: start)
+            connection.handle(.message(.request(id, key: nil, .call(Sample.id, .get))), at: start)
                 == .nothing)
     }
 

@@ -126,10 +126,10 @@ import Testing
         #expect(key == IdempotencyKey("k", bodyHash: key.bodyHash))
         #expect(
             try decode(#"{"id":1,"op":"call.get","key":"k","data":\#(data)}"#)
-                == .request(.integer(1), key: nil, .get(OperationTests.id)))
+                == .request(.integer(1), key: nil, .call(OperationTests.id, .get)))
         #expect(
             try decoder.request(.end, body: Array(data.utf8), key: "k")
-                == .operation(.end(OperationTests.id, extendedData: nil), key: key))
+                == .operation(.call(OperationTests.id, .end), key: key))
     }
 
     @Test(arguments: [

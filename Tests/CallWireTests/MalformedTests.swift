@@ -205,7 +205,7 @@ import Testing
         let escaped = #"{"call_id":"\#(Self.id)","extended_data":"\u00e9\u00e9"}"#
         #expect(
             try decoder.request(.end, body: Array(escaped.utf8))
-                == .operation(.end(OperationTests.id, extendedData: "éé"), key: nil))
+                == .operation(.call(OperationTests.id, .end, saying: "éé"), key: nil))
         let long = #"{"call_id":"\#(Self.id)","extended_data":"ééé"}"#
         #expect(throws: Refusal.self) { try decoder.request(.end, body: Array(long.utf8)) }
     }

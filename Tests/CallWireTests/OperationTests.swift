@@ -49,62 +49,63 @@ import Testing
             .invite(repeatedInvitation)),
         Example(
             .add, #"{"call_id":ID,"invitees":["dave"],"push":{"body":"b"}}"#,
-            .add(id, invitees: ["dave"], push: PushText(body: "b"))),
+            .call(id, .add(["dave"], push: PushText(body: "b")))),
     ]
 
     static let answers: [Example] = [
-        Example(.ringing, #"{"call_id":ID}"#, .ringing(id)),
-        Example(.accept, #"{"call_id":ID}"#, .accept(id, Acceptance())),
+        Example(.ringing, #"{"call_id":ID}"#, .call(id, .ringing)),
+        Example(.accept, #"{"call_id":ID}"#, .call(id, .accept())),
         Example(
             .accept,
             #"{"call_id":ID,"extended_data":"hi","audio":false,"video":true,"hold_active":true}"#,
-            .accept(id, fullAcceptance)),
-        Example(.acceptAck, #"{"call_id":ID,"user":"bob"}"#, .acceptAck(id, "bob")),
-        Example(.reject, #"{"call_id":ID}"#, .reject(id, busy: false, extendedData: nil)),
+            .call(id, .accept(fullAcceptance), saying: "hi")),
+        Example(.acceptAck, #"{"call_id":ID,"user":"bob"}"#, .call(id, .acceptAck("bob"))),
+        Example(.reject, #"{"call_id":ID}"#, .call(id, .reject())),
         Example(
             .reject, #"{"call_id":ID,"reason":"declined"}"#,
-            .reject(id, busy: false, extendedData: nil)),
+            .call(id, .reject())),
         Example(
             .reject, #"{"call_id":ID,"reason":"busy","extended_data":"\u00e9\n"}"#,
-            .reject(id, busy: true, extendedData: "é\n")),
+            .call(id, .reject(busy: true), saying: "é\n")),
         Example(
-            .cancel, #"{"call_id":ID}"#, .cancel(id, users: [], extendedData: nil, push: nil)),
+            .cancel, #"{"call_id":ID}"#, .call(id, .cancel())),
         Example(
             .cancel, #"{"call_id":ID,"users":[],"extended_data":""}"#,
-            .cancel(id, users: [], extendedData: "", push: nil)),
+            .call(id, .cancel(), saying: "")),
         Example(
             .cancel, #"{"call_id":ID,"users":["bob"],"push":{}}"#,
-            .cancel(id, users: ["bob"], extendedData: nil, push: PushText())),
+            .call(id, .cancel(["bob"], push: PushText()))),
     ]
 
     static let inCall: [Example] = [
-        Example(.join, #"{"call_id":ID,"extended_data":"j"}"#, .join(id, extendedData: "j")),
-        Example(.leave, #"{"call_id":ID}"#, .leave(id, extendedData: nil)),
-        Example(.end, #"{"call_id":ID,"extended_data":"bye"}"#, .end(id, extendedData: "bye")),
-        Example(.report, #"{"call_id":ID,"media":"recovered"}"#, .report(id, .recovered)),
+        Example(.join, #"{"call_id":ID,"extended_data":"j"}"#, .call(id, .join, saying: "j")),
+        Example(.leave, #"{"call_id":ID}"#, .call(id, .leave)),
+        Example(.end, #"{"call_id":ID,"extended_data":"bye"}"#, .call(id, .end, saying: "bye")),
+        Example(.report, #"{"call_id":ID,"media":"recovered"}"#, .call(id, .report(.recovered))),
         Example(
-            .media, #"{"call_id":ID,"audio":true}"#, .media(id, audio: true, video: nil)),
+            .media, #"{"call_id":ID,"audio":true}"#, .call(id, .media(audio: true, video: nil))),
         Example(
             .media, #"{"video":false,"audio":false,"audio":true,"call_id":ID}"#,
-            .media(id, audio: true, video: false)),
-        Example(.hold, #"{"call_id":ID,"on":true}"#, .hold(id, on: true, force: false)),
+            .call(id, .media(audio: true, video: false))),
+        Example(.hold, #"{"call_id":ID,"on":true}"#, .call(id, .hold(on: true))),
         Example(
-            .hold, #"{"call_id":ID,"on":false,"force":true}"#, .hold(id, on: false, force: true)),
-        Example(.items, #"{"call_id":ID}"#, .items(id, ItemsChange())),
+            .hold, #"{"call_id":ID,"on":false,"force":true}"#,
+            .call(id, .hold(on: false, force: true))),
+        Example(.items, #"{"call_id":ID}"#, .call(id, .items(ItemsChange()))),
         Example(
             .items, #"{"call_id":ID,"put":{"k":"v","k":"w"},"delete":["x"],"clear":true}"#,
-            .items(id, fullChange)),
+            .call(id, .items(fullChange))),
         Example(
             .signal, #"{"call_id":ID,"data": {"sdp" : [1, 2.50]} ,"to":"bob"}"#,
-            .signal(id, to: "bob", data: Array(#"{"sdp" : [1, 2.50]}"#.utf8))),
+            .call(id, .signal(to: "bob", data: Array(#"{"sdp" : [1, 2.50]}"#.utf8)))),
         Example(
             .signal, #"{"call_id":ID,"data":null}"#,
-            .signal(id, to: nil, data: Array("null".utf8))),
-        Example(.token, #"{"call_id":ID}"#, .token(id)),
+            .call(id, .signal(to: nil, data: Array("null".utf8)))),
+        Example(.token, #"{"call_id":ID}"#, .call(id, .token)),
     ]
 
     static let others: [Example] = [
-        Example(.get, #"{"call_id":ID}"#, .get(id)),
+        Example(.get, #"{"call_id":ID}"#, .call(id, .get)),
         Example(.list, "{}", .list(ListQuery())),
         Example(
             .list,
@@ -178,7 +179,7 @@ extension OperationTests {
     }
 
     static var fullAcceptance: Acceptance {
-        var acceptance = Acceptance(extendedData: "hi")
+        var acceptance = Acceptance()
         acceptance.audio = false
         acceptance.video = true
         acceptance.holdActive = true

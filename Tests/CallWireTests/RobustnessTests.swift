@@ -54,7 +54,7 @@ import Testing
             .replacing("ID", with: OperationTests.idText)
         #expect(
             try decoder.message(Array(text.utf8))
-                == .request(.integer(1), key: nil, .get(OperationTests.id)))
+                == .request(.integer(1), key: nil, .call(OperationTests.id, .get)))
     }
 
     @Test func deepNestingIsRefused() throws {
