@@ -7,41 +7,33 @@ extension WireEncoder {
     /// Room for what stands around the calls of a page: the head with a long id, and the cursor.
     private static var pageRest: Int { 512 }
 
-    /// Appends `"ok":{"calls":[…],"cursor":…}}`: as many calls as the query asks for and as the page
-    /// may hold. The cursor is null with the last page.
+    /// Appends `"ok":{"calls":[…],"cursor":…}}`. A page that gets too large stops before that call;
+    /// a first call that alone is too much goes out nevertheless.
     ///
     /// - Parameters:
-    ///   - query: what was asked for; only its `limit` matters here.
+    ///   - calls: the page that the store found, newest first.
+    ///   - cursor: the last of them if the store has more, else nil: the last page.
     ///   - viewer: who asked.
-    ///   - limits: where a page stops. A first call that alone is too much goes out nevertheless.
-    ///   - next: the next call that fits the query, newest first; nil: there is none.
-    public func listTail<E: Error>(
-        _ query: ListQuery, for viewer: UserID, limits: WireLimits,
-        into writer: inout JSONWriter, next: () throws(E) -> Call?
-    ) throws(E) {
-        writer.startText()
-        let start = writer.bytes.count
-        var last: CallID?
-        var hasMore = false
-        var count = 0
-        try writer.object("ok") { (writer) throws(E) in
-            try writer.array("calls") { (writer) throws(E) in
-                while let call = try next() {
-                    let before = writer.bytes.count
-                    hasMore = count == query.limit
-                    if hasMore { break }
-                    write(call, for: viewer, into: &writer)
-                    if count > 0, writer.bytes.count - start > limits.pageBytes - Self.pageRest {
-                        writer.bytes.removeLast(writer.bytes.count - before)
-                        hasMore = true
+    ///   - limits: where a page stops.
+    public func pageTail(
+        _ calls: [Call], cursor: CallID?, for viewer: UserID, limits: WireLimits,
+        into writer: inout JSONWriter
+    ) {
+        var cursor = cursor
+        Self.okTail(into: &writer) {
+            let start = $0.bytes.count
+            $0.array("calls") {
+                for (place, call) in calls.enumerated() {
+                    let before = $0.bytes.count
+                    write(call, for: viewer, into: &$0)
+                    if place > 0, $0.bytes.count - start > limits.pageBytes - Self.pageRest {
+                        $0.bytes.removeLast($0.bytes.count - before)
+                        cursor = calls[place - 1].id
                         break
                     }
-                    last = call.id
-                    count += 1
                 }
             }
-            writer.field("cursor", hasMore ? last?.description : nil)
+            $0.field("cursor", cursor?.description)
         }
-        writer.bytes.append(UInt8(ascii: "}"))
     }
 }

@@ -74,6 +74,18 @@ extension Operation {
     public var name: OperationName {
         switch self {
         case .invite: .invite
+        case .call(_, let action, _): action.name
+        case .list: .list
+        case .pushRegister: .pushRegister
+        case .pushUnregister: .pushUnregister
+        }
+    }
+}
+
+extension CallAction {
+    /// The name on the wire.
+    public var name: OperationName {
+        switch self {
         case .add: .add
         case .ringing: .ringing
         case .accept: .accept
@@ -89,10 +101,7 @@ extension Operation {
         case .items: .items
         case .signal: .signal
         case .get: .get
-        case .list: .list
         case .token: .token
-        case .pushRegister: .pushRegister
-        case .pushUnregister: .pushUnregister
         }
     }
 }
@@ -100,34 +109,15 @@ extension Operation {
 extension RequestEncoder {
     /// Writes the members of the data. What equals the protocol's default is left out.
     private func write(_ operation: Operation, into writer: inout JSONWriter) {
-        if let id = operation.callID { writer.field("call_id", id) }
-        writer.given("extended_data", operation.extendedData)
         switch operation {
         case .invite(let invitation): write(invitation, into: &writer)
-        case .add(_, let invitees, let push):
-            writer.field("invitees", invitees.map(\.text))
-            writer.given("push", push)
-        case .accept(_, let acceptance): writer.members(of: acceptance)
-        case .acceptAck(_, let user): writer.field("user", user.text)
-        case .reject(_, let busy, _): if busy { writer.field("reason", literal: "busy") }
-        case .cancel(_, let users, _, let push):
-            if !users.isEmpty { writer.field("users", users.map(\.text)) }
-            writer.given("push", push)
-        case .report(_, let media): writer.field("media", media.rawValue)
-        case .media(_, let audio, let video):
-            writer.given("audio", audio)
-            writer.given("video", video)
-        case .hold(_, let on, let force):
-            writer.field("on", on)
-            if force { writer.field("force", true) }
-        case .items(_, let change): writer.members(of: change)
-        case .signal(_, let to, let data):
-            writer.given("to", to?.text)
-            writer.field("data", raw: data)
+        case .call(let id, let action, let text):
+            writer.field("call_id", id)
+            writer.members(of: action)
+            writer.given("extended_data", text)
         case .list(let query): writer.members(of: query)
         case .pushRegister(let registration): writer.members(of: registration)
         case .pushUnregister(let provider): writer.field("provider", provider)
-        case .ringing, .join, .leave, .end, .get, .token: break
         }
     }
 
@@ -139,6 +129,7 @@ extension RequestEncoder {
         if invitation.deliveryCheck { writer.field("delivery_check", true) }
         if !invitation.items.isEmpty { writer.field("items", invitation.items) }
         writer.given("push", invitation.push)
+        writer.given("extended_data", invitation.extendedData)
     }
 }
 
@@ -157,6 +148,32 @@ extension JSONWriter {
             $0.given("title", push.title)
             $0.given("body", push.body)
             $0.given("payload", push.payload)
+        }
+    }
+
+    fileprivate mutating func members(of action: CallAction) {
+        switch action {
+        case .add(let invitees, let push):
+            field("invitees", invitees.map(\.text))
+            given("push", push)
+        case .accept(let acceptance): members(of: acceptance)
+        case .acceptAck(let user): field("user", user.text)
+        case .reject(let busy): if busy { field("reason", literal: "busy") }
+        case .cancel(let users, let push):
+            if !users.isEmpty { field("users", users.map(\.text)) }
+            given("push", push)
+        case .report(let media): field("media", media.rawValue)
+        case .media(let audio, let video):
+            given("audio", audio)
+            given("video", video)
+        case .hold(let on, let force):
+            field("on", on)
+            if force { field("force", true) }
+        case .items(let change): members(of: change)
+        case .signal(let to, let data):
+            given("to", to?.text)
+            field("data", raw: data)
+        case .ringing, .join, .leave, .end, .get, .token: break
         }
     }
 

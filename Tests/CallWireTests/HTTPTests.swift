@@ -106,14 +106,13 @@ import Testing
     }
 
     private func page(
-        _ calls: [Call], limit: Int, limits: WireLimits = WireLimits()
+        _ calls: [Call], cursor: CallID? = nil, bytes: Int = 1 << 20
     ) throws -> (ids: [CallID], cursor: String?, bytes: Int) {
-        var query = ListQuery()
-        query.limit = limit
+        var limits = WireLimits()
+        limits.pageBytes = bytes
         var writer = JSONWriter()
         WireEncoder.replyHead(.integer(1), into: &writer)
-        var rest = calls.makeIterator()
-        encoder.listTail(query, for: "alice", limits: limits, into: &writer) { rest.next() }
+        encoder.pageTail(calls, cursor: cursor, for: "alice", limits: limits, into: &writer)
         let ok = try JSONValue(parsing: writer.bytes)["ok"]
         let ids = ok?["calls"]?.array?.compactMap { $0["call_id"]?.callID }
         return (ids ?? [], ok?["cursor"]?.string, writer.bytes.count)
@@ -121,49 +120,53 @@ import Testing
 
     @Test func theLastPageHasNoCursor() throws {
         for count in [0, 1, 5] {
-            let page = try page(calls(count), limit: 5)
+            let page = try page(calls(count))
             #expect(page.ids == calls(count).map(\.id))
             #expect(page.cursor == nil)
         }
     }
 
-    @Test func aFullPageEndsWithTheCursorOfItsLastCall() throws {
-        let page = try page(calls(6), limit: 5)
-        #expect(page.ids.count == 5)
-        let cursor = try #require(page.cursor)
+    @Test func aCursorIsUnderstoodWhenItComesBack() throws {
+        let calls = calls(5)
+        let cursor = try #require(try page(calls, cursor: calls[4].id).cursor)
         let body = Array(#"{"cursor":"\#(cursor)"}"#.utf8)
         guard case .operation(.list(let query), nil) = try WireDecoder().request(.list, body: body)
         else {
             Issue.record("the cursor is not understood")
             return
         }
-        #expect(query.before == page.ids.last)
+        #expect(query.before == calls[4].id)
     }
 
     @Test func aPageStopsBeforeItGetsTooLarge() throws {
         let all = calls(100, text: 8_000)
-        let first = try page(
-            all, limit: 100,
-            limits: {
-                var limits = WireLimits()
-                limits.pageBytes = 100_000
-                return limits
-            }())
+        let first = try page(all, bytes: 100_000)
         #expect(first.bytes <= 100_000)
-        #expect(first.ids == all.prefix(first.ids.count).map(\.id))
         #expect((10...12).contains(first.ids.count))
+        #expect(first.ids == all.prefix(first.ids.count).map(\.id))
         #expect(first.cursor == first.ids.last?.description)
-        let whole = try page(calls(100, text: 8_192), limit: 100)
-        #expect(whole.bytes <= 1 << 20)
-        #expect(whole.cursor == nil)
+    }
+
+    @Test func noPageIsBeyondAMebibyte() throws {
+        var all = calls(100, text: 8_192)
+        for place in all.indices {
+            all[place].participants += (0..<8).map {
+                var joiner = Participant(
+                    user: UserID("u\($0)"), role: .joiner, state: .joined, at: Moment(0))
+                joiner.extendedData = String(repeating: "\u{1}", count: 8_192)
+                return joiner
+            }
+        }
+        let page = try page(all, cursor: all[99].id)
+        #expect(page.bytes <= 1 << 20)
+        #expect(page.ids.count == 2)
+        #expect(page.cursor == all[1].id.description)
     }
 
     @Test func oneCallThatIsTooMuchGoesOutAlone() throws {
-        var limits = WireLimits()
-        limits.pageBytes = 1_000
-        let page = try page(calls(3, text: 5_000), limit: 5, limits: limits)
+        let page = try page(calls(3, text: 5_000), bytes: 1_000)
         #expect(page.ids.count == 1)
-        #expect(page.cursor != nil)
+        #expect(page.cursor == page.ids.first?.description)
     }
 }
 

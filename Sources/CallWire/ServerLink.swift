@@ -9,7 +9,7 @@ import JSON
 ///
 /// Requests with a key survive a lost connection and are sent again; the server answers them once.
 /// Events are handed out once, in order; what is handed out may be acknowledged.
-public struct ClientLink: Sendable {
+public struct ServerLink: Sendable {
     /// What the owner does with what came.
     public enum Output: Sendable, Equatable {
         /// The connection is open. `resumed`: nothing was missed; otherwise `calls` replaces

@@ -31,7 +31,7 @@ import Testing
         let decoder = WireDecoder()
         guard
             case .request(_, let key?, _) = try decoder.message(
-                encoder.request(.end(Sample.id, extendedData: nil), id: .integer(1), key: "k"))
+                encoder.request(.call(Sample.id, .end), id: .integer(1), key: "k"))
         else {
             Issue.record("no key")
             return
@@ -114,7 +114,7 @@ import Testing
     }
 }
 
-@Suite struct ClientLinkTests {
+@Suite struct ServerLinkTests {
     private let session = SessionID(high: 5, low: 6)
 
     private func welcome(resumed: Bool, _ id: SessionID? = nil) -> Welcome {
@@ -143,21 +143,21 @@ import Testing
         return writer.bytes
     }
 
-    private func opened() -> ClientLink {
-        var link = ClientLink(device: "phone")
+    private func opened() -> ServerLink {
+        var link = ServerLink(device: "phone")
         _ = link.connected(token: "t")
         _ = link.receive(reply(welcome(resumed: false), to: 1))
         return link
     }
 
-    private func seqs(_ outputs: [ClientLink.Output]) -> [UInt32] {
+    private func seqs(_ outputs: [ServerLink.Output]) -> [UInt32] {
         outputs.compactMap {
             if case .event(.call(let event)) = $0 { event.revision } else { nil }
         }
     }
 
     @Test func theFirstConnectionBeginsAnew() throws {
-        var link = ClientLink(device: "phone")
+        var link = ServerLink(device: "phone")
         let hello = Hello(token: "t", device: "phone")
         #expect(
             try WireDecoder().message(link.connected(token: "t")) == .hello(.integer(1), hello))
@@ -228,8 +228,8 @@ import Testing
 
     @Test func repliesFindTheirRequests() {
         var link = opened()
-        let first = link.request(.get(Sample.id))
-        let second = link.request(.ringing(Sample.id))
+        let first = link.request(.call(Sample.id, .get))
+        let second = link.request(.call(Sample.id, .ringing))
         #expect(first.message != nil)
         let encoder = WireEncoder()
         #expect(
@@ -245,11 +245,11 @@ import Testing
 
     @Test func requestsWithAKeyAreRepeatedAndOthersAreLost() {
         var link = opened()
-        let keyed = link.request(.end(Sample.id, extendedData: nil), key: "k")
-        let plain = link.request(.ringing(Sample.id))
-        let reading = link.request(.get(Sample.id))
+        let keyed = link.request(.call(Sample.id, .end), key: "k")
+        let plain = link.request(.call(Sample.id, .ringing))
+        let reading = link.request(.call(Sample.id, .get))
         #expect(link.disconnected() == [.lost(plain.id)])
-        let queued = link.request(.leave(Sample.id, extendedData: nil))
+        let queued = link.request(.call(Sample.id, .leave))
         #expect(queued.message == nil)
         _ = link.connected(token: "t")
         let outputs = link.receive(reply(welcome(resumed: true), to: queued.id + 1))
@@ -289,7 +289,7 @@ import Testing
         var dice = SeededGenerator(seed: seed)
         let limits = SessionLimits()
         var server = ClientSession(id: session)
-        var link = ClientLink(device: "phone")
+        var link = ServerLink(device: "phone")
         var (sent, heard, isUp): (UInt32, [UInt32], Bool) = (0, [], false)
         for step in 0..<400 {
             let now = Moment(Int64(step))
