@@ -66,6 +66,9 @@ let package = Package(
         // tests
         tests("JSONTests", ["JSON"]),
         tests("WebProtocolsTests", ["WebProtocols"]),
+        .executableTarget(
+            name: "fuzz", dependencies: ["JSON", "WebProtocols"], path: "Tests/Fuzz",
+            swiftSettings: strict),
         tests("EventLoopTests", ["EventLoop"]),
         tests("CallCoreTests", ["CallCore"]),
         tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
