@@ -67,7 +67,7 @@ let package = Package(
         house("CallClient", ["CallWire", "CallCore", "JSON", "WebProtocols", "EventLoop"]),
         .executableTarget(
             name: "callagent",
-            dependencies: ["AgentServer", "CallSimulator", "CallClient"],
+            dependencies: ["AgentServer", "CallSimulator", "CallClient", "PolicyHost"],
             swiftSettings: strict),
         // tests
         tests("JSONTests", ["JSON"]),

@@ -117,9 +117,7 @@ final class PolicyThread: PolicyLink {
             for order in batch.orders {
                 switch order {
                 case .input(let input): tell(host.handle(input, at: now))
-                case .swap(let generation):
-                    tell(host.swap(to: generation, at: now))
-                    told.append(.swapped)
+                case .swap: told.append(.swapped)
                 }
             }
         }
