@@ -69,7 +69,7 @@ let package = Package(
         tests("EventLoopTests", ["EventLoop"]),
         tests("CallCoreTests", ["CallCore"]),
         tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
-        tests("StorageTests", ["Storage", "CallCore"]),
+        tests("StorageTests", ["Storage", "CallCore", "JSON"]),
         tests("PolicyHostTests", ["PolicyHost", "CallCore", "JSON"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
         tests("AgentServerTests", ["AgentServer", "CallCore", "CallClient"]),
