@@ -24,6 +24,12 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String
         name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
 }
 
+/// A program that tests start or people run beside them: `Tests/NAME`.
+func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(
+        name: name, dependencies: dependencies, path: "Tests/" + name, swiftSettings: strict)
+}
+
 let package = Package(
     name: "callagent",
     products: [
@@ -69,7 +75,8 @@ let package = Package(
         tests("EventLoopTests", ["EventLoop"]),
         tests("CallCoreTests", ["CallCore"]),
         tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
-        tests("StorageTests", ["Storage", "CallCore", "JSON"]),
+        program("StorageRig", ["Storage", "CallCore"]),
+        tests("StorageTests", ["Storage", "CallCore", "JSON", "StorageRig"]),
         tests("PolicyHostTests", ["PolicyHost", "CallCore", "JSON"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
         tests("AgentServerTests", ["AgentServer", "CallCore", "CallClient"]),
