@@ -24,10 +24,10 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String
         name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
 }
 
-/// A program that tests start or people run beside them: `Tests/NAME`.
-func program(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+/// A program that only the checks use.
+func program(_ name: String, at path: String, _ dependencies: [Target.Dependency]) -> Target {
     .executableTarget(
-        name: name, dependencies: dependencies, path: "Tests/" + name, swiftSettings: strict)
+        name: name, dependencies: dependencies, path: path, swiftSettings: strict)
 }
 
 let package = Package(
@@ -72,15 +72,19 @@ let package = Package(
         // tests
         tests("JSONTests", ["JSON"]),
         tests("WebProtocolsTests", ["WebProtocols"]),
-        tests("EventLoopTests", ["EventLoop"]),
+        .executableTarget(
+            name: "fuzz", dependencies: ["JSON", "WebProtocols"], path: "Tests/Fuzz",
+            swiftSettings: strict),
+        tests("EventLoopTests", ["EventLoop", "COpenSSL"]),
         tests("CallCoreTests", ["CallCore"]),
         tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
-        program("StorageRig", ["Storage", "CallCore"]),
+        program("StorageRig", at: "Tests/StorageRig", ["Storage", "CallCore"]),
         tests("StorageTests", ["Storage", "CallCore", "JSON", "StorageRig"]),
         tests("PolicyHostTests", ["PolicyHost", "CallCore", "JSON"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
         tests("AgentServerTests", ["AgentServer", "CallCore", "CallClient"]),
         tests("TidyTests", []),
+        program("echo-server", at: "Tests/EchoServer", ["WebProtocols", "EventLoop"]),
     ],
     swiftLanguageModes: [.v6]
 )

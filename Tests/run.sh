@@ -5,7 +5,8 @@
 #
 # Without names all steps run, at counts that fit into half an hour on two cores; --full takes the
 # counts that the project promises. A step that fails does not keep the others from running. The
-# whole output of a step is in .build/checks/STEP.log. The last line is `N passed, N failed, N skipped`.
+# whole output of a step is in .build/checks/STEP.log. The last line is `N passed, N failed, N
+# skipped`.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -44,7 +45,7 @@ step() {
     case "$1" in
     install) sh examples/install.sh --checks ;;
     installer) sh Tests/Install/run.sh ;;
-    format) swift format lint --strict --recursive Package.swift Sources Tests && echo "format: clean" ;;
+    format) lint ;;
     luacheck) sh Tests/Plugins/luacheck.sh ;;
     build) swift build --build-tests ;;
     release) swift build -c release ;;
@@ -57,6 +58,10 @@ step() {
     interop) sh Tests/Interop/run.sh ;;
     autobahn) sh Tests/Autobahn/run.sh ;;
     esac
+}
+
+lint() {
+    swift format lint --strict --recursive Package.swift Sources Tests && echo "nothing to format"
 }
 
 # Each sanitizer has a build folder of its own: else every change of flags builds the house anew.
