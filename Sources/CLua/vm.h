@@ -62,6 +62,8 @@ struct callua_vm {
     // 0, or the failure that ends this run.
     int32_t killed;
     bool loading;
+    // Whether globals may be assigned, each told to the host.
+    bool assignable;
     bool denied;
     char note[CL_NOTE];
 

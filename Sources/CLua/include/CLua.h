@@ -68,6 +68,8 @@ enum {
     CALLUA_ALIVE = 2,
     /// The name given to `require` to `CALLUA_RUN`.
     CALLUA_MODULE = 3,
+    /// File, line and name of a global that a file of settings assigns; may be refused.
+    CALLUA_ASSIGN = 4,
     CALLUA_OWN = 16,
 };
 
@@ -140,6 +142,10 @@ bool callua_kind(callua_vm *vm, uint8_t kind, const char *name);
 bool callua_bind(callua_vm *vm, const char *name, uint32_t function, uint32_t flags);
 /// Closes the table of names; from here on scripts can only read it.
 bool callua_seal(callua_vm *vm);
+/// Lets files assign globals, each told to the host; `tables` are tables whose entries they set.
+bool callua_make_assignable(callua_vm *vm, const char *const *tables, size_t count);
+/// Reads a global that a file assigned: plain data, or a message and false.
+bool callua_read(callua_vm *vm, const char *name, callua_bytes *value);
 
 /// Compiles `source` and runs it as the file `chunk`, for at most `budget` ns.
 void callua_load(
