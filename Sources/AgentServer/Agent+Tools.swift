@@ -20,6 +20,17 @@ extension Agent {
         admin.route(.get, "/admin/status") { [unowned self] _, respond in
             respond(.json(200, status))
         }
+        admin.route(.post, "/admin/reload") { [unowned self] _, respond in
+            guard let reloader else {
+                return respond(.trouble(409, "this process has no file to read again"))
+            }
+            reloader.reload { outcome in
+                switch outcome {
+                case .success(let name): respond(.json(200, ["generation": .string(name)]))
+                case .failure(let error): respond(.trouble(409, "\(error)"))
+                }
+            }
+        }
         admin.route(.get, "/admin/calls") { [unowned self] request, respond in
             respond(liveCalls(request.target.query("limit").flatMap { Int($0) } ?? 100))
         }
