@@ -72,7 +72,10 @@ let package = Package(
         // tests
         tests("JSONTests", ["JSON"]),
         tests("WebProtocolsTests", ["WebProtocols"]),
-        tests("EventLoopTests", ["EventLoop"]),
+        .executableTarget(
+            name: "fuzz", dependencies: ["JSON", "WebProtocols"], path: "Tests/Fuzz",
+            swiftSettings: strict),
+        tests("EventLoopTests", ["EventLoop", "COpenSSL"]),
         tests("CallCoreTests", ["CallCore"]),
         tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
         tests("StorageTests", ["Storage", "CallCore"]),

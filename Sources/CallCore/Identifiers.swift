@@ -68,7 +68,11 @@ public struct CallID: Hashable, Sendable, Comparable, CustomStringConvertible {
             case 0x61...0x66: digit = UInt64(byte - 0x61 + 10)
             default: return nil
             }
-            if index < 16 { halves.0 = halves.0 << 4 | digit } else { halves.1 = halves.1 << 4 | digit }
+            if index < 16 {
+                halves.0 = halves.0 << 4 | digit
+            } else {
+                halves.1 = halves.1 << 4 | digit
+            }
         }
         (high, low) = halves
     }

@@ -5,101 +5,93 @@
 public enum Operation: Sendable, Equatable {
     /// `call.invite`.
     case invite(Invitation)
-    /// `call.add`.
-    case add(CallID, invitees: [UserID], push: PushText?)
-    /// `call.ringing`.
-    case ringing(CallID)
-    /// `call.accept`.
-    case accept(CallID, Acceptance)
-    /// `call.accept_ack`.
-    case acceptAck(CallID, UserID)
-    /// `call.reject`.
-    case reject(CallID, busy: Bool, extendedData: String?)
-    /// `call.cancel`; no users: all.
-    case cancel(CallID, users: [UserID], extendedData: String?, push: PushText?)
-    /// `call.join`.
-    case join(CallID, extendedData: String?)
-    /// `call.leave`.
-    case leave(CallID, extendedData: String?)
-    /// `call.end`.
-    case end(CallID, extendedData: String?)
-    /// `call.report`.
-    case report(CallID, MediaReport)
-    /// `call.media`.
-    case media(CallID, audio: Bool?, video: Bool?)
-    /// `call.hold`.
-    case hold(CallID, on: Bool, force: Bool)
-    /// `call.items`.
-    case items(CallID, ItemsChange)
-    /// `call.signal`; nil: to all other joined participants. `data` is one JSON value.
-    case signal(CallID, to: UserID?, data: [UInt8])
-    /// `call.get`.
-    case get(CallID)
+    /// An operation on a call that there is; `saying`: the extended data that comes with it.
+    case call(CallID, CallAction, saying: String? = nil)
     /// `call.list`.
     case list(ListQuery)
-    /// `call.token`.
-    case token(CallID)
     /// `device.push_register`; the registration is opaque to the core.
     case pushRegister(PushRegistration)
     /// `device.push_unregister`.
     case pushUnregister(provider: String)
 
-    /// The call it is about; nil for `invite`, `list` and the device operations.
+    /// The call it is about.
     public var callID: CallID? {
-        switch self {
-        case .add(let id, _, _), .ringing(let id), .accept(let id, _), .acceptAck(let id, _),
-            .reject(let id, _, _), .cancel(let id, _, _, _), .join(let id, _), .leave(let id, _),
-            .end(let id, _), .report(let id, _), .media(let id, _, _), .hold(let id, _, _),
-            .items(let id, _), .signal(let id, _, _), .get(let id), .token(let id):
-            id
-        case .invite, .list, .pushRegister, .pushUnregister: nil
+        if case .call(let id, _, _) = self { id } else { nil }
+    }
+
+    /// The extended data that comes with it.
+    public var extendedData: String? {
+        get {
+            switch self {
+            case .invite(let invitation): invitation.extendedData
+            case .call(_, _, let text): text
+            case .list, .pushRegister, .pushUnregister: nil
+            }
+        }
+        set {
+            switch self {
+            case .invite(var invitation):
+                invitation.extendedData = newValue
+                self = .invite(invitation)
+            case .call(let id, let action, _): self = .call(id, action, saying: newValue)
+            case .list, .pushRegister, .pushUnregister: break
+            }
         }
     }
 
     /// Whether an idempotency key has no meaning for it (B25).
     public var isReading: Bool {
         switch self {
-        case .get, .list, .token: true
-        case .invite, .add, .ringing, .accept, .acceptAck, .reject, .cancel, .join, .leave, .end,
-            .report, .media, .hold, .items, .signal, .pushRegister, .pushUnregister:
-            false
+        case .list, .call(_, .get, _), .call(_, .token, _): true
+        case .invite, .call, .pushRegister, .pushUnregister: false
         }
     }
 
-    /// The extended data that comes with it.
-    public var extendedData: String? {
+    /// Whom it invites; nil when it invites nobody.
+    public var invitees: [UserID]? {
         switch self {
-        case .invite(let invitation): invitation.extendedData
-        case .accept(_, let acceptance): acceptance.extendedData
-        case .reject(_, _, let data), .cancel(_, _, let data, _), .join(_, let data),
-            .leave(_, let data), .end(_, let data):
-            data
-        case .add, .ringing, .acceptAck, .report, .media, .hold, .items, .signal, .get, .list,
-            .token, .pushRegister, .pushUnregister:
-            nil
+        case .invite(let invitation): invitation.invitees
+        case .call(_, .add(let invitees, _), _): invitees
+        case .call, .list, .pushRegister, .pushUnregister: nil
         }
     }
+}
 
-    /// The same operation with other extended data (E65).
-    public func replacingExtendedData(_ data: String?) -> Operation {
-        switch self {
-        case .invite(var invitation):
-            invitation.extendedData = data
-            return .invite(invitation)
-        case .accept(let id, var acceptance):
-            acceptance.extendedData = data
-            return .accept(id, acceptance)
-        case .reject(let id, let busy, _): return .reject(id, busy: busy, extendedData: data)
-        case .cancel(let id, let users, _, let push):
-            return .cancel(id, users: users, extendedData: data, push: push)
-        case .join(let id, _): return .join(id, extendedData: data)
-        case .leave(let id, _): return .leave(id, extendedData: data)
-        case .end(let id, _): return .end(id, extendedData: data)
-        case .add, .ringing, .acceptAck, .report, .media, .hold, .items, .signal, .get, .list,
-            .token, .pushRegister, .pushUnregister:
-            return self
-        }
-    }
+/// What may be done with a call that there is. `accept`, `reject`, `cancel`, `join`, `leave` and
+/// `end` may say something: their extended data stands beside the action.
+public enum CallAction: Sendable, Equatable {
+    /// `call.add`.
+    case add([UserID], push: PushText? = nil)
+    /// `call.ringing`.
+    case ringing
+    /// `call.accept`.
+    case accept(Acceptance = Acceptance())
+    /// `call.accept_ack`.
+    case acceptAck(UserID)
+    /// `call.reject`.
+    case reject(busy: Bool = false)
+    /// `call.cancel`; no users: all.
+    case cancel([UserID] = [], push: PushText? = nil)
+    /// `call.join`.
+    case join
+    /// `call.leave`.
+    case leave
+    /// `call.end`.
+    case end
+    /// `call.report`.
+    case report(MediaReport)
+    /// `call.media`; nil: as it was.
+    case media(audio: Bool?, video: Bool?)
+    /// `call.hold`.
+    case hold(on: Bool, force: Bool = false)
+    /// `call.items`.
+    case items(ItemsChange)
+    /// `call.signal`; nil: to all other joined participants. `data` is one JSON value.
+    case signal(to: UserID?, data: [UInt8])
+    /// `call.get`.
+    case get
+    /// `call.token`.
+    case token
 }
 
 /// The data of `call.invite`.
@@ -127,8 +119,6 @@ public struct Invitation: Sendable, Equatable {
 
 /// The data of `call.accept`.
 public struct Acceptance: Sendable, Equatable {
-    /// Opaque to the core.
-    public var extendedData: String?
     /// Nil: true.
     public var audio: Bool?
     /// Nil: whether the call's kind is `video`.
@@ -137,7 +127,7 @@ public struct Acceptance: Sendable, Equatable {
     public var holdActive = false
 
     /// An acceptance with the defaults of the protocol.
-    public init(extendedData: String? = nil) { self.extendedData = extendedData }
+    public init() {}
 }
 
 /// What a device says of its media (C37).

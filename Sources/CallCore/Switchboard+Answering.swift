@@ -44,7 +44,8 @@ extension Switchboard {
     }
 
     mutating func accept(
-        _ asker: Asker, _ id: CallID, _ acceptance: Acceptance, _ shaped: Shaping
+        _ asker: Asker, _ id: CallID, _ acceptance: Acceptance, _ data: String?,
+        _ shaped: Shaping
     ) throws(Refusal) {
         let (place, slot) = try checkAccept(asker, id)
         let index = place.index
@@ -60,7 +61,7 @@ extension Switchboard {
             commit.move(index, to: .joined)
         }
         commit.call.participants[index].join(
-            with: asker, saying: acceptance, video: place.call.kind == "video", at: now)
+            with: asker, acceptance, saying: data, video: place.call.kind == "video", at: now)
         withdrawQuestion(of: place.call.id, place.participant.user)
         dropHeldSignals(of: asker.user, in: id)
         finish(commit)
@@ -138,10 +139,11 @@ extension Switchboard {
 extension Participant {
     /// Takes up the call with the asker's device.
     mutating func join(
-        with asker: Asker, saying acceptance: Acceptance, video: Bool, at now: Moment
+        with asker: Asker, _ acceptance: Acceptance, saying text: String?, video: Bool,
+        at now: Moment
     ) {
         device = asker.device
-        extendedData = acceptance.extendedData
+        extendedData = text
         audio = acceptance.audio ?? true
         self.video = acceptance.video ?? video
         answeredAt = now

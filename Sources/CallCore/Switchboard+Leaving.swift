@@ -70,25 +70,32 @@ extension Switchboard {
         }
     }
 
+    /// What a withdrawal says to the invitees.
+    struct Saying {
+        let text: String?
+        let push: PushText?
+    }
+
     mutating func cancel(
-        _ asker: Asker, _ id: CallID, _ users: [UserID], _ data: String?, push: PushText?,
-        _ shaped: Shaping
+        _ asker: Asker, _ id: CallID, _ users: [UserID], _ saying: Saying, _ shaped: Shaping
     ) throws(Refusal) {
         switch try checkCancel(asker, id, users) {
         case .whole(let place, let slot):
             var commit = Commit(
                 place.call, slot: slot, asker: asker, reply: .callWithErrors([]))
             commit.call.views += shaped.views
-            commit.push = push
-            cancelWhole(&commit, .whole, Call.End(
-                .cancelled, detail: .byCaller, by: asker.user, extendedData: data))
+            commit.push = saying.push
+            cancelWhole(
+                &commit, .whole,
+                Call.End(
+                    .cancelled, detail: .byCaller, by: asker.user, extendedData: saying.text))
             finish(commit)
         case .listed(let place, let slot, let chosen, let errors):
             var commit = Commit(
                 place.call, slot: slot, asker: asker, reply: .callWithErrors(errors))
             commit.call.views += shaped.views
-            commit.cancelText = data
-            commit.push = push
+            commit.cancelText = saying.text
+            commit.push = saying.push
             for index in chosen {
                 withdrawQuestion(of: id, commit.call.participants[index].user)
                 commit.move(index, to: .cancelled, .byInviter)
@@ -158,8 +165,7 @@ extension Switchboard {
             commit.add(Participant(user: asker.user, role: .joiner, state: .joined, at: now))
         }
         commit.call.participants[index].join(
-            with: asker, saying: Acceptance(extendedData: data), video: call.kind == "video",
-            at: now)
+            with: asker, Acceptance(), saying: data, video: call.kind == "video", at: now)
         finish(commit)
     }
 
@@ -231,14 +237,17 @@ extension Switchboard {
         case .cancel(let place, let slot):
             var commit = Commit(place.call, slot: slot, asker: asker, reply: .call)
             commit.call.views += shaped.views
-            cancelWhole(&commit, .whole, Call.End(
-                .cancelled, detail: .byCaller, by: asker.user, extendedData: data))
+            cancelWhole(
+                &commit, .whole,
+                Call.End(
+                    .cancelled, detail: .byCaller, by: asker.user, extendedData: data))
             finish(commit)
         case .end(let place, let slot, let end):
             var commit = Commit(place.call, slot: slot, asker: asker, reply: .call)
             commit.call.views += shaped.views
-            commit.end(Call.End(
-                end.reason, detail: end.detail, by: end.by, extendedData: data))
+            commit.end(
+                Call.End(
+                    end.reason, detail: end.detail, by: end.by, extendedData: data))
             finish(commit)
         }
     }

@@ -21,14 +21,14 @@ extension Switchboard {
         for participant in call.participants where participant.asking == .deciding {
             guard let slot = calls.find(id), let index = calls[slot].index(of: participant.user),
                 calls[slot].participants[index].asking == .deciding,
-                !questions.contains(where: { $0.value.call == id && $0.value.user == participant.user })
+                !questions.contains(where: {
+                    $0.value.call == id && $0.value.user == participant.user
+                })
             else { continue }
             let isBusy = (users[participant.user]?.calls.count ?? 0) > 1
             if isBusy, settings.mode(call.mode).has(.rejectsBusy) {
                 let text = busyText(for: call)
-                decide(
-                    id, participant.user, by: "busy",
-                    .reject(id, busy: true, extendedData: text))
+                decide(id, participant.user, by: "busy", .reject(busy: true), saying: text)
             } else if settings.answerFor.contains(participant.user) {
                 ask(slot, index, from: 0)
             } else {
@@ -115,14 +115,14 @@ extension Switchboard {
         let user = call.participants[index].user
         switch decision {
         case .accept(let wait, let data) where wait <= 0:
-            decide(call.id, user, by: plugin, .accept(call.id, Acceptance(extendedData: data)))
+            decide(call.id, user, by: plugin, .accept(), saying: data)
         case .accept(let wait, let data):
             ringOn(slot, index, asking: .waiting, for: wait) {
                 $0.waitingAccept = WaitingAccept(plugin: plugin, extendedData: data)
             }
         case .reject(let busy, let data):
             let text = data ?? (busy ? busyText(for: call) : nil)
-            decide(call.id, user, by: plugin, .reject(call.id, busy: busy, extendedData: text))
+            decide(call.id, user, by: plugin, .reject(busy: busy), saying: text)
         case .ring(let time?):
             ringOn(slot, index, asking: .ringingFor, for: time) {
                 $0.askFrom = UInt8(clamping: next)
@@ -139,17 +139,19 @@ extension Switchboard {
         switch what {
         case .ring: ringOn(slot, index)
         case .reject:
-            decide(
-                call.id, call.participants[index].user, by: "default",
-                .reject(call.id, busy: false, extendedData: nil))
+            decide(call.id, call.participants[index].user, by: "default", .reject())
         }
     }
 
     /// Carries out an operation that was decided for an account.
     private mutating func decide(
-        _ id: CallID, _ user: UserID, by plugin: String, _ operation: Operation
+        _ id: CallID, _ user: UserID, by plugin: String, _ action: CallAction,
+        saying text: String? = nil
     ) {
-        begin(Asker(id: nil, user: user, plugin: plugin, operation: operation))
+        begin(
+            Asker(
+                id: nil, user: user, plugin: plugin,
+                operation: .call(id, action, saying: text)))
     }
 
     /// Lets the devices ring, telling them of the invitation if they do not know of it yet.
@@ -167,7 +169,9 @@ extension Switchboard {
         var records = [Record.call(call)]
         if !wasVisible { records += pushJob(.invite, for: call.participants[index], in: call) }
         effects.append(.persist(records))
-        if !wasVisible { tellIncoming(call, index, to: addresses(of: call.participants[index].user)) }
+        if !wasVisible {
+            tellIncoming(call, index, to: addresses(of: call.participants[index].user))
+        }
         rearm(slot)
     }
 
@@ -220,8 +224,8 @@ extension Switchboard {
             calls[slot].participants[index].asking = .nothing
             guard let accept = participant.waitingAccept else { return }
             decide(
-                call.id, participant.user, by: accept.plugin,
-                .accept(call.id, Acceptance(extendedData: accept.extendedData)))
+                call.id, participant.user, by: accept.plugin, .accept(),
+                saying: accept.extendedData)
         case .ringingFor:
             calls[slot].participants[index].asking = .decidingAgain
             calls[slot].participants[index].policyAlarm =

@@ -154,8 +154,10 @@ extension Switchboard {
         switch mode.callerLost {
         case .runsOn: break
         case .cancels:
-            cancelWhole(&commit, .callerLost, Call.End(
-                .cancelled, detail: .callerLost, by: commit.call.caller))
+            cancelWhole(
+                &commit, .callerLost,
+                Call.End(
+                    .cancelled, detail: .callerLost, by: commit.call.caller))
         case .failsAccept:
             for index in commit.call.participants.indices
             where commit.call.participants[index].state == .accepting {

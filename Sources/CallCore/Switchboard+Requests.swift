@@ -109,72 +109,54 @@ extension Switchboard {
         for asker in askers { shape(asker) }
     }
 
-    /// Whether the operation would be carried out now.
-    func check(_ asker: Asker) throws(Refusal) {
-        switch asker.operation {
-        case .invite(let invitation): _ = try checkInvite(asker, invitation)
-        case .add(let id, let invitees, _): _ = try checkAdd(asker, id, invitees)
-        case .ringing(let id): _ = try locate(asker, id)
-        case .accept(let id, _): _ = try checkAccept(asker, id)
-        case .acceptAck(let id, let user): _ = try checkAcceptAck(asker, id, user)
-        case .reject(let id, let busy, _): _ = try checkReject(asker, id, busy: busy)
-        case .cancel(let id, let users, _, _): _ = try checkCancel(asker, id, users)
-        case .join(let id, _): _ = try checkJoin(asker, id)
-        case .leave(let id, _): _ = try checkLeave(asker, id)
-        case .end(let id, _): _ = try checkEnd(asker, id)
-        case .report(let id, _), .media(let id, _, _), .signal(let id, _, _), .token(let id):
-            _ = try locateJoined(asker, id)
-        case .hold(let id, let on, let force): _ = try checkHold(asker, id, on: on, force: force)
-        case .items(let id, let change): _ = try checkItems(asker, id, change)
-        case .get(let id): _ = try locateVisible(asker, id)
-        case .list, .pushRegister, .pushUnregister: break
-        }
-    }
-
     /// Carries out an operation that no policy has to shape any more.
     mutating func commit(_ asker: Asker, shaped: Shaping = Shaping()) {
         do throws(Refusal) {
             switch asker.operation {
             case .invite(let invitation): try invite(asker, invitation, shaped)
-            case .add(let id, let invitees, let push):
-                try add(asker, id, invitees, push: push, shaped)
-            case .ringing(let id): try ringing(asker, id)
-            case .accept(let id, let acceptance): try accept(asker, id, acceptance, shaped)
-            case .acceptAck(let id, let user): try acceptAck(asker, id, user)
-            case .reject(let id, let busy, let data):
-                try reject(asker, id, busy: busy, data, shaped)
-            case .cancel(let id, let users, let data, let push):
-                try cancel(asker, id, users, data, push: push, shaped)
-            case .join(let id, let data): try join(asker, id, data, shaped)
-            case .leave(let id, let data): try leave(asker, id, data, shaped)
-            case .end(let id, let data): try end(asker, id, data, shaped)
-            case .report(let id, let report): try self.report(asker, id, report)
-            case .media(let id, let audio, let video):
-                try media(asker, id, audio: audio, video: video)
-            case .hold(let id, let on, let force): try hold(asker, id, on: on, force: force)
-            case .items(let id, let change): try items(asker, id, change)
-            case .signal(let id, let to, let data): try signal(asker, id, to: to, data)
-            case .get(let id):
-                let found = try locateVisible(asker, id)
-                answer(asker, .call(found.call, viewer: asker.user))
+            case .call(let id, let action, let text):
+                try commit(asker, id, action, text, shaped)
             case .list(let query):
                 if let id = asker.id { effects.append(.list(id, asker.user, query)) }
-            case .token(let id): try token(asker, id)
             case .pushRegister(let registration):
-                registerPush(asker, registration.provider, registration)
-            case .pushUnregister(let provider): registerPush(asker, provider, nil)
+                try registerPush(asker, registration.provider, registration)
+            case .pushUnregister(let provider): try registerPush(asker, provider, nil)
             }
         } catch {
             answer(asker, .refused(error))
         }
     }
 
+    private mutating func commit(
+        _ asker: Asker, _ id: CallID, _ action: CallAction, _ text: String?, _ shaped: Shaping
+    ) throws(Refusal) {
+        switch action {
+        case .add(let invitees, let push): try add(asker, id, invitees, push: push, shaped)
+        case .ringing: try ringing(asker, id)
+        case .accept(let acceptance): try accept(asker, id, acceptance, text, shaped)
+        case .acceptAck(let user): try acceptAck(asker, id, user)
+        case .reject(let busy): try reject(asker, id, busy: busy, text, shaped)
+        case .cancel(let users, let push):
+            try cancel(asker, id, users, Saying(text: text, push: push), shaped)
+        case .join: try join(asker, id, text, shaped)
+        case .leave: try leave(asker, id, text, shaped)
+        case .end: try end(asker, id, text, shaped)
+        case .report(let report): try self.report(asker, id, report)
+        case .media(let audio, let video): try media(asker, id, audio: audio, video: video)
+        case .hold(let on, let force): try hold(asker, id, on: on, force: force)
+        case .items(let change): try items(asker, id, change)
+        case .signal(let to, let data): try signal(asker, id, to: to, data)
+        case .get:
+            let found = try locateVisible(asker, id)
+            answer(asker, .call(found.call, viewer: asker.user))
+        case .token: try token(asker, id)
+        }
+    }
+
     private mutating func registerPush(
         _ asker: Asker, _ provider: String, _ registration: PushRegistration?
-    ) {
-        guard let device = asker.device else {
-            return answer(asker, .refused(.wrongState("a policy has no device")))
-        }
+    ) throws(Refusal) {
+        guard let device = asker.device else { throw .wrongState("a policy has no device") }
         let address = Address(asker.user, device)
         answer(
             asker, .done,

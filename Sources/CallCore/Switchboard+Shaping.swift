@@ -55,6 +55,28 @@ extension Switchboard {
         proceed(StagedOperation(asker: asker, step: .incomingData))
     }
 
+    /// Whether an operation that policies may shape would be carried out now.
+    private func check(_ asker: Asker) throws(Refusal) {
+        switch asker.operation {
+        case .invite(let invitation): _ = try checkInvite(asker, invitation)
+        case .call(let id, let action, _): try check(asker, id, action)
+        case .list, .pushRegister, .pushUnregister: break
+        }
+    }
+
+    private func check(_ asker: Asker, _ id: CallID, _ action: CallAction) throws(Refusal) {
+        switch action {
+        case .add(let invitees, _): _ = try checkAdd(asker, id, invitees)
+        case .accept: _ = try checkAccept(asker, id)
+        case .reject(let busy): _ = try checkReject(asker, id, busy: busy)
+        case .cancel(let users, _): _ = try checkCancel(asker, id, users)
+        case .join: _ = try checkJoin(asker, id)
+        case .leave: _ = try checkLeave(asker, id)
+        case .end: _ = try checkEnd(asker, id)
+        case .ringing, .acceptAck, .report, .media, .hold, .items, .signal, .get, .token: break
+        }
+    }
+
     /// Whether an operation of `user` for `call` is being shaped.
     func isStaged(_ user: UserID, _ call: CallID) -> Bool {
         !waiting.isEmpty && waiting[StagedName(user: user, call: call)] != nil
@@ -64,7 +86,7 @@ extension Switchboard {
         guard !settings.hooks.isDisjoint(with: [.dial, .incomingData, .outgoingData]) else {
             return false
         }
-        return operation.isDialling || operation.extendedData != nil
+        return operation.invitees != nil || operation.extendedData != nil
     }
 
     /// Asks the next question of a staged operation, or commits it.
@@ -98,9 +120,10 @@ extension Switchboard {
             else { return nil }
             return .incomingData(draft(of: &staged), user: asker.user, data: data)
         case .dial:
-            guard settings.hooks.contains(.dial), asker.operation.isDialling else { return nil }
-            return .dial(
-                draft(of: &staged), user: asker.user, invitees: asker.operation.invitees)
+            guard settings.hooks.contains(.dial), let invitees = asker.operation.invitees else {
+                return nil
+            }
+            return .dial(draft(of: &staged), user: asker.user, invitees: invitees)
         case .outgoingData:
             guard settings.hooks.contains(.outgoingData) else { return nil }
             let texts = outgoingTexts(of: &staged)
@@ -140,19 +163,17 @@ extension Switchboard {
             }
         }
         let present = call.participants.filter(\.state.isLive).map(\.user)
+        let said = staged.asker.operation.extendedData
         switch staged.asker.operation {
-        case .invite(let invitation): show(.call, invitation.extendedData, to: invitation.invitees)
-        case .add(_, let invitees, _): showAll(to: invitees)
-        case .accept, .reject, .leave:
-            show(.participant(user), staged.asker.operation.extendedData, to: present)
-        case .join:
+        case .invite(let invitation): show(.call, said, to: invitation.invitees)
+        case .call(_, .add(let invitees, _), _): showAll(to: invitees)
+        case .call(_, .accept, _), .call(_, .reject, _), .call(_, .leave, _):
+            show(.participant(user), said, to: present)
+        case .call(_, .join, _):
             showAll(to: [user])
-            show(.participant(user), staged.asker.operation.extendedData, to: present)
-        case .cancel, .end:
-            show(.end, staged.asker.operation.extendedData, to: present)
-        case .ringing, .acceptAck, .report, .media, .hold, .items, .signal, .get, .list, .token,
-            .pushRegister, .pushUnregister:
-            break
+            show(.participant(user), said, to: present)
+        case .call(_, .cancel, _), .call(_, .end, _): show(.end, said, to: present)
+        case .call, .list, .pushRegister, .pushUnregister: break
         }
         return texts
     }
@@ -184,7 +205,7 @@ extension Switchboard {
         var staged = operation
         switch answer {
         case .data(let data) where staged.step == .incomingData:
-            staged.asker.operation = staged.asker.operation.replacingExtendedData(data)
+            staged.asker.operation.extendedData = data
         case .allow(let allowance) where staged.step == .dial:
             apply(allowance, to: &staged)
         case .refuse(let code, let plugin) where staged.step == .dial:
@@ -202,22 +223,14 @@ extension Switchboard {
     }
 
     private func apply(_ allowance: Allowance, to staged: inout StagedOperation) {
-        switch staged.asker.operation {
-        case .invite(var invitation):
-            if let timeout = allowance.timeout { invitation.timeout = timeout }
-            if let data = allowance.extendedData { invitation.extendedData = data }
-            if let kept = allowance.invitees {
-                staged.shaping.refused = invitation.invitees.filter { !kept.contains($0) }
-            }
-            staged.asker.operation = .invite(invitation)
-        case .add(_, let invitees, _):
-            if let kept = allowance.invitees {
-                staged.shaping.refused = invitees.filter { !kept.contains($0) }
-            }
-        case .ringing, .accept, .acceptAck, .reject, .cancel, .join, .leave, .end, .report,
-            .media, .hold, .items, .signal, .get, .list, .token, .pushRegister, .pushUnregister:
-            break
+        if let kept = allowance.invitees {
+            staged.shaping.refused =
+                staged.asker.operation.invitees?.filter { !kept.contains($0) } ?? []
         }
+        guard case .invite(var invitation) = staged.asker.operation else { return }
+        if let timeout = allowance.timeout { invitation.timeout = timeout }
+        if let data = allowance.extendedData { invitation.extendedData = data }
+        staged.asker.operation = .invite(invitation)
     }
 
     private mutating func releaseWaiting(behind asker: Asker) {
@@ -225,28 +238,5 @@ extension Switchboard {
             let askers = waiting.removeValue(forKey: StagedName(user: asker.user, call: id))
         else { return }
         for asker in askers { begin(asker) }
-    }
-}
-
-extension Operation {
-    /// Whether it makes a call or adds people to one.
-    var isDialling: Bool {
-        switch self {
-        case .invite, .add: true
-        case .ringing, .accept, .acceptAck, .reject, .cancel, .join, .leave, .end, .report,
-            .media, .hold, .items, .signal, .get, .list, .token, .pushRegister, .pushUnregister:
-            false
-        }
-    }
-
-    /// Whom it invites.
-    var invitees: [UserID] {
-        switch self {
-        case .invite(let invitation): invitation.invitees
-        case .add(_, let invitees, _): invitees
-        case .ringing, .accept, .acceptAck, .reject, .cancel, .join, .leave, .end, .report,
-            .media, .hold, .items, .signal, .get, .list, .token, .pushRegister, .pushUnregister:
-            []
-        }
     }
 }

@@ -7,37 +7,41 @@ extension WireDecoder {
     func operation(
         _ name: OperationName, _ values: FieldValues
     ) throws(Refusal) -> Operation? {
-        let (id, text) = (values.callID, values.extendedData)
         switch name {
         case .hello, .ping, .bye: return nil
         case .invite: return .invite(values.invitation)
-        case .add: return .add(id, invitees: values.users, push: values.push)
-        case .ringing: return .ringing(id)
-        case .accept: return .accept(id, values.acceptance)
-        case .acceptAck: return .acceptAck(id, values.user)
-        case .reject: return .reject(id, busy: values.reason == .busy, extendedData: text)
-        case .cancel:
-            return .cancel(id, users: values.users, extendedData: text, push: values.push)
-        case .join: return .join(id, extendedData: text)
-        case .leave: return .leave(id, extendedData: text)
-        case .end: return .end(id, extendedData: text)
-        case .report: return .report(id, values.media)
-        case .media:
-            return .media(id, audio: values.flag(.audio), video: values.flag(.video))
-        case .hold:
-            return .hold(id, on: values.isOn(.on), force: values.isOn(.force))
-        case .items: return .items(id, values.itemsChange)
-        case .signal: return .signal(id, to: values.addressee, data: values.data)
-        case .get: return .get(id)
         case .list: return .list(values.query)
-        case .token: return .token(id)
         case .pushRegister: return .pushRegister(try values.registration())
         case .pushUnregister: return .pushUnregister(provider: values.provider.rawValue)
+        case .add: return values.operation(.add(values.users, push: values.push))
+        case .ringing: return values.operation(.ringing)
+        case .accept: return values.operation(.accept(values.acceptance))
+        case .acceptAck: return values.operation(.acceptAck(values.user))
+        case .reject: return values.operation(.reject(busy: values.reason == .busy))
+        case .cancel: return values.operation(.cancel(values.users, push: values.push))
+        case .join: return values.operation(.join)
+        case .leave: return values.operation(.leave)
+        case .end: return values.operation(.end)
+        case .report: return values.operation(.report(values.media))
+        case .media:
+            return values.operation(
+                .media(audio: values.flag(.audio), video: values.flag(.video)))
+        case .hold:
+            return values.operation(.hold(on: values.isOn(.on), force: values.isOn(.force)))
+        case .items: return values.operation(.items(values.itemsChange))
+        case .signal: return values.operation(.signal(to: values.addressee, data: values.data))
+        case .get: return values.operation(.get)
+        case .token: return values.operation(.token)
         }
     }
 }
 
 extension FieldValues {
+    /// `action` on the call that is named, with the text that comes with it.
+    fileprivate func operation(_ action: CallAction) -> Operation {
+        .call(callID, action, saying: extendedData)
+    }
+
     /// Whether the flag `field` was given as true.
     fileprivate func isOn(_ field: Field) -> Bool { flag(field) ?? false }
 
@@ -60,7 +64,7 @@ extension FieldValues {
     }
 
     fileprivate var acceptance: Acceptance {
-        var acceptance = Acceptance(extendedData: extendedData)
+        var acceptance = Acceptance()
         acceptance.audio = flag(.audio)
         acceptance.video = flag(.video)
         acceptance.holdActive = isOn(.holdActive)

@@ -20,7 +20,7 @@ extension WireEncoder {
             $0.field("kind", call.kind)
             $0.field("state", plain: call.state.rawValue)
             $0.field("caller", plain: call.caller.text)
-            $0.field("extended_data", call.extendedData(of: nil, for: viewer))
+            $0.field("extended_data", call.extendedData(of: .call, for: viewer))
             $0.field("items", call.items)
             $0.field("created_at", call.createdAt)
             $0.field("answered_at", call.answeredAt)
@@ -44,17 +44,15 @@ extension Call {
     /// What `viewer` sees of the text of `participant`.
     fileprivate func text(of participant: Participant, for viewer: UserID) -> String? {
         if views.isEmpty { return participant.extendedData }
-        return extendedData(of: participant.user, for: viewer)
+        return extendedData(of: .participant(participant.user), for: viewer)
     }
 
-    /// `end` as `viewer` sees it. Its text is the one that the ending user last said; a view of an
-    /// older text of that user does not stand for it.
+    /// `end` as `viewer` sees it.
     fileprivate func end(_ end: End, for viewer: UserID) -> End {
-        guard !views.isEmpty, let by = end.by, participant(by)?.extendedData == end.extendedData
-        else { return end }
+        if views.isEmpty { return end }
         return End(
-            end.reason, detail: end.detail, by: by,
-            extendedData: extendedData(of: by, for: viewer))
+            end.reason, detail: end.detail, by: end.by,
+            extendedData: extendedData(of: .end, for: viewer))
     }
 }
 
