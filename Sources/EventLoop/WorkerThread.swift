@@ -38,7 +38,7 @@ public final class WorkerThread: @unchecked Sendable {
         }
     }
 
-    /// Waits for the end of the body; the second call does nothing. Not safe on two threads at once.
+    /// Waits for the end of the body; the second call does nothing. For one thread at a time.
     public func join() {
         guard !isJoined else { return }
         isJoined = true

@@ -77,7 +77,7 @@ import Testing
     @Test func `A slow reader holds the sender back and loses nothing`() throws {
         let rig = try Rig()
         defer { rig.close() }
-        let total = 64 << 20
+        let total = 16 << 20
         let source = Source(total: total)
         let listener = try rig.listen { source.feed($0) }
         let sink = Sink(rig)

@@ -77,7 +77,7 @@ import Testing
         defer { rig.close() }
         let folder = Folder()
         let certificate = try TestCertificate("a", in: folder)
-        let total = 16 << 20
+        let total = 8 << 20
         let source = Source(total: total)
         let listener = try rig.listen(options: try secure(certificate)) { source.feed($0) }
         let sink = Sink(rig)
