@@ -165,11 +165,19 @@ struct Wording {
 
     // MARK: Events
 
+    /// What happened, to which call, by whom, and what is new.
     private func text(_ event: CallEvent, _ now: Moment, to viewer: UserID) -> String {
-        var text = self.text(event.kind, names.name(event.callID), viewer)
-        if let actor = self.text(event.actor) { text += " by \(actor)" }
-        if event.at != now { text += ", \(written(now - event.at)) ago" }
-        return text
+        let name = names.name(event.callID)
+        let ago = event.at == now ? "" : ", \(written(now - event.at)) ago"
+        if case .incoming(let call, let inviter, let left) = event.kind {
+            return "incoming \(name) from \(inviter)"
+                + said(call.extendedData(of: .call, for: viewer))
+                + (left.map { ", \(written($0)) left" } ?? "") + ago
+                + ": " + participants(of: call, viewer)
+        }
+        let (word, news) = text(event.kind, viewer)
+        let by = text(event.actor).map { " by \($0)" } ?? ""
+        return "\(word) \(name)\(by)\(ago)" + (news.isEmpty ? "" : ": \(news)")
     }
 
     /// Nil when the device that does the step is the actor.
@@ -182,32 +190,30 @@ struct Wording {
         }
     }
 
-    private func text(_ kind: CallEvent.Kind, _ name: String, _ viewer: UserID) -> String {
+    private func text(
+        _ kind: CallEvent.Kind, _ viewer: UserID
+    ) -> (word: String, news: String) {
         switch kind {
-        case .created(let call): "created \(name): " + participants(of: call, viewer)
-        case .incoming(let call, let inviter, let left):
-            "incoming \(name) from \(inviter)"
-                + said(call.extendedData(of: .call, for: viewer))
-                + (left.map { ", \(written($0)) left" } ?? "")
-                + ": " + participants(of: call, viewer)
-        case .changed(let changes): "changed \(name): " + text(changes)
-        case .timedOut: "timed_out \(name)"
+        case .created(let call), .incoming(let call, _, _):
+            return ("created", participants(of: call, viewer))
+        case .changed(let changes): return ("changed", text(changes))
+        case .timedOut: return ("timed_out", "")
         case .cancelled(let inviter, let said, let reason):
-            "cancelled \(name) \(reason.rawValue) of \(inviter?.text ?? "nobody")"
-                + self.said(said)
+            let whose = inviter?.text ?? "nobody"
+            return ("cancelled", "\(reason.rawValue) of \(whose)\(self.said(said))")
         case .ended(let end, _, let duration):
-            "ended \(name) " + text(end, saying: end.extendedData)
-                + (duration > 0 ? " after \(written(duration))" : "")
+            let after = duration > 0 ? " after \(written(duration))" : ""
+            return ("ended", text(end, saying: end.extendedData) + after)
         case .elsewhere(let what, let device):
-            "elsewhere \(name) \(what.rawValue)" + (device.map { " on \($0)" } ?? "")
-        case .failed(let reason): "failed \(name) \(reason.rawValue)"
-        case .mediaPhase(let media): "media_phase \(name) \(media.rawValue)"
+            return ("elsewhere", what.rawValue + (device.map { " on \($0)" } ?? ""))
+        case .failed(let reason): return ("failed", reason.rawValue)
+        case .mediaPhase(let media): return ("media_phase", media.rawValue)
         case .mediaFlags(let user, let audio, let video):
-            "media_flags \(name): \(user) audio \(text(audio)), video \(text(video))"
-        case .hold(let user, let on): "hold \(name): \(user) \(text(on))"
-        case .items(let keys, let deleted, let items): text(keys, deleted, items, name)
+            return ("media_flags", "\(user) audio \(text(audio)), video \(text(video))")
+        case .hold(let user, let on): return ("hold", "\(user) \(text(on))")
+        case .items(let keys, let deleted, let items): return ("items", text(keys, deleted, items))
         case .signal(let from, let data):
-            "signal \(name) from \(from): \(String(decoding: data, as: UTF8.self))"
+            return ("signal", "\(String(decoding: data, as: UTF8.self)) from \(from)")
         }
     }
 
@@ -218,11 +224,9 @@ struct Wording {
         }.joined(separator: ", ")
     }
 
-    private func text(
-        _ keys: [String], _ deleted: [String], _ items: [Call.Item], _ name: String
-    ) -> String {
+    private func text(_ keys: [String], _ deleted: [String], _ items: [Call.Item]) -> String {
         let gone = deleted.isEmpty ? "" : "; deleted \(deleted.joined(separator: ", "))"
-        return "items \(name): \(text(items)); keys \(keys.joined(separator: ", "))\(gone)"
+        return "\(text(items)); keys \(keys.joined(separator: ", "))\(gone)"
     }
 
     private func text(_ flag: Bool) -> String { flag ? "on" : "off" }
