@@ -3,3 +3,4 @@
 #include <openssl/ssl.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include "COpenSSLCrypto.h"
