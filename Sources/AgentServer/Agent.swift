@@ -124,7 +124,10 @@ public final class Agent {
         guard let host else { return }
         do throws(EventLoopError) {
             desk = try PolicyDesk(
-                host, exchange: exchange, gateway: gateway, log: log, loop: loop)
+                host, exchange: exchange, gateway: gateway,
+                decisions: DecisionLog(
+                    directory: options.isInMemory ? nil : options.stateDirectory, log: log),
+                loop: loop)
         } catch {
             throw .system(error)
         }
@@ -231,6 +234,8 @@ public final class Agent {
         _ deployment: Deployment, _ done: @escaping () -> Void
     ) throws(AgentError) {
         let options = try AgentOptions(deployment)
+        try Self.check(options)
+        gateway.tokens = options.tokens ?? DevelopmentTokens()
         desk?.swap(to: deployment.generation) { [unowned self] in
             exchange.feed(.configured(options.settings))
             done()

@@ -90,6 +90,7 @@ extension AgentOptions {
         stateDirectory = Self.place(configuration)
         settings = configuration.settings(hooks: deployment.generation.hooks)
         limits = ServerLimits(configuration)
+        tokens = configuration.auth.isEmpty ? nil : try ConfiguredTokens(configuration)
         store.limits.keysPerUser = configuration.limits.keysPerUser
         store.limits.keysMax = configuration.limits.keys
         store.limits.retention = configuration.retention
