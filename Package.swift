@@ -44,7 +44,8 @@ let package = Package(
         shim("COpenSSL", links: ["ssl", "crypto"]),
         shim("CCurl", links: ["curl"]),
         // core
-        house("CallCore"),
+        house("CallModel"),
+        house("CallCore", ["CallModel"]),
         // wire
         house("JSON"),
         house("WebProtocols"),

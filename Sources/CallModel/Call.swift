@@ -157,7 +157,7 @@ public struct Call: Sendable, Equatable {
     }
 
     /// Puts `views` in the place of older ones of the same texts.
-    mutating func show(_ views: [View]) {
+    public mutating func show(_ views: [View]) {
         guard !views.isEmpty else { return }
         self.views.removeAll { old in
             views.contains { $0.receiver == old.receiver && $0.owner == old.owner }
