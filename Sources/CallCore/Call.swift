@@ -156,6 +156,15 @@ public struct Call: Sendable, Equatable {
         participants.first { $0.user == user }
     }
 
+    /// Puts `views` in the place of older ones of the same texts.
+    mutating func show(_ views: [View]) {
+        guard !views.isEmpty else { return }
+        self.views.removeAll { old in
+            views.contains { $0.receiver == old.receiver && $0.owner == old.owner }
+        }
+        self.views += views
+    }
+
     /// The extended data of `owner` as `receiver` sees it.
     public func extendedData(of owner: TextOwner, for receiver: UserID) -> String? {
         if !views.isEmpty,

@@ -92,6 +92,8 @@ public enum CallAction: Sendable, Equatable {
     case get
     /// `call.token`.
     case token
+    /// Not on the wire: a policy's decision to invite another user in the invitee's place.
+    case forward(to: UserID)
 }
 
 /// The data of `call.invite`.

@@ -120,6 +120,8 @@ public struct Participant: Sendable, Equatable {
 
     /// Whether the invitee's devices may know of the invitation.
     public var isVisible: Bool { asking != .deciding }
+    /// Whether a question about the invitation is open.
+    var isInQuestion: Bool { asking == .deciding || asking == .decidingAgain }
 
     /// `user` comes into the call at `now`.
     public init(user: UserID, role: Role, state: State, at now: Moment) {

@@ -102,6 +102,7 @@ extension CallAction {
         case .signal: .signal
         case .get: .get
         case .token: .token
+        case .forward: preconditionFailure("a forward is a policy's decision, not on the wire")
         }
     }
 }
@@ -173,7 +174,7 @@ extension JSONWriter {
         case .signal(let to, let data):
             given("to", to?.text)
             field("data", raw: data)
-        case .ringing, .join, .leave, .end, .get, .token: break
+        case .ringing, .join, .leave, .end, .get, .token, .forward: break
         }
     }
 

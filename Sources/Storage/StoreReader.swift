@@ -19,12 +19,12 @@ public final class StoreReader: CallReader {
     private let pluginValue: Statement
     private let pluginKeys: Statement
 
-    /// Opens a reader of the store in `directory`, which a `Store` must have opened.
-    init(
-        in directory: StateDirectory, options: StoreOptions, limits: StoreLimits
+    /// Opens a reader of the store in `directory`, which a `Store` must have opened before.
+    public init(
+        in directory: StateDirectory, options: StoreOptions = StoreOptions()
     ) throws(StoreError) {
         self.directory = directory
-        self.limits = limits
+        limits = options.limits
         connection = try Opening.reader(at: directory.database, options)
         liveCall = try connection.prepare(
             "SELECT id, record FROM live_call WHERE id = ?", for: "reading a call")
@@ -216,7 +216,7 @@ public final class StoreReader: CallReader {
         try GenerationTable(connection: connection).marks()
     }
 
-    public func generation(named name: String) throws(StoreError) -> Generation? {
+    public func generation(named name: String) throws(StoreError) -> StoredGeneration? {
         try GenerationTable(connection: connection).generation(named: name)
     }
 }
