@@ -8,6 +8,14 @@ import WebProtocols
 
 extension Agent {
     func addRoutes() {
+        let documents = ProtocolDocuments(
+            limits: options.limits.wire, modes: options.settings.modes, version: Self.version)
+        let (openAPI, asyncAPI) = (documents.openAPI, documents.asyncAPI)
+        gateway.document = { path in
+            let body = path == "/v1/openapi.json" ? openAPI : asyncAPI
+            guard path.hasSuffix("api.json") else { return nil }
+            return HTTPResponse(200, headers: ["Content-Type": "application/json"], body: body)
+        }
         admin.route(.get, "/healthz") { _, respond in
             respond(HTTPResponse(200, text: "ok\n"))
         }
