@@ -158,8 +158,8 @@ private let rows: [Int: String] = [
                 GenerationMark(
                     name: "3fa9", activatedAt: start + 1, rolledBackAt: nil, isActive: true)
             ])
-        let file = Generation.File(path: "callagent.lua", source: Array("--".utf8))
+        let file = StoredGeneration.File(path: "callagent.lua", source: Array("--".utf8))
         #expect(
-            try reader.generation(named: "3fa9") == Generation(name: "3fa9", files: [file]))
+            try reader.generation(named: "3fa9") == StoredGeneration(name: "3fa9", files: [file]))
     }
 }
