@@ -75,7 +75,7 @@ import Testing
             words.filter { !all.contains(shown($0)) }
         }
         #expect(
-            missing(EndReason.allCases.map(\.rawValue)) { "ended \($0)" } == [
+            missing(EndReason.allCases.map(\.rawValue)) { ": \($0)" } == [
                 "dial_failed", "policy",
             ])
         #expect(missing(EndDetail.allCases.map(\.rawValue)) { "/\($0)" } == [])
