@@ -1,0 +1,307 @@
+// The whole process put together: it moves bytes, feeds inputs and performs effects.
+
+import CallCore
+import CallWire
+import EventLoop
+import PolicyHost
+import Storage
+
+/// What a process is started with: the operator's file, read.
+public struct AgentOptions: Sendable {
+    /// Where clients connect.
+    public var listen: [Endpoint] = [.tcp(host: "127.0.0.1", port: 7_600)]
+    /// Where the operator's tools connect; nil: a socket in the state directory.
+    public var admin: Endpoint?
+    /// Where everything is kept; `:memory:` keeps it in the process.
+    public var stateDirectory = "callagent.state"
+    /// See `Settings`.
+    public var settings = Settings()
+    /// See `ServerLimits`.
+    public var limits = ServerLimits()
+    /// See `StoreOptions`.
+    public var store = StoreOptions()
+    /// Who may connect; nil: development tokens, on loopback only.
+    public var tokens: (any TokenChecker)?
+
+    /// The defaults: a server on loopback.
+    public init() {}
+
+    /// Whether nothing is written to disk.
+    public var isInMemory: Bool { stateDirectory == ":memory:" }
+}
+
+/// A running server. Everything happens on the thread that calls `run`.
+public final class Agent {
+    /// The version that `hello` announces.
+    public static let version = "0.1.0"
+
+    let options: AgentOptions
+    let log: Log
+    let loop: EventLoop
+    let exchange: Exchange
+    let gateway: Gateway
+    let metrics = Metrics()
+    let admin: AdminDesk
+    private(set) var desk: PolicyDesk?
+    private var store: (any StoreLink)?
+    private var news: Mailbox<StoreNews>?
+    private var directory: StateDirectory?
+    private var listeners: [Listener] = []
+    private var adminListener: Listener?
+    private var signals: [SignalWatcher] = []
+    private var drainTimer: Timer?
+    private var isStopping = false
+    private let restored: StoredState
+    private(set) var reloader: Reloader?
+
+    /// A server of what the operator's files say, which can be reloaded.
+    ///
+    /// - Parameter file: where `deployment` was read from; nil: the defaults.
+    /// - Throws: an `AgentError` of one line.
+    public convenience init(
+        _ deployment: Deployment, file: String?, log: Log
+    ) throws(AgentError) {
+        var dice = SystemRandomNumberGenerator()
+        let host = PolicyHost(
+            deployment.generation, seed: dice.next(), cryptography: .system)
+        try self.init(try AgentOptions(deployment), policies: host, log: log)
+        do throws(EventLoopError) {
+            reloader = try Reloader(
+                file: file, active: deployment, loop: loop, log: log,
+                enforce: { [unowned self] deployment, done throws(AgentError) in
+                    try enforce(deployment, done)
+                })
+        } catch {
+            throw .system(error)
+        }
+    }
+
+    /// A server with these options; nothing listens yet.
+    ///
+    /// - Parameter host: what decides about invitations; nil: nobody does.
+    /// - Throws: an `AgentError` of one line.
+    public init(
+        _ options: AgentOptions, policies host: PolicyHost? = nil, log: Log
+    ) throws(AgentError) {
+        try Self.check(options)
+        self.options = options
+        self.log = log
+        let opened = try OpenedStore(options)
+        directory = opened.directory
+        restored = opened.state
+        do throws(EventLoopError) {
+            loop = try EventLoop()
+        } catch {
+            throw .system(error)
+        }
+        var dice = SystemRandomNumberGenerator()
+        exchange = Exchange(
+            options.settings, restored: restored, seed: dice.next(), limits: options.limits,
+            log: log, loop: loop)
+        gateway = Gateway(
+            exchange: exchange, loop: loop, limits: options.limits,
+            modes: options.settings.modes, tokens: options.tokens ?? DevelopmentTokens(),
+            log: log, metrics: metrics)
+        admin = AdminDesk(exchange: exchange, limits: options.limits)
+        try connectStore(opened)
+        try connectPolicies(host)
+        drainTimer = Timer(on: loop) { [unowned self] in finish() }
+    }
+
+    // MARK: Starting
+
+    /// Without keys everybody may be anybody, so nobody else may reach the server.
+    private static func check(_ options: AgentOptions) throws(AgentError) {
+        guard options.tokens == nil else { return }
+        for endpoint in options.listen where !endpoint.isLoopback {
+            throw .refused(
+                "refusing to listen on \(endpoint) without keys: configure auth, or listen on "
+                    + "loopback")
+        }
+    }
+
+    private func connectPolicies(_ host: PolicyHost?) throws(AgentError) {
+        guard let host else { return }
+        do throws(EventLoopError) {
+            desk = try PolicyDesk(
+                host, exchange: exchange, gateway: gateway,
+                decisions: DecisionLog(
+                    directory: options.isInMemory ? nil : options.stateDirectory, log: log),
+                loop: loop)
+        } catch {
+            throw .system(error)
+        }
+    }
+
+    private func connectStore(_ opened: OpenedStore) throws(AgentError) {
+        do {
+            if options.isInMemory {
+                store = try MemoryLink(opened.store) { [unowned exchange] in
+                    exchange.receive($0)
+                }
+            } else {
+                let news = try Mailbox<StoreNews>(on: loop) { [unowned exchange] batch in
+                    for item in batch { exchange.receive(item) }
+                }
+                self.news = news
+                let (path, storeOptions) = (options.stateDirectory, options.store)
+                let directory = opened.directory
+                store = try ThreadedLink(
+                    opened.store,
+                    open: { () throws(StoreError) in
+                        guard let directory else {
+                            throw StoreError(.notOpen, path: path, operation: "open")
+                        }
+                        return try Store(in: directory, options: storeOptions)
+                    }, news: news)
+            }
+        } catch let error as StoreError {
+            throw .store(error)
+        } catch let error as EventLoopError {
+            throw .system(error)
+        } catch let error as AgentError {
+            throw error
+        } catch {
+            throw .refused("\(error)")
+        }
+        exchange.store = store
+    }
+
+    /// Listens, and serves until a signal or `stop`. Returns when everything is in good order.
+    ///
+    /// - Throws: an `AgentError` when an address cannot be listened at.
+    public func run() throws(AgentError) {
+        do throws(EventLoopError) {
+            for endpoint in options.listen { try listen(at: endpoint) }
+            try listenForTools()
+            try watchSignals()
+        } catch {
+            loop.close()
+            store?.close()
+            throw .system(error)
+        }
+        exchange.restore(restored)
+        log.info(
+            "ready", ("listen", listeners.map { "\($0.endpoint)" }.joined(separator: " ")),
+            ("state", options.stateDirectory), ("calls", "\(restored.core.calls.count)"),
+            ("version", Self.version))
+        if exchange.clock.gap > CoreClock.gapMax {
+            log.warn(
+                "the wall clock is ahead of the calls' clock",
+                ("by_ms", "\(exchange.clock.gap)"))
+        }
+        loop.run()
+        reloader?.close()
+        desk?.close()
+        store?.close()
+        loop.close()
+        log.info("stopped")
+    }
+
+    /// Where it listens, with the ports that the system chose.
+    public var endpoints: [Endpoint] { listeners.map(\.endpoint) }
+
+    private func listen(at endpoint: Endpoint) throws(EventLoopError) {
+        let listener = try Listener(
+            at: endpoint, on: loop,
+            failed: { [log] error in log.warn("cannot accept", ("error", "\(error)")) },
+            accepted: { [unowned gateway] connection in gateway.accept(connection) })
+        listeners.append(listener)
+    }
+
+    private func listenForTools() throws(EventLoopError) {
+        let endpoint = options.admin ?? .admin(stateDirectory: options.stateDirectory)
+        adminListener = try Listener(
+            at: endpoint, on: loop,
+            failed: { [log] error in log.warn("cannot accept tools", ("error", "\(error)")) },
+            accepted: { [unowned admin] connection in admin.accept(connection) })
+        addRoutes()
+    }
+
+    private func watchSignals() throws(EventLoopError) {
+        for signal in [SignalWatcher.Signal.terminate, .interrupt] {
+            signals.append(
+                try SignalWatcher(for: signal, on: loop) { [unowned self] in stop() })
+        }
+        signals.append(
+            try SignalWatcher(for: .hangup, on: loop) { [unowned self] in
+                reloader?.reload { _ in }
+            })
+    }
+
+    /// Puts a deployment into force: plugins first, then what the switchboard asks them.
+    private func enforce(
+        _ deployment: Deployment, _ done: @escaping () -> Void
+    ) throws(AgentError) {
+        let options = try AgentOptions(deployment)
+        try Self.check(options)
+        gateway.tokens = options.tokens ?? DevelopmentTokens()
+        desk?.swap(to: deployment.generation) { [unowned self] in
+            exchange.feed(.configured(options.settings))
+            done()
+        }
+    }
+
+    // MARK: Stopping
+
+    /// Moves clients away, stores what is under way and ends. A second call ends at once.
+    public func stop() {
+        guard !isStopping else { return finish() }
+        isStopping = true
+        log.info(
+            "draining", ("links", "\(gateway.links.count)"),
+            ("at_most_ms", "\(options.limits.drainWithin)"))
+        for listener in listeners { listener.close() }
+        gateway.drain()
+        let deadline = Clock.bootMilliseconds() + options.limits.drainWithin
+        waitForLinks(until: deadline)
+    }
+
+    private func waitForLinks(until deadline: Int64) {
+        let now = Clock.bootMilliseconds()
+        guard !gateway.links.isEmpty || exchange.hasOpenCommits, now < deadline else {
+            return finish()
+        }
+        drainTimer = Timer(on: loop) { [unowned self] in waitForLinks(until: deadline) }
+        drainTimer?.arm(at: now + 20)
+    }
+
+    private func finish() {
+        adminListener?.close()
+        loop.stop()
+    }
+}
+
+/// A store that is open, with what it kept.
+private struct OpenedStore {
+    let store: any CallStore
+    let state: StoredState
+    let directory: StateDirectory?
+
+    init(_ options: AgentOptions) throws(AgentError) {
+        do throws(StoreError) {
+            if options.isInMemory {
+                directory = nil
+                store = MemoryStore(limits: options.store.limits)
+            } else {
+                let claimed = try StateDirectory(claiming: options.stateDirectory)
+                directory = claimed
+                store = try Store(in: claimed, options: options.store)
+            }
+            state = try store.restore(at: Moment(Clock.wallMilliseconds()))
+        } catch {
+            throw .store(error)
+        }
+    }
+}
+
+extension Endpoint {
+    /// Whether only this machine can reach it.
+    var isLoopback: Bool {
+        switch self {
+        case .unix: true
+        case .tcp(let host, _):
+            host == "localhost" || host == "::1" || host.hasPrefix("127.")
+        }
+    }
+}

@@ -1,0 +1,25 @@
+// Why the process cannot start or go on.
+
+import EventLoop
+import Storage
+
+/// An error that ends a start, told in one line.
+public enum AgentError: Error, Sendable, CustomStringConvertible {
+    /// The operating system, such as a port that is taken.
+    case system(EventLoopError)
+    /// The store, such as a state directory in use.
+    case store(StoreError)
+    /// The operator's file or a plugin: `FILE:LINE: text`.
+    case configuration(String)
+    /// A setting that is not safe or not possible.
+    case refused(String)
+
+    /// One line for a person.
+    public var description: String {
+        switch self {
+        case .system(let error): "\(error)"
+        case .store(let error): "\(error)"
+        case .configuration(let text), .refused(let text): text
+        }
+    }
+}

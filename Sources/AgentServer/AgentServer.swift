@@ -1,1 +1,0 @@
-// AgentServer: see Package.swift for its place in the house.

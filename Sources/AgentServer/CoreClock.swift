@@ -1,0 +1,43 @@
+// The core's time (architecture.md, rule 10).
+
+import CallCore
+import EventLoop
+
+/// Reads the clock by which deadlines run: the wall clock at the start plus the time since, also
+/// while the machine slept. It never goes back, and drifts towards the wall clock by at most one
+/// millisecond a second.
+struct CoreClock {
+    /// How far the wall clock may be away before somebody should know, in milliseconds.
+    static let gapMax: Milliseconds = 60_000
+
+    private var base: Int64
+    private var lastDrift: Int64
+    private var last: Int64
+
+    /// A clock that begins at the wall clock, but not before `newest`.
+    init(notBefore newest: Moment?) {
+        let boot = Clock.bootMilliseconds()
+        let start = max(Clock.wallMilliseconds(), newest?.milliseconds ?? 0)
+        base = start - boot
+        lastDrift = boot
+        last = start
+    }
+
+    /// The present moment.
+    mutating func now() -> Moment {
+        let boot = Clock.bootMilliseconds()
+        if boot - lastDrift >= 1_000 { drift(at: boot) }
+        last = max(last, base + boot)
+        return Moment(last)
+    }
+
+    /// How far the wall clock is ahead, in milliseconds.
+    var gap: Milliseconds { Clock.wallMilliseconds() - (base + Clock.bootMilliseconds()) }
+
+    private mutating func drift(at boot: Int64) {
+        let seconds = (boot - lastDrift) / 1_000
+        lastDrift += seconds * 1_000
+        let ahead = Clock.wallMilliseconds() - (base + boot)
+        base += min(max(ahead, -seconds), seconds)
+    }
+}

@@ -1,0 +1,299 @@
+// The switchboard at work: inputs go in, effects are performed in order.
+
+import CallCore
+import CallWire
+import EventLoop
+import Storage
+
+/// Whoever carries replies and events to clients.
+protocol Deliverer: AnyObject {
+    func deliver(_ reply: Reply, to request: RequestID)
+    func deliver(welcome calls: [Call], more: Bool, to request: RequestID)
+    func deliver(_ event: CallEvent, to receivers: [Address])
+    func deliver(_ page: CallPage, to request: RequestID, of user: UserID)
+    /// Another device took the place of this one.
+    func replace(_ address: Address)
+    /// The switchboard forgot everything that is not stored: every request is `unavailable`.
+    func dropEverything()
+}
+
+/// Whoever thinks for the policies.
+protocol PolicyLink: AnyObject {
+    func ask(_ question: Question)
+    func withdraw(_ question: QuestionID)
+    func tell(_ report: Report)
+    /// Called once a turn: what was gathered goes to the policy thread.
+    func flush()
+}
+
+/// The answer to what others than the switchboard asked of the store.
+enum StoreAnswer {
+    case value(StoreTicket, [UInt8]?)
+    case keys(StoreTicket, [String])
+    case durable(StoreTicket)
+    case counted(StoreTicket, CommitResult.Counter)
+    case failed(StoreTicket)
+}
+
+/// Owns the switchboard, its clock and the queue of its effects. Owner: the loop's thread.
+final class Exchange {
+    private(set) var switchboard: Switchboard
+    private(set) var clock: CoreClock
+    private(set) var isReady = true
+    private let encoder: WireEncoder
+    private let limits: ServerLimits
+    private let log: Log
+    private let seed: UInt64
+    private var queue = EffectQueue()
+    private var isDraining = false
+    private var timer: Timer?
+    private var armedAt: Int64 = .max
+    private var reopenTimer: Timer?
+    private var lastJob: Int64
+    /// Set once, before the loop runs.
+    var store: (any StoreLink)?
+    weak var deliverer: (any Deliverer)?
+    var policies: (any PolicyLink)?
+    /// See `StoreAnswer`.
+    var storeAnswered: (StoreAnswer) -> Void = { _ in }
+    /// A call has ended.
+    var callEnded: (CallID) -> Void = { _ in }
+    /// Who counts in the batch that gathers, and in the one with the store.
+    private var counting: [StoreTicket] = []
+    private var submittedCounting: [StoreTicket] = []
+
+    init(
+        _ settings: Settings, restored: StoredState, seed: UInt64, limits: ServerLimits, log: Log,
+        loop: EventLoop
+    ) {
+        clock = CoreClock(notBefore: restored.newestMoment)
+        switchboard = Switchboard(settings: settings, seed: seed, at: clock.now())
+        encoder = WireEncoder(modes: settings.modes)
+        lastJob = restored.lastJob?.value ?? 0
+        self.limits = limits
+        self.log = log
+        self.seed = seed
+        timer = Timer(on: loop) { [unowned self] in
+            armedAt = .max
+            feed(.deadlineReached)
+        }
+        reopenTimer = Timer(on: loop) { [unowned self] in store?.reopen(at: clock.now()) }
+        loop.atEndOfTurn { [unowned self] in endTurn() }
+    }
+
+    /// The present moment of the core's clock.
+    func now() -> Moment { clock.now() }
+
+    /// Takes over what the store kept. Call once, when everything is connected.
+    func restore(_ state: StoredState) {
+        sort(switchboard.restore(state.core, at: clock.now()))
+    }
+
+    /// Something happened.
+    func feed(_ input: Input) {
+        guard isReady else { return }
+        sort(switchboard.handle(input, at: clock.now()))
+    }
+
+    /// Stores records of others than the switchboard, such as a plugin's values; `ticket` is told
+    /// when they are durable.
+    func store(_ records: [StoreRecord], then ticket: StoreTicket? = nil) {
+        guard isReady else {
+            if let ticket { storeAnswered(.failed(ticket)) }
+            return
+        }
+        queue.addRecords(records, at: clock.now())
+        if let ticket { queue.add(ticket) }
+    }
+
+    /// Stores one increment; `ticket` is told the sum.
+    func store(_ increment: [StoreRecord], counting ticket: StoreTicket) {
+        guard isReady else { return storeAnswered(.failed(ticket)) }
+        queue.addRecords(increment, at: clock.now())
+        counting.append(ticket)
+    }
+
+    /// Reads for others than the switchboard.
+    func lookUp(_ lookup: Lookup) { store?.fetch(lookup) }
+
+    /// A job number never used before.
+    func newJob() -> JobID {
+        lastJob += 1
+        return JobID(lastJob)
+    }
+
+    /// Why a change cannot be taken at this moment, or nil (architecture.md, Durability).
+    var overload: Refusal? {
+        guard isReady else { return .notReady }
+        let isLate = queue.openSince.map { clock.now() - $0 > limits.commitWithin } ?? false
+        guard isLate || queue.count * Self.effectBytes > limits.heldBytes else { return nil }
+        return Refusal(
+            .unavailable, "the store is behind: repeat with the same key", retryAfter: 1_000)
+    }
+
+    /// What one waiting effect takes, roughly: most hold a call.
+    private static let effectBytes = 1_024
+
+    /// Whether something waits for the store.
+    var hasOpenCommits: Bool { queue.openSince != nil }
+
+    // MARK: Effects
+
+    private func sort(_ effects: [Effect]) {
+        for effect in effects {
+            switch effect {
+            case .persist(let records):
+                queue.addRecords(records.map(storeRecord), at: clock.now())
+                if policies != nil { noteEnds(records) }
+            case .consult(let question): policies?.ask(question)
+            case .withdraw(let question): policies?.withdraw(question)
+            case .reply, .welcome, .send, .replace, .tell, .recall, .recallKey, .list:
+                queue.add(effect)
+            }
+        }
+        drain()
+        arm()
+    }
+
+    /// Handlers of the policies end with their call.
+    private func noteEnds(_ records: [Record]) {
+        for case .call(let call) in records where !call.isLive { callEnded(call.id) }
+    }
+
+    private func storeRecord(_ record: Record) -> StoreRecord {
+        switch record {
+        case .call(let call): .call(call)
+        case .key(let key):
+            .key(
+                KeyEntry(
+                    user: key.user, key: key.key.text, at: key.at,
+                    kept: KeptReply(
+                        bodyHash: key.key.bodyHash, reply: encoder.kept(key.reply))))
+        case .push(let job): .push(.add(newJob(), job))
+        case .registration(let address, let provider, let registration):
+            .registration(address, provider: provider, registration)
+        }
+    }
+
+    /// Performs what nothing holds back. Performing may feed: that only adds to the queue.
+    private func drain() {
+        guard !isDraining else { return }
+        isDraining = true
+        while let item = queue.next() {
+            switch item {
+            case .effect(let effect): perform(effect)
+            case .notice(let ticket): storeAnswered(.durable(ticket))
+            }
+        }
+        isDraining = false
+    }
+
+    private func perform(_ effect: Effect) {
+        switch effect {
+        case .reply(let request, let reply): deliverer?.deliver(reply, to: request)
+        case .welcome(let request, let calls, let more):
+            deliverer?.deliver(welcome: calls, more: more, to: request)
+        case .send(let receivers, let event): deliverer?.deliver(event, to: receivers)
+        case .replace(let address): deliverer?.replace(address)
+        case .tell(let report): policies?.tell(report)
+        case .recall(let id): store?.fetch(.call(id))
+        case .recallKey(let user, let key): store?.fetch(.key(user, key))
+        case .list(let request, let user, let query):
+            store?.fetch(.page(request, user, query, bytes: limits.wire.pageBytes))
+        case .persist, .consult, .withdraw:
+            preconditionFailure("\(effect) does not wait in the queue")
+        }
+    }
+
+    private func endTurn() {
+        submit()
+        policies?.flush()
+    }
+
+    private func submit() {
+        while let batch = queue.takeBatch() {
+            submittedCounting = counting
+            counting = []
+            store?.submit(batch, at: clock.now())
+            // A store in memory has answered already; one on disk answers later.
+            if queue.isSubmitted { return }
+        }
+    }
+
+    private func arm() {
+        guard let next = switchboard.nextDeadline else { return }
+        let wait = max(0, next - clock.now())
+        let moment = Clock.bootMilliseconds() + wait
+        guard moment < armedAt else { return }
+        armedAt = moment
+        timer?.arm(at: moment)
+    }
+
+    // MARK: The store
+
+    /// Something came from the store.
+    func receive(_ news: StoreNews) {
+        switch news {
+        case .committed(let result):
+            queue.batchIsDurable()
+            for (ticket, counter) in zip(submittedCounting, result.counters) {
+                storeAnswered(.counted(ticket, counter))
+            }
+            submittedCounting = []
+            drain()
+            submit()
+        case .failed(let error): storeFailed(error)
+        case .reopened(let state): storeIsBack(state)
+        case .call(let id, let call): feed(.recalled(id, call))
+        case .key(let user, let key, let kept): feed(.recalledKey(user, key: key, kept))
+        case .page(let request, let user, let page):
+            deliverer?.deliver(page, to: request, of: user)
+        case .value(let ticket, let bytes): storeAnswered(.value(ticket, bytes))
+        case .keys(let ticket, let keys): storeAnswered(.keys(ticket, keys))
+        case .lookupFailed(let lookup, let error): lookupFailed(lookup, error)
+        }
+    }
+
+    /// Nothing behind the barrier leaves; everything begins again from what is stored.
+    private func storeFailed(_ error: StoreError) {
+        if isReady {
+            log.error(
+                "store failed: nothing is acknowledged until it is back", ("error", "\(error)"))
+            isReady = false
+            for ticket in queue.removeAll() + counting + submittedCounting {
+                storeAnswered(.failed(ticket))
+            }
+            counting = []
+            submittedCounting = []
+            deliverer?.dropEverything()
+        }
+        reopenTimer?.arm(at: Clock.bootMilliseconds() + 1_000)
+    }
+
+    private func storeIsBack(_ state: StoredState) {
+        log.info("store is open again", ("calls", "\(state.core.calls.count)"))
+        lastJob = max(lastJob, state.lastJob?.value ?? 0)
+        let now = clock.now()
+        switchboard = Switchboard(
+            settings: switchboard.settings, seed: seed ^ UInt64(bitPattern: now.milliseconds),
+            at: now)
+        isReady = true
+        sort(switchboard.restore(state.core, at: now))
+    }
+
+    private func lookupFailed(_ lookup: Lookup, _ error: StoreError) {
+        log.warn("store look-up failed", ("error", "\(error)"))
+        switch lookup {
+        case .call, .key: storeFailed(error)
+        case .page(let request, _, _, _): deliverer?.deliver(.refused(.notReady), to: request)
+        case .value(let ticket, _, _, _), .keys(let ticket, _, _, _, _):
+            storeAnswered(.failed(ticket))
+        }
+    }
+}
+
+extension Refusal {
+    /// The store is away.
+    static let notReady = Refusal(
+        .unavailable, "the store is away: repeat with the same key", retryAfter: 1_000)
+}

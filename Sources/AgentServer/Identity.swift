@@ -1,0 +1,49 @@
+// Who a client is, told by its token.
+
+import CallCore
+
+/// What a good token says.
+public struct Identity: Sendable, Equatable {
+    /// The user; for a server the one it acts for by default.
+    public let user: UserID
+    /// The only device that may use the token; nil: any.
+    public var device: DeviceID?
+    /// Operations that the token allows; nil: all.
+    public var capabilities: Set<String>?
+    /// Whether it may act for any user, over HTTP only.
+    public var isServer = false
+    /// When the token runs out, by the wall clock in milliseconds; nil: never.
+    public var expiresAt: Int64?
+    /// Whether requests are counted (B28): not for development tokens.
+    public var isRateLimited = true
+
+    /// A token of `user`.
+    public init(user: UserID) { self.user = user }
+}
+
+/// Checks tokens. Used by the loop's thread.
+public protocol TokenChecker: Sendable {
+    /// The identity in `token` at the wall clock moment `now`, in milliseconds.
+    ///
+    /// - Throws: `unauthenticated`, saying for the log what was wrong.
+    func identity(in token: String, at now: Int64) throws(Refusal) -> Identity
+}
+
+/// Accepts `dev:USER` from anybody: only for a server that nobody else can reach.
+public struct DevelopmentTokens: TokenChecker {
+    /// A checker without keys.
+    public init() {}
+
+    public func identity(in token: String, at now: Int64) throws(Refusal) -> Identity {
+        guard token.hasPrefix("dev:") else {
+            throw Refusal(.unauthenticated, "no keys are configured: use the token dev:USER")
+        }
+        guard let user = UserID(checking: String(token.dropFirst(4))) else {
+            throw Refusal(
+                .unauthenticated, "a user is 1-64 bytes of printable ASCII without space")
+        }
+        var identity = Identity(user: user)
+        identity.isRateLimited = false
+        return identity
+    }
+}

@@ -1,0 +1,30 @@
+// What the operator bounds, and how long the server waits.
+
+import CallCore
+import CallWire
+import WebProtocols
+
+/// Limits of the transport. Every one has a default and a place in the operator's file.
+public struct ServerLimits: Sendable, Equatable {
+    /// Sizes of messages and their fields; `hello` announces them.
+    public var wire = WireLimits()
+    /// Sizes of HTTP requests.
+    public var http = HTTPLimits()
+    /// Times of connections and sessions, and what is kept for a resume.
+    public var session = SessionLimits()
+    /// Bytes that one connection may leave unread.
+    public var unsentBytes = 1 << 20
+    /// Requests of one user in a second; 0: as many as it likes.
+    public var requestsPerSecond = 200
+    /// Connections in all.
+    public var connections = 100_000
+    /// Effects that wait for the store, in bytes as estimated, before changes are refused.
+    public var heldBytes = 8 << 20
+    /// Age of the oldest open commit before changes are refused, in milliseconds.
+    public var commitWithin: Milliseconds = 1_000
+    /// Time for clients to go at the end of the process, in milliseconds.
+    public var drainWithin: Milliseconds = 10_000
+
+    /// The defaults.
+    public init() {}
+}

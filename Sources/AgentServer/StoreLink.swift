@@ -1,0 +1,227 @@
+// How the loop reaches the store: a thread for commits and one for reading, or, for a store in
+// memory, neither.
+
+import CallCore
+import EventLoop
+import Storage
+
+/// Something to read from the store.
+enum Lookup: Sendable {
+    case call(CallID)
+    case key(UserID, String)
+    case page(RequestID, UserID, ListQuery, bytes: Int)
+    case value(StoreTicket, plugin: String, key: String, at: Moment)
+    case keys(StoreTicket, plugin: String, prefix: String, limit: Int, at: Moment)
+}
+
+/// Names a question to the store that the switchboard did not ask.
+struct StoreTicket: Hashable, Sendable {
+    let value: UInt64
+}
+
+/// What the store tells the loop.
+enum StoreNews: Sendable {
+    /// The batch submitted last is durable.
+    case committed(CommitResult)
+    /// The batch submitted last is not stored; the store has to be opened again.
+    case failed(StoreError)
+    /// The store is open again.
+    case reopened(StoredState)
+    case call(CallID, Call?)
+    case key(UserID, String, KeptReply?)
+    case page(RequestID, UserID, CallPage)
+    case value(StoreTicket, [UInt8]?)
+    case keys(StoreTicket, [String])
+    /// A look-up failed; the request behind it is `unavailable`.
+    case lookupFailed(Lookup, StoreError)
+}
+
+/// The loop's side of a store. Everything is answered by `StoreNews`, in order.
+protocol StoreLink: AnyObject {
+    /// Commits a batch; one at a time is under way.
+    func submit(_ batch: [StoreRecord], at now: Moment)
+    /// Reads.
+    func fetch(_ lookup: Lookup)
+    /// After a failure: opens the store again, now.
+    func reopen(at now: Moment)
+    /// Ends in good order; nothing is under way.
+    func close()
+}
+
+/// Answers look-ups from a reader.
+private func answer(_ lookup: Lookup, from reader: any CallReader) -> StoreNews {
+    do throws(StoreError) {
+        switch lookup {
+        case .call(let id): return .call(id, try reader.call(id))
+        case .key(let user, let key):
+            return .key(user, key, try reader.reply(of: user, under: key))
+        case .page(let request, let user, let query, let bytes):
+            let budget = PageBudget(bytes: bytes) { CallSize.estimate($0) }
+            return .page(request, user, try reader.page(of: user, matching: query, within: budget))
+        case .value(let ticket, let plugin, let key, let now):
+            return .value(ticket, try reader.value(of: plugin, key: key, at: now))
+        case .keys(let ticket, let plugin, let prefix, let limit, let now):
+            return .keys(
+                ticket, try reader.keys(of: plugin, prefix: prefix, limit: limit, at: now))
+        }
+    } catch {
+        return .lookupFailed(lookup, error)
+    }
+}
+
+/// An upper bound of a call's size on the wire.
+enum CallSize {
+    /// Bytes of the JSON of `call`, at most: texts may be escaped.
+    static func estimate(_ call: Call) -> Int {
+        var texts = (call.extendedData?.utf8.count ?? 0) + (call.end?.extendedData?.utf8.count ?? 0)
+        for participant in call.participants { texts += participant.extendedData?.utf8.count ?? 0 }
+        for item in call.items { texts += item.key.utf8.count + item.value.utf8.count + 8 }
+        return 600 + call.participants.count * 420 + texts * 2
+    }
+}
+
+/// A store in memory: everything happens at once, on the loop's thread.
+final class MemoryLink: StoreLink {
+    private let store: any CallStore
+    private let reader: any CallReader
+    private let told: (StoreNews) -> Void
+
+    init(_ store: any CallStore, told: @escaping (StoreNews) -> Void) throws(StoreError) {
+        self.store = store
+        reader = try store.makeReader()
+        self.told = told
+    }
+
+    func submit(_ batch: [StoreRecord], at now: Moment) {
+        do throws(StoreError) {
+            told(.committed(try store.commit(batch, at: now)))
+        } catch {
+            told(.failed(error))
+        }
+    }
+
+    func fetch(_ lookup: Lookup) { told(answer(lookup, from: reader)) }
+
+    func reopen(at now: Moment) {
+        do throws(StoreError) {
+            told(.reopened(try store.restore(at: now)))
+        } catch {
+            told(.failed(error))
+        }
+    }
+
+    func close() { try? store.close() }
+}
+
+/// A store on disk: one thread commits, one reads.
+final class ThreadedLink: StoreLink {
+    private enum Order: Sendable {
+        case commit([StoreRecord], Moment)
+        case reopen(Moment)
+    }
+
+    private let orders = WorkerMailbox<Order>()
+    private let lookups = WorkerMailbox<Lookup>()
+    private var threads: [WorkerThread] = []
+
+    /// Takes over an open store.
+    ///
+    /// - Parameters:
+    ///   - open: opens the store again after a failure.
+    ///   - news: where the answers go.
+    init(
+        _ store: any CallStore,
+        open: @escaping @Sendable () throws(StoreError) -> any CallStore,
+        news: Mailbox<StoreNews>
+    ) throws(AgentError) {
+        let reader: any CallReader
+        do throws(StoreError) {
+            reader = try store.makeReader()
+        } catch {
+            throw .store(error)
+        }
+        do throws(EventLoopError) {
+            let writer = StoreWriter(store: store, open: open)
+            let (orders, lookups) = (orders, lookups)
+            threads.append(
+                try WorkerThread(name: "store") {
+                    var batch: [Order] = []
+                    while case .elements = orders.takeAll(into: &batch) {
+                        for order in batch { _ = news.post(writer.carryOut(order)) }
+                    }
+                    writer.close()
+                })
+            let box = ReaderBox(reader: reader)
+            threads.append(
+                try WorkerThread(name: "reader") {
+                    var batch: [Lookup] = []
+                    while case .elements = lookups.takeAll(into: &batch) {
+                        for lookup in batch { _ = news.post(answer(lookup, from: box.reader)) }
+                    }
+                })
+        } catch {
+            throw .system(error)
+        }
+    }
+
+    func submit(_ batch: [StoreRecord], at now: Moment) { _ = orders.post(.commit(batch, now)) }
+    func fetch(_ lookup: Lookup) { _ = lookups.post(lookup) }
+    func reopen(at now: Moment) { _ = orders.post(.reopen(now)) }
+
+    func close() {
+        lookups.close()
+        orders.close()
+        for thread in threads { thread.join() }
+    }
+
+    /// Owner: the store thread.
+    private final class StoreWriter: @unchecked Sendable {
+        private var store: (any CallStore)?
+        private let open: @Sendable () throws(StoreError) -> any CallStore
+        private var lastSweep = Moment(0)
+
+        init(
+            store: any CallStore, open: @escaping @Sendable () throws(StoreError) -> any CallStore
+        ) {
+            self.store = store
+            self.open = open
+        }
+
+        func carryOut(_ order: Order) -> StoreNews {
+            do throws(StoreError) {
+                switch order {
+                case .commit(let batch, let now):
+                    guard let store else {
+                        throw StoreError(.notOpen, path: "", operation: "commit", detail: "closed")
+                    }
+                    let result = try store.commit(batch, at: now)
+                    try sweep(store, now)
+                    return .committed(result)
+                case .reopen(let now):
+                    store = nil
+                    let fresh = try open()
+                    let state = try fresh.restore(at: now)
+                    store = fresh
+                    return .reopened(state)
+                }
+            } catch {
+                return .failed(error)
+            }
+        }
+
+        /// Removes what is too old, once a minute and a little at a time.
+        private func sweep(_ store: any CallStore, _ now: Moment) throws(StoreError) {
+            guard now - lastSweep >= 60_000 else { return }
+            let hasMore = try store.sweep(at: now)
+            if !hasMore { lastSweep = now }
+        }
+
+        func close() { try? store?.close() }
+    }
+
+    /// Owner: the reader thread.
+    private final class ReaderBox: @unchecked Sendable {
+        let reader: any CallReader
+        init(reader: any CallReader) { self.reader = reader }
+    }
+}

@@ -1,0 +1,216 @@
+// What outlives a connection: the numbering of events, and those that may be asked for again.
+
+import CallCore
+
+/// The session of one device of one user. Its events are numbered from 1 without gaps; those that
+/// the client has not acknowledged are kept, within limits, so that a new connection may go on
+/// where the old one broke off (B30).
+///
+///     welcoming ──welcomed──▶ open ──detach──▶ detached ──time, bye──▶ gone
+///         ▲                    │                  │
+///         └──── reconnect ─────┴──────────────────┘
+///
+/// The shell keeps one value for each address (user and device) and puts nothing in front of the
+/// tails that it returns but their head (`WireEncoder.eventHead`).
+public struct ClientSession: Sendable, Equatable {
+    /// Where a session stands.
+    public enum State: Sendable, Equatable {
+        /// A connection said `hello`, and the answer has not left yet. A new session takes no
+        /// events until then: the answer shows their outcome. Then: `open`, `detached`, `gone`.
+        case welcoming(resumed: Bool)
+        /// A connection takes the events. Then: `welcoming`, `detached`, `gone`.
+        case open
+        /// No connection; events are kept. Then: `welcoming`, `gone`.
+        case detached(until: Moment)
+        /// Can no longer be resumed. Then: `welcoming`, as a new session.
+        case gone
+    }
+
+    /// The name that the client resumes it by.
+    public private(set) var id: SessionID
+    /// See `State`.
+    public private(set) var state = State.welcoming(resumed: false)
+    /// The last event that was handed to a connection.
+    public private(set) var lastSent: UInt64 = 0
+    /// The events up to this one are not kept: acknowledged, or too many.
+    private var forgotten: UInt64 = 0
+    private var held = HeldEvents()
+
+    /// A new session, whose `hello` is being answered.
+    public init(id: SessionID) { self.id = id }
+
+    /// The number of the newest event.
+    public var lastNumbered: UInt64 { forgotten + UInt64(held.count) }
+
+    /// When `expire` is due; nil: never.
+    public var nextDeadline: Moment? {
+        if case .detached(let until) = state { until } else { nil }
+    }
+
+    // MARK: Events
+
+    /// Numbers an event and keeps it.
+    ///
+    /// - Parameter tail: the event as `WireEncoder` wrote it, shared with other sessions.
+    /// - Returns: the number to send it with now; nil when no connection takes it.
+    public mutating func number(_ tail: [UInt8], limits: SessionLimits) -> UInt64? {
+        switch state {
+        case .gone, .welcoming(resumed: false): return nil
+        case .welcoming(resumed: true):
+            // Whoever was told `resumed` gets everything, so nothing is forgotten meanwhile.
+            held.append(tail)
+            return nil
+        case .detached:
+            held.append(tail)
+            trim(limits)
+            return nil
+        case .open:
+            held.append(tail)
+            lastSent = lastNumbered
+            trim(limits)
+            return lastSent
+        }
+    }
+
+    /// Takes note that the client has the events up to `seq`. Numbers not sent yet are clamped,
+    /// older ones change nothing (B26).
+    public mutating func acknowledge(_ seq: Int64) {
+        let seq = seq < 0 ? 0 : min(UInt64(seq), lastSent)
+        if seq > forgotten { forget(Int(seq - forgotten)) }
+    }
+
+    private mutating func trim(_ limits: SessionLimits) {
+        while held.count > limits.heldEvents || held.bytes > limits.heldBytes { forget(1) }
+    }
+
+    private mutating func forget(_ count: Int) {
+        held.removeFirst(count)
+        forgotten += UInt64(count)
+    }
+
+    // MARK: Connections
+
+    /// Another connection of the device said `hello`: goes on if that is possible, else begins
+    /// anew as the session `newID`.
+    ///
+    /// - Returns: whether the session goes on.
+    public mutating func reconnect(
+        _ resume: Hello.Resume?, newID: SessionID, at now: Moment
+    ) -> Bool {
+        guard let resume, canResume(resume, at: now) else {
+            self = ClientSession(id: newID)
+            return false
+        }
+        forget(Int(resume.seq - forgotten))
+        state = .welcoming(resumed: true)
+        return true
+    }
+
+    private func canResume(_ resume: Hello.Resume, at now: Moment) -> Bool {
+        // Unsent events may have been forgotten, so `forgotten` may lie beyond `lastSent`.
+        guard resume.session == id, resume.seq >= forgotten, resume.seq <= lastSent else {
+            return false
+        }
+        switch state {
+        case .open, .welcoming(resumed: true): return true
+        case .detached(let until): return now < until
+        case .gone, .welcoming(resumed: false): return false
+        }
+    }
+
+    /// The answer to `hello` is leaving: the events that follow it at once, in order. From here on
+    /// `number` returns what to send.
+    public mutating func welcomed(limits: SessionLimits) -> [NumberedEvent] {
+        guard case .welcoming = state else { return [] }
+        state = .open
+        var events: [NumberedEvent] = []
+        for (place, tail) in held.tails.enumerated() {
+            events.append(NumberedEvent(seq: forgotten + UInt64(place) + 1, tail: tail))
+        }
+        lastSent = lastNumbered
+        trim(limits)
+        return events
+    }
+
+    /// The connection is lost. The session can be resumed for a while.
+    public mutating func detach(at now: Moment, limits: SessionLimits) {
+        switch state {
+        case .open, .welcoming(resumed: true):
+            state = .detached(until: now + limits.resumeWindow)
+            trim(limits)
+        case .welcoming(resumed: false):
+            // Its client never learned its name.
+            end()
+        case .detached, .gone: break
+        }
+    }
+
+    /// Ends a session whose time to resume is over.
+    ///
+    /// - Returns: whether it ended now.
+    public mutating func expire(at now: Moment) -> Bool {
+        guard case .detached(let until) = state, now >= until else { return false }
+        end()
+        return true
+    }
+
+    /// The device said `bye`.
+    public mutating func logOut() { end() }
+
+    private mutating func end() {
+        state = .gone
+        forgotten = lastNumbered
+        held = HeldEvents()
+    }
+}
+
+/// An event with its number in one session.
+public struct NumberedEvent: Sendable, Equatable {
+    /// Its number.
+    public let seq: UInt64
+    /// Its text without the head.
+    public let tail: [UInt8]
+}
+
+/// The events that a session keeps, oldest first. Empty, it owns no memory.
+struct HeldEvents: Sendable, Equatable {
+    private var slots: [[UInt8]] = []
+    /// Slots at the front that are free.
+    private var free = 0
+    /// Bytes of all tails.
+    private(set) var bytes = 0
+
+    /// How many there are.
+    var count: Int { slots.count - free }
+
+    /// The events in order.
+    var tails: ArraySlice<[UInt8]> { slots[free...] }
+
+    /// Adds the newest.
+    mutating func append(_ tail: [UInt8]) {
+        slots.append(tail)
+        bytes += tail.count
+    }
+
+    /// Takes the `count` oldest away.
+    mutating func removeFirst(_ count: Int) {
+        guard count < self.count else {
+            self = HeldEvents()
+            return
+        }
+        for place in free..<free + count {
+            bytes -= slots[place].count
+            slots[place] = []
+        }
+        free += count
+        // Moving the rest only when half is free makes removing one constant on average.
+        if free > slots.count / 2 {
+            slots.removeFirst(free)
+            free = 0
+        }
+    }
+
+    static func == (left: HeldEvents, right: HeldEvents) -> Bool {
+        left.tails == right.tails
+    }
+}

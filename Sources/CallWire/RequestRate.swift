@@ -1,0 +1,35 @@
+// How many requests a user may make (B28).
+
+import CallCore
+
+/// A bucket of one second's requests that fills up steadily. It is kept as the one moment at which
+/// it will be full again, so an idle one costs eight bytes.
+public struct RequestRate: Sendable, Equatable {
+    /// Microseconds since 1970.
+    private var fullAt: Int64 = 0
+    private static let second: Int64 = 1_000_000
+
+    /// A full bucket.
+    public init() {}
+
+    /// Takes one request out of the bucket.
+    ///
+    /// - Parameters:
+    ///   - perSecond: what the bucket holds, and what flows into it in a second; 0: no limit.
+    ///   - now: the moment of the request.
+    /// - Returns: nil, or how long to wait when the bucket is empty.
+    public mutating func admit(perSecond: Int, at now: Moment) -> Milliseconds? {
+        guard perSecond > 0 else { return nil }
+        let now = now.milliseconds * 1_000
+        let after = max(fullAt, now) + Self.second / Int64(perSecond)
+        let excess = after - now - Self.second
+        guard excess <= 0 else { return (excess + 999) / 1_000 }
+        fullAt = after
+        return nil
+    }
+
+    /// The refusal of a request that must wait.
+    public static func refusal(retryAfter: Milliseconds) -> Refusal {
+        Refusal(.rateLimited, "too many requests", retryAfter: retryAfter)
+    }
+}

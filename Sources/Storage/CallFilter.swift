@@ -1,0 +1,83 @@
+// Which calls belong on a page of `call.list`.
+
+import CallCore
+
+/// A query of one user, checked against whole calls.
+struct CallFilter {
+    let user: UserID
+    let query: ListQuery
+
+    /// Whether `call` belongs in the answer. An invitation that the policies still think about is
+    /// not the invitee's to see (F57).
+    func admits(_ call: Call) -> Bool {
+        guard let participant = call.participant(user), participant.isVisible else { return false }
+        if let before = query.before, call.id >= before { return false }
+        if let state = query.state, call.state != state { return false }
+        if let role = query.role, participant.role != role { return false }
+        if let since = query.since, call.createdAt < since { return false }
+        if let until = query.until, call.createdAt >= until { return false }
+        guard !query.endReasons.isEmpty else { return true }
+        return call.end.map { query.endReasons.contains($0.reason) } ?? false
+    }
+
+    /// Whether an ended call with this reason may belong in the answer.
+    func mayAdmit(ended reason: String) -> Bool {
+        if let state = query.state, state != .ended { return false }
+        return query.endReasons.isEmpty || query.endReasons.contains { $0.rawValue == reason }
+    }
+
+    /// Ids begin with the millisecond of their making, which is that of the call's creation or
+    /// shortly before, while `on.dial` was asked. Looking only at ids in this range spares
+    /// walking over all of a long history.
+    var range: (from: CallID, below: CallID) {
+        let slack: Milliseconds = 60_000
+        let from = query.since.map { Self.first(at: $0 + -slack) }
+        let below = query.until.map { Self.first(at: $0 + slack) }
+        let last = CallID(high: .max, low: .max)
+        return (from ?? CallID(high: 0, low: 0), min(below ?? last, query.before ?? last))
+    }
+
+    private static func first(at moment: Moment) -> CallID {
+        let limit: Int64 = 1 << 48 - 1
+        return CallID(high: UInt64(max(0, min(moment.milliseconds, limit))) << 16, low: 0)
+    }
+}
+
+/// A page while it grows.
+struct PageBuilder {
+    private let filter: CallFilter
+    private let budget: PageBudget
+    private let scanMax: Int
+    private var scanned = 0
+    private var bytes = 0
+    private var lastLooked: CallID?
+    private(set) var page = CallPage()
+
+    init(_ filter: CallFilter, _ budget: PageBudget, scanMax: Int) {
+        self.filter = filter
+        self.budget = budget
+        self.scanMax = max(1, scanMax)
+    }
+
+    /// Looks at the next older call, which `read` gives if it is worth reading; false: the page
+    /// ends before it.
+    mutating func look<Failure: Error>(
+        at id: CallID, _ read: () throws(Failure) -> Call?
+    ) throws(Failure) -> Bool {
+        guard page.calls.count < filter.query.limit, scanned < scanMax else { return close() }
+        scanned += 1
+        if let call = try read(), filter.admits(call) {
+            let size = budget.size(call)
+            if !page.calls.isEmpty, bytes + size > budget.bytes { return close() }
+            bytes += size
+            page.calls.append(call)
+        }
+        lastLooked = id
+        return true
+    }
+
+    private mutating func close() -> Bool {
+        page.cursor = lastLooked
+        return false
+    }
+}

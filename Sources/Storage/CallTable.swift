@@ -1,0 +1,104 @@
+// Writes calls: live ones as they change, ended ones into history.
+
+import CallCore
+import JSON
+
+/// The tables `live_call`, `ended_call`, `participation` and `missed_call`.
+final class CallTable {
+    private let connection: Connection
+    private let putLive: Statement
+    private let removeLive: Statement
+    private let putEnded: Statement
+    private let putParticipation: Statement
+    private let putMissed: Statement
+    private let removeMissedUpTo: Statement
+    private var writer = JSONWriter(capacity: 4_096)
+    /// How many participants of each stored live call `participation` has. Participants are only
+    /// ever added at the end, so the rest of a call's list is what is new.
+    private var indexed: [CallID: Int] = [:]
+
+    init(_ connection: Connection) throws(StoreError) {
+        self.connection = connection
+        putLive = try connection.prepare(
+            """
+            INSERT INTO live_call VALUES (?, ?)
+            ON CONFLICT DO UPDATE SET record = excluded.record
+            """, for: "storing a call")
+        removeLive = try connection.prepare(
+            "DELETE FROM live_call WHERE id = ?", for: "removing a live call")
+        putEnded = try connection.prepare(
+            """
+            INSERT INTO ended_call (id, ended_at, reason, record) VALUES (?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE SET record = excluded.record
+            """, for: "storing an ended call")
+        putParticipation = try connection.prepare(
+            "INSERT OR IGNORE INTO participation VALUES (?, ?)", for: "indexing a call")
+        putMissed = try connection.prepare(
+            "INSERT OR REPLACE INTO missed_call VALUES (?, ?, ?)", for: "storing a missed call")
+        removeMissedUpTo = try connection.prepare(
+            "DELETE FROM missed_call WHERE user = ? AND at <= ?", for: "removing missed calls")
+    }
+
+    /// Stores `call` as it is now.
+    func put(_ call: Call) throws(StoreError) {
+        writer.removeAll()
+        CallRecord.write(call, to: &writer)
+        let known = indexed[call.id]
+        if let end = call.end {
+            if known != nil { try removeLive.run(.id(call.id)) }
+            indexed[call.id] = nil
+            try putEnded.run(
+                .id(call.id), .moment(call.endedAt ?? call.createdAt), .text(end.reason.rawValue),
+                .bytes(writer.bytes))
+        } else {
+            try putLive.run(.id(call.id), .bytes(writer.bytes))
+            indexed[call.id] = call.participants.count
+        }
+        for participant in call.participants.dropFirst(known ?? 0) {
+            try putParticipation.run(.text(participant.user.text), .id(call.id))
+        }
+    }
+
+    /// `user` missed the call.
+    func miss(_ user: UserID, _ call: CallID, at moment: Moment) throws(StoreError) {
+        try putMissed.run(.text(user.text), .id(call), .moment(moment))
+    }
+
+    /// `user` saw what was missed up to `moment`.
+    func see(_ user: UserID, upTo moment: Moment) throws(StoreError) {
+        try removeMissedUpTo.run(.text(user.text), .moment(moment))
+    }
+
+    /// Every live call, by id.
+    func live() throws(StoreError) -> [Call] {
+        let all = try connection.prepare(
+            "SELECT id, record FROM live_call ORDER BY id", for: "reading live calls")
+        var calls: [Call] = []
+        try all.rows { (row) throws(StoreError) in
+            calls.append(try connection.call(of: row, id: 0, record: 1))
+            return true
+        }
+        indexed = [:]
+        for call in calls { indexed[call.id] = call.participants.count }
+        return calls
+    }
+}
+
+extension Connection {
+    /// The call whose id and record stand in these columns.
+    func call(of row: Row, id: Int32, record: Int32) throws(StoreError) -> Call {
+        guard let id = row.id(id) else {
+            throw StoreError(
+                .damagedRecord, path: path, operation: "reading a call",
+                detail: "a call id has not 16 bytes")
+        }
+        do {
+            return try CallRecord.read(row.raw(record), id: id)
+        } catch {
+            let field = error.field.isEmpty ? "" : ", field \(error.field)"
+            throw StoreError(
+                .damagedRecord, path: path, operation: "reading a call",
+                detail: "call \(id)\(field): \(error.problem)")
+        }
+    }
+}

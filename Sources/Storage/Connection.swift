@@ -1,0 +1,87 @@
+// One connection to the database file.
+
+import CSQLite
+
+/// A connection, used by one thread at a time. Closes itself when nothing refers to it any more.
+final class Connection {
+    /// The file.
+    let path: String
+    private let handle: OpaquePointer
+    private let faults: FaultPlan?
+
+    /// What a connection is for.
+    enum Access {
+        case writing, reading
+    }
+
+    /// Opens the file at `path`; one for writing makes it when it is not there.
+    init(path: String, access: Access, faults: FaultPlan?) throws(StoreError) {
+        let flags =
+            access == .writing
+            ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY
+        var opened: OpaquePointer?
+        // NOMUTEX: a connection has one owner, so its own lock would only cost.
+        let code = sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_NOMUTEX, faults?.layer)
+        guard let opened else {
+            throw StoreError(.other, path: path, operation: "opening", detail: "no memory")
+        }
+        self.path = path
+        self.faults = faults
+        handle = opened
+        sqlite3_extended_result_codes(handle, 1)
+        // Only this process uses the file; waiting is for a log that another thread recovers.
+        sqlite3_busy_timeout(handle, 2_000)
+        guard code == SQLITE_OK else { throw error("opening") }
+    }
+
+    deinit { sqlite3_close_v2(handle) }
+
+    /// Runs statements that return nothing.
+    func execute(_ sql: String, for operation: String) throws(StoreError) {
+        guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else {
+            throw error(operation)
+        }
+    }
+
+    /// Compiles one statement, to be kept and run many times.
+    func prepare(_ sql: String, for operation: StaticString) throws(StoreError) -> Statement {
+        var statement: OpaquePointer?
+        let flags = UInt32(SQLITE_PREPARE_PERSISTENT)
+        let code = sqlite3_prepare_v3(handle, sql, -1, flags, &statement, nil)
+        guard code == SQLITE_OK, let statement else { throw error("preparing: \(operation)") }
+        return Statement(statement, connection: self, operation: operation)
+    }
+
+    /// Runs one query that is not worth keeping and gives the first column of its first row.
+    func integer(_ sql: String, for operation: StaticString) throws(StoreError) -> Int64? {
+        let statement = try prepare(sql, for: operation)
+        return try statement.first { row in row.integer(0) }
+    }
+
+    /// Rows changed by the last statement that changes rows.
+    var changes: Int { Int(sqlite3_changes(handle)) }
+
+    /// The last failure as an error of `operation`.
+    func error(_ operation: String) -> StoreError {
+        let code = sqlite3_extended_errcode(handle)
+        let detail = String(cString: sqlite3_errmsg(handle))
+        let number = sqlite3_system_errno(handle)
+        let system = number == 0 ? "" : ", errno \(number)"
+        return StoreError(
+            Self.kind(of: code), path: path, operation: operation,
+            detail: "\(detail), SQLite code \(code)\(system)")
+    }
+
+    private static func kind(of code: Int32) -> StoreError.Kind {
+        switch code & 0xFF {
+        case SQLITE_FULL: .diskFull
+        case SQLITE_READONLY, SQLITE_PERM: .readOnly
+        case SQLITE_CANTOPEN, SQLITE_AUTH: .cannotOpen
+        case SQLITE_IOERR, SQLITE_PROTOCOL: .inputOutput
+        case SQLITE_BUSY, SQLITE_LOCKED: .busy
+        case SQLITE_CORRUPT: .corrupt
+        case SQLITE_NOTADB: .foreign
+        default: .other
+        }
+    }
+}

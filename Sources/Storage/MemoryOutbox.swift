@@ -1,0 +1,126 @@
+// Registrations, push jobs and webhooks in memory.
+
+import CallCore
+
+/// What `OutboxTables` is on disk.
+struct MemoryOutbox {
+    private struct Target: Hashable {
+        let job: JobID
+        let address: Address
+        let provider: String
+    }
+
+    private var registrations: [UserID: [Registration]] = [:]
+    private var pushes: [JobID: PushJob] = [:]
+    private var pushIDs: [JobID] = []
+    private var outcomes: [CallID: [Target: PushOutcome]] = [:]
+    private var webhooks: [JobID: StoredWebhook] = [:]
+    private var webhookIDs: [WebhookProgress.State: [JobID]] = [:]
+
+    mutating func put(
+        _ address: Address, provider: String, _ registration: PushRegistration?
+    ) {
+        var mine = registrations.removeValue(forKey: address.user) ?? []
+        mine.removeAll { $0.address == address && $0.registration.provider == provider }
+        if let registration {
+            mine.append(Registration(address, registration))
+            mine.sort { $0.sortKey < $1.sortKey }
+        }
+        if !mine.isEmpty { registrations[address.user] = mine }
+    }
+
+    func registrations(of user: UserID) -> [Registration] { registrations[user] ?? [] }
+
+    mutating func apply(_ change: PushChange) {
+        switch change {
+        case .add(let id, let job):
+            pushes[id] = job
+            pushIDs.insertSorted(id)
+        case .finish(let id):
+            pushes[id] = nil
+            pushIDs.removeSorted(id)
+        case .outcome(let outcome):
+            let target = Target(
+                job: outcome.job, address: outcome.address, provider: outcome.provider)
+            outcomes[outcome.callID, default: [:]][target] = outcome
+        }
+    }
+
+    /// Of finished webhooks only the last `finishedMax` of each state are kept.
+    mutating func apply(_ change: WebhookChange, finishedMax: Int) {
+        switch change {
+        case .add(let job):
+            put(StoredWebhook(job: job, progress: WebhookProgress(dueAt: job.at)))
+        case .update(let id, let progress):
+            guard var webhook = webhooks[id] else { return }
+            webhook.progress = progress
+            put(webhook)
+            let finished = progress.state == .open ? [] : webhookIDs[progress.state] ?? []
+            for old in finished.dropLast(finishedMax) { forget(webhook: old) }
+        }
+    }
+
+    private mutating func put(_ webhook: StoredWebhook) {
+        forget(webhook: webhook.job.id)
+        webhooks[webhook.job.id] = webhook
+        webhookIDs[webhook.progress.state, default: []].insertSorted(webhook.job.id)
+    }
+
+    private mutating func forget(webhook id: JobID) {
+        guard let old = webhooks.removeValue(forKey: id) else { return }
+        webhookIDs[old.progress.state]?.removeSorted(id)
+    }
+
+    func openPushes(after job: JobID?, limit: Int) -> [StoredPush] {
+        pushIDs.sorted(after: job).prefix(limit)
+            .compactMap { id in pushes[id].map { StoredPush(id: id, job: $0) } }
+    }
+
+    func outcomes(of call: CallID) -> [PushOutcome] {
+        (outcomes[call] ?? [:]).values.sorted { $0.sortKey < $1.sortKey }
+    }
+
+    func webhooks(
+        _ state: WebhookProgress.State, after job: JobID?, limit: Int
+    ) -> [StoredWebhook] {
+        (webhookIDs[state] ?? []).sorted(after: job).prefix(limit).compactMap { webhooks[$0] }
+    }
+
+    /// Forgets what is part of the history of `call`.
+    mutating func forget(_ call: CallID) { outcomes[call] = nil }
+
+    /// Removes webhooks in `state` of `moment` or before, looking at the `step` oldest; how many.
+    mutating func sweep(_ state: WebhookProgress.State, upTo moment: Moment, step: Int) -> Int {
+        let old = (webhookIDs[state] ?? []).prefix(step)
+            .filter { webhooks[$0].map { $0.job.at <= moment } ?? true }
+        for id in old { forget(webhook: id) }
+        return old.count
+    }
+}
+
+extension [JobID] {
+    fileprivate mutating func insertSorted(_ id: JobID) {
+        let place = firstPlace { $0 >= id }
+        if place == count || self[place] != id { insert(id, at: place) }
+    }
+
+    fileprivate mutating func removeSorted(_ id: JobID) {
+        let place = firstPlace { $0 >= id }
+        if place < count, self[place] == id { remove(at: place) }
+    }
+
+    fileprivate func sorted(after id: JobID?) -> ArraySlice<JobID> {
+        guard let id else { return self[...] }
+        return self[firstPlace { $0 > id }...]
+    }
+}
+
+extension Registration {
+    fileprivate var sortKey: (String, String) { (address.device.text, registration.provider) }
+}
+
+extension PushOutcome {
+    fileprivate var sortKey: (JobID, String, String, String) {
+        (job, address.user.text, address.device.text, provider)
+    }
+}

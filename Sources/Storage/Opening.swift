@@ -1,0 +1,75 @@
+// Opens, makes, migrates and checks the database file.
+
+import CallCore
+
+/// How connections are opened.
+enum Opening {
+    /// The connection that writes.
+    static func writer(
+        at path: String, _ options: StoreOptions, _ schema: Schema
+    ) throws(StoreError) -> Connection {
+        let connection = try Connection(path: path, access: .writing, faults: options.faults)
+        // Before anything is changed: is this file ours and not from the future?
+        let version = try schema.examine(connection)
+        try useLog(connection)
+        try connection.execute(
+            """
+            PRAGMA synchronous = \(options.synchronous.rawValue);
+            PRAGMA cache_size = -\(options.cacheKiB);
+            PRAGMA journal_size_limit = 67108864;
+            PRAGMA temp_store = MEMORY;
+            """, for: "opening")
+        try schema.migrate(connection, from: version)
+        try check(connection, options.check)
+        return connection
+    }
+
+    /// Where the log cannot be used SQLite says so only by the mode that it answers with.
+    private static func useLog(_ connection: Connection) throws(StoreError) {
+        let pragma = try connection.prepare("PRAGMA journal_mode = WAL", for: "opening the log")
+        let mode = try pragma.first { row in row.text(0) } ?? ""
+        guard mode == "wal" else {
+            throw StoreError(
+                .cannotOpen, path: connection.path, operation: "opening the log",
+                detail: "this file system cannot hold one, only \(mode)")
+        }
+    }
+
+    /// A connection that reads beside the writer.
+    static func reader(at path: String, _ options: StoreOptions) throws(StoreError) -> Connection {
+        let connection = try Connection(path: path, access: .reading, faults: options.faults)
+        try connection.execute(
+            """
+            PRAGMA query_only = 1;
+            PRAGMA cache_size = -\(options.cacheKiB);
+            """, for: "opening for reading")
+        return connection
+    }
+
+    /// The tables that a start reads whole, and those whose size does not grow with history.
+    private static let liveTables = [
+        "mark", "live_call", "kept_reply", "registration", "push_job", "timer", "plugin_value",
+        "generation", "generation_file",
+    ]
+
+    private static func check(
+        _ connection: Connection, _ check: StoreOptions.Check
+    ) throws(StoreError) {
+        switch check {
+        case .live:
+            for table in liveTables { try quickCheck(connection, "PRAGMA quick_check('\(table)')") }
+        case .whole: try quickCheck(connection, "PRAGMA integrity_check(10)")
+        }
+    }
+
+    private static func quickCheck(
+        _ connection: Connection, _ pragma: String
+    ) throws(StoreError) {
+        let statement = try connection.prepare(pragma, for: "checking")
+        guard let verdict = try statement.first(body: { $0.text(0) }), verdict != "ok" else {
+            return
+        }
+        throw StoreError(
+            .corrupt, path: connection.path, operation: "checking", detail: verdict)
+    }
+}

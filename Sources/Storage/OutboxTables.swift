@@ -1,0 +1,100 @@
+// Writes what is to leave the house later: pushes, webhooks and the registrations they go to.
+
+import CallCore
+import JSON
+
+/// The tables `registration`, `push_job`, `push_outcome` and `webhook`.
+final class OutboxTables {
+    private let putRegistration: Statement
+    private let removeRegistration: Statement
+    private let addPush: Statement
+    private let removePush: Statement
+    private let putOutcome: Statement
+    private let addWebhook: Statement
+    private let updateWebhook: Statement
+    private let removeOldWebhooks: Statement
+    private var writer = JSONWriter()
+
+    init(_ connection: Connection) throws(StoreError) {
+        putRegistration = try connection.prepare(
+            "INSERT OR REPLACE INTO registration VALUES (?, ?, ?, ?, ?)",
+            for: "storing a push registration")
+        removeRegistration = try connection.prepare(
+            "DELETE FROM registration WHERE user = ? AND device = ? AND provider = ?",
+            for: "removing a push registration")
+        addPush = try connection.prepare(
+            "INSERT OR REPLACE INTO push_job VALUES (?, ?, ?)", for: "storing a push job")
+        removePush = try connection.prepare(
+            "DELETE FROM push_job WHERE id = ?", for: "removing a push job")
+        putOutcome = try connection.prepare(
+            "INSERT OR REPLACE INTO push_outcome VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            for: "storing a push outcome")
+        addWebhook = try connection.prepare(
+            "INSERT OR REPLACE INTO webhook VALUES (?, ?, ?, ?, ?, ?, 'open', 0, ?, NULL)",
+            for: "storing a webhook")
+        updateWebhook = try connection.prepare(
+            """
+            UPDATE webhook SET state = ?, attempts = ?, due_at = ?, last_error = ? WHERE id = ?
+            """, for: "updating a webhook")
+        removeOldWebhooks = try connection.prepare(
+            """
+            DELETE FROM webhook WHERE at <= ?2 AND id IN
+            (SELECT id FROM webhook WHERE state = ?1 ORDER BY id LIMIT ?3)
+            """, for: "removing old webhooks")
+    }
+
+    func put(
+        _ address: Address, provider: String, _ registration: PushRegistration?
+    ) throws(StoreError) {
+        let (user, device) = (SQLValue.text(address.user.text), SQLValue.text(address.device.text))
+        guard let registration else {
+            return try removeRegistration.run(user, device, .text(provider))
+        }
+        try putRegistration.run(
+            user, device, .text(provider), .text(registration.token),
+            .optional(registration.environment))
+    }
+
+    func apply(_ change: PushChange) throws(StoreError) {
+        switch change {
+        case .add(let id, let job):
+            writer.removeAll()
+            PushRecord.write(job, to: &writer)
+            try addPush.run(.integer(id.value), .id(job.callID), .bytes(writer.bytes))
+        case .outcome(let outcome):
+            try putOutcome.run(
+                .id(outcome.callID), .integer(outcome.job.value),
+                .text(outcome.address.user.text), .text(outcome.address.device.text),
+                .text(outcome.provider), .text(outcome.kind.rawValue), .moment(outcome.at),
+                .text(outcome.result))
+        case .finish(let id):
+            try removePush.run(.integer(id.value))
+        }
+    }
+
+    func apply(_ change: WebhookChange) throws(StoreError) {
+        switch change {
+        case .add(let job):
+            try addWebhook.run(
+                .integer(job.id.value), .text(job.endpoint), .id(job.callID), .text(job.type),
+                .moment(job.at), .bytes(job.body), .moment(job.at))
+        case .update(let id, let progress):
+            try updateWebhook.run(
+                .text(progress.state.rawValue), .integer(Int64(progress.attempts)),
+                .moment(progress.dueAt), .optional(progress.lastError), .integer(id.value))
+        }
+    }
+
+    /// Removes finished webhooks of `moment` or before, looking at the `step` oldest of each state.
+    ///
+    /// - Returns: whether there may be more.
+    func sweep(upTo moment: Moment, step: Int) throws(StoreError) -> Bool {
+        var hasMore = false
+        for state in [WebhookProgress.State.delivered, .failed] {
+            let removed = try removeOldWebhooks.count(
+                .text(state.rawValue), .moment(moment), .integer(Int64(step)))
+            hasMore = hasMore || removed == step
+        }
+        return hasMore
+    }
+}

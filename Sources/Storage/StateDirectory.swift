@@ -1,0 +1,95 @@
+// The directory of one server's durable state, held by one process at a time.
+
+import Glibc
+
+/// A claimed state directory. The claim ends with the object, or with the process however it ends.
+public final class StateDirectory: Sendable {
+    /// The directory as it was given.
+    public let path: String
+    private let lock: Int32
+
+    /// The database.
+    var database: String { path + "/callagent.db" }
+
+    /// Makes the directory when it is not there (mode 0700) and claims it.
+    ///
+    /// - Throws: `inUse` naming the process that holds it, `cannotOpen`, `readOnly`, `diskFull`.
+    public init(claiming path: String) throws(StoreError) {
+        if mkdir(path, 0o700) == 0 {
+            Self.syncParent(of: path)
+        } else if errno != EEXIST {
+            throw Self.failure(path, "making the directory")
+        }
+        let file = path + "/lock"
+        let lock = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard lock >= 0 else { throw Self.failure(file, "opening the lock") }
+        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+            let number = errno
+            let holder = Self.process(namedIn: lock)
+            close(lock)
+            guard number == EWOULDBLOCK else {
+                errno = number
+                throw Self.failure(file, "locking")
+            }
+            throw StoreError(.inUse(process: holder), path: path, operation: "locking")
+        }
+        Self.write(getpid(), to: lock)
+        self.path = path
+        self.lock = lock
+    }
+
+    /// Makes an empty database for its owner only (mode 0600), unless there is one. SQLite gives
+    /// its own files beside it the same mode.
+    ///
+    /// An existing file must not even be opened here: closing it would end the locks that SQLite's
+    /// connections in this process hold on it (POSIX, fcntl).
+    func prepareDatabase() throws(StoreError) {
+        let file = open(database, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard file < 0 else {
+            close(file)
+            return
+        }
+        guard errno == EEXIST else { throw Self.failure(database, "making the database") }
+    }
+
+    deinit {
+        // Unlocked by name: a process that is being started may still share the descriptor.
+        flock(lock, LOCK_UN)
+        close(lock)
+    }
+
+    /// A new directory is durable only when its parent is written.
+    private static func syncParent(of path: String) {
+        let parent = open(path + "/..", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard parent >= 0 else { return }
+        fsync(parent)
+        close(parent)
+    }
+
+    /// The process id helps people only, so a full disk here is no reason not to start.
+    private static func write(_ process: Int32, to lock: Int32) {
+        let text = Array("\(process)\n".utf8)
+        guard ftruncate(lock, 0) == 0 else { return }
+        _ = pwrite(lock, text, text.count, 0)
+    }
+
+    private static func process(namedIn lock: Int32) -> Int32? {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        let count = pread(lock, &bytes, bytes.count, 0)
+        guard count > 0 else { return nil }
+        return Int32(String(decoding: bytes[..<count].prefix { $0 != 0x0A }, as: UTF8.self))
+    }
+
+    private static func failure(_ path: String, _ operation: String) -> StoreError {
+        let number = errno
+        let kind: StoreError.Kind =
+            switch number {
+            case ENOSPC, EDQUOT: .diskFull
+            case EROFS: .readOnly
+            case EIO: .inputOutput
+            default: .cannotOpen
+            }
+        return StoreError(
+            kind, path: path, operation: operation, detail: String(cString: strerror(number)))
+    }
+}

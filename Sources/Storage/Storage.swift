@@ -1,1 +1,0 @@
-// Storage: see Package.swift for its place in the house.

@@ -1,0 +1,193 @@
+// The store on disk: one SQLite file, one writer, group commit.
+
+import CallCore
+
+/// Durable state in SQLite: write-ahead log, one transaction per batch.
+///
+/// Used by one thread at a time; readers of the same directory run beside it on other threads.
+public final class Store: CallStore {
+    /// See `StoreLimits`.
+    public var limits: StoreLimits
+
+    private let directory: StateDirectory
+    private let options: StoreOptions
+    private let connection: Connection
+    private let begin: Statement
+    private let end: Statement
+    private let putMark: Statement
+    private let calls: CallTable
+    private let keys: KeyTable
+    private let outbox: OutboxTables
+    private let plugins: PluginTables
+    private let history: HistoryTable
+    /// The highest id of a job or timer.
+    private var highestJob: Int64 = 0
+    private var state = State.opened
+
+    /// Where the store is in its life.
+    private enum State {
+        /// Opened; `restore` comes next.
+        case opened
+        /// In use.
+        case restored
+        /// Failed or closed: what SQLite and the disk hold is only known after opening it again.
+        case over
+    }
+
+    /// Opens the store in `directory`, makes or migrates it, and checks it.
+    ///
+    /// - Throws: `newer`, `foreign`, `corrupt`, and what opening a file may throw.
+    public convenience init(
+        in directory: StateDirectory, options: StoreOptions = StoreOptions()
+    ) throws(StoreError) {
+        try self.init(in: directory, options: options, schema: .current)
+    }
+
+    init(
+        in directory: StateDirectory, options: StoreOptions, schema: Schema
+    ) throws(StoreError) {
+        self.directory = directory
+        self.options = options
+        limits = options.limits
+        try directory.prepareDatabase()
+        connection = try Opening.writer(at: directory.database, options, schema)
+        begin = try connection.prepare("BEGIN IMMEDIATE", for: "beginning")
+        end = try connection.prepare("COMMIT", for: "committing")
+        putMark = try connection.prepare(
+            "UPDATE mark SET value = max(value, ?) WHERE name = ?", for: "storing a mark")
+        calls = try CallTable(connection)
+        keys = try KeyTable(connection)
+        outbox = try OutboxTables(connection)
+        plugins = try PluginTables(connection)
+        history = try HistoryTable(connection)
+    }
+
+    public func restore(at now: Moment) throws(StoreError) -> StoredState {
+        guard state != .over else { throw notOpen("restoring", "an earlier commit failed") }
+        var stored = StoredState()
+        stored.core.calls = try calls.live()
+        stored.core.keys = try keys.marks(after: now + -limits.keyLifetime)
+        stored.timers = try plugins.timers()
+        let newest = try mark("newest")
+        stored.newestMoment = newest > 0 ? Moment(newest) : nil
+        stored.endedCleanly = try mark("clean") == 1
+        highestJob = try mark("job")
+        stored.lastJob = highestJob > 0 ? JobID(highestJob) : nil
+        try connection.execute(
+            "UPDATE mark SET value = 0 WHERE name = 'clean'", for: "marking the start")
+        state = .restored
+        return stored
+    }
+
+    private func mark(_ name: String) throws(StoreError) -> Int64 {
+        try connection.integer(
+            "SELECT value FROM mark WHERE name = '\(name)'", for: "reading a mark") ?? 0
+    }
+
+    @discardableResult
+    public func commit(
+        _ batch: [StoreRecord], at now: Moment
+    ) throws(StoreError) -> CommitResult {
+        var result = CommitResult()
+        guard !batch.isEmpty else { return result }
+        let superseded = Superseded(batch)
+        let jobBefore = highestJob
+        try transaction { () throws(StoreError) in
+            for index in batch.indices where !superseded.contains(index) {
+                try apply(batch[index], at: now, &result)
+            }
+            try putMark.run(.moment(now), .text("newest"))
+            if highestJob > jobBefore { try putMark.run(.integer(highestJob), .text("job")) }
+        }
+        return result
+    }
+
+    private func apply(
+        _ record: StoreRecord, at now: Moment, _ result: inout CommitResult
+    ) throws(StoreError) {
+        if let job = record.jobID { highestJob = max(highestJob, job.value) }
+        switch record {
+        case .call(let call): try calls.put(call)
+        case .key(let entry): try keys.put(entry, limits: limits)
+        case .registration(let address, let provider, let registration):
+            try outbox.put(address, provider: provider, registration)
+        case .push(let change): try outbox.apply(change)
+        case .webhook(let change): try outbox.apply(change)
+        case .timer(let change): try plugins.apply(change)
+        case .value(let change):
+            if let counter = try plugins.apply(change, at: now) { result.counters.append(counter) }
+        case .generation(let change):
+            try GenerationTable(connection: connection).apply(change, keep: limits.generationsMax)
+        case .missed(let user, let call, let at): try calls.miss(user, call, at: at)
+        case .seen(let user, let moment): try calls.see(user, upTo: moment)
+        }
+    }
+
+    public func sweep(at now: Moment) throws(StoreError) -> Bool {
+        var hasMore = false
+        let step = limits.sweepStep
+        try transaction { () throws(StoreError) in
+            let calls = try history.sweep(upTo: now + -limits.retention, step: step)
+            let keys = try keys.sweep(upTo: now + -limits.keyLifetime, step: step)
+            let values = try plugins.sweep(at: now, step: step)
+            let webhooks = try outbox.sweep(upTo: now + -limits.webhookRetention, step: step)
+            hasMore = calls || keys || values || webhooks
+        }
+        return hasMore
+    }
+
+    public func makeReader() throws(StoreError) -> any CallReader {
+        var options = options
+        options.limits = limits
+        return try StoreReader(in: directory, options: options)
+    }
+
+    public func close() throws(StoreError) {
+        try transaction { () throws(StoreError) in
+            try connection.execute(
+                "UPDATE mark SET value = 1 WHERE name = 'clean'", for: "marking the end")
+        }
+        state = .over
+        // Readers may hold the log back; then it is simply kept for the next start.
+        try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)", for: "closing")
+    }
+
+    /// Runs `body` in one transaction.
+    private func transaction(
+        _ body: () throws(StoreError) -> Void
+    ) throws(StoreError) {
+        switch state {
+        case .opened: throw notOpen("committing", "restore it first")
+        case .over: throw notOpen("committing", "it was closed, or an earlier commit failed")
+        case .restored: break
+        }
+        do {
+            try begin.run()
+            try body()
+            try end.run()
+        } catch {
+            state = .over
+            try? connection.execute("ROLLBACK", for: "rolling back")
+            throw error
+        }
+    }
+
+    private func notOpen(_ operation: String, _ reason: String) -> StoreError {
+        StoreError(.notOpen, path: directory.database, operation: operation, detail: reason)
+    }
+}
+
+/// The places in a batch whose call has a later version in it.
+struct Superseded {
+    private var places: Set<Int> = []
+
+    init(_ batch: [StoreRecord]) {
+        var last: [CallID: Int] = [:]
+        for (place, record) in batch.enumerated() {
+            guard case .call(let call) = record else { continue }
+            if let earlier = last.updateValue(place, forKey: call.id) { places.insert(earlier) }
+        }
+    }
+
+    func contains(_ place: Int) -> Bool { places.contains(place) }
+}

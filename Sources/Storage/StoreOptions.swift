@@ -1,0 +1,63 @@
+// How a store is kept.
+
+import CallCore
+
+/// How a store on disk is opened.
+public struct StoreOptions: Sendable {
+    /// When a commit returns.
+    public enum Synchronous: String, Sendable, CaseIterable {
+        /// When the disk has it.
+        case full = "FULL"
+        /// When the system has it: a power cut may lose the last commits.
+        case normal = "NORMAL"
+        /// As normal, and a power cut may damage the file.
+        case off = "OFF"
+    }
+
+    /// What is checked before a start, beyond the file's head.
+    public enum Check: Sendable {
+        /// What a start reads: everything but history. Its cost grows with the live data only.
+        case live
+        /// The whole file.
+        case whole
+    }
+
+    /// See `Synchronous`.
+    public var synchronous = Synchronous.full
+    /// See `Check`.
+    public var check = Check.live
+    /// See `StoreLimits`.
+    public var limits = StoreLimits()
+    /// Memory for database pages of each connection, in KiB.
+    public var cacheKiB = 16_384
+    /// For tests: makes file operations fail.
+    public var faults: FaultPlan?
+
+    /// The defaults.
+    public init() {}
+}
+
+/// How much a store keeps. A change counts from the next operation on.
+public struct StoreLimits: Sendable, Equatable {
+    /// Idempotency keys kept for one user; the oldest go first.
+    public var keysPerUser = 1_000
+    /// Idempotency keys kept in all; the oldest go first.
+    public var keysMax = 1_000_000
+    /// How long an idempotency key is kept.
+    public var keyLifetime: Milliseconds = 24 * 3_600_000
+    /// How long an ended call is kept.
+    public var retention: Milliseconds = 90 * 24 * 3_600_000
+    /// How long a delivered or failed webhook is kept for replay.
+    public var webhookRetention: Milliseconds = 7 * 24 * 3_600_000
+    /// Ended calls, and finished webhooks, kept by a store in memory.
+    public var endedCallsInMemory = 10_000
+    /// Generations kept, the active one included.
+    public var generationsMax = 20
+    /// Calls that one page looks through.
+    public var pageScanMax = 1_000
+    /// Rows of each kind that one `sweep` looks at.
+    public var sweepStep = 200
+
+    /// The defaults.
+    public init() {}
+}

@@ -1,0 +1,237 @@
+// Reads the store on disk beside its writer.
+
+import CallCore
+
+/// A read-only connection: sees every commit that was durable when a method is called.
+public final class StoreReader: CallReader {
+    private let directory: StateDirectory
+    private let connection: Connection
+    private let limits: StoreLimits
+    private let liveCall: Statement
+    private let endedCall: Statement
+    private let keptReply: Statement
+    private let callsOfUser: Statement
+    private let missed: Statement
+    private let missedNumber: Statement
+    private let registrationsOfUser: Statement
+    private let pushesAfter: Statement
+    private let webhooksAfter: Statement
+    private let pluginValue: Statement
+    private let pluginKeys: Statement
+
+    /// Opens a reader of the store in `directory`, which a `Store` must have opened before.
+    public init(
+        in directory: StateDirectory, options: StoreOptions = StoreOptions()
+    ) throws(StoreError) {
+        self.directory = directory
+        limits = options.limits
+        connection = try Opening.reader(at: directory.database, options)
+        liveCall = try connection.prepare(
+            "SELECT id, record FROM live_call WHERE id = ?", for: "reading a call")
+        endedCall = try connection.prepare(
+            "SELECT id, record FROM ended_call WHERE id = ?", for: "reading a call")
+        keptReply = try connection.prepare(
+            "SELECT body_hash, reply FROM kept_reply WHERE user = ? AND key = ?",
+            for: "reading a kept reply")
+        callsOfUser = try connection.prepare(
+            """
+            SELECT p.call, l.record, e.reason, e.record FROM participation AS p
+            LEFT JOIN live_call AS l ON l.id = p.call LEFT JOIN ended_call AS e ON e.id = p.call
+            WHERE p.user = ? AND p.call >= ? AND p.call < ? ORDER BY p.call DESC
+            """, for: "listing calls")
+        missed = try connection.prepare(
+            "SELECT call, at FROM missed_call WHERE user = ? ORDER BY call DESC LIMIT ?",
+            for: "reading missed calls")
+        missedNumber = try connection.prepare(
+            "SELECT count(*) FROM missed_call WHERE user = ?", for: "counting missed calls")
+        registrationsOfUser = try connection.prepare(
+            """
+            SELECT device, provider, token, environment FROM registration WHERE user = ?
+            ORDER BY device, provider
+            """, for: "reading push registrations")
+        pushesAfter = try connection.prepare(
+            "SELECT id, call, record FROM push_job WHERE id > ? ORDER BY id LIMIT ?",
+            for: "reading push jobs")
+        webhooksAfter = try connection.prepare(
+            """
+            SELECT id, endpoint, call, type, at, body, attempts, due_at, last_error FROM webhook
+            WHERE state = ? AND id > ? ORDER BY id LIMIT ?
+            """, for: "reading webhooks")
+        pluginValue = try connection.prepare(
+            """
+            SELECT value FROM plugin_value
+            WHERE plugin = ? AND key = ? AND (expires_at IS NULL OR expires_at > ?)
+            """, for: "reading a value")
+        pluginKeys = try connection.prepare(
+            """
+            SELECT key FROM plugin_value WHERE plugin = ?1
+            AND key >= ?2 AND key < ?2 || char(1114111, 1114111)
+            AND (expires_at IS NULL OR expires_at > ?3) ORDER BY key LIMIT ?4
+            """, for: "reading keys")
+    }
+
+    public func call(_ id: CallID) throws(StoreError) -> Call? {
+        // Live before ended: a call that ends in between is then found at the second look.
+        if let call = try find(id, in: liveCall) { return call }
+        return try find(id, in: endedCall)
+    }
+
+    private func find(
+        _ id: CallID, in statement: borrowing Statement
+    ) throws(StoreError) -> Call? {
+        try statement.first(.id(id)) { (row) throws(StoreError) in
+            try connection.call(of: row, id: 0, record: 1)
+        }
+    }
+
+    public func reply(of user: UserID, under key: String) throws(StoreError) -> KeptReply? {
+        try keptReply.first(.text(user.text), .text(key)) { row in
+            KeptReply(bodyHash: UInt64(bitPattern: row.integer(0)), reply: row.bytes(1))
+        }
+    }
+
+    public func page(
+        of user: UserID, matching query: ListQuery, within budget: PageBudget
+    ) throws(StoreError) -> CallPage {
+        let filter = CallFilter(user: user, query: query)
+        var builder = PageBuilder(filter, budget, scanMax: limits.pageScanMax)
+        var damage: [StoreError] = []
+        let range = filter.range
+        try callsOfUser.rows(.text(user.text), .id(range.from), .id(range.below)) {
+            (row) throws(StoreError) in
+            guard let id = row.id(0) else { return true }
+            return try builder.look(at: id) { () throws(StoreError) in
+                try listedCall(row, filter, &damage)
+            }
+        }
+        var page = builder.page
+        page.damage = damage
+        return page
+    }
+
+    private func listedCall(
+        _ row: Row, _ filter: CallFilter, _ damage: inout [StoreError]
+    ) throws(StoreError) -> Call? {
+        do throws(StoreError) {
+            if !row.isNull(1) { return try connection.call(of: row, id: 0, record: 1) }
+            guard !row.isNull(2), filter.mayAdmit(ended: row.text(2)) else { return nil }
+            return try connection.call(of: row, id: 0, record: 3)
+        } catch {
+            guard error.kind == .damagedRecord else { throw error }
+            damage.append(error)
+            return nil
+        }
+    }
+
+    public func missedCount(of user: UserID) throws(StoreError) -> Int {
+        try missedNumber.first(.text(user.text)) { row in Int(row.integer(0)) } ?? 0
+    }
+
+    public func missedCalls(of user: UserID, limit: Int) throws(StoreError) -> [MissedCall] {
+        var calls: [MissedCall] = []
+        try missed.rows(.text(user.text), .integer(Int64(limit))) { row in
+            if let id = row.id(0) { calls.append(MissedCall(callID: id, at: row.moment(1))) }
+            return true
+        }
+        return calls
+    }
+
+    public func registrations(of user: UserID) throws(StoreError) -> [Registration] {
+        var all: [Registration] = []
+        try registrationsOfUser.rows(.text(user.text)) { row in
+            let registration = PushRegistration(
+                provider: row.text(1), token: row.text(2), environment: row.optionalText(3))
+            all.append(Registration(Address(user, DeviceID(row.text(0))), registration))
+            return true
+        }
+        return all
+    }
+
+    public func openPushes(after job: JobID?, limit: Int) throws(StoreError) -> [StoredPush] {
+        var jobs: [StoredPush] = []
+        try pushesAfter.rows(.integer(job?.value ?? -1), .integer(Int64(limit))) {
+            (row) throws(StoreError) in
+            jobs.append(try storedPush(row))
+            return true
+        }
+        return jobs
+    }
+
+    private func storedPush(_ row: Row) throws(StoreError) -> StoredPush {
+        let id = JobID(row.integer(0))
+        let call = row.id(1) ?? CallID(high: 0, low: 0)
+        do {
+            return StoredPush(id: id, job: try PushRecord.read(row.raw(2), call: call))
+        } catch {
+            throw StoreError(
+                .damagedRecord, path: connection.path, operation: "reading push jobs",
+                detail: "push job \(id), field \(error.field): \(error.problem)")
+        }
+    }
+
+    public func pushOutcomes(of call: CallID) throws(StoreError) -> [PushOutcome] {
+        let all = try connection.prepare(
+            """
+            SELECT job, user, device, provider, kind, at, result FROM push_outcome
+            WHERE call = ? ORDER BY job, user, device, provider
+            """, for: "reading push outcomes")
+        var outcomes: [PushOutcome] = []
+        try all.rows(.id(call)) { row in
+            outcomes.append(
+                PushOutcome(
+                    job: JobID(row.integer(0)), call: call,
+                    address: Address(UserID(row.text(1)), DeviceID(row.text(2))),
+                    provider: row.text(3), kind: PushJob.Kind(rawValue: row.text(4)) ?? .invite,
+                    at: row.moment(5), result: row.text(6)))
+            return true
+        }
+        return outcomes
+    }
+
+    public func webhooks(
+        _ state: WebhookProgress.State, after job: JobID?, limit: Int
+    ) throws(StoreError) -> [StoredWebhook] {
+        var all: [StoredWebhook] = []
+        try webhooksAfter.rows(
+            .text(state.rawValue), .integer(job?.value ?? -1), .integer(Int64(limit))
+        ) { row in
+            let job = WebhookJob(
+                JobID(row.integer(0)), endpoint: row.text(1),
+                call: row.id(2) ?? CallID(high: 0, low: 0), type: row.text(3), at: row.moment(4),
+                body: row.bytes(5))
+            let progress = WebhookProgress(
+                state, attempts: Int(row.integer(6)), dueAt: row.moment(7),
+                lastError: row.optionalText(8))
+            all.append(StoredWebhook(job: job, progress: progress))
+            return true
+        }
+        return all
+    }
+
+    public func value(
+        of plugin: String, key: String, at now: Moment
+    ) throws(StoreError) -> [UInt8]? {
+        try pluginValue.first(.text(plugin), .text(key), .moment(now)) { row in row.bytes(0) }
+    }
+
+    public func keys(
+        of plugin: String, prefix: String, limit: Int, at now: Moment
+    ) throws(StoreError) -> [String] {
+        var keys: [String] = []
+        try pluginKeys.rows(
+            .text(plugin), .text(prefix), .moment(now), .integer(Int64(limit))
+        ) { row in
+            keys.append(row.text(0))
+            return true
+        }
+        return keys
+    }
+
+    public func generations() throws(StoreError) -> [GenerationMark] {
+        try GenerationTable(connection: connection).marks()
+    }
+
+    public func generation(named name: String) throws(StoreError) -> StoredGeneration? {
+        try GenerationTable(connection: connection).generation(named: name)
+    }
+}

@@ -1,0 +1,180 @@
+// Everything that can be stored, as one list of changes.
+
+import CallCore
+
+/// One change of the store. A batch of them is committed wholly or not at all.
+public enum StoreRecord: Sendable, Equatable {
+    /// A call as it is now; an ended one moves to history. Of several in one batch only the last
+    /// version of a call is written.
+    case call(Call)
+    /// A reply under an idempotency key.
+    case key(KeyEntry)
+    /// A device's push registration; nil: removed.
+    case registration(Address, provider: String, PushRegistration?)
+    /// The push outbox.
+    case push(PushChange)
+    /// The webhook outbox.
+    case webhook(WebhookChange)
+    /// The named timers of plugins.
+    case timer(TimerChange)
+    /// The `kv` of plugins. Names of plugins that begin with `@` belong to the host.
+    case value(ValueChange)
+    /// The plugin generations.
+    case generation(GenerationChange)
+    /// A user missed a call.
+    case missed(UserID, CallID, at: Moment)
+    /// A user saw all missed calls up to this moment.
+    case seen(UserID, upTo: Moment)
+
+    /// What the core wants to be stored.
+    ///
+    /// - Parameters:
+    ///   - encode: the bytes of a kept reply as it is sent, without its `re`.
+    ///   - newJob: a fresh id for a push job.
+    public init(_ record: Record, encode: (Reply) -> [UInt8], newJob: () -> JobID) {
+        switch record {
+        case .call(let call): self = .call(call)
+        case .key(let record):
+            let kept = KeptReply(bodyHash: record.key.bodyHash, reply: encode(record.reply))
+            self = .key(
+                KeyEntry(user: record.user, key: record.key.text, at: record.at, kept: kept))
+        case .push(let job): self = .push(.add(newJob(), job))
+        case .registration(let address, let provider, let registration):
+            self = .registration(address, provider: provider, registration)
+        }
+    }
+
+    /// The new id that it brings, if it starts a job or timer.
+    var jobID: JobID? {
+        switch self {
+        case .push(.add(let id, _)): id
+        case .webhook(.add(let job)): job.id
+        case .timer(.set(let timer)): timer.id
+        case .call, .key, .registration, .push, .webhook, .timer, .value, .generation, .missed,
+            .seen:
+            nil
+        }
+    }
+}
+
+/// A reply to keep under an idempotency key (B25).
+public struct KeyEntry: Sendable, Equatable {
+    /// Whose key.
+    public let user: UserID
+    /// At most 64 bytes.
+    public let key: String
+    /// When it was first used.
+    public let at: Moment
+    /// The reply as it was sent, without its `re`, and the hash of the request's body.
+    public let kept: KeptReply
+
+    /// The reply `kept` for `user` under `key`, first used at `at`.
+    public init(user: UserID, key: String, at: Moment, kept: KeptReply) {
+        self.user = user
+        self.key = key
+        self.at = at
+        self.kept = kept
+    }
+}
+
+/// A job of an outbox: chosen by the shell, growing, never used twice.
+public struct JobID: Hashable, Sendable, Comparable, CustomStringConvertible {
+    /// At most `Int64.max`.
+    public let value: Int64
+
+    /// The job `value`.
+    public init(_ value: Int64) { self.value = value }
+
+    public static func < (left: JobID, right: JobID) -> Bool { left.value < right.value }
+    public var description: String { String(value) }
+}
+
+/// A change of the push outbox.
+public enum PushChange: Sendable, Equatable {
+    /// A user is to be woken.
+    case add(JobID, PushJob)
+    /// What became of it at one device; a later one for the same device replaces it.
+    case outcome(PushOutcome)
+    /// Nothing is left to do.
+    case finish(JobID)
+}
+
+/// What became of one push to one device: part of the call's history.
+public struct PushOutcome: Sendable, Equatable {
+    /// The job.
+    public let job: JobID
+    /// The call.
+    public let callID: CallID
+    /// The user and device.
+    public let address: Address
+    /// `apns`, `fcm`, …
+    public let provider: String
+    /// Why the user was woken.
+    public let kind: PushJob.Kind
+    /// When it was known.
+    public let at: Moment
+    /// `sent`, or why not: the provider's or the host's word.
+    public let result: String
+
+    /// The `result` of `job` at one device.
+    public init(
+        job: JobID, call: CallID, address: Address, provider: String, kind: PushJob.Kind,
+        at: Moment, result: String
+    ) {
+        self.job = job
+        callID = call
+        self.address = address
+        self.provider = provider
+        self.kind = kind
+        self.at = at
+        self.result = result
+    }
+}
+
+/// A pending `later` of a plugin: plain data, so that the active generation's function runs it.
+public struct NamedTimer: Sendable, Equatable {
+    /// Chosen by the shell, growing, never used twice.
+    public let id: JobID
+    /// Whose.
+    public let plugin: String
+    /// The declared name.
+    public let name: String
+    /// The call it dies with, or nil.
+    public let callID: CallID?
+    /// When it fires.
+    public let dueAt: Moment
+    /// One JSON value.
+    public let data: [UInt8]
+
+    /// The timer `name` of `plugin`, due at `dueAt`.
+    public init(
+        _ id: JobID, plugin: String, name: String, dueAt: Moment, call: CallID? = nil,
+        data: [UInt8] = []
+    ) {
+        self.id = id
+        self.plugin = plugin
+        self.name = name
+        self.dueAt = dueAt
+        callID = call
+        self.data = data
+    }
+}
+
+/// A change of the named timers.
+public enum TimerChange: Sendable, Equatable {
+    /// Started, or moved if it is there.
+    case set(NamedTimer)
+    /// Fired or cancelled.
+    case remove(JobID)
+}
+
+/// A change of a plugin's `kv`.
+public enum ValueChange: Sendable, Equatable {
+    /// Sets the value, one JSON value, until `expiresAt` or for ever.
+    case set(plugin: String, key: String, value: [UInt8], expiresAt: Moment?)
+    /// Adds to an integer; `CommitResult.counters` tells the sum. A value that is not there counts
+    /// as 0 and gets `expiresAt`; one that is there keeps its own.
+    case increment(plugin: String, key: String, by: Int64, expiresAt: Moment?)
+    /// Removes the value.
+    case remove(plugin: String, key: String)
+}

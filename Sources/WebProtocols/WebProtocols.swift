@@ -1,1 +1,0 @@
-// WebProtocols: see Package.swift for its place in the house.

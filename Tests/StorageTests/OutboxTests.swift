@@ -1,0 +1,152 @@
+// Push registrations, push jobs, webhooks and missed calls.
+
+import CallCore
+import Testing
+
+@testable import Storage
+
+private let ann = UserID("ann")
+
+@Suite struct RegistrationTests {
+    @Test(arguments: Kind.allCases)
+    func registrationsAreKeptPerDeviceAndProvider(kind: Kind) throws {
+        let rig = try Rig(kind)
+        let (phone, tablet) = (
+            Address(ann, DeviceID("phone")), Address(ann, DeviceID("tablet"))
+        )
+        func register(_ address: Address, _ provider: String, _ token: String) -> StoreRecord {
+            .registration(
+                address, provider: provider,
+                PushRegistration(provider: provider, token: token, environment: "sandbox"))
+        }
+        try rig.commit(register(tablet, "fcm", "t1"), register(phone, "apns_voip", "t2"))
+        try rig.commit(register(phone, "apns", "t3"), register(phone, "apns_voip", "t4"))
+        var found = try rig.reader.registrations(of: ann)
+        #expect(found.map(\.registration.token) == ["t3", "t4", "t1"])
+        #expect(found.map(\.address) == [phone, phone, tablet])
+        #expect(found[0].registration.environment == "sandbox")
+        try rig.commit(.registration(phone, provider: "apns_voip", nil))
+        try rig.commit(.registration(phone, provider: "web", nil))
+        found = try rig.reader.registrations(of: ann)
+        #expect(found.map(\.registration.token) == ["t3", "t1"])
+        #expect(try rig.reader.registrations(of: UserID("bob")).isEmpty)
+    }
+}
+
+@Suite struct PushTests {
+    @Test(arguments: Kind.allCases)
+    func openJobsComeInOrderUntilFinished(kind: Kind) throws {
+        let rig = try Rig(kind)
+        var dice = Dice(seed: 5)
+        let jobs = (1...5).map { StoredPush(id: JobID($0), job: dice.pushJob()) }
+        for stored in jobs.shuffled(using: &dice.generator) {
+            try rig.commit(.push(.add(stored.id, stored.job)))
+        }
+        #expect(try rig.reader.openPushes(after: nil, limit: 10) == jobs)
+        #expect(try rig.reader.openPushes(after: JobID(2), limit: 2) == Array(jobs[2...3]))
+        try rig.commit(.push(.finish(JobID(3))), .push(.finish(JobID(77))))
+        #expect(try rig.reader.openPushes(after: JobID(2), limit: 2) == Array(jobs[3...4]))
+        #expect(try rig.store.restore(at: start).lastJob == JobID(5))
+    }
+
+    @Test(arguments: Kind.allCases)
+    func outcomesAreHistoryOfTheCall(kind: Kind) throws {
+        let rig = try Rig(kind)
+        func outcome(_ job: Int64, _ device: String, _ result: String) -> PushOutcome {
+            PushOutcome(
+                job: JobID(job), call: callID(1), address: Address(ann, DeviceID(device)),
+                provider: "fcm", kind: .missed, at: start + job, result: result)
+        }
+        try rig.commit(
+            .push(.outcome(outcome(2, "phone", "sent"))),
+            .push(.outcome(outcome(1, "tablet", "sent"))),
+            .push(.outcome(outcome(1, "phone", "retry"))))
+        try rig.commit(.push(.outcome(outcome(1, "phone", "unregistered"))))
+        #expect(
+            try rig.reader.pushOutcomes(of: callID(1)) == [
+                outcome(1, "phone", "unregistered"), outcome(1, "tablet", "sent"),
+                outcome(2, "phone", "sent"),
+            ])
+        #expect(try rig.reader.pushOutcomes(of: callID(2)).isEmpty)
+    }
+}
+
+@Suite struct WebhookTests {
+    private func job(_ id: Int64, at later: Int64 = 0) -> WebhookJob {
+        WebhookJob(
+            JobID(id), endpoint: "crm", call: callID(later), type: "call.ended",
+            at: start + later, body: Array("{\"n\":\(id)}".utf8))
+    }
+
+    @Test(arguments: Kind.allCases)
+    func aWebhookGoesFromOpenToDeliveredAndBackForReplay(kind: Kind) throws {
+        let rig = try Rig(kind)
+        try rig.commit(.webhook(.add(job(1))), .webhook(.add(job(2))), .webhook(.add(job(3))))
+        let retry = WebhookProgress(attempts: 1, dueAt: start + 5_000, lastError: "HTTP 503")
+        let delivered = WebhookProgress(.delivered, attempts: 1, dueAt: start)
+        try rig.commit(
+            .webhook(.update(JobID(1), retry)), .webhook(.update(JobID(2), delivered)),
+            .webhook(.update(JobID(9), delivered)))
+        #expect(
+            try rig.reader.webhooks(.open, after: nil, limit: 9) == [
+                StoredWebhook(job: job(1), progress: retry),
+                StoredWebhook(job: job(3), progress: WebhookProgress(dueAt: start)),
+            ])
+        #expect(try rig.reader.webhooks(.open, after: JobID(1), limit: 9).map(\.job) == [job(3)])
+        #expect(try rig.reader.webhooks(.delivered, after: nil, limit: 9).map(\.job) == [job(2)])
+        #expect(try rig.reader.webhooks(.failed, after: nil, limit: 9).isEmpty)
+        try rig.commit(.webhook(.update(JobID(2), WebhookProgress(dueAt: start + 9))))
+        #expect(
+            try rig.reader.webhooks(.open, after: nil, limit: 2).map(\.job) == [job(1), job(2)])
+    }
+
+    @Test(arguments: Kind.allCases)
+    func onlyFinishedWebhooksGrowTooOld(kind: Kind) throws {
+        let rig = try Rig(kind)
+        for id in 1...3 { try rig.commit(.webhook(.add(job(Int64(id), at: Int64(id))))) }
+        try rig.commit(
+            .webhook(.update(JobID(1), WebhookProgress(.delivered, dueAt: start))),
+            .webhook(.update(JobID(2), WebhookProgress(.failed, dueAt: start))))
+        let week: Milliseconds = 7 * 24 * 3_600_000
+        #expect(try rig.store.sweep(at: start + 1 + week) == false)
+        #expect(try rig.reader.webhooks(.delivered, after: nil, limit: 9).isEmpty)
+        #expect(try rig.reader.webhooks(.failed, after: nil, limit: 9).count == 1)
+        #expect(try rig.store.sweep(at: start + 100 + week) == false)
+        #expect(try rig.reader.webhooks(.failed, after: nil, limit: 9).isEmpty)
+        #expect(try rig.reader.webhooks(.open, after: nil, limit: 9).map(\.job.id) == [JobID(3)])
+    }
+
+    @Test func memoryKeepsOnlyTheLastFinishedOnes() throws {
+        var limits = StoreLimits()
+        limits.endedCallsInMemory = 2
+        let rig = try Rig(.memory, limits: limits)
+        for id in 1...3 {
+            try rig.commit(
+                .webhook(.add(job(Int64(id)))),
+                .webhook(.update(JobID(Int64(id)), WebhookProgress(.delivered, dueAt: start))))
+        }
+        let kept = try rig.reader.webhooks(.delivered, after: nil, limit: 9)
+        #expect(kept.map(\.job.id) == [JobID(2), JobID(3)])
+    }
+}
+
+@Suite struct MissedCallTests {
+    @Test(arguments: Kind.allCases)
+    func missedCallsCountUntilSeen(kind: Kind) throws {
+        let rig = try Rig(kind)
+        for later in [10, 20, 30] as [Int64] {
+            try rig.commit(.missed(ann, callID(later), at: start + later))
+        }
+        try rig.commit(.missed(ann, callID(20), at: start + 20))
+        try rig.commit(.missed(UserID("bob"), callID(10), at: start + 10))
+        #expect(try rig.reader.missedCount(of: ann) == 3)
+        let newest = try rig.reader.missedCalls(of: ann, limit: 2)
+        #expect(newest.map(\.callID) == [callID(30), callID(20)])
+        #expect(newest.map(\.at) == [start + 30, start + 20])
+        try rig.commit(.seen(ann, upTo: start + 20))
+        #expect(try rig.reader.missedCount(of: ann) == 1)
+        try rig.commit(.seen(ann, upTo: start + 30))
+        #expect(try rig.reader.missedCount(of: ann) == 0)
+        #expect(try rig.reader.missedCount(of: UserID("bob")) == 1)
+    }
+}

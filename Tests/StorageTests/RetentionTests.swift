@@ -1,0 +1,66 @@
+// Old calls are forgotten, and everything that belongs to them.
+
+import CallCore
+import Testing
+
+@testable import Storage
+
+@Suite struct RetentionTests {
+    private let retention: Milliseconds = 90 * 24 * 3_600_000
+
+    @Test(arguments: Kind.allCases)
+    func endedCallsAreForgottenAtTheirAgeInSteps(kind: Kind) throws {
+        var limits = StoreLimits()
+        limits.sweepStep = 2
+        let rig = try Rig(kind, limits: limits)
+        let live = ringingCall(0)
+        try rig.commit(.call(live))
+        for later in 1...5 as ClosedRange<Int64> {
+            try rig.commit(.call(ended(ringingCall(later), at: start + later * 10)))
+            try rig.commit(
+                .missed(UserID("bob"), callID(later), at: start + later * 10),
+                .push(
+                    .outcome(
+                        PushOutcome(
+                            job: JobID(later), call: callID(later),
+                            address: Address(UserID("bob"), DeviceID("phone")), provider: "fcm",
+                            kind: .missed, at: start + later, result: "sent"))))
+        }
+        let now = start + 30 + retention
+        #expect(try rig.store.sweep(at: now) == true)
+        #expect(try rig.page("bob").calls.map(\.id) == [5, 4, 3, 0].map { callID($0) })
+        #expect(try rig.store.sweep(at: now) == false)
+        #expect(try rig.page("bob").calls.map(\.id) == [5, 4, 0].map { callID($0) })
+        #expect(try rig.reader.call(callID(3)) == nil)
+        #expect(try rig.reader.call(callID(4)) != nil)
+        #expect(try rig.reader.missedCount(of: UserID("bob")) == 2)
+        #expect(try rig.reader.pushOutcomes(of: callID(3)).isEmpty)
+        #expect(try rig.reader.pushOutcomes(of: callID(4)).count == 1)
+        #expect(try rig.reader.call(live.id) == live, "a live call has no age here")
+    }
+
+    @Test func memoryKeepsTheLastEndedCalls() throws {
+        let rig = try Rig(.memory)
+        rig.store.limits.endedCallsInMemory = 3
+        let live = ringingCall(0)
+        try rig.commit(.call(live))
+        for later in 1...3 as ClosedRange<Int64> {
+            try rig.commit(.call(ended(ringingCall(later), at: start + later)))
+        }
+        #expect(try rig.reader.call(callID(1)) != nil)
+        try rig.commit(.call(ended(ringingCall(4), at: start + 4)))
+        #expect(try rig.reader.call(callID(1)) == nil)
+        #expect(try rig.page("ann").calls.map(\.id) == [4, 3, 2, 0].map { callID($0) })
+        #expect(try rig.page("ann").calls.last == live)
+    }
+
+    @Test func aChangedLimitCountsFromTheNextSweepOn() throws {
+        let rig = try Rig(.disk)
+        try rig.commit(.call(ended(ringingCall(1), at: start + 1)))
+        #expect(try rig.store.sweep(at: start + 1_001) == false)
+        #expect(try rig.reader.call(callID(1)) != nil)
+        rig.store.limits.retention = 1_000
+        #expect(try rig.store.sweep(at: start + 1_001) == false)
+        #expect(try rig.reader.call(callID(1)) == nil)
+    }
+}
