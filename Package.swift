@@ -73,7 +73,9 @@ let package = Package(
         tests("CallCoreTests", ["CallCore"]),
         tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
         tests("StorageTests", ["Storage", "CallCore"]),
-        tests("PolicyHostTests", ["PolicyHost", "CallCore", "JSON"]),
+        tests(
+            "PolicyHostTests", ["PolicyHost", "CallCore", "JSON", "CLua"],
+            exclude: ["Hostile", "Scripts"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
         tests("AgentServerTests", ["AgentServer", "CallCore", "CallClient"]),
         tests("TidyTests", []),
