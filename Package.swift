@@ -82,7 +82,9 @@ let package = Package(
         tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
         program("StorageRig", at: "Tests/StorageRig", ["Storage", "CallCore"]),
         tests("StorageTests", ["Storage", "CallCore", "JSON", "StorageRig"]),
-        tests("PolicyHostTests", ["PolicyHost", "CallCore", "JSON"]),
+        tests(
+            "PolicyHostTests", ["PolicyHost", "CallCore", "JSON", "CLua"],
+            exclude: ["Hostile", "Scripts"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
         tests("AgentServerTests", ["AgentServer", "CallCore", "CallClient"]),
         tests("TidyTests", []),
