@@ -117,6 +117,7 @@ extension CallAction {
         case .signal: .signal
         case .get: .get
         case .token: .token
+        case .forward: preconditionFailure("a forward is a policy's decision, not on the wire")
         }
     }
 }
@@ -188,7 +189,7 @@ extension JSONWriter {
         case .signal(let to, let data):
             given("to", to?.text)
             field("data", raw: data)
-        case .ringing, .join, .leave, .end, .get, .token: break
+        case .ringing, .join, .leave, .end, .get, .token, .forward: break
         }
     }
 
@@ -217,7 +218,9 @@ extension JSONWriter {
     /// A subscription is an object already; a token is text.
     fileprivate mutating func members(of registration: PushRegistration) {
         field("provider", registration.provider)
-        if registration.token.utf8.first == UInt8(ascii: "{") {
+        var token = registration.token
+        let kind = token.withUTF8 { try? JSONReader.check(UnsafeRawBufferPointer($0)) }
+        if kind == .object {
             field("subscription", raw: Array(registration.token.utf8))
         } else {
             field("token", registration.token)
