@@ -88,6 +88,15 @@ enum AdminAnswer {
         "nobody answers at \(server): \(failure)"
     }
 
+    /// The call `id` of an answer that may have more of them.
+    func only(_ id: CallID) -> AdminAnswer {
+        guard case .answer(let value) = self, let calls = value["calls"]?.array else { return self }
+        guard let call = calls.first(where: { $0["call_id"]?.string == id.description }) else {
+            return .refused("no live call \(id); ended ones are shown to their users (--as ME)")
+        }
+        return .answer(["call": call])
+    }
+
     /// Shows the answer, raw or by `show`; returns the exit code.
     func show(isJSON: Bool, _ show: (JSONValue) -> Void) -> Int32 {
         switch self {

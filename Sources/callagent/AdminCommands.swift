@@ -9,7 +9,7 @@ extension Command {
     static let status = Command(
         "status", "tell whether the server runs, with its figures",
         options: json + Installation.options
-    ) { (arguments) throws(UsageError) in
+    ) { (arguments) throws(CommandError) in
         let server = try Installation.admin(arguments)
         let health = AdminAnswer.get("/healthz", from: server)
         guard case .answer = health else { return health.show(isJSON: false) { _ in } }
@@ -20,7 +20,7 @@ extension Command {
     static let plugins = Command(
         "plugins", "show the chain of plugins with their state",
         options: json + Installation.options
-    ) { (arguments) throws(UsageError) in
+    ) { (arguments) throws(CommandError) in
         let answer = AdminAnswer.get("/admin/plugins", from: try Installation.admin(arguments))
         return answer.show(isJSON: arguments.has("--json")) { PlainJSON.show($0) }
     }
@@ -28,7 +28,7 @@ extension Command {
     static let reload = Command(
         "reload", "read the operator's file and the plugins again",
         options: json + Installation.options
-    ) { (arguments) throws(UsageError) in
+    ) { (arguments) throws(CommandError) in
         let answer = AdminAnswer.post("/admin/reload", to: try Installation.admin(arguments))
         return answer.show(isJSON: arguments.has("--json")) { PlainJSON.show($0) }
     }
@@ -36,11 +36,11 @@ extension Command {
     static let rollback = Command(
         "rollback", "go back to the last set of plugins, or to the one named",
         operands: .optional("GENERATION"), options: json + Installation.options
-    ) { (arguments) throws(UsageError) in
+    ) { (arguments) throws(CommandError) in
         var path = "/admin/rollback"
         if let generation = arguments.operands.first {
             guard generation.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) }) else {
-                throw UsageError("GENERATION '\(generation)' is not made of letters and digits")
+                throw .usage("GENERATION '\(generation)' is not made of letters and digits")
             }
             path += "?generation=\(generation)"
         }

@@ -12,7 +12,7 @@ struct Arguments {
     private var values: [String: String] = [:]
 
     /// Sorts `words` by what `command` takes.
-    init(_ words: some Collection<String>, of command: Command) throws(UsageError) {
+    init(_ words: some Collection<String>, of command: Command) throws(CommandError) {
         var rest = Array(words)[...]
         while let word = rest.popFirst() {
             if word == "--" {
@@ -33,39 +33,39 @@ struct Arguments {
 
     private mutating func take(
         _ word: String, _ rest: inout ArraySlice<String>, _ command: Command
-    ) throws(UsageError) {
+    ) throws(CommandError) {
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         let name = parts[0] == "-h" ? "--help" : String(parts[0])
         let known = command.options + [Option("--help", nil, "")]
         guard let option = known.first(where: { $0.name == name }) else {
             let hint = Suggestion.text(for: name, among: known.map(\.name))
-            throw UsageError("there is no option '\(name)'\(hint)")
+            throw .usage("there is no option '\(name)'\(hint)")
         }
-        guard values[name] == nil else { throw UsageError("\(name) is given twice") }
+        guard values[name] == nil else { throw .usage("\(name) is given twice") }
         switch (option.value, parts.count) {
         case (nil, 1): values[name] = ""
-        case (nil, _): throw UsageError("\(name) takes no value")
+        case (nil, _): throw .usage("\(name) takes no value")
         case (_?, 2...): values[name] = String(parts[1])
         case (let value?, _):
             guard let next = rest.popFirst() else {
-                throw UsageError("\(name) needs a value: \(name) \(value)")
+                throw .usage("\(name) needs a value: \(name) \(value)")
             }
             values[name] = next
         }
     }
 
-    private func check(_ expected: Command.Operands) throws(UsageError) {
+    private func check(_ expected: Command.Operands) throws(CommandError) {
         let most: Int
         switch expected {
         case .none: most = 0
         case .optional: most = 1
         case .one(let name), .several(let name):
-            if operands.isEmpty { throw UsageError("\(name) is missing") }
+            if operands.isEmpty { throw .usage("\(name) is missing") }
             if case .several = expected { return }
             most = 1
         }
         if operands.count > most {
-            throw UsageError("one word too many: '\(operands[most])'")
+            throw .usage("one word too many: '\(operands[most])'")
         }
     }
 }
@@ -80,27 +80,27 @@ extension Arguments {
     func text(_ name: String) -> String? { values[name] }
 
     /// The one of these options that is given, at most one.
-    func oneOf(_ names: String...) throws(UsageError) -> String? {
+    func oneOf(_ names: String...) throws(CommandError) -> String? {
         let given = names.filter { has($0) }
-        if given.count > 1 { throw UsageError("\(given[0]) and \(given[1]) exclude each other") }
+        if given.count > 1 { throw .usage("\(given[0]) and \(given[1]) exclude each other") }
         return given.first
     }
 
     /// A duration such as `500ms`, in milliseconds.
-    func duration(_ name: String) throws(UsageError) -> Milliseconds? {
+    func duration(_ name: String) throws(CommandError) -> Milliseconds? {
         guard let text = values[name] else { return nil }
         guard let duration = Span.parse(text) else {
-            throw UsageError(
+            throw .usage(
                 "\(name) takes a duration such as 500ms, 30s or 2m, not '\(text)'")
         }
         return duration
     }
 
     /// A whole number in `range`.
-    func number(_ name: String, in range: ClosedRange<Int>) throws(UsageError) -> Int? {
+    func number(_ name: String, in range: ClosedRange<Int>) throws(CommandError) -> Int? {
         guard let text = values[name] else { return nil }
         guard let number = Int(text), range.contains(number) else {
-            throw UsageError(
+            throw .usage(
                 "\(name) takes a number from \(range.lowerBound) to \(range.upperBound), "
                     + "not '\(text)'")
         }
@@ -108,31 +108,31 @@ extension Arguments {
     }
 
     /// One of a few words.
-    func choice(_ name: String, among words: [String]) throws(UsageError) -> String? {
+    func choice(_ name: String, among words: [String]) throws(CommandError) -> String? {
         guard let text = values[name] else { return nil }
         guard words.contains(text) else {
             let hint = Suggestion.text(for: text, among: words)
-            throw UsageError(
+            throw .usage(
                 "\(name) takes \(words.joined(separator: ", ")), not '\(text)'\(hint)")
         }
         return text
     }
 
     /// JSON, passed on as it was written.
-    func json(_ name: String) throws(UsageError) -> String? {
+    func json(_ name: String) throws(CommandError) -> String? {
         guard let text = values[name] else { return nil }
         do throws(JSONError) {
             _ = try JSONValue(parsing: text)
         } catch {
-            throw UsageError("\(name) takes JSON: \(error)")
+            throw .usage("\(name) takes JSON: \(error)")
         }
         return text
     }
 
     /// A user's id.
-    static func user(_ text: String, _ role: String) throws(UsageError) -> UserID {
+    static func user(_ text: String, _ role: String) throws(CommandError) -> UserID {
         guard let user = UserID(checking: text) else {
-            throw UsageError(
+            throw .usage(
                 "\(role) '\(text)' is no user: 1-64 bytes of printable ASCII without space")
         }
         return user

@@ -15,7 +15,7 @@ extension Command {
             Option("--leave-after", "3s", "leave so long after the first answer"),
             Option("--hang-up-after", "3s", "end the call for all so long after the first answer"),
         ]
-    ) { (arguments) throws(UsageError) in
+    ) { (arguments) throws(CommandError) in
         let plan = try CallPlan(arguments)
         return try DeviceProgram.run(DeviceOptions(arguments)) { OutgoingCall(plan, $0) }
     }
@@ -23,7 +23,7 @@ extension Command {
 
 extension CallPlan {
     /// What the command line asks for.
-    init(_ arguments: Arguments) throws(UsageError) {
+    init(_ arguments: Arguments) throws(CommandError) {
         var invitees: [UserID] = []
         for text in arguments.operands { invitees.append(try Arguments.user(text, "USER")) }
         invitation = Invitation(invitees: invitees)
@@ -36,19 +36,19 @@ extension CallPlan {
         hangUp = try Self.hangUp(arguments)
     }
 
-    private static func kind(_ arguments: Arguments) throws(UsageError) -> String {
+    private static func kind(_ arguments: Arguments) throws(CommandError) -> String {
         switch try arguments.oneOf("--kind", "--video") {
         case "--video"?: return "video"
         default:
             let kind = arguments.text("--kind") ?? "audio"
             guard (1...32).contains(kind.utf8.count) else {
-                throw UsageError("--kind takes a word of 1-32 bytes")
+                throw .usage("--kind takes a word of 1-32 bytes")
             }
             return kind
         }
     }
 
-    private static func hangUp(_ arguments: Arguments) throws(UsageError) -> HangUp? {
+    private static func hangUp(_ arguments: Arguments) throws(CommandError) -> HangUp? {
         guard let option = try arguments.oneOf("--leave-after", "--hang-up-after"),
             let span = try arguments.duration(option)
         else { return nil }

@@ -15,11 +15,11 @@ struct Command: Sendable {
     let summary: String
     let operands: Operands
     let options: [Option]
-    let run: @Sendable (Arguments) throws(UsageError) -> Int32
+    let run: @Sendable (Arguments) throws(CommandError) -> Int32
 
     init(
         _ name: String, _ summary: String, operands: Operands = .none, options: [Option] = [],
-        run: @escaping @Sendable (Arguments) throws(UsageError) -> Int32
+        run: @escaping @Sendable (Arguments) throws(CommandError) -> Int32
     ) {
         self.name = name
         self.summary = summary
@@ -34,11 +34,11 @@ struct Command: Sendable {
     ]
 
     /// The command `name`.
-    static func named(_ name: String, in commands: [Command]) throws(UsageError) -> Command {
+    static func named(_ name: String, in commands: [Command]) throws(CommandError) -> Command {
         if let command = commands.first(where: { $0.name == name }) { return command }
         let what = name.hasPrefix("-") ? "option" : "command"
         let hint = Suggestion.text(for: name, among: commands.map(\.name))
-        throw UsageError("there is no \(what) '\(name)'\(hint); see callagent --help")
+        throw .usage("there is no \(what) '\(name)'\(hint); see callagent --help")
     }
 }
 
@@ -57,9 +57,19 @@ struct Option: Sendable {
     }
 }
 
-/// A command line that makes no sense, told in one line.
-struct UsageError: Error, Equatable {
+/// Why a command does not run, told in one line.
+struct CommandError: Error, Equatable {
     let message: String
+    /// How the tool ends.
+    let code: Int32
 
-    init(_ message: String) { self.message = message }
+    /// The command line makes no sense.
+    static func usage(_ message: String) -> CommandError {
+        CommandError(message: message, code: ExitCode.usage)
+    }
+
+    /// What the command needs is not as it must be.
+    static func failure(_ message: String) -> CommandError {
+        CommandError(message: message, code: ExitCode.failure)
+    }
 }

@@ -22,11 +22,11 @@ struct DeviceOptions {
             Option("--json", nil, "one JSON object a line: every message, with its time"),
         ] + Installation.options
 
-    init(_ arguments: Arguments) throws(UsageError) {
+    init(_ arguments: Arguments) throws(CommandError) {
         token = try Self.token(arguments)
         let name = arguments.text("--device") ?? "cli-\(getpid())"
         guard let device = DeviceID(checking: name) else {
-            throw UsageError(
+            throw .usage(
                 "--device '\(name)' is no device: 1-64 bytes of printable ASCII without space")
         }
         self.device = device
@@ -35,10 +35,10 @@ struct DeviceOptions {
     }
 
     /// The token of `--token` or `--as`.
-    static func token(_ arguments: Arguments) throws(UsageError) -> String {
+    static func token(_ arguments: Arguments) throws(CommandError) -> String {
         switch try arguments.oneOf("--as", "--token") {
         case "--token"?: return arguments.text("--token") ?? ""
-        case nil: throw UsageError("--as ME is missing")
+        case nil: throw .usage("--as ME is missing")
         default:
             let user = try Arguments.user(arguments.text("--as") ?? "", "--as")
             return "dev:\(user)"

@@ -19,7 +19,7 @@ extension Command {
     static let calls = Command(
         "calls", "list calls, the newest first",
         options: viewer + [Option("--limit", "20", "how many (1-100)")]
-    ) { (arguments) throws(UsageError) in
+    ) { (arguments) throws(CommandError) in
         let limit = try arguments.number("--limit", in: 1...100) ?? 20
         var query = ListQuery()
         query.limit = limit
@@ -33,14 +33,15 @@ extension Command {
 
     static let get = Command(
         "get", "show one call", operands: .one("CALL"), options: viewer
-    ) { (arguments) throws(UsageError) in
+    ) { (arguments) throws(CommandError) in
         let text = arguments.operands[0]
         guard let id = CallID(text) else {
-            throw UsageError("CALL '\(text)' is no call id, which has 32 lower-case hex digits")
+            throw .usage("CALL '\(text)' is no call id, which has 32 lower-case hex digits")
         }
-        let answer = try Inquiry(arguments).ask(.call(id, .get), "/admin/calls/\(id)")
+        let path = "/admin/calls?limit=100000&call=\(id)"
+        let answer = try Inquiry(arguments).ask(.call(id, .get), path).only(id)
         return answer.show(isJSON: arguments.has("--json")) { answer in
-            for line in CallText.lines(answer["call"] ?? answer) { Screen.say(line) }
+            for line in CallText.lines(answer["call"] ?? .null) { Screen.say(line) }
         }
     }
 }
@@ -54,12 +55,12 @@ private struct Inquiry {
 
     private let way: Way
 
-    init(_ arguments: Arguments) throws(UsageError) {
+    init(_ arguments: Arguments) throws(CommandError) {
         if arguments.has("--as") || arguments.has("--token") {
             way = .user(
                 try Installation.server(arguments), token: try DeviceOptions.token(arguments))
         } else if arguments.has("--server") {
-            throw UsageError("--server needs --as or --token")
+            throw .usage("--server needs --as or --token")
         } else {
             way = .admin(try Installation.admin(arguments))
         }

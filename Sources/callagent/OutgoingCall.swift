@@ -29,6 +29,7 @@ final class OutgoingCall: DeviceScript {
     private var wasAnswered = false
     private var wantsOut = false
     private var isGoing = false
+    private var isOver = false
     private var attemptsLeft = 3
     private var hangUp: Timer?
 
@@ -107,7 +108,7 @@ final class OutgoingCall: DeviceScript {
     // MARK: Going
 
     private func advance() {
-        guard let standing else { return }
+        guard let standing, !isOver else { return }
         if standing.isAnswered, !wasAnswered {
             wasAnswered = true
             armHangUp()
@@ -144,7 +145,8 @@ final class OutgoingCall: DeviceScript {
 
     private func went(_ call: Call) {
         standing?.take(call)
-        if call.state == .ended { return }  // Its last event is on the way.
+        // The last event of a call that ended is on its way.
+        guard call.isLive else { return isOver = true }
         if standing?.hasJoined == true { goAgain() } else { finish() }
     }
 
@@ -159,6 +161,7 @@ final class OutgoingCall: DeviceScript {
     }
 
     private func finish() {
+        isOver = true
         program.finish(wasAnswered ? ExitCode.success : ExitCode.failure)
     }
 }

@@ -13,7 +13,7 @@ extension Command {
             Option("--data", "JSON", "extended data of the answer"),
             Option("--once", nil, "end after the first call"),
         ]
-    ) { (arguments) throws(UsageError) in
+    ) { (arguments) throws(CommandError) in
         let plan = try PhonePlan(arguments)
         return try DeviceProgram.run(DeviceOptions(arguments)) { Phone(plan, $0) }
     }
@@ -21,7 +21,7 @@ extension Command {
 
 extension PhonePlan {
     /// What the command line asks for.
-    init(_ arguments: Arguments) throws(UsageError) {
+    init(_ arguments: Arguments) throws(CommandError) {
         switch try arguments.oneOf("--ring", "--accept", "--reject", "--accept-after") {
         case "--accept"?: answer = .accept(after: 0)
         case "--accept-after"?:

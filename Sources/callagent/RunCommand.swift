@@ -5,14 +5,13 @@ import AgentServer
 extension Command {
     static let run = Command(
         "run", "serve calls until SIGTERM; SIGHUP reloads", operands: .optional("FILE")
-    ) { (arguments) throws(UsageError) in
+    ) { (arguments) throws(CommandError) in
         do throws(AgentError) {
-            let options = try Installation.options(file: arguments.operands.first)
-            try Agent(options, log: Log(level: .info)).run()
+            let file = Installation.file(arguments.operands.first)
+            try Agent(file: file, log: { Log($0) }).run()
             return ExitCode.success
         } catch {
-            Screen.complain("callagent: \(error)")
-            return ExitCode.failure
+            throw .failure("\(error)")
         }
     }
 }

@@ -17,17 +17,17 @@ enum ExitCode {
 enum Tool {
     /// Runs the command that `words` name; returns its exit code.
     static func run(_ words: [String]) -> Int32 {
-        do throws(UsageError) {
+        do throws(CommandError) {
             return try run(words, from: Command.all)
         } catch {
             Screen.complain("callagent: \(error.message)")
-            return ExitCode.usage
+            return error.code
         }
     }
 
     private static func run(
         _ words: [String], from commands: [Command]
-    ) throws(UsageError) -> Int32 {
+    ) throws(CommandError) -> Int32 {
         guard let first = words.first else {
             Screen.complain(Help.overview(of: commands))
             return ExitCode.usage
@@ -37,7 +37,7 @@ enum Tool {
         }
         let name = first == "--version" ? "version" : first
         let command = try Command.named(name, in: commands)
-        do throws(UsageError) {
+        do throws(CommandError) {
             let arguments = try Arguments(words.dropFirst(), of: command)
             guard !arguments.wantsHelp else {
                 Screen.say(Help.text(of: command))
@@ -45,13 +45,13 @@ enum Tool {
             }
             return try command.run(arguments)
         } catch {
-            throw UsageError("\(command.name): \(error.message)")
+            throw .usage("\(command.name): \(error.message)")
         }
     }
 
     private static func help(
         _ words: [String], _ commands: [Command]
-    ) throws(UsageError) -> Int32 {
+    ) throws(CommandError) -> Int32 {
         if let name = words.first {
             Screen.say(Help.text(of: try Command.named(name, in: commands)))
         } else {
