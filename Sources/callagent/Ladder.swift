@@ -11,6 +11,8 @@ final class Ladder {
     private let isJSON: Bool
     private let start = Clock.bootMilliseconds()
     private let write: (String) -> Void
+    /// What each participant said last: it is not told again with every later change.
+    private var said: [UserID: String] = [:]
 
     init(isJSON: Bool, write: @escaping (String) -> Void = Screen.say) {
         self.isJSON = isJSON
@@ -66,7 +68,7 @@ extension Ladder {
             let mode = Mode.all[Int(call.mode.value)].name
             sees("incoming \(call.kind) call \(call.id) from \(inviter) (\(mode))"
                 + Self.saying(call.extendedData))
-        case .changed(let changes): for change in changes { sees(Self.words(change)) }
+        case .changed(let changes): for change in changes { sees(change) }
         case .timedOut: sees("timed_out")
         case .cancelled(_, let text, let reason):
             sees("cancelled (\(reason.rawValue))\(Self.saying(text))")
@@ -95,10 +97,13 @@ extension Ladder {
         }
     }
 
-    private static func words(_ change: CallEvent.Change) -> String {
+    private func sees(_ change: CallEvent.Change) {
         let state = change.state == .joined ? "accepted" : change.state.rawValue
         let reason = change.reason.map { " (\($0.rawValue))" } ?? ""
-        return "\(change.user) \(state)\(reason)\(saying(change.extendedData))"
+        let isNew = said[change.user] != change.extendedData
+        said[change.user] = change.extendedData
+        let saying = isNew ? Self.saying(change.extendedData) : ""
+        sees("\(change.user) \(state)\(reason)\(saying)")
     }
 
     static func words(_ end: Call.End, after duration: Milliseconds) -> String {

@@ -26,9 +26,10 @@ enum Span {
         return "\(milliseconds / 1_000).\(rest)"
     }
 
-    /// A length for a person: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
+    /// A length for a person: `16 ms`, `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
     static func words(_ milliseconds: Milliseconds) -> String {
         switch milliseconds {
+        case ..<100: return "\(milliseconds) ms"
         case ..<10_000:
             let tenths = (milliseconds + 50) / 100
             return tenths % 10 == 0 ? "\(tenths / 10) s" : "\(tenths / 10).\(tenths % 10) s"
