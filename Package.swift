@@ -44,7 +44,8 @@ let package = Package(
         shim("COpenSSL", links: ["ssl", "crypto"]),
         shim("CCurl", links: ["curl"]),
         // core
-        house("CallCore"),
+        house("CallModel"),
+        house("CallCore", ["CallModel"]),
         // wire
         house("JSON"),
         house("WebProtocols"),
@@ -73,15 +74,17 @@ let package = Package(
         tests("JSONTests", ["JSON"]),
         tests("WebProtocolsTests", ["WebProtocols"]),
         .executableTarget(
-            name: "fuzz", dependencies: ["JSON", "WebProtocols"], path: "Tests/Fuzz",
-            swiftSettings: strict),
+            name: "fuzz", dependencies: ["JSON", "WebProtocols", "CallWire", "CallCore"],
+            path: "Tests/Fuzz", swiftSettings: strict),
         tests("EventLoopTests", ["EventLoop", "COpenSSL"]),
         tests("CallCoreTests", ["CallCore", "CallSimulator"], exclude: ["Scenarios"]),
         tests("SimulationTests", ["CallSimulator", "CallCore"]),
         tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
         program("StorageRig", at: "Tests/StorageRig", ["Storage", "CallCore"]),
         tests("StorageTests", ["Storage", "CallCore", "JSON", "StorageRig"]),
-        tests("PolicyHostTests", ["PolicyHost", "CallCore", "JSON"]),
+        tests(
+            "PolicyHostTests", ["PolicyHost", "CallCore", "JSON", "CLua"],
+            exclude: ["Hostile", "Scripts"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
         tests("AgentServerTests", ["AgentServer", "CallCore", "CallClient"]),
         tests("TidyTests", []),

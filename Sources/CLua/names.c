@@ -27,6 +27,7 @@ static int deny_change(lua_State *L) {
 }
 
 static void put_site(lua_State *L, cl_buffer *out);
+static int32_t ask_host(callua_vm *vm, uint32_t function, callua_bytes *result);
 static int finish_host_call(lua_State *L, int32_t status, callua_bytes result);
 
 // Tells the host which name is assigned, and where; it may refuse.
@@ -40,7 +41,7 @@ static void report_assignment(lua_State *L, const char *prefix) {
     cl_encode_or_raise(L, -1, &vm->out, false);
     lua_pop(L, 1);
     callua_bytes result = {NULL, 0};
-    int32_t status = vm->host.call(vm->host.context, CALLUA_ASSIGN, cl_bytes(&vm->out), &result);
+    int32_t status = ask_host(vm, CALLUA_ASSIGN, &result);
     lua_settop(L, 3);
     finish_host_call(L, status, result);
     lua_settop(L, 3);
@@ -194,6 +195,14 @@ static void put_site(lua_State *L, cl_buffer *out) {
     lua_pop(L, 2);
 }
 
+// Calls the host with what stands in `out`. A Swift frame is never jumped over.
+static int32_t ask_host(callua_vm *vm, uint32_t function, callua_bytes *result) {
+    cl_shield();
+    int32_t status = vm->host.call(vm->host.context, function, cl_bytes(&vm->out), result);
+    cl_unshield();
+    return status;
+}
+
 static int run_module(lua_State *L, callua_bytes result) {
     cl_decode_array(L, result);
     size_t count;
@@ -258,7 +267,7 @@ static int host_function(lua_State *L) {
     check_place(L, flags);
     put_arguments(L, flags);
     callua_bytes result = {NULL, 0};
-    int32_t status = vm->host.call(vm->host.context, function, cl_bytes(&vm->out), &result);
+    int32_t status = ask_host(vm, function, &result);
     lua_settop(L, 0);
     if (status == CALLUA_WAIT) vm->request = function;
     return finish_host_call(L, status, result);
@@ -275,7 +284,7 @@ int cl_host_call(lua_State *L, uint32_t function, int first) {
     }
     for (int i = first; i <= top; i++) cl_encode_or_raise(L, i, &vm->out, false);
     callua_bytes result = {NULL, 0};
-    int32_t status = vm->host.call(vm->host.context, function, cl_bytes(&vm->out), &result);
+    int32_t status = ask_host(vm, function, &result);
     return finish_host_call(L, status, result);
 }
 

@@ -30,6 +30,11 @@ struct CallNames {
         name == Self.nowhere ? CallID(high: 1, low: 1) : ids[name]
     }
 
+    /// `text` with names in the place of ids.
+    func naming(_ text: String) -> String {
+        ids.reduce(text) { $0.replacing("\($1.value)", with: $1.key) }
+    }
+
     /// The name of the call `id`.
     func name(_ id: CallID) -> String { names[id] ?? "an unnamed call" }
 }

@@ -120,9 +120,10 @@ struct Wording {
 
     private func said(_ text: String?) -> String { text.map { " " + quoted($0) } ?? "" }
 
+    /// `text` in quotes, with the names of calls in the place of their ids.
     private func quoted(_ text: String) -> String {
-        let escaped = text.flatMap { $0 == "\"" || $0 == "\\" ? ["\\", $0] : [$0] }
-        return "\"" + String(escaped) + "\""
+        let text = names.naming(text)
+        return text.contains("\"") ? "'\(text)'" : "\"\(text)\""
     }
 
     private func details(_ call: Call, _ viewer: UserID) -> String {
@@ -213,7 +214,8 @@ struct Wording {
         case .hold(let user, let on): return ("hold", "\(user) \(text(on))")
         case .items(let keys, let deleted, let items): return ("items", text(keys, deleted, items))
         case .signal(let from, let data):
-            return ("signal", "\(String(decoding: data, as: UTF8.self)) from \(from)")
+            let text = names.naming(String(decoding: data, as: UTF8.self))
+            return ("signal", "\(text) from \(from)")
         }
     }
 

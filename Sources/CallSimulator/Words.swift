@@ -24,7 +24,7 @@ struct Words {
             case ",":
                 words.append(.comma)
                 rest = rest.dropFirst()
-            case "\"": words.append(.text(try Self.quoted(&rest, line)))
+            case "\"", "'": words.append(.text(try Self.quoted(&rest, by: first, line)))
             case "{", "[":
                 words.append(.text(String(rest)))
                 rest = ""
@@ -38,21 +38,14 @@ struct Words {
     }
 
     private static func quoted(
-        _ rest: inout Substring, _ line: Int
+        _ rest: inout Substring, by quote: Character, _ line: Int
     ) throws(ScenarioError) -> String {
-        var text = ""
-        var index = rest.index(after: rest.startIndex)
-        while index < rest.endIndex {
-            if rest[index] == "\"" {
-                rest = rest[rest.index(after: index)...]
-                return text
-            }
-            if rest[index] == "\\" { index = rest.index(after: index) }
-            guard index < rest.endIndex else { break }
-            text.append(rest[index])
-            index = rest.index(after: index)
+        let start = rest.index(after: rest.startIndex)
+        guard let end = rest[start...].firstIndex(of: quote) else {
+            throw ScenarioError(line: line, "a text without its closing quote")
         }
-        throw ScenarioError(line: line, "a text without its closing quote")
+        defer { rest = rest[rest.index(after: end)...] }
+        return String(rest[start..<end])
     }
 
     var isAtEnd: Bool { place == words.count }

@@ -149,6 +149,9 @@ public struct CallPage: Sendable, Equatable {
     /// Where the next page begins (`ListQuery.before`); nil: this is the last one. A page may be
     /// empty and not the last: looking through very many calls that do not match is cut short.
     public var cursor: CallID?
+    /// Records that were left out because they cannot be read: to be logged, since one damaged
+    /// call must not hide all others.
+    public var damage: [StoreError] = []
 
     /// An empty last page.
     public init() {}

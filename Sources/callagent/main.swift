@@ -11,9 +11,7 @@ guard arguments.first == "run" else {
 let file =
     arguments.dropFirst().first ?? (access("callagent.lua", R_OK) == 0 ? "callagent.lua" : nil)
 do throws(AgentError) {
-    var dice = SystemRandomNumberGenerator()
-    let deployment = try Deployment(file: file, seed: dice.next())
-    let agent = try Agent(deployment, file: file, log: Log(deployment.configuration))
+    let agent = try Agent(file: file, log: { Log($0) })
     try agent.run()
 } catch {
     print("callagent: \(error)")

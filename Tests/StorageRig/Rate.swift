@@ -30,16 +30,20 @@ struct Rate {
         _ = try store.restore(at: Moment(1_795_000_000_000))
         var calls = Calls(live: 1_000)
         var rows = 0
+        var slowest = 0.0
         let (begin, cpuBegin) = (Clock.wall, Clock.cpu)
         while Clock.wall - begin < seconds {
             let batch = (0..<size).map { _ in StoreRecord.call(calls.next()) }
+            let before = Clock.wall
             try store.commit(batch, at: Moment(1_795_000_000_000))
+            slowest = max(slowest, Clock.wall - before)
             rows += size
         }
         let elapsed = Clock.wall - begin
         let cpu = Clock.cpu - cpuBegin
         let rate = Int(Double(rows) / elapsed)
         let cost = Int(cpu / Double(rows) * 1e7)
-        return "\(rate) rows/s, \(cost / 10).\(cost % 10) us CPU per row"
+        return "\(rate) rows/s, \(cost / 10).\(cost % 10) us CPU per row, "
+            + "slowest commit \(Int(slowest * 1_000)) ms"
     }
 }

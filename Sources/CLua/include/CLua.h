@@ -128,6 +128,8 @@ typedef struct {
     callua_bytes traceback;
     /// `FILE:LINE: decision made but not returned`, or nothing.
     callua_bytes unreturned;
+    /// Nothing else could end it: the vm is of no use any more, nor are its waiting handlers.
+    bool broken;
     /// Time of this run.
     uint64_t nanoseconds;
 } callua_outcome;
@@ -146,6 +148,8 @@ bool callua_seal(callua_vm *vm);
 bool callua_make_assignable(callua_vm *vm, const char *const *tables, size_t count);
 /// Reads a global that a file assigned: plain data, or a message and false.
 bool callua_read(callua_vm *vm, const char *name, callua_bytes *value);
+/// Adds the unguarded string library as `stock`, to compare the guarded one with.
+bool callua_add_stock(callua_vm *vm);
 
 /// Compiles `source` and runs it as the file `chunk`, for at most `budget` ns.
 void callua_load(
@@ -170,5 +174,9 @@ size_t callua_memory(const callua_vm *vm);
 size_t callua_memory_peak(const callua_vm *vm);
 /// Collects all garbage; returns the bytes in use after it.
 size_t callua_collect(callua_vm *vm);
+/// Whether a run had to be left in the middle: then only `callua_free` is allowed.
+bool callua_is_broken(const callua_vm *vm);
+/// Whether this thread can end runs that hooks cannot end.
+bool callua_has_watchdog(void);
 /// Handlers and script coroutines alive.
 uint32_t callua_coroutines(const callua_vm *vm);
