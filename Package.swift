@@ -67,7 +67,7 @@ let package = Package(
         house("CallClient", ["CallWire", "CallCore", "JSON", "WebProtocols", "EventLoop"]),
         .executableTarget(
             name: "callagent",
-            dependencies: ["AgentServer", "CallSimulator", "CallClient"],
+            dependencies: ["AgentServer", "CallSimulator", "CallClient", "PolicyHost"],
             swiftSettings: strict),
         // tests
         tests("JSONTests", ["JSON"]),
@@ -78,7 +78,8 @@ let package = Package(
         tests("EventLoopTests", ["EventLoop", "COpenSSL"]),
         tests("CallCoreTests", ["CallCore"]),
         tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
-        tests("StorageTests", ["Storage", "CallCore"]),
+        program("StorageRig", at: "Tests/StorageRig", ["Storage", "CallCore"]),
+        tests("StorageTests", ["Storage", "CallCore", "JSON", "StorageRig"]),
         tests("PolicyHostTests", ["PolicyHost", "CallCore", "JSON"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
         tests("AgentServerTests", ["AgentServer", "CallCore", "CallClient"]),

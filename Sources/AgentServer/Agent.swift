@@ -3,6 +3,7 @@
 import CallCore
 import CallWire
 import EventLoop
+import PolicyHost
 import Storage
 
 /// What a process is started with: the operator's file, read.
@@ -40,10 +41,13 @@ public final class Agent {
     let exchange: Exchange
     let gateway: Gateway
     let metrics = Metrics()
+    let admin: AdminDesk
+    private(set) var desk: PolicyDesk?
     private var store: (any StoreLink)?
     private var news: Mailbox<StoreNews>?
     private var directory: StateDirectory?
     private var listeners: [Listener] = []
+    private var adminListener: Listener?
     private var signals: [SignalWatcher] = []
     private var drainTimer: Timer?
     private var isStopping = false
@@ -53,8 +57,11 @@ public final class Agent {
 
     /// Opens the store and the loop; nothing listens yet.
     ///
+    /// - Parameter host: what decides; nil: nobody does.
     /// - Throws: an `AgentError` of one line.
-    public init(_ options: AgentOptions, log: Log) throws(AgentError) {
+    public init(
+        _ options: AgentOptions, policies host: PolicyHost? = nil, log: Log
+    ) throws(AgentError) {
         try Self.check(options)
         self.options = options
         self.log = log
@@ -74,7 +81,9 @@ public final class Agent {
             exchange: exchange, loop: loop, limits: options.limits,
             modes: options.settings.modes, tokens: options.tokens ?? DevelopmentTokens(),
             log: log, metrics: metrics)
+        admin = AdminDesk(exchange: exchange, limits: options.limits)
         try connectStore(opened)
+        try connectPolicies(host)
         drainTimer = Timer(on: loop) { [unowned self] in finish() }
     }
 
@@ -87,6 +96,16 @@ public final class Agent {
             throw .refused(
                 "refusing to listen on \(endpoint) without keys: configure auth, or listen on "
                     + "loopback")
+        }
+    }
+
+    private func connectPolicies(_ host: PolicyHost?) throws(AgentError) {
+        guard let host else { return }
+        do throws(EventLoopError) {
+            desk = try PolicyDesk(
+                host, exchange: exchange, gateway: gateway, log: log, loop: loop)
+        } catch {
+            throw .system(error)
         }
     }
 
@@ -130,6 +149,7 @@ public final class Agent {
     public func run() throws(AgentError) {
         do throws(EventLoopError) {
             for endpoint in options.listen { try listen(at: endpoint) }
+            try listenForTools()
             try watchSignals()
         } catch {
             loop.close()
@@ -147,6 +167,7 @@ public final class Agent {
                 ("by_ms", "\(exchange.clock.gap)"))
         }
         loop.run()
+        desk?.close()
         store?.close()
         loop.close()
         log.info("stopped")
@@ -161,6 +182,15 @@ public final class Agent {
             failed: { [log] error in log.warn("cannot accept", ("error", "\(error)")) },
             accepted: { [unowned gateway] connection in gateway.accept(connection) })
         listeners.append(listener)
+    }
+
+    private func listenForTools() throws(EventLoopError) {
+        let endpoint = options.admin ?? .admin(stateDirectory: options.stateDirectory)
+        adminListener = try Listener(
+            at: endpoint, on: loop,
+            failed: { [log] error in log.warn("cannot accept tools", ("error", "\(error)")) },
+            accepted: { [unowned admin] connection in admin.accept(connection) })
+        addRoutes()
     }
 
     private func watchSignals() throws(EventLoopError) {
@@ -196,7 +226,10 @@ public final class Agent {
         drainTimer?.arm(at: now + 20)
     }
 
-    private func finish() { loop.stop() }
+    private func finish() {
+        adminListener?.close()
+        loop.stop()
+    }
 }
 
 /// A store that is open, with what it kept.

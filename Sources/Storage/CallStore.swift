@@ -75,7 +75,7 @@ public protocol CallReader: AnyObject {
     func generations() throws(StoreError) -> [GenerationMark]
 
     /// A kept generation with its sources.
-    func generation(named name: String) throws(StoreError) -> Generation?
+    func generation(named name: String) throws(StoreError) -> StoredGeneration?
 }
 
 /// What a commit tells.

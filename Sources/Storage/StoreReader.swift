@@ -216,7 +216,7 @@ public final class StoreReader: CallReader {
         try GenerationTable(connection: connection).marks()
     }
 
-    public func generation(named name: String) throws(StoreError) -> Generation? {
+    public func generation(named name: String) throws(StoreError) -> StoredGeneration? {
         try GenerationTable(connection: connection).generation(named: name)
     }
 }

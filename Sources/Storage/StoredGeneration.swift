@@ -3,7 +3,7 @@
 import CallCore
 
 /// A set of plugin and configuration files that was or may become active.
-public struct Generation: Sendable, Equatable {
+public struct StoredGeneration: Sendable, Equatable {
     /// One file.
     public struct File: Sendable, Equatable {
         /// Where it was read, as the host names it.
@@ -33,7 +33,7 @@ public struct Generation: Sendable, Equatable {
 /// A change of the generations.
 public enum GenerationChange: Sendable, Equatable {
     /// Becomes the active one; its sources are kept. Of the others the last ones are kept too.
-    case activate(Generation, at: Moment)
+    case activate(StoredGeneration, at: Moment)
     /// Was rolled back: a start does not take the same files again by itself (E54).
     case rollBack(name: String, at: Moment)
 }
