@@ -8,7 +8,10 @@ extension JSONWriter {
     mutating func field(_ key: StaticString, plain text: String) { field(key, text) }
 
     /// Writes a member that is a call id.
-    mutating func field(_ key: StaticString, _ id: CallID) { field(key, id.description) }
+    mutating func field(_ key: StaticString, _ id: CallID) {
+        self.key(key)
+        value(hex: id.high, id.low)
+    }
 
     /// Writes a member that is a moment.
     mutating func field(_ key: StaticString, _ moment: Moment) {

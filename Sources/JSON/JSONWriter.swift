@@ -1,6 +1,6 @@
 // Appends a JSON text to one reusable buffer.
 
-/// Writes JSON into `bytes`, commas and escapes included.
+/// Writes JSON into a buffer, commas and escapes included.
 ///
 ///     writer.object {
 ///         $0.field("id", 3)
@@ -11,30 +11,44 @@
 /// Keys are literals (`field("id", …)`), which are not searched for escapes, so they must be plain
 /// text; names from outside go through `key(text:)`. The closures do not escape and cost nothing.
 /// The writer does not check that names and values alternate: that is visible at the call site.
-public struct JSONWriter {
-    /// What has been written, after what was there before.
-    public var bytes: [UInt8]
+public struct JSONWriter: ~Copyable {
+    var buffer: TextBuffer
     /// Whether something stands before the next value in the same object or array.
     private var needsComma = false
 
     /// A writer with room for `capacity` bytes before it has to grow.
-    public init(capacity: Int = 512) {
-        bytes = []
-        bytes.reserveCapacity(capacity)
-    }
+    public init(capacity: Int = 512) { buffer = TextBuffer(capacity: capacity) }
 
-    /// A writer that goes on after `bytes`, for example after a frame header.
-    public init(appendingTo bytes: consuming [UInt8]) {
-        self.bytes = bytes
-    }
+    /// A copy of what has been written.
+    public var bytes: [UInt8] { Array(buffer.bytes) }
+
+    /// What has been written, where it stands: valid until the writer changes.
+    public var written: UnsafeRawBufferPointer { buffer.bytes }
+
+    /// Bytes written so far.
+    public var count: Int { buffer.count }
+
+    /// Takes back what was written after the first `count` bytes: whole values of the array or
+    /// object under way, but not its first.
+    public mutating func cut(to count: Int) { buffer.cut(to: count) }
 
     /// Empties the buffer for the next text and keeps its memory.
     public mutating func removeAll() {
-        bytes.removeAll(keepingCapacity: true)
+        buffer.removeAll()
         needsComma = false
     }
 
-    /// Starts another text after the ones in `bytes`, without a comma before it.
+    /// Appends bytes as they are, such as what frames a text. Nothing is checked, and no comma is
+    /// set before them.
+    public mutating func append(_ bytes: some Collection<UInt8>) {
+        let done: Void? = bytes.withContiguousStorageIfAvailable { buffer.append(.init($0)) }
+        if done == nil { for byte in bytes { buffer.append(byte) } }
+    }
+
+    /// Appends a byte as it is.
+    public mutating func append(_ byte: UInt8) { buffer.append(byte) }
+
+    /// Starts another text after the ones written, without a comma before it.
     public mutating func startText() { needsComma = false }
 
     // MARK: Objects and arrays
@@ -80,13 +94,13 @@ public struct JSONWriter {
     @usableFromInline
     mutating func open(_ bracket: UInt8) {
         startValue()
-        bytes.append(bracket)
+        buffer.append(bracket)
         needsComma = false
     }
 
     @usableFromInline
     mutating func close(_ bracket: UInt8) {
-        bytes.append(bracket)
+        buffer.append(bracket)
         needsComma = true
     }
 
@@ -94,24 +108,24 @@ public struct JSONWriter {
 
     /// Writes a member name; its value must follow. The literal must need no escapes.
     public mutating func key(_ key: StaticString) {
-        key.withUTF8Buffer { appendName($0) }
+        let size = key.utf8CodeUnitCount
+        assert(key.needsNoEscapes, "a name with escapes")
+        var room = buffer.reserve(size &+ 4)
+        room[0] = UInt8(ascii: ",")
+        if needsComma { room += 1 }
+        room[0] = UInt8(ascii: "\"")
+        copy(key.utf8Start, size, to: room + 1)
+        room[size &+ 1] = UInt8(ascii: "\"")
+        room[size &+ 2] = UInt8(ascii: ":")
+        buffer.commit(size &+ (needsComma ? 4 : 3))
+        needsComma = false
     }
 
     /// Writes a member name from outside, escaped; its value must follow.
     public mutating func key(text: String) {
         startValue()
         appendString(text)
-        bytes.append(UInt8(ascii: ":"))
-        needsComma = false
-    }
-
-    private mutating func appendName(_ name: UnsafeBufferPointer<UInt8>) {
-        assert(name.allSatisfy { $0 >= 0x20 && $0 != 0x22 && $0 != 0x5C }, "a name with escapes")
-        if needsComma { bytes.append(UInt8(ascii: ",")) }
-        bytes.append(UInt8(ascii: "\""))
-        bytes.append(contentsOf: name)
-        bytes.append(UInt8(ascii: "\""))
-        bytes.append(UInt8(ascii: ":"))
+        buffer.append(UInt8(ascii: ":"))
         needsComma = false
     }
 
@@ -126,9 +140,7 @@ public struct JSONWriter {
     /// Writes a string that needs no escapes, such as a name of the protocol.
     public mutating func value(literal: StaticString) {
         startValue()
-        bytes.append(UInt8(ascii: "\""))
-        literal.withUTF8Buffer { bytes.append(contentsOf: $0) }
-        bytes.append(UInt8(ascii: "\""))
+        literal.withUTF8Buffer { appendPlain(UnsafeRawBufferPointer($0)) }
     }
 
     /// Writes an integer.
@@ -145,36 +157,52 @@ public struct JSONWriter {
     public mutating func value(_ value: Double) {
         guard value.isFinite else { return null() }
         startValue()
-        bytes.append(contentsOf: value.description.utf8)
+        append(value.description.utf8)
+    }
+
+    /// Writes a string of the 32 lower-case hexadecimal digits of a number of 128 bits.
+    public mutating func value(hex high: UInt64, _ low: UInt64) {
+        startValue()
+        buffer.append(UInt8(ascii: "\""))
+        appendDigits(ofHex: high)
+        appendDigits(ofHex: low)
+        buffer.append(UInt8(ascii: "\""))
     }
 
     /// Writes `true` or `false`.
     public mutating func value(_ value: Bool) {
         startValue()
-        bytes.append(contentsOf: value ? "true".utf8 : "false".utf8)
+        append(word: value ? "true" : "false")
     }
 
     /// Writes `null`.
     public mutating func null() {
         startValue()
-        bytes.append(contentsOf: "null".utf8)
+        append(word: "null")
     }
 
     /// Writes a value that already is JSON, byte for byte. Nothing is checked.
     public mutating func value(raw: UnsafeRawBufferPointer) {
         startValue()
-        bytes.append(contentsOf: raw)
+        buffer.append(raw)
     }
 
     /// Writes a value that already is JSON, byte for byte. Nothing is checked.
     public mutating func value(raw: some Collection<UInt8>) {
         startValue()
-        bytes.append(contentsOf: raw)
+        append(raw)
+    }
+
+    @inline(__always)
+    private mutating func append(word: StaticString) {
+        let size = word.utf8CodeUnitCount
+        copy(word.utf8Start, size, to: buffer.reserve(size))
+        buffer.commit(size)
     }
 
     @inline(__always)
     private mutating func startValue() {
-        if needsComma { bytes.append(UInt8(ascii: ",")) }
+        if needsComma { buffer.append(UInt8(ascii: ",")) }
         needsComma = true
     }
 }
@@ -241,5 +269,11 @@ extension JSONWriter {
     public mutating func field(_ key: StaticString, raw: some Collection<UInt8>) {
         self.key(key)
         value(raw: raw)
+    }
+}
+
+extension StaticString {
+    fileprivate var needsNoEscapes: Bool {
+        withUTF8Buffer { $0.allSatisfy { $0 >= 0x20 && $0 != 0x22 && $0 != 0x5C } }
     }
 }
