@@ -44,7 +44,8 @@ let package = Package(
         shim("COpenSSL", links: ["ssl", "crypto"]),
         shim("CCurl", links: ["curl"]),
         // core
-        house("CallCore"),
+        house("CallModel"),
+        house("CallCore", ["CallModel"]),
         // wire
         house("JSON"),
         house("WebProtocols"),
@@ -76,7 +77,8 @@ let package = Package(
             name: "fuzz", dependencies: ["JSON", "WebProtocols"], path: "Tests/Fuzz",
             swiftSettings: strict),
         tests("EventLoopTests", ["EventLoop", "COpenSSL"]),
-        tests("CallCoreTests", ["CallCore"]),
+        tests("CallCoreTests", ["CallCore", "CallSimulator"], exclude: ["Scenarios"]),
+        tests("SimulationTests", ["CallSimulator", "CallCore"]),
         tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
         program("StorageRig", at: "Tests/StorageRig", ["Storage", "CallCore"]),
         tests("StorageTests", ["Storage", "CallCore", "JSON", "StorageRig"]),

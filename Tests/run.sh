@@ -72,15 +72,21 @@ sanitized() {
 
 # What the runner of a step says at its end, in its own words.
 closing_lines() {
-    grep -E 'Test run with [0-9]+ tests|Executed [1-9][0-9]* tests' "$1" || :
-    grep -v '^[[:space:]]*$' "$1" | tail -n 1
+    {
+        grep -aE 'Test run with [0-9]+ tests|Executed [1-9][0-9]* tests' "$1" || :
+        grep -av '^[[:space:]]*$' "$1" | tail -n 1
+    } | awk '!printed[$0]++'
 }
+
+# How compilers, test runners, sanitizers and crashes begin the lines that matter.
+trouble='(^|[^a-z])error:|✘|↳ |FAILED|AssertionError|Sanitizer|Fatal error|Precondition failed'
+trouble="$trouble|crashed:| at .*/(Sources|Tests)/"
 
 # What went wrong, and the end of the log for what that does not tell.
 failure() {
-    grep -nE '(^|[^a-z])error:|✘|FAILED|AssertionError|Sanitizer' "$1" | head -n 40 || :
+    grep -anE "$trouble" "$1" | head -n 60 || :
     echo "--- the end of $1:"
-    tail -n 30 "$1"
+    tail -n 20 "$1"
 }
 
 is_in() {

@@ -20,6 +20,27 @@ extension Agent {
         admin.route(.get, "/admin/status") { [unowned self] _, respond in
             respond(.json(200, status))
         }
+        admin.route(.post, "/admin/reload") { [unowned self] _, respond in
+            guard let reloader else {
+                return respond(.trouble(409, "this process has no file to read again"))
+            }
+            reloader.reload { outcome in
+                switch outcome {
+                case .success(let name): respond(.json(200, ["generation": .string(name)]))
+                case .failure(let error): respond(.trouble(409, "\(error)"))
+                }
+            }
+        }
+        admin.route(.get, "/admin/explain") { [unowned self] request, respond in
+            guard let id = request.target.query("call").flatMap({ CallID($0) }) else {
+                return respond(.trouble(400, "call: 32 lower-case hex digits are wanted"))
+            }
+            respond(decisions(desk?.decisions.lines(about: id) ?? []))
+        }
+        admin.route(.get, "/admin/decisions") { [unowned self] request, respond in
+            let count = request.target.query("limit").flatMap { Int($0) } ?? 100
+            respond(decisions(desk?.decisions.newest(count) ?? []))
+        }
         admin.route(.get, "/admin/calls") { [unowned self] request, respond in
             respond(liveCalls(request.target.query("limit").flatMap { Int($0) } ?? 100))
         }
@@ -44,6 +65,17 @@ extension Agent {
             "sessions": .integer(Int64(gateway.sessionCount)),
             "clock_gap_ms": .integer(exchange.clock.gap),
         ]
+    }
+
+    private func decisions(_ lines: [[UInt8]]) -> HTTPResponse {
+        var writer = JSONWriter()
+        writer.object {
+            $0.array("decisions") {
+                for line in lines { $0.value(raw: line) }
+            }
+        }
+        return HTTPResponse(
+            200, headers: ["Content-Type": "application/json"], body: writer.bytes)
     }
 
     /// The newest live calls as their callers see them.

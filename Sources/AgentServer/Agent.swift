@@ -52,12 +52,33 @@ public final class Agent {
     private var drainTimer: Timer?
     private var isStopping = false
     private let restored: StoredState
-    /// Called when the operator asks for a reload.
-    public var reload: () -> Void = {}
+    private(set) var reloader: Reloader?
 
-    /// Opens the store and the loop; nothing listens yet.
+    /// A server of what the operator's files say, which can be reloaded.
     ///
-    /// - Parameter host: what decides; nil: nobody does.
+    /// - Parameter file: where `deployment` was read from; nil: the defaults.
+    /// - Throws: an `AgentError` of one line.
+    public convenience init(
+        _ deployment: Deployment, file: String?, log: Log
+    ) throws(AgentError) {
+        var dice = SystemRandomNumberGenerator()
+        let host = PolicyHost(
+            deployment.generation, seed: dice.next(), cryptography: .system)
+        try self.init(try AgentOptions(deployment), policies: host, log: log)
+        do throws(EventLoopError) {
+            reloader = try Reloader(
+                file: file, active: deployment, loop: loop, log: log,
+                enforce: { [unowned self] deployment, done throws(AgentError) in
+                    try enforce(deployment, done)
+                })
+        } catch {
+            throw .system(error)
+        }
+    }
+
+    /// A server with these options; nothing listens yet.
+    ///
+    /// - Parameter host: what decides about invitations; nil: nobody does.
     /// - Throws: an `AgentError` of one line.
     public init(
         _ options: AgentOptions, policies host: PolicyHost? = nil, log: Log
@@ -103,7 +124,10 @@ public final class Agent {
         guard let host else { return }
         do throws(EventLoopError) {
             desk = try PolicyDesk(
-                host, exchange: exchange, gateway: gateway, log: log, loop: loop)
+                host, exchange: exchange, gateway: gateway,
+                decisions: DecisionLog(
+                    directory: options.isInMemory ? nil : options.stateDirectory, log: log),
+                loop: loop)
         } catch {
             throw .system(error)
         }
@@ -167,6 +191,7 @@ public final class Agent {
                 ("by_ms", "\(exchange.clock.gap)"))
         }
         loop.run()
+        reloader?.close()
         desk?.close()
         store?.close()
         loop.close()
@@ -199,7 +224,22 @@ public final class Agent {
                 try SignalWatcher(for: signal, on: loop) { [unowned self] in stop() })
         }
         signals.append(
-            try SignalWatcher(for: .hangup, on: loop) { [unowned self] in reload() })
+            try SignalWatcher(for: .hangup, on: loop) { [unowned self] in
+                reloader?.reload { _ in }
+            })
+    }
+
+    /// Puts a deployment into force: plugins first, then what the switchboard asks them.
+    private func enforce(
+        _ deployment: Deployment, _ done: @escaping () -> Void
+    ) throws(AgentError) {
+        let options = try AgentOptions(deployment)
+        try Self.check(options)
+        gateway.tokens = options.tokens ?? DevelopmentTokens()
+        desk?.swap(to: deployment.generation) { [unowned self] in
+            exchange.feed(.configured(options.settings))
+            done()
+        }
     }
 
     // MARK: Stopping

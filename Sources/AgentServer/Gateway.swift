@@ -185,7 +185,7 @@ final class Gateway {
 
     /// Why a request does not reach the switchboard: capabilities, rate, overload.
     func obstacle(to operation: Operation, of identity: Identity) -> Refusal? {
-        let name = OperationName(operation)
+        let name = operation.name
         if let allowed = identity.capabilities, !allowed.contains(name.rawValue) {
             return Refusal(.forbidden, "the token does not allow \(name.rawValue)")
         }

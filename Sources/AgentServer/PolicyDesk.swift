@@ -17,8 +17,7 @@ final class PolicyDesk {
     private var tickets: [StoreTicket: Pending] = [:]
     private var lastTicket: UInt64 = 0
     private var swaps: [() -> Void] = []
-    /// Where decisions are written; nil: nowhere.
-    var decisions: ((DecisionRecord) -> Void)?
+    let decisions: DecisionLog
     /// Performs `http.*`; answers by `thread.reply`.
     var fetch: (WaitID, FetchRequest) -> Void = { _, _ in }
 
@@ -31,12 +30,14 @@ final class PolicyDesk {
         case increment(WaitID)
     }
 
-    init(_ host: PolicyHost, exchange: Exchange, gateway: Gateway, log: Log, loop: EventLoop)
-        throws(EventLoopError)
-    {
+    init(
+        _ host: PolicyHost, exchange: Exchange, gateway: Gateway, decisions: DecisionLog,
+        loop: EventLoop
+    ) throws(EventLoopError) {
         self.exchange = exchange
         self.gateway = gateway
-        self.log = log
+        self.decisions = decisions
+        log = gateway.log
         metrics = gateway.metrics
         let news = try Mailbox<PolicyNews>(on: loop) { [unowned self] batch in
             for item in batch { receive(item) }
@@ -46,6 +47,7 @@ final class PolicyDesk {
             clock: { [unowned exchange] in (exchange.now(), exchange.clock.gap) }, news: news)
         self.thread = thread
         exchange.policies = thread
+        loop.atEndOfTurn { [unowned decisions] in decisions.flush() }
         exchange.storeAnswered = { [unowned self] in storeAnswered($0) }
         exchange.callEnded = { [unowned thread] in thread.callEnded($0) }
         gateway.policyReplied = { [unowned self] in replied($0, $1) }
@@ -74,7 +76,7 @@ final class PolicyDesk {
         switch effect {
         case .answer(let question, let answer): exchange.feed(.answered(question, answer))
         case .log(let line): write(line)
-        case .record(let record): decisions?(record)
+        case .record(let record): decisions.note(record)
         case .operate(let wait, let user, let plugin, let operation):
             let request = gateway.newRequest(.policy)
             requests[request] = wait

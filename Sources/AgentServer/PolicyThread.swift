@@ -117,7 +117,9 @@ final class PolicyThread: PolicyLink {
             for order in batch.orders {
                 switch order {
                 case .input(let input): tell(host.handle(input, at: now))
-                case .swap: told.append(.swapped)
+                case .swap(let generation):
+                    tell(host.activate(generation, at: now))
+                    told.append(.swapped)
                 }
             }
         }

@@ -21,7 +21,6 @@ void cl_arm(callua_vm *vm, uint64_t budget) {
     vm->charged = 0;
     vm->killed = 0;
     vm->denied = false;
-    vm->starved = false;
     vm->note[0] = 0;
 }
 
@@ -92,17 +91,4 @@ void cl_hook(lua_State *L, lua_Debug *record) {
 
 void cl_watch(callua_vm *vm, lua_State *L) {
     lua_sethook(L, cl_hook, LUA_MASKCOUNT, vm->limits.stride);
-}
-
-// About a nanosecond each: the clock is looked at every few microseconds.
-enum { STEPS_PER_LOOK = 4096 };
-
-void cl_charge(lua_State *L, uint64_t steps) {
-    callua_vm *vm = cl_vm(L);
-    if (steps < STEPS_PER_LOOK - vm->charged) {
-        vm->charged += (uint32_t)steps;
-        return;
-    }
-    vm->charged = 0;
-    cl_check(L);
 }

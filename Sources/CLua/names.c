@@ -26,7 +26,42 @@ static int deny_change(lua_State *L) {
                       shown_key(L, 2));
 }
 
+static void put_site(lua_State *L, cl_buffer *out);
+static int32_t ask_host(callua_vm *vm, uint32_t function, callua_bytes *result);
+static int finish_host_call(lua_State *L, int32_t status, callua_bytes result);
+
+// Tells the host which name is assigned, and where; it may refuse.
+static void report_assignment(lua_State *L, const char *prefix) {
+    callua_vm *vm = cl_vm(L);
+    vm->out.count = 0;
+    cl_append_byte(&vm->out, PLAIN_ARRAY);
+    cl_append_count(&vm->out, 3);
+    put_site(L, &vm->out);
+    lua_pushfstring(L, "%s%s", prefix, shown_key(L, 2));
+    cl_encode_or_raise(L, -1, &vm->out, false);
+    lua_pop(L, 1);
+    callua_bytes result = {NULL, 0};
+    int32_t status = ask_host(vm, CALLUA_ASSIGN, &result);
+    lua_settop(L, 3);
+    finish_host_call(L, status, result);
+    lua_settop(L, 3);
+}
+
+// `options.NAME = …`. Upvalue 1: where the values are; 2: how the name begins.
+static int assign_entry(lua_State *L) {
+    report_assignment(L, lua_tostring(L, lua_upvalueindex(2)));
+    lua_rawset(L, lua_upvalueindex(1));
+    return 0;
+}
+
 static int deny_global(lua_State *L) {
+    if (cl_vm(L)->assignable) {
+        report_assignment(L, "");
+        lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_api);
+        lua_insert(L, 2);
+        lua_rawset(L, 2);
+        return 0;
+    }
     const char *key = shown_key(L, 2);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_api);
     lua_pushvalue(L, 2);
@@ -160,6 +195,14 @@ static void put_site(lua_State *L, cl_buffer *out) {
     lua_pop(L, 2);
 }
 
+// Calls the host with what stands in `out`. A Swift frame is never jumped over.
+static int32_t ask_host(callua_vm *vm, uint32_t function, callua_bytes *result) {
+    cl_shield();
+    int32_t status = vm->host.call(vm->host.context, function, cl_bytes(&vm->out), result);
+    cl_unshield();
+    return status;
+}
+
 static int run_module(lua_State *L, callua_bytes result) {
     cl_decode_array(L, result);
     size_t count;
@@ -172,8 +215,6 @@ static int run_module(lua_State *L, callua_bytes result) {
     lua_call(L, 0, 1);
     return 1;
 }
-
-static int finish_host_call(lua_State *L, int32_t status, callua_bytes result);
 
 // The host has answered what was waited for.
 static int resume_host_call(lua_State *L, int status, lua_KContext context) {
@@ -226,7 +267,7 @@ static int host_function(lua_State *L) {
     check_place(L, flags);
     put_arguments(L, flags);
     callua_bytes result = {NULL, 0};
-    int32_t status = vm->host.call(vm->host.context, function, cl_bytes(&vm->out), &result);
+    int32_t status = ask_host(vm, function, &result);
     lua_settop(L, 0);
     if (status == CALLUA_WAIT) vm->request = function;
     return finish_host_call(L, status, result);
@@ -243,7 +284,7 @@ int cl_host_call(lua_State *L, uint32_t function, int first) {
     }
     for (int i = first; i <= top; i++) cl_encode_or_raise(L, i, &vm->out, false);
     callua_bytes result = {NULL, 0};
-    int32_t status = vm->host.call(vm->host.context, function, cl_bytes(&vm->out), &result);
+    int32_t status = ask_host(vm, function, &result);
     return finish_host_call(L, status, result);
 }
 
@@ -290,5 +331,86 @@ bool callua_bind(callua_vm *vm, const char *name, uint32_t function, uint32_t fl
     lua_pushlightuserdata(vm->main, &b);
     bool done = lua_pcall(vm->main, 1, 0, 0) == LUA_OK;
     lua_settop(vm->main, 0);
+    return done;
+}
+
+// Names that a file of settings may assign.
+
+typedef struct {
+    const char *name;
+    callua_bytes result;
+} global;
+
+static int make_entries(lua_State *L) {
+    const global *g = lua_touserdata(L, 1);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_api);
+    lua_newtable(L);
+    lua_createtable(L, 0, 3);
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "__index");
+    lua_pushfstring(L, "%s.", g->name);
+    lua_pushcclosure(L, assign_entry, 2);
+    lua_setfield(L, -2, "__newindex");
+    lua_pushboolean(L, 1);
+    lua_rawsetp(L, -2, &cl_frozen_meta);
+    lua_setmetatable(L, -2);
+    lua_setfield(L, -2, g->name);
+    return 0;
+}
+
+static int read_global(lua_State *L) {
+    callua_vm *vm = cl_vm(L);
+    global *g = lua_touserdata(L, 1);
+    char problem[CL_NOTE];
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_api);
+    lua_pushstring(L, g->name);
+    lua_rawget(L, -2);
+    if (lua_istable(L, -1)) cl_push_shown(L, lua_gettop(L));
+    vm->out.count = 0;
+    if (!cl_encode(L, -1, &vm->out, false, problem)) return luaL_error(L, "%s", problem);
+    return 0;
+}
+
+static bool with_global(callua_vm *vm, lua_CFunction function, global *g) {
+    lua_pushcfunction(vm->main, function);
+    lua_pushlightuserdata(vm->main, g);
+    bool done = lua_pcall(vm->main, 1, 0, 0) == LUA_OK;
+    if (!done) {
+        const char *text = lua_tostring(vm->main, -1);
+        vm->out.count = 0;
+        if (text != NULL) cl_append(&vm->out, text, strlen(text));
+    }
+    lua_settop(vm->main, 0);
+    return done;
+}
+
+// What has no meaning in a file of settings.
+static int hide_names(lua_State *L) {
+    static const char *const hidden[] = {"accept", "reject", "ring",      "forward", "refuse",
+                                         "allow",  "drop",   "coroutine", "load",    "require"};
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_api);
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
+        lua_pushstring(L, hidden[i]);
+        lua_pushnil(L);
+        lua_rawset(L, -3);
+    }
+    return 0;
+}
+
+bool callua_make_assignable(callua_vm *vm, const char *const *tables, size_t count) {
+    vm->assignable = true;
+    if (!with_global(vm, hide_names, NULL)) return false;
+    for (size_t i = 0; i < count; i++) {
+        global g = {.name = tables[i]};
+        if (!with_global(vm, make_entries, &g)) return false;
+    }
+    return true;
+}
+
+bool callua_read(callua_vm *vm, const char *name, callua_bytes *value) {
+    global g = {.name = name};
+    bool done = with_global(vm, read_global, &g);
+    *value = cl_bytes(&vm->out);
     return done;
 }

@@ -144,21 +144,53 @@ static void note_unreturned(callua_vm *vm, cl_handler *handler, callua_outcome *
     outcome->unreturned = (callua_bytes){(const uint8_t *)vm->unreturned, (size_t)count};
 }
 
+// A status of our own: the run was left by the watchdog.
+enum { GIVEN_UP = 100 };
+
+// Resumes a coroutine under the eyes of the watchdog.
+static int resume(callua_vm *vm, lua_State *thread, int arguments) {
+    int results = 0;
+    if (sigsetjmp(vm->escape, 0) != 0) {
+        vm->broken = true;
+        return GIVEN_UP;
+    }
+    cl_guard_run(vm);
+    int status = lua_resume(thread, vm->main, arguments, &results);
+    cl_end_guard();
+    return status;
+}
+
+// Nothing of the state may be touched any more.
+static void fail_broken(callua_vm *vm, callua_outcome *outcome) {
+    char text[CL_NOTE];
+    vm->killed = CALLUA_CPU;
+    snprintf(text, sizeof text,
+             "over the processor budget of %g ms within one instruction; its state is given up",
+             (double)vm->budget / 1e6);
+    vm->out.count = vm->trace.count = 0;
+    append_text(&vm->out, text);
+    outcome->status = CALLUA_FAILED;
+    outcome->failure = CALLUA_CPU;
+    outcome->broken = true;
+    outcome->value = cl_bytes(&vm->out);
+}
+
 // Runs a handler until it returns, waits or fails.
 static void run(callua_vm *vm, int32_t number, int arguments, uint64_t budget,
                 callua_outcome *outcome) {
     cl_handler *handler = &vm->handlers[number];
     lua_State *thread = handler->thread;
-    int results = 0;
     vm->current = number;
     vm->running = thread;
     vm->request = 0;
     cl_arm(vm, budget);
-    int status = lua_resume(thread, vm->main, arguments, &results);
+    int status = resume(vm, thread, arguments);
     vm->running = NULL;
     vm->current = -1;
     *outcome = (callua_outcome){.thread = -1};
-    if (status == LUA_YIELD) {
+    if (status == GIVEN_UP) {
+        fail_broken(vm, outcome);
+    } else if (status == LUA_YIELD) {
         outcome->status = CALLUA_WAITING;
         outcome->function = vm->request;
         outcome->thread = number;
@@ -197,7 +229,7 @@ static int leave(lua_State *L, int status, lua_KContext context) {
     for (int i = 1; i <= count; i++) {
         if (cl_encode(L, i, &vm->out, false, problem)) continue;
         vm->killed = CALLUA_BAD_RETURN;
-        snprintf(vm->note, CL_NOTE, "bad result: %s", problem);
+        snprintf(vm->note, CL_NOTE, "bad result: %.400s", problem);
         return cl_raise_kill(L);
     }
     lua_settop(L, 0);
@@ -216,7 +248,7 @@ static int enter(lua_State *L) {
 
 void callua_start(callua_vm *vm, int32_t reference, callua_bytes arguments, uint64_t budget,
                   callua_outcome *outcome) {
-    int32_t number = take_handler(vm);
+    int32_t number = vm->broken ? -1 : take_handler(vm);
     if (number < 0) {
         fail_without_memory(vm, outcome);
         return;
@@ -240,10 +272,16 @@ void callua_cancel(callua_vm *vm, int32_t thread, uint64_t budget) {
     vm->current = thread;
     vm->running = handler->thread;
     cl_arm(vm, budget);
-    lua_resetthread(handler->thread);
+    if (sigsetjmp(vm->escape, 0) != 0) {
+        vm->broken = true;
+    } else {
+        cl_guard_run(vm);
+        lua_resetthread(handler->thread);
+        cl_end_guard();
+    }
     vm->running = NULL;
     vm->current = -1;
-    give_back(vm, thread, false);
+    if (!vm->broken) give_back(vm, thread, false);
 }
 
 void callua_release(callua_vm *vm, int32_t reference) {
@@ -272,7 +310,7 @@ static int load_file(lua_State *L) {
 
 void callua_load(callua_vm *vm, const char *chunk, callua_bytes source, uint64_t budget,
                  callua_outcome *outcome) {
-    int32_t number = take_handler(vm);
+    int32_t number = vm->broken ? -1 : take_handler(vm);
     if (number < 0) {
         fail_without_memory(vm, outcome);
         return;

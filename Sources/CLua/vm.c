@@ -12,6 +12,8 @@ static const struct {
     {"math", cl_open_math},
 };
 
+enum { HEAP_SPARE = 1 << 20 };
+
 // Leaves nothing on the stack; every table of names is open until `callua_seal`.
 static int open_all(lua_State *L) {
     cl_open_names(L);
@@ -46,9 +48,14 @@ callua_vm *callua_new(callua_limits limits, callua_host host, uint64_t seed) {
     vm->host = host;
     vm->current = -1;
     seed_dice(vm, seed);
+    // Twice the limit, because freed blocks of one size do not serve another.
+    if (!cl_heap_open(&vm->heap, 2 * limits.memory + HEAP_SPARE)) {
+        free(vm);
+        return NULL;
+    }
     vm->main = lua_newstate(cl_allocate, vm);
     if (vm->main == NULL) {
-        free(vm);
+        callua_free(vm);
         return NULL;
     }
     *(callua_vm **)lua_getextraspace(vm->main) = vm;
@@ -64,7 +71,8 @@ callua_vm *callua_new(callua_limits limits, callua_host host, uint64_t seed) {
 
 void callua_free(callua_vm *vm) {
     if (vm == NULL) return;
-    lua_close(vm->main);
+    // No script may run any more, and all memory goes at once: there is nothing to close.
+    cl_heap_close(&vm->heap);
     free(vm->handlers);
     free(vm->out.start);
     free(vm->trace.start);
@@ -75,7 +83,10 @@ size_t callua_memory(const callua_vm *vm) { return vm->used; }
 
 size_t callua_memory_peak(const callua_vm *vm) { return vm->peak; }
 
+bool callua_is_broken(const callua_vm *vm) { return vm->broken; }
+
 size_t callua_collect(callua_vm *vm) {
+    if (vm->broken) return vm->used;
     lua_gc(vm->main, LUA_GCCOLLECT);
     return vm->used;
 }

@@ -9,7 +9,11 @@
 #include <lua5.4/lua.h>
 #include <lua5.4/lualib.h>
 
+#include <setjmp.h>
+
 #include "CLua.h"
+#include "heap.h"
+#include "watchdog.h"
 
 // A growing row of bytes outside Lua's memory.
 typedef struct {
@@ -48,20 +52,27 @@ struct callua_vm {
     callua_host host;
 
     // Memory.
+    cl_heap heap;
     size_t used;
     size_t peak;
-    bool starved;
+
+    // Where a run that nothing else ends is left; after that the vm is broken for good.
+    sigjmp_buf escape;
+    volatile uint64_t run_number;
+    bool broken;
 
     // The clock of the current run.
     uint64_t started;
-    uint64_t budget;
+    volatile uint64_t budget;
     uint64_t deadline;
     uint64_t cpu_mark;
     uint64_t cpu_before;
-    uint32_t charged;
+    uint64_t charged;
     // 0, or the failure that ends this run.
     int32_t killed;
     bool loading;
+    // Whether globals may be assigned, each told to the host.
+    bool assignable;
     bool denied;
     char note[CL_NOTE];
 
@@ -113,9 +124,20 @@ void cl_hook(lua_State *L, lua_Debug *record);
 void cl_watch(callua_vm *vm, lua_State *L);
 void cl_look(callua_vm *vm);
 void cl_check(lua_State *L);
-void cl_charge(lua_State *L, uint64_t steps);
+
 void cl_kill(lua_State *L, int32_t failure);
 int cl_raise_kill(lua_State *L);
+
+// A step costs about a nanosecond: the clock is looked at every few microseconds.
+enum { CL_STEPS_PER_LOOK = 4096 };
+
+static inline void cl_charge(lua_State *L, uint64_t steps) {
+    callua_vm *vm = cl_vm(L);
+    vm->charged += steps;
+    if (vm->charged < CL_STEPS_PER_LOOK) return;
+    vm->charged = 0;
+    cl_check(L);
+}
 
 // memory.c
 void *cl_allocate(void *context, void *block, size_t old_size, size_t new_size);
@@ -140,6 +162,7 @@ void cl_open_names(lua_State *L);
 void cl_open_base(lua_State *L);
 void cl_open_coroutines(lua_State *L);
 int cl_open_strings(lua_State *L);
+void cl_guard_strings(lua_State *L);
 int cl_open_tables(lua_State *L);
 int cl_open_utf8(lua_State *L);
 int cl_open_math(lua_State *L);

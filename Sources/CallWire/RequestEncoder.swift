@@ -17,6 +17,13 @@ public struct RequestEncoder: Sendable {
         message(operation.name, id: id, key: key) { write(operation, into: &$0) }
     }
 
+    /// A request of any name, its data as it is given: for what this client does not know yet.
+    public func request(
+        named name: String, data: JSONValue, id: MessageID, key: String? = nil
+    ) -> [UInt8] {
+        message(name, id: id, key: key) { $0.field("data", data) }
+    }
+
     /// The body of an HTTP request, which is posted to `operation.name.httpPath`.
     public func body(_ operation: Operation) -> [UInt8] {
         var writer = JSONWriter()
@@ -54,6 +61,14 @@ public struct RequestEncoder: Sendable {
         _ name: OperationName, id: MessageID?, key: String? = nil,
         _ data: (inout JSONWriter) -> Void
     ) -> [UInt8] {
+        message(name.rawValue, id: id, key: key) {
+            if name != .ping, name != .bye { $0.object("data", data) }
+        }
+    }
+
+    private func message(
+        _ name: String, id: MessageID?, key: String?, _ data: (inout JSONWriter) -> Void
+    ) -> [UInt8] {
         var writer = JSONWriter()
         writer.object {
             switch id {
@@ -61,9 +76,9 @@ public struct RequestEncoder: Sendable {
             case .text(let text): $0.field("id", text)
             case nil: break
             }
-            $0.field("op", name.rawValue)
+            $0.field("op", name)
             if let key { $0.field("key", key) }
-            if name != .ping, name != .bye { $0.object("data", data) }
+            data(&$0)
         }
         return writer.bytes
     }
@@ -102,6 +117,7 @@ extension CallAction {
         case .signal: .signal
         case .get: .get
         case .token: .token
+        case .forward: preconditionFailure("a forward is a policy's decision, not on the wire")
         }
     }
 }
@@ -173,7 +189,7 @@ extension JSONWriter {
         case .signal(let to, let data):
             given("to", to?.text)
             field("data", raw: data)
-        case .ringing, .join, .leave, .end, .get, .token: break
+        case .ringing, .join, .leave, .end, .get, .token, .forward: break
         }
     }
 

@@ -98,7 +98,29 @@ public struct ServerLink: Sendable {
     ) -> (id: Int64, message: [UInt8]?) {
         let id = takeID()
         let message = encoder.request(operation, id: .integer(id), key: key)
-        let mayRepeat = key != nil || operation.isReading
+        return add(message, id, mayRepeat: key != nil || operation.isReading)
+    }
+
+    /// Makes a request of any name, for what this client does not know yet.
+    ///
+    /// - Parameter key: with one, the request is repeated after a loss and carried out once.
+    /// - Returns: as `request(_:key:)`.
+    public mutating func request(
+        named name: String, data: JSONValue, key: String? = nil
+    ) -> (id: Int64, message: [UInt8]?) {
+        let id = takeID()
+        let message = encoder.request(named: name, data: data, id: .integer(id), key: key)
+        return add(message, id, mayRepeat: key != nil)
+    }
+
+    /// Nobody waits for the answer any more: it is not handed out, and the request not repeated.
+    public mutating func forget(_ id: Int64) {
+        pending.removeAll { $0.id == id }
+    }
+
+    private mutating func add(
+        _ message: [UInt8], _ id: Int64, mayRepeat: Bool
+    ) -> (id: Int64, message: [UInt8]?) {
         pending.append(
             Pending(id: id, message: message, mayRepeat: mayRepeat, isSent: isOpen))
         return (id, isOpen ? message : nil)

@@ -1,6 +1,6 @@
 // Appends a JSON text to one reusable buffer.
 
-/// Writes JSON into a buffer, commas and escapes included.
+/// Writes JSON into `bytes`, commas and escapes included.
 ///
 ///     writer.object {
 ///         $0.field("id", 3)
@@ -11,44 +11,30 @@
 /// Keys are literals (`field("id", …)`), which are not searched for escapes, so they must be plain
 /// text; names from outside go through `key(text:)`. The closures do not escape and cost nothing.
 /// The writer does not check that names and values alternate: that is visible at the call site.
-public struct JSONWriter: ~Copyable {
-    var buffer: TextBuffer
+public struct JSONWriter {
+    /// What has been written, after what was there before.
+    public var bytes: [UInt8]
     /// Whether something stands before the next value in the same object or array.
     private var needsComma = false
 
     /// A writer with room for `capacity` bytes before it has to grow.
-    public init(capacity: Int = 512) { buffer = TextBuffer(capacity: capacity) }
+    public init(capacity: Int = 512) {
+        bytes = []
+        bytes.reserveCapacity(capacity)
+    }
 
-    /// A copy of what has been written.
-    public var bytes: [UInt8] { Array(buffer.bytes) }
-
-    /// What has been written, where it stands: valid until the writer changes.
-    public var written: UnsafeRawBufferPointer { buffer.bytes }
-
-    /// Bytes written so far.
-    public var count: Int { buffer.count }
-
-    /// Takes back what was written after the first `count` bytes: whole values of the array or
-    /// object under way, but not its first.
-    public mutating func cut(to count: Int) { buffer.cut(to: count) }
+    /// A writer that goes on after `bytes`, for example after a frame header.
+    public init(appendingTo bytes: consuming [UInt8]) {
+        self.bytes = bytes
+    }
 
     /// Empties the buffer for the next text and keeps its memory.
     public mutating func removeAll() {
-        buffer.removeAll()
+        bytes.removeAll(keepingCapacity: true)
         needsComma = false
     }
 
-    /// Appends bytes as they are, such as what frames a text. Nothing is checked, and no comma is
-    /// set before them.
-    public mutating func append(_ bytes: some Collection<UInt8>) {
-        let done: Void? = bytes.withContiguousStorageIfAvailable { buffer.append(.init($0)) }
-        if done == nil { for byte in bytes { buffer.append(byte) } }
-    }
-
-    /// Appends a byte as it is.
-    public mutating func append(_ byte: UInt8) { buffer.append(byte) }
-
-    /// Starts another text after the ones written, without a comma before it.
+    /// Starts another text after the ones in `bytes`, without a comma before it.
     public mutating func startText() { needsComma = false }
 
     // MARK: Objects and arrays
@@ -93,14 +79,17 @@ public struct JSONWriter: ~Copyable {
 
     @usableFromInline
     mutating func open(_ bracket: UInt8) {
-        startValue()
-        buffer.append(bracket)
+        let comma = needsComma
         needsComma = false
+        append(room: 2) {
+            if comma { $0.put(UInt8(ascii: ",")) }
+            $0.put(bracket)
+        }
     }
 
     @usableFromInline
     mutating func close(_ bracket: UInt8) {
-        buffer.append(bracket)
+        bytes.append(bracket)
         needsComma = true
     }
 
@@ -108,45 +97,36 @@ public struct JSONWriter: ~Copyable {
 
     /// Writes a member name; its value must follow. The literal must need no escapes.
     public mutating func key(_ key: StaticString) {
-        let size = key.utf8CodeUnitCount
-        assert(key.needsNoEscapes, "a name with escapes")
-        var room = buffer.reserve(size &+ 4)
-        room[0] = UInt8(ascii: ",")
-        if needsComma { room += 1 }
-        room[0] = UInt8(ascii: "\"")
-        copy(key.utf8Start, size, to: room + 1)
-        room[size &+ 1] = UInt8(ascii: "\"")
-        room[size &+ 2] = UInt8(ascii: ":")
-        buffer.commit(size &+ (needsComma ? 4 : 3))
+        let comma = needsComma
         needsComma = false
+        append(room: JSONPen.room(forName: key)) { $0.name(key, comma: comma) }
     }
 
     /// Writes a member name from outside, escaped; its value must follow.
     public mutating func key(text: String) {
-        startValue()
-        appendString(text)
-        buffer.append(UInt8(ascii: ":"))
+        value(text)
+        bytes.append(UInt8(ascii: ":"))
         needsComma = false
     }
 
     // MARK: Values
 
     /// Writes a string.
-    public mutating func value(_ value: String) {
-        startValue()
-        appendString(value)
-    }
+    public mutating func value(_ value: String) { writeString(nil, value) }
 
     /// Writes a string that needs no escapes, such as a name of the protocol.
     public mutating func value(literal: StaticString) {
         startValue()
-        literal.withUTF8Buffer { appendPlain(UnsafeRawBufferPointer($0)) }
+        append(room: literal.utf8CodeUnitCount + 2) {
+            $0.put(UInt8(ascii: "\""))
+            $0.put(literal)
+            $0.put(UInt8(ascii: "\""))
+        }
     }
 
     /// Writes an integer.
     public mutating func value(_ value: Int64) {
-        startValue()
-        appendInteger(value)
+        write(nil, room: JSONPen.roomForInteger) { $0.integer(value) }
     }
 
     /// Writes an integer.
@@ -157,62 +137,90 @@ public struct JSONWriter: ~Copyable {
     public mutating func value(_ value: Double) {
         guard value.isFinite else { return null() }
         startValue()
-        append(value.description.utf8)
-    }
-
-    /// Writes a string of the 32 lower-case hexadecimal digits of a number of 128 bits.
-    public mutating func value(hex high: UInt64, _ low: UInt64) {
-        startValue()
-        buffer.append(UInt8(ascii: "\""))
-        appendDigits(ofHex: high)
-        appendDigits(ofHex: low)
-        buffer.append(UInt8(ascii: "\""))
+        bytes.append(contentsOf: value.description.utf8)
     }
 
     /// Writes `true` or `false`.
     public mutating func value(_ value: Bool) {
-        startValue()
-        append(word: value ? "true" : "false")
+        write(nil, room: 5) { $0.put(value ? "true" : "false") }
     }
 
     /// Writes `null`.
     public mutating func null() {
-        startValue()
-        append(word: "null")
+        write(nil, room: 4) { $0.put("null") }
     }
 
     /// Writes a value that already is JSON, byte for byte. Nothing is checked.
     public mutating func value(raw: UnsafeRawBufferPointer) {
         startValue()
-        buffer.append(raw)
+        bytes.append(contentsOf: raw)
     }
 
     /// Writes a value that already is JSON, byte for byte. Nothing is checked.
     public mutating func value(raw: some Collection<UInt8>) {
         startValue()
-        append(raw)
-    }
-
-    @inline(__always)
-    private mutating func append(word: StaticString) {
-        let size = word.utf8CodeUnitCount
-        copy(word.utf8Start, size, to: buffer.reserve(size))
-        buffer.commit(size)
+        bytes.append(contentsOf: raw)
     }
 
     @inline(__always)
     private mutating func startValue() {
-        if needsComma { buffer.append(UInt8(ascii: ",")) }
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
         needsComma = true
+    }
+}
+
+// MARK: Writing a member at once
+
+extension JSONWriter {
+    /// Writes a string, as a member if there is a `key`.
+    fileprivate mutating func writeString(_ key: StaticString?, _ text: String) {
+        // A `String` on this platform is contiguous UTF-8, so nothing is copied here.
+        let done: Void? = text.utf8.withContiguousStorageIfAvailable { writeString(key, $0) }
+        if done == nil { Array(text.utf8).withUnsafeBufferPointer { writeString(key, $0) } }
+    }
+
+    @inline(__always)
+    private mutating func writeString(
+        _ key: StaticString?, _ text: UnsafeBufferPointer<UInt8>
+    ) {
+        let room = JSONPen.room(forString: text)
+        write(key, room: room) { $0.string(text, room: room) }
+    }
+
+    /// Writes a value of at most `room` bytes, as a member if there is a `key`.
+    @inline(__always)
+    fileprivate mutating func write(
+        _ key: StaticString?, room: Int, _ value: (inout JSONPen) -> Void
+    ) {
+        let comma = needsComma
+        needsComma = true
+        append(room: room + (key.map { JSONPen.room(forName: $0) } ?? 1)) {
+            if let key {
+                $0.name(key, comma: comma)
+            } else if comma {
+                $0.put(UInt8(ascii: ","))
+            }
+            value(&$0)
+        }
+    }
+
+    /// Appends what `body` writes, at most `room` bytes.
+    @inline(__always)
+    private mutating func append(room: Int, _ body: (inout JSONPen) -> Void) {
+        bytes.append(addingCapacity: room) {
+            $0.withUnsafeMutableBufferPointer { buffer, count in
+                guard let start = buffer.baseAddress else { return }
+                var pen = JSONPen(start)
+                body(&pen)
+                count = pen.distance(from: start)
+            }
+        }
     }
 }
 
 extension JSONWriter {
     /// Writes a member that is a string.
-    public mutating func field(_ key: StaticString, _ value: String) {
-        self.key(key)
-        self.value(value)
-    }
+    public mutating func field(_ key: StaticString, _ value: String) { writeString(key, value) }
 
     /// Writes a member that is a string needing no escapes.
     public mutating func field(_ key: StaticString, literal: StaticString) {
@@ -222,14 +230,12 @@ extension JSONWriter {
 
     /// Writes a member that is a string, or `null`.
     public mutating func field(_ key: StaticString, _ value: String?) {
-        self.key(key)
-        if let value { self.value(value) } else { null() }
+        if let value { writeString(key, value) } else { null(key) }
     }
 
     /// Writes a member that is an integer.
     public mutating func field(_ key: StaticString, _ value: Int64) {
-        self.key(key)
-        self.value(value)
+        write(key, room: JSONPen.roomForInteger) { $0.integer(value) }
     }
 
     /// Writes a member that is an integer.
@@ -237,8 +243,7 @@ extension JSONWriter {
 
     /// Writes a member that is an integer, or `null`.
     public mutating func field(_ key: StaticString, _ value: Int64?) {
-        self.key(key)
-        if let value { self.value(value) } else { null() }
+        if let value { field(key, value) } else { null(key) }
     }
 
     /// Writes a member that is a number; see `value(_:)`.
@@ -249,14 +254,12 @@ extension JSONWriter {
 
     /// Writes a member that is `true` or `false`.
     public mutating func field(_ key: StaticString, _ value: Bool) {
-        self.key(key)
-        self.value(value)
+        write(key, room: 5) { $0.put(value ? "true" : "false") }
     }
 
     /// Writes a member that is `null`.
     public mutating func null(_ key: StaticString) {
-        self.key(key)
-        null()
+        write(key, room: 4) { $0.put("null") }
     }
 
     /// Writes a member whose value already is JSON, byte for byte.
@@ -269,11 +272,5 @@ extension JSONWriter {
     public mutating func field(_ key: StaticString, raw: some Collection<UInt8>) {
         self.key(key)
         value(raw: raw)
-    }
-}
-
-extension StaticString {
-    fileprivate var needsNoEscapes: Bool {
-        withUTF8Buffer { $0.allSatisfy { $0 >= 0x20 && $0 != 0x22 && $0 != 0x5C } }
     }
 }

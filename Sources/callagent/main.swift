@@ -1,36 +1,19 @@
 // The executable: reads its arguments and runs.
 
 import AgentServer
-import CallCore
 import Glibc
-import PolicyHost
 
-var options = AgentOptions()
-if CommandLine.arguments.count > 1 { options.stateDirectory = CommandLine.arguments[1] }
-let log = Log(level: .info)
-do {
-    var plan = GenerationPlan()
-    let text = """
-        on.invite(function(call)
-          if call.caller.id == "alice" then return accept { wait = "1s", extended_data = { hello = call.caller.id, calls = call.callee.calls } } end
-          if call.callee.calls >= 0 then return reject "busy" end
-        end)
-        on.accepted(function(call, who) log.info("accepted", { who = who.id }) end)
-        on.ended(function(call) log.info("ended", { id = call.id }) end)
-        """
-    plan.plugins = [
-        (
-            PluginSource(name: "busy", main: SourceFile(name: "busy.lua", text: Array(text.utf8))),
-            PluginSetting()
-        )
-    ]
-    options.settings.answerFor = Accounts(["nobody-*", "support"])
-    plan.answerFor = options.settings.answerFor
-    let generation = try Generation(plan, seed: 1)
-    options.settings.hooks = generation.hooks
-    let host = PolicyHost(generation, seed: 1)
-    if CommandLine.arguments.count > 2 { host.recordsDecisions = false }
-    let agent = try Agent(options, policies: host, log: log)
+let arguments = CommandLine.arguments.dropFirst()
+guard arguments.first == "run" else {
+    print("usage: callagent run [FILE]")
+    exit(2)
+}
+let file =
+    arguments.dropFirst().first ?? (access("callagent.lua", R_OK) == 0 ? "callagent.lua" : nil)
+do throws(AgentError) {
+    var dice = SystemRandomNumberGenerator()
+    let deployment = try Deployment(file: file, seed: dice.next())
+    let agent = try Agent(deployment, file: file, log: Log(deployment.configuration))
     try agent.run()
 } catch {
     print("callagent: \(error)")

@@ -53,7 +53,7 @@ final class EchoPeer: ConnectionHandler {
     }
 
     private func echo(_ connection: Connection, _ bytes: UnsafeRawBufferPointer) {
-        // The loop reads into its buffer anew each time, so the decoder may take the mask off there.
+        // The loop fills its buffer anew each time, so the decoder may take the mask off in place.
         var input = UnsafeMutableRawBufferPointer(mutating: bytes)
         do throws(WebSocketError) {
             while phase == .frames, let event = try decoder.next(&input) { answer(event) }

@@ -3,7 +3,7 @@
 import EventLoop
 import Glibc
 
-/// `echo-server [--listen ADDRESS]`: prints the address that it listens on and serves until SIGTERM.
+/// `echo-server [--listen ADDRESS]`: prints the address it listens on and serves until SIGTERM.
 func run(_ arguments: [String]) throws {
     var address = "127.0.0.1:0"
     switch (arguments.first, arguments.count) {

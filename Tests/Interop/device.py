@@ -1,6 +1,7 @@
 """A device of a user: the client side of the protocol, as strict as the contract allows."""
 
 import collections
+import contextlib
 import itertools
 import json
 import socket
@@ -38,9 +39,10 @@ class Device:
         self.replies = {}
         self.pending_events = collections.deque()
         self.arrivals = []
-        self.ws = connect(
+        self.open = contextlib.ExitStack()
+        self.ws = self.open.enter_context(connect(
             url, subprotocols=["callagent.v1.json"], compression=None, ping_interval=None,
-            max_size=None, open_timeout=PATIENCE, close_timeout=1)
+            max_size=None, open_timeout=PATIENCE, close_timeout=1))
         if greet:
             self.greet(resume, token)
 
@@ -168,6 +170,11 @@ class Device:
         self.refused("call.get", "not_found", call_id=NO_CALL)
         assert not self.pending_events, f"{self}: not expected: {list(self.pending_events)}"
 
+    def forget(self):
+        """Takes whatever has been sent so far."""
+        self.refused("call.get", "not_found", call_id=NO_CALL)
+        self.pending_events.clear()
+
     def closed(self, timeout=PATIENCE):
         """Waits for the server to close; returns the code. Messages before that are filed."""
         deadline = time.monotonic() + timeout
@@ -179,7 +186,7 @@ class Device:
 
     def close(self):
         """Ends the connection as a phone does that leaves the network politely."""
-        self.ws.close()
+        self.open.close()
 
     def vanish(self):
         """Ends the connection without a word."""

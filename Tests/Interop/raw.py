@@ -72,6 +72,8 @@ class RawSocket:
             data = self.socket.recv(65_536)
         except ConnectionResetError:
             data = b""
+        except TimeoutError:
+            raise AssertionError("the server neither answered nor closed") from None
         self.buffer += data
         return bool(data)
 

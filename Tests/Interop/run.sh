@@ -1,7 +1,7 @@
 #!/bin/sh
 # Plays callers and callees against the real server, by a WebSocket library nobody here wrote.
 #
-# usage: sh Tests/Interop/run.sh [PYTEST ARGUMENTS…]
+# usage: sh Tests/Interop/run.sh [PYTEST ARGUMENTS…], such as test_common.py or -k crash
 #
 # CALLAGENT names the executable to test; without it the release build is made and taken.
 set -eu
@@ -26,5 +26,5 @@ export CALLAGENT
 export PYTHONDONTWRITEBYTECODE=1
 
 [ -n "${CALLAGENT_FULL-}" ] || set -- -m "not full" "$@"
-exec "$work/venv/bin/python" -m pytest -c Tests/Interop/pytest.ini --rootdir Tests/Interop \
-    --basetemp "$work/scratch" Tests/Interop "$@"
+cd Tests/Interop
+exec "$work/venv/bin/python" -m pytest --basetemp "$work/scratch" "$@"

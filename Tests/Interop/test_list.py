@@ -17,6 +17,8 @@ def history(agent):
         else:
             alice.ok("call.cancel", call_id=call)
         made.insert(0, call)
+        alice.forget()
+        bob.forget()
     made.insert(0, invite(bob, "alice"))
     return alice, made
 

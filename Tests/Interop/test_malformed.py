@@ -124,7 +124,7 @@ def test_unknown_fields_are_ignored(agent):
 UNPARSEABLE = [
     "", "hello", "{", '{"id":1,"op":"ping"', '{"id":1,"op":"ping"} x', "[]", "7", "null",
     '"text"', "{'id':1}", '{"id":01,"op":"ping"}', '{"id":1,"op":"pi\nng"}',
-    '{"id":1,"op":"\\ud800"}', '{"id":1,"op":"\\x41"}', "\ufeff{}", '{"a":' * 500 + "1" + "}" * 500,
+    '{"id":1,"op":"\\ud800"}', '{"id":1,"op":"\\x41"}', "\ufeff{}",
     '{"id":NaN,"op":"ping"}', '{"id":1,,"op":"ping"}', '{"id":1,"op":"ping",}',
 ]
 
@@ -138,6 +138,14 @@ def test_an_unparseable_message_is_answered_and_the_third_closes(agent, text):
     bob.quiet()
     bob.send(text)
     assert bob.closed() == 4200
+
+
+@pytest.mark.parametrize("depth", [100, 10_000])
+def test_deep_nesting_is_no_way_in(agent, depth):
+    bob = agent.connect("bob")
+    bob.send('{"op":' + "[" * depth + "]" * depth + "}")
+    assert bob.reply(None)["error"]["code"] == "bad_request"
+    bob.quiet()
 
 
 def test_a_message_of_64_kib_passes_and_one_byte_more_closes(agent):

@@ -1,7 +1,6 @@
 // How many call rows per second a store takes, and what one costs.
 
 import CallCore
-import Glibc
 import Storage
 
 /// Commits two-party calls in batches: each call is stored three times while it lives (created,
@@ -20,93 +19,31 @@ struct Rate {
     }
 
     private func measure(_ size: Int, _ mode: StoreOptions.Synchronous) throws -> String {
-        var template = Array("/var/tmp/callagent-rate-XXXXXX".utf8CString)
-        let path = String(cString: mkdtemp(&template))
-        defer {
-            for name in ["callagent.db", "callagent.db-wal", "callagent.db-shm", "lock"] {
-                unlink(path + "/" + name)
-            }
-            rmdir(path)
-        }
+        let folder = Folder()
         var options = StoreOptions()
         options.synchronous = mode
-        return try measure(Store(in: StateDirectory(claiming: path), options: options), size)
+        return try measure(
+            Store(in: StateDirectory(claiming: folder.path), options: options), size)
     }
 
     private func measure(_ store: any CallStore, _ size: Int) throws -> String {
         _ = try store.restore(at: Moment(1_795_000_000_000))
-        var calls = Calls()
+        var calls = Calls(live: 1_000)
         var rows = 0
-        let (begin, cpuBegin) = (now(CLOCK_MONOTONIC), now(CLOCK_PROCESS_CPUTIME_ID))
-        while now(CLOCK_MONOTONIC) - begin < seconds {
+        var slowest = 0.0
+        let (begin, cpuBegin) = (Clock.wall, Clock.cpu)
+        while Clock.wall - begin < seconds {
             let batch = (0..<size).map { _ in StoreRecord.call(calls.next()) }
+            let before = Clock.wall
             try store.commit(batch, at: Moment(1_795_000_000_000))
+            slowest = max(slowest, Clock.wall - before)
             rows += size
         }
-        let elapsed = now(CLOCK_MONOTONIC) - begin
-        let cpu = now(CLOCK_PROCESS_CPUTIME_ID) - cpuBegin
+        let elapsed = Clock.wall - begin
+        let cpu = Clock.cpu - cpuBegin
         let rate = Int(Double(rows) / elapsed)
         let cost = Int(cpu / Double(rows) * 1e7)
-        return "\(rate) rows/s, \(cost / 10).\(cost % 10) us CPU per row"
-    }
-
-    private func now(_ clock: clockid_t) -> Double {
-        var time = timespec()
-        clock_gettime(clock, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-    }
-}
-
-/// An endless row of call versions; 1,000 calls are live at a time.
-private struct Calls {
-    private var live: [Call] = []
-    private var turn = 0
-    private var made: UInt64 = 0
-
-    mutating func next() -> Call {
-        if live.count < 1_000 {
-            live.append(new())
-            return live[live.count - 1]
-        }
-        turn = (turn + 1) % live.count
-        live[turn].revision += 1
-        switch live[turn].revision {
-        case 2: live[turn].participants[1].state = .ringing
-        case 3:
-            live[turn].state = .active
-            live[turn].answeredAt = live[turn].createdAt + 3_000
-            live[turn].participants[1].state = .joined
-            live[turn].participants[1].answeredAt = live[turn].createdAt + 3_000
-            live[turn].participants[1].device = DeviceID("phone-1")
-        case 4:
-            var over = live[turn]
-            over.state = .ended
-            over.endedAt = over.createdAt + 60_000
-            over.end = Call.End(.completed, by: over.caller)
-            live[turn] = over
-        default: live[turn] = new()
-        }
-        return live[turn]
-    }
-
-    private mutating func new() -> Call {
-        made += 1
-        let created = Moment(1_795_000_000_000 + Int64(made))
-        var call = Call(
-            id: CallID(
-                high: UInt64(created.milliseconds) << 16, low: made &* 0x9E37_79B9_7F4A_7C15),
-            mode: ModeIndex(1), kind: "audio", ringTime: 90_000, deliveryCheck: false,
-            createdAt: created)
-        call.revision = 1
-        call.extendedData = #"{"type":"call","room":"\#(made)","topic":"an ordinary greeting"}"#
-        let users = (UserID("user-\(made % 20_000)"), UserID("user-\(made * 7 % 20_000)x"))
-        var caller = Participant(user: users.0, role: .caller, state: .joined, at: created)
-        caller.device = DeviceID("tablet")
-        caller.answeredAt = created
-        var callee = Participant(user: users.1, role: .invitee, state: .inviting, at: created)
-        callee.invitedBy = users.0
-        callee.deadlineAt = created + 90_000
-        call.participants = [caller, callee]
-        return call
+        return "\(rate) rows/s, \(cost / 10).\(cost % 10) us CPU per row, "
+            + "slowest commit \(Int(slowest * 1_000)) ms"
     }
 }

@@ -139,6 +139,32 @@ import Testing
         #expect(try store.restore(at: start).core.calls == [ringingCall(1)])
     }
 
+    @Test func aFailureWhileTheStoreIsMadeIsReported() throws {
+        for operation in [FaultPlan.Operations.sync, .write] {
+            var after = 0
+            var failed = true
+            while failed {
+                let disk = Disk()
+                let faults = try #require(FaultPlan())
+                faults.arm(operation, after: after, times: 1)
+                func open() throws -> Store {
+                    try disk.open {
+                        $0.faults = faults
+                        $0.synchronous = .full
+                    }
+                }
+                var store = try? open()
+                failed = faults.hits == 1
+                #expect((store == nil) == failed, "\(operation) after \(after)")
+                faults.disarm()
+                store = nil
+                #expect(try open().restore(at: start).core.calls.isEmpty)
+                after += 1
+            }
+            #expect(after > 4, "\(operation)")
+        }
+    }
+
     @Test func aReaderThatFailsOnceReadsAgain() throws {
         let disk = Disk()
         let faults = try #require(FaultPlan())
@@ -150,6 +176,67 @@ import Testing
         let error = #expect(throws: StoreError.self) { try reader.call(callID(1)) }
         #expect(error?.kind == .inputOutput)
         #expect(try reader.call(callID(1)) == ringingCall(1))
+    }
+
+    @Test func aReaderThatOutlivesAFailureSeesTheReopenedStore() throws {
+        let scratch = Scratch()
+        let directory = try StateDirectory(claiming: scratch.state)
+        var options = StoreOptions()
+        let faults = try #require(FaultPlan())
+        options.faults = faults
+        var store = try Store(in: directory, options: options)
+        _ = try store.restore(at: start)
+        try store.commit([.call(ringingCall(1))], at: start)
+        let reader = try StoreReader(in: directory, options: options)
+        faults.arm(.sync, times: 1)
+        #expect(throws: StoreError.self) { try store.commit([.call(ringingCall(2))], at: start) }
+        store = try Store(in: directory, options: options)
+        let live = try store.restore(at: start).core.calls
+        #expect([[1], [1, 2]].contains(live.map { $0.createdAt - start }))
+        try store.commit([.call(ringingCall(3))], at: start)
+        #expect(try reader.call(callID(3)) == ringingCall(3))
+        #expect(try (reader.call(callID(2)) != nil) == (live.count == 2))
+    }
+
+    @Test func aPlanIsReadFromText() throws {
+        let faults = try #require(FaultPlan("sync:1:1:eio"))
+        let disk = Disk()
+        let error = #expect(throws: StoreError.self) {
+            let store = try disk.open {
+                $0.faults = faults
+                $0.synchronous = .full
+            }
+            _ = try store.restore(at: start)
+            for later in 1...9 as ClosedRange<Int64> {
+                try store.commit([.call(ringingCall(later))], at: start)
+            }
+        }
+        #expect(error?.kind == .inputOutput)
+        #expect(faults.hits == 1)
+        for text in [
+            "", "write", "write:1:1", "fsync:1:1:eio", "sync:-1:1:eio", "sync:1:0:eio",
+            "sync:1:1:dead", "sync:1:1:eio:", "sync:x:1:eio",
+        ] {
+            #expect(FaultPlan(text) == nil, "\(text)")
+        }
+    }
+
+    @Test func onlyFullWaitsForTheDisk() throws {
+        for (mode, fails) in [
+            (StoreOptions.Synchronous.full, true), (.normal, false), (.off, false),
+        ] {
+            let disk = Disk()
+            let faults = try #require(FaultPlan())
+            let store = try disk.open {
+                $0.faults = faults
+                $0.synchronous = mode
+            }
+            _ = try store.restore(at: start)
+            faults.arm(.sync)
+            let result = Result { try store.commit([.call(ringingCall(1))], at: start) }
+            #expect(((try? result.get()) == nil) == fails, "\(mode)")
+            faults.disarm()
+        }
     }
 
     @Test func messagesSayWhatAndWhereAndWhatToDo() {

@@ -88,7 +88,8 @@ import Testing
         let disk = Disk()
         #expect(try disk.restored().endedCleanly, "a new store")
         try disk.with { store in
-            #expect(try !store.restore(at: start).endedCleanly)
+            let state = try store.restore(at: start)
+            #expect(!state.endedCleanly)
             try store.close()
             let error = #expect(throws: StoreError.self) {
                 try store.commit([.seen(UserID("ann"), upTo: start)], at: start)
@@ -116,6 +117,63 @@ import Testing
         for later in 1...20 as ClosedRange<Int64> {
             try store.commit([.call(ringingCall(later))], at: start + later)
             for reader in readers { #expect(try reader.call(callID(later)) != nil) }
+        }
+    }
+
+    @Test func nothingIsCommittedBeforeTheStoreIsRestored() throws {
+        let disk = Disk()
+        let store = try disk.open()
+        let error = #expect(throws: StoreError.self) {
+            try store.commit([.call(ringingCall(1))], at: start)
+        }
+        #expect(error?.kind == .notOpen)
+        #expect(error?.detail == "restore it first")
+    }
+
+    @Test func theFilesAreForTheirOwnerOnly() throws {
+        let disk = Disk()
+        let store = try disk.open()
+        _ = try store.restore(at: start)
+        try store.commit([.call(ringingCall(1))], at: start)
+        for name in ["callagent.db", "callagent.db-wal", "callagent.db-shm", "lock"] {
+            var status = stat()
+            #expect(stat(disk.path + "/" + name, &status) == 0)
+            #expect(status.st_mode & 0o777 == 0o600, "\(name)")
+        }
+    }
+
+    /// Every commit ends one call and begins the next, so a reader sees one live call always.
+    @Test func aReaderOnAnotherThreadSeesWholeCommitsOnly() async throws {
+        let scratch = Scratch()
+        let directory = try StateDirectory(claiming: scratch.state)
+        var options = StoreOptions()
+        options.synchronous = .off
+        let store = try Store(in: directory, options: options)
+        _ = try store.restore(at: start)
+        try store.commit([.call(ringingCall(0))], at: start)
+        let readingOptions = options
+        async let states = Task.detached {
+            let reader = try StoreReader(in: directory, options: readingOptions)
+            var query = ListQuery()
+            query.limit = 3
+            var seen: [[Bool]] = []
+            var newest: Int64 = 0
+            while newest < 400, seen.count < 100_000 {
+                let budget = PageBudget(bytes: .max) { _ in 0 }
+                let page = try reader.page(of: UserID("ann"), matching: query, within: budget)
+                newest = page.calls.first.map { $0.createdAt - start } ?? 0
+                seen.append(page.calls.map(\.isLive))
+            }
+            return seen
+        }.value
+        for later in 1...400 as ClosedRange<Int64> {
+            let before = ended(ringingCall(later - 1), at: start + later)
+            try store.commit([.call(before), .call(ringingCall(later))], at: start)
+        }
+        let seen = try await states
+        #expect(seen.count < 100_000, "the reader never saw the last commit")
+        for state in seen {
+            #expect([[true], [true, false], [true, false, false]].contains(state))
         }
     }
 
@@ -184,6 +242,29 @@ import Testing
         let wanted = #"call \#(callID(1)), field users.bob.state: unknown word "musing""#
         #expect(error?.detail.contains(wanted) == true, "\(String(describing: error))")
         #expect(error?.description.contains("keep a copy") == true)
+    }
+
+    @Test func aDamagedCallOfHistoryIsLeftOutOfPages() throws {
+        let disk = Disk()
+        try disk.with { store in
+            _ = try store.restore(at: start)
+            for later in 1...3 as ClosedRange<Int64> {
+                try store.commit([.call(ended(ringingCall(later), at: start))], at: start)
+            }
+        }
+        let old = "\"created\":\(start.milliseconds + 2),"
+        try disk.execute(
+            """
+            UPDATE ended_call SET record = CAST(replace(CAST(record AS TEXT), '\(old)', '') AS BLOB)
+            """)
+        let store = try disk.open()
+        let reader = try store.makeReader()
+        let budget = PageBudget(bytes: .max) { _ in 0 }
+        let page = try reader.page(of: UserID("ann"), matching: ListQuery(), within: budget)
+        #expect(page.calls.map(\.id) == [callID(3), callID(1)])
+        #expect(page.damage.count == 1)
+        #expect(page.damage.first?.detail == "call \(callID(2)), field created: is missing")
+        #expect(throws: StoreError.self) { try reader.call(callID(2)) }
     }
 
     /// A store whose history fills many pages, with the page numbers of one table.

@@ -68,6 +68,8 @@ enum {
     CALLUA_ALIVE = 2,
     /// The name given to `require` to `CALLUA_RUN`.
     CALLUA_MODULE = 3,
+    /// File, line and name of a global that a file of settings assigns; may be refused.
+    CALLUA_ASSIGN = 4,
     CALLUA_OWN = 16,
 };
 
@@ -126,6 +128,8 @@ typedef struct {
     callua_bytes traceback;
     /// `FILE:LINE: decision made but not returned`, or nothing.
     callua_bytes unreturned;
+    /// Nothing else could end it: the vm is of no use any more, nor are its waiting handlers.
+    bool broken;
     /// Time of this run.
     uint64_t nanoseconds;
 } callua_outcome;
@@ -140,6 +144,12 @@ bool callua_kind(callua_vm *vm, uint8_t kind, const char *name);
 bool callua_bind(callua_vm *vm, const char *name, uint32_t function, uint32_t flags);
 /// Closes the table of names; from here on scripts can only read it.
 bool callua_seal(callua_vm *vm);
+/// Lets files assign globals, each told to the host; `tables` are tables whose entries they set.
+bool callua_make_assignable(callua_vm *vm, const char *const *tables, size_t count);
+/// Reads a global that a file assigned: plain data, or a message and false.
+bool callua_read(callua_vm *vm, const char *name, callua_bytes *value);
+/// Adds the unguarded string library as `stock`, to compare the guarded one with.
+bool callua_add_stock(callua_vm *vm);
 
 /// Compiles `source` and runs it as the file `chunk`, for at most `budget` ns.
 void callua_load(
@@ -164,5 +174,9 @@ size_t callua_memory(const callua_vm *vm);
 size_t callua_memory_peak(const callua_vm *vm);
 /// Collects all garbage; returns the bytes in use after it.
 size_t callua_collect(callua_vm *vm);
+/// Whether a run had to be left in the middle: then only `callua_free` is allowed.
+bool callua_is_broken(const callua_vm *vm);
+/// Whether this thread can end runs that hooks cannot end.
+bool callua_has_watchdog(void);
 /// Handlers and script coroutines alive.
 uint32_t callua_coroutines(const callua_vm *vm);

@@ -7,3 +7,4 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 #include "COpenSSLTLS.h"
+#include "COpenSSLCrypto.h"

@@ -8,11 +8,8 @@ local cfg = config {
   greeting = option.text("Hello, this is support.", { help = "what the caller gets to read" }),
 }
 
-local known = {}
-for _, id in ipairs(cfg.callers) do known[id] = true end
-
 on.invite(function(call)
-  if not known[call.caller.id] then
+  if not cfg.callers:has(call.caller.id) then
     log.info("declining", { caller = call.caller.id })
     return reject "declined"
   end
