@@ -141,6 +141,10 @@ static bool put_table(encoder *e, int index) {
     if (e->out->count > e->limit) return refuse(e, "too much data");
     e->above[e->depth++] = identity;
     lua_Integer count;
+    if (cl_is_view(e->L, index)) {
+        cl_push_backing(e->L, index);
+        index = lua_gettop(e->L);
+    }
     bool done = is_list(e->L, index, &count) ? put_list(e, index, count) : put_pairs(e, index);
     if (done) e->depth--;
     return done;
