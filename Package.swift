@@ -24,6 +24,12 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String
         name: name, dependencies: dependencies, exclude: exclude, swiftSettings: strict)
 }
 
+/// A program that only the checks use.
+func program(_ name: String, at path: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(
+        name: name, dependencies: dependencies, path: path, swiftSettings: strict)
+}
+
 let package = Package(
     name: "callagent",
     products: [
@@ -38,7 +44,8 @@ let package = Package(
         shim("COpenSSL", links: ["ssl", "crypto"]),
         shim("CCurl", links: ["curl"]),
         // core
-        house("CallCore"),
+        house("CallModel"),
+        house("CallCore", ["CallModel"]),
         // wire
         house("JSON"),
         house("WebProtocols"),
@@ -61,7 +68,7 @@ let package = Package(
         house("CallClient", ["CallWire", "CallCore", "JSON", "WebProtocols", "EventLoop"]),
         .executableTarget(
             name: "callagent",
-            dependencies: ["AgentServer", "CallSimulator", "CallClient"],
+            dependencies: ["AgentServer", "CallSimulator", "CallClient", "PolicyHost"],
             swiftSettings: strict),
         // tests
         tests("JSONTests", ["JSON"]),
@@ -69,16 +76,19 @@ let package = Package(
         .executableTarget(
             name: "fuzz", dependencies: ["JSON", "WebProtocols"], path: "Tests/Fuzz",
             swiftSettings: strict),
-        tests("EventLoopTests", ["EventLoop"]),
-        tests("CallCoreTests", ["CallCore"]),
+        tests("EventLoopTests", ["EventLoop", "COpenSSL"]),
+        tests("CallCoreTests", ["CallCore", "CallSimulator"], exclude: ["Scenarios"]),
+        tests("SimulationTests", ["CallSimulator", "CallCore"]),
         tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
-        tests("StorageTests", ["Storage", "CallCore"]),
+        program("StorageRig", at: "Tests/StorageRig", ["Storage", "CallCore"]),
+        tests("StorageTests", ["Storage", "CallCore", "JSON", "StorageRig"]),
         tests(
             "PolicyHostTests", ["PolicyHost", "CallCore", "JSON", "CLua"],
             exclude: ["Hostile", "Scripts"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
         tests("AgentServerTests", ["AgentServer", "CallCore", "CallClient"]),
         tests("TidyTests", []),
+        program("echo-server", at: "Tests/EchoServer", ["WebProtocols", "EventLoop"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -3,6 +3,7 @@
 import CallCore
 import CallWire
 import EventLoop
+import PolicyHost
 import Storage
 
 /// What a process is started with: the operator's file, read.
@@ -40,21 +41,48 @@ public final class Agent {
     let exchange: Exchange
     let gateway: Gateway
     let metrics = Metrics()
+    let admin: AdminDesk
+    private(set) var desk: PolicyDesk?
     private var store: (any StoreLink)?
     private var news: Mailbox<StoreNews>?
     private var directory: StateDirectory?
     private var listeners: [Listener] = []
+    private var adminListener: Listener?
     private var signals: [SignalWatcher] = []
     private var drainTimer: Timer?
     private var isStopping = false
     private let restored: StoredState
-    /// Called when the operator asks for a reload.
-    public var reload: () -> Void = {}
+    private(set) var reloader: Reloader?
 
-    /// Opens the store and the loop; nothing listens yet.
+    /// A server of what the operator's files say, which can be reloaded.
     ///
+    /// - Parameter file: where `deployment` was read from; nil: the defaults.
     /// - Throws: an `AgentError` of one line.
-    public init(_ options: AgentOptions, log: Log) throws(AgentError) {
+    public convenience init(
+        _ deployment: Deployment, file: String?, log: Log
+    ) throws(AgentError) {
+        var dice = SystemRandomNumberGenerator()
+        let host = PolicyHost(
+            deployment.generation, seed: dice.next(), cryptography: .system)
+        try self.init(try AgentOptions(deployment), policies: host, log: log)
+        do throws(EventLoopError) {
+            reloader = try Reloader(
+                file: file, active: deployment, loop: loop, log: log,
+                enforce: { [unowned self] deployment, done throws(AgentError) in
+                    try enforce(deployment, done)
+                })
+        } catch {
+            throw .system(error)
+        }
+    }
+
+    /// A server with these options; nothing listens yet.
+    ///
+    /// - Parameter host: what decides about invitations; nil: nobody does.
+    /// - Throws: an `AgentError` of one line.
+    public init(
+        _ options: AgentOptions, policies host: PolicyHost? = nil, log: Log
+    ) throws(AgentError) {
         try Self.check(options)
         self.options = options
         self.log = log
@@ -74,7 +102,9 @@ public final class Agent {
             exchange: exchange, loop: loop, limits: options.limits,
             modes: options.settings.modes, tokens: options.tokens ?? DevelopmentTokens(),
             log: log, metrics: metrics)
+        admin = AdminDesk(exchange: exchange, limits: options.limits)
         try connectStore(opened)
+        try connectPolicies(host)
         drainTimer = Timer(on: loop) { [unowned self] in finish() }
     }
 
@@ -87,6 +117,19 @@ public final class Agent {
             throw .refused(
                 "refusing to listen on \(endpoint) without keys: configure auth, or listen on "
                     + "loopback")
+        }
+    }
+
+    private func connectPolicies(_ host: PolicyHost?) throws(AgentError) {
+        guard let host else { return }
+        do throws(EventLoopError) {
+            desk = try PolicyDesk(
+                host, exchange: exchange, gateway: gateway,
+                decisions: DecisionLog(
+                    directory: options.isInMemory ? nil : options.stateDirectory, log: log),
+                loop: loop)
+        } catch {
+            throw .system(error)
         }
     }
 
@@ -130,6 +173,7 @@ public final class Agent {
     public func run() throws(AgentError) {
         do throws(EventLoopError) {
             for endpoint in options.listen { try listen(at: endpoint) }
+            try listenForTools()
             try watchSignals()
         } catch {
             loop.close()
@@ -147,6 +191,8 @@ public final class Agent {
                 ("by_ms", "\(exchange.clock.gap)"))
         }
         loop.run()
+        reloader?.close()
+        desk?.close()
         store?.close()
         loop.close()
         log.info("stopped")
@@ -163,13 +209,37 @@ public final class Agent {
         listeners.append(listener)
     }
 
+    private func listenForTools() throws(EventLoopError) {
+        let endpoint = options.admin ?? .admin(stateDirectory: options.stateDirectory)
+        adminListener = try Listener(
+            at: endpoint, on: loop,
+            failed: { [log] error in log.warn("cannot accept tools", ("error", "\(error)")) },
+            accepted: { [unowned admin] connection in admin.accept(connection) })
+        addRoutes()
+    }
+
     private func watchSignals() throws(EventLoopError) {
         for signal in [SignalWatcher.Signal.terminate, .interrupt] {
             signals.append(
                 try SignalWatcher(for: signal, on: loop) { [unowned self] in stop() })
         }
         signals.append(
-            try SignalWatcher(for: .hangup, on: loop) { [unowned self] in reload() })
+            try SignalWatcher(for: .hangup, on: loop) { [unowned self] in
+                reloader?.reload { _ in }
+            })
+    }
+
+    /// Puts a deployment into force: plugins first, then what the switchboard asks them.
+    private func enforce(
+        _ deployment: Deployment, _ done: @escaping () -> Void
+    ) throws(AgentError) {
+        let options = try AgentOptions(deployment)
+        try Self.check(options)
+        gateway.tokens = options.tokens ?? DevelopmentTokens()
+        desk?.swap(to: deployment.generation) { [unowned self] in
+            exchange.feed(.configured(options.settings))
+            done()
+        }
     }
 
     // MARK: Stopping
@@ -196,7 +266,10 @@ public final class Agent {
         drainTimer?.arm(at: now + 20)
     }
 
-    private func finish() { loop.stop() }
+    private func finish() {
+        adminListener?.close()
+        loop.stop()
+    }
 }
 
 /// A store that is open, with what it kept.

@@ -11,6 +11,14 @@ struct EffectQueue {
     private enum Entry {
         case effect(Effect)
         case durable(batch: UInt64)
+        /// Somebody waits for what was stored before.
+        case notice(StoreTicket)
+    }
+
+    /// Something that may leave now.
+    enum Item {
+        case effect(Effect)
+        case notice(StoreTicket)
     }
 
     private var entries: [Entry?] = []
@@ -31,6 +39,9 @@ struct EffectQueue {
 
     /// Adds an effect behind all others.
     mutating func add(_ effect: Effect) { entries.append(.effect(effect)) }
+
+    /// Adds a notice behind the records so far.
+    mutating func add(_ ticket: StoreTicket) { entries.append(.notice(ticket)) }
 
     /// Adds records that must be durable before anything behind them.
     mutating func addRecords(_ records: [StoreRecord], at now: Moment) {
@@ -58,13 +69,16 @@ struct EffectQueue {
         openSince = openSinceGathering
     }
 
-    /// The next effect that may be performed.
-    mutating func next() -> Effect? {
+    /// What may leave next.
+    mutating func next() -> Item? {
         while first < entries.count {
             switch entries[first] {
             case .effect(let effect):
                 pop()
-                return effect
+                return .effect(effect)
+            case .notice(let ticket):
+                pop()
+                return .notice(ticket)
             case .durable(let batch):
                 guard batch <= durable else { return nil }
                 pop()
@@ -75,9 +89,11 @@ struct EffectQueue {
     }
 
     /// Forgets everything; what was with the store is not stored.
-    mutating func removeAll() -> [Effect] {
-        let waiting = entries[first...].compactMap { entry -> Effect? in
-            if case .effect(let effect) = entry { effect } else { nil }
+    ///
+    /// - Returns: who waited for something to be stored.
+    mutating func removeAll() -> [StoreTicket] {
+        let waiting = entries[first...].compactMap { entry -> StoreTicket? in
+            if case .notice(let ticket) = entry { ticket } else { nil }
         }
         self = EffectQueue()
         return waiting

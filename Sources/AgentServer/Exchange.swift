@@ -26,6 +26,15 @@ protocol PolicyLink: AnyObject {
     func flush()
 }
 
+/// The answer to what others than the switchboard asked of the store.
+enum StoreAnswer {
+    case value(StoreTicket, [UInt8]?)
+    case keys(StoreTicket, [String])
+    case durable(StoreTicket)
+    case counted(StoreTicket, CommitResult.Counter)
+    case failed(StoreTicket)
+}
+
 /// Owns the switchboard, its clock and the queue of its effects. Owner: the loop's thread.
 final class Exchange {
     private(set) var switchboard: Switchboard
@@ -45,8 +54,13 @@ final class Exchange {
     var store: (any StoreLink)?
     weak var deliverer: (any Deliverer)?
     var policies: (any PolicyLink)?
-    /// Answers to what others than the switchboard asked of the store.
-    var storeAnswered: (StoreNews) -> Void = { _ in }
+    /// See `StoreAnswer`.
+    var storeAnswered: (StoreAnswer) -> Void = { _ in }
+    /// A call has ended.
+    var callEnded: (CallID) -> Void = { _ in }
+    /// Who counts in the batch that gathers, and in the one with the store.
+    private var counting: [StoreTicket] = []
+    private var submittedCounting: [StoreTicket] = []
 
     init(
         _ settings: Settings, restored: StoredState, seed: UInt64, limits: ServerLimits, log: Log,
@@ -81,11 +95,26 @@ final class Exchange {
         sort(switchboard.handle(input, at: clock.now()))
     }
 
-    /// Records of others than the switchboard, such as a plugin's values.
-    func store(_ records: [StoreRecord]) {
-        guard isReady else { return }
+    /// Stores records of others than the switchboard, such as a plugin's values; `ticket` is told
+    /// when they are durable.
+    func store(_ records: [StoreRecord], then ticket: StoreTicket? = nil) {
+        guard isReady else {
+            if let ticket { storeAnswered(.failed(ticket)) }
+            return
+        }
         queue.addRecords(records, at: clock.now())
+        if let ticket { queue.add(ticket) }
     }
+
+    /// Stores one increment; `ticket` is told the sum.
+    func store(_ increment: [StoreRecord], counting ticket: StoreTicket) {
+        guard isReady else { return storeAnswered(.failed(ticket)) }
+        queue.addRecords(increment, at: clock.now())
+        counting.append(ticket)
+    }
+
+    /// Reads for others than the switchboard.
+    func lookUp(_ lookup: Lookup) { store?.fetch(lookup) }
 
     /// A job number never used before.
     func newJob() -> JobID {
@@ -115,6 +144,7 @@ final class Exchange {
             switch effect {
             case .persist(let records):
                 queue.addRecords(records.map(storeRecord), at: clock.now())
+                if policies != nil { noteEnds(records) }
             case .consult(let question): policies?.ask(question)
             case .withdraw(let question): policies?.withdraw(question)
             case .reply, .welcome, .send, .replace, .tell, .recall, .recallKey, .list:
@@ -123,6 +153,11 @@ final class Exchange {
         }
         drain()
         arm()
+    }
+
+    /// Handlers of the policies end with their call.
+    private func noteEnds(_ records: [Record]) {
+        for case .call(let call) in records where !call.isLive { callEnded(call.id) }
     }
 
     private func storeRecord(_ record: Record) -> StoreRecord {
@@ -144,7 +179,12 @@ final class Exchange {
     private func drain() {
         guard !isDraining else { return }
         isDraining = true
-        while let effect = queue.next() { perform(effect) }
+        while let item = queue.next() {
+            switch item {
+            case .effect(let effect): perform(effect)
+            case .notice(let ticket): storeAnswered(.durable(ticket))
+            }
+        }
         isDraining = false
     }
 
@@ -172,6 +212,8 @@ final class Exchange {
 
     private func submit() {
         while let batch = queue.takeBatch() {
+            submittedCounting = counting
+            counting = []
             store?.submit(batch, at: clock.now())
             // A store in memory has answered already; one on disk answers later.
             if queue.isSubmitted { return }
@@ -194,7 +236,10 @@ final class Exchange {
         switch news {
         case .committed(let result):
             queue.batchIsDurable()
-            if !result.counters.isEmpty { storeAnswered(news) }
+            for (ticket, counter) in zip(submittedCounting, result.counters) {
+                storeAnswered(.counted(ticket, counter))
+            }
+            submittedCounting = []
             drain()
             submit()
         case .failed(let error): storeFailed(error)
@@ -203,7 +248,8 @@ final class Exchange {
         case .key(let user, let key, let kept): feed(.recalledKey(user, key: key, kept))
         case .page(let request, let user, let page):
             deliverer?.deliver(page, to: request, of: user)
-        case .value, .keys: storeAnswered(news)
+        case .value(let ticket, let bytes): storeAnswered(.value(ticket, bytes))
+        case .keys(let ticket, let keys): storeAnswered(.keys(ticket, keys))
         case .lookupFailed(let lookup, let error): lookupFailed(lookup, error)
         }
     }
@@ -214,7 +260,11 @@ final class Exchange {
             log.error(
                 "store failed: nothing is acknowledged until it is back", ("error", "\(error)"))
             isReady = false
-            _ = queue.removeAll()
+            for ticket in queue.removeAll() + counting + submittedCounting {
+                storeAnswered(.failed(ticket))
+            }
+            counting = []
+            submittedCounting = []
             deliverer?.dropEverything()
         }
         reopenTimer?.arm(at: Clock.bootMilliseconds() + 1_000)
@@ -236,7 +286,8 @@ final class Exchange {
         switch lookup {
         case .call, .key: storeFailed(error)
         case .page(let request, _, _, _): deliverer?.deliver(.refused(.notReady), to: request)
-        case .value, .keys: storeAnswered(.lookupFailed(lookup, error))
+        case .value(let ticket, _, _, _), .keys(let ticket, _, _, _, _):
+            storeAnswered(.failed(ticket))
         }
     }
 }

@@ -42,8 +42,8 @@ final class Gateway {
     var tokens: any TokenChecker
     /// Told of replies to plugins.
     var policyReplied: (RequestID, Reply) -> Void = { _, _ in }
-    /// Routes beside the protocol's own, such as metrics.
-    var otherRoute: (HTTPRequest) -> HTTPResponse? = { _ in nil }
+    /// The documents served beside the operations: of the protocol, and metrics where opened.
+    var document: (_ path: String) -> HTTPResponse? = { _ in nil }
 
     private(set) var links: [ClientLink] = []
     private var sessions: [Address: LiveSession] = [:]
@@ -53,6 +53,7 @@ final class Gateway {
     /// Sessions that may be resumed, in the order in which they expire.
     private var detached: [(address: Address, id: SessionID, until: Moment)] = []
     private var housekeeping: Timer?
+    private let welcomeSettings: WelcomeSettings
     private var writer = JSONWriter(capacity: 4_096)
     /// New clients are turned away: the process is about to end.
     private(set) var isDraining = false
@@ -69,6 +70,9 @@ final class Gateway {
         self.metrics = metrics
         decoder = WireDecoder(limits: limits.wire, modes: modes)
         encoder = WireEncoder(modes: modes)
+        welcomeSettings = WelcomeSettings(
+            session: limits.session, limits: AnnouncedLimits(limits.wire, modes: modes),
+            server: "callagent/\(Agent.version)")
         dice = SystemRandomNumberGenerator()
         housekeeping = Timer(on: loop) { [unowned self] in keepHouse() }
         exchange.deliverer = self
@@ -181,7 +185,7 @@ final class Gateway {
 
     /// Why a request does not reach the switchboard: capabilities, rate, overload.
     func obstacle(to operation: Operation, of identity: Identity) -> Refusal? {
-        let name = OperationName(operation)
+        let name = operation.name
         if let allowed = identity.capabilities, !allowed.contains(name.rawValue) {
             return Refusal(.forbidden, "the token does not allow \(name.rawValue)")
         }
@@ -306,7 +310,7 @@ extension Gateway: Deliverer {
         switch awaited.removeValue(forKey: request) {
         case .message(let link, let id), .hello(let link, let id):
             send(reply, to: id, over: link)
-        case .http(let link): link.respond(HTTPAnswer.response(to: reply, encoder))
+        case .http(let link): link.respond(HTTPResponse(HTTPReply(tail: encoder.kept(reply))))
         case .policy: policyReplied(request, reply)
         case nil: break
         }
@@ -326,13 +330,12 @@ extension Gateway: Deliverer {
         var isResumed = false
         if case .welcoming(let resumed) = live.session.state { isResumed = resumed }
         let welcome = Welcome(
-            user: live.address.user, device: live.address.device, session: live.session.id,
-            isResumed: isResumed, at: exchange.now(), calls: calls, hasMore: more)
+            live.address, session: live.session.id, resumed: isResumed,
+            serverTime: exchange.now(), settings: welcomeSettings, calls: calls,
+            hasMoreCalls: more)
         writer.removeAll()
         WireEncoder.replyHead(id, into: &writer)
-        encoder.welcomeTail(
-            welcome, limits: limits.wire, session: limits.session,
-            modes: exchange.switchboard.settings.modes, into: &writer)
+        encoder.welcomeTail(welcome, into: &writer)
         link.sendText(writer.bytes)
         for event in live.session.welcomed(limits: limits.session) {
             send(event.tail, seq: event.seq, over: link)
@@ -373,10 +376,14 @@ extension Gateway: Deliverer {
         case .message(let link, let id), .hello(let link, let id):
             writer.removeAll()
             WireEncoder.replyHead(id, into: &writer)
-            encoder.pageTail(page.calls, cursor: page.cursor, for: user, into: &writer)
+            encoder.pageTail(
+                page.calls, cursor: page.cursor, for: user, limits: limits.wire, into: &writer)
             link.sendText(writer.bytes)
         case .http(let link):
-            link.respond(HTTPAnswer.page(page.calls, cursor: page.cursor, for: user, encoder))
+            writer.removeAll()
+            encoder.pageTail(
+                page.calls, cursor: page.cursor, for: user, limits: limits.wire, into: &writer)
+            link.respond(HTTPResponse(HTTPReply(tail: writer.bytes)))
         case .policy, nil: break
         }
     }
@@ -397,7 +404,7 @@ extension Gateway: Deliverer {
             case .message(let link, let id), .hello(let link, let id):
                 send(.refused(.notReady), to: id, over: link)
             case .http(let link):
-                link.respond(HTTPAnswer.response(to: .refused(.notReady), encoder))
+                link.respond(HTTPResponse(HTTPReply(.notReady)))
             case .policy: break
             }
         }

@@ -212,7 +212,8 @@ final class ThreadedLink: StoreLink {
         /// Removes what is too old, once a minute and a little at a time.
         private func sweep(_ store: any CallStore, _ now: Moment) throws(StoreError) {
             guard now - lastSweep >= 60_000 else { return }
-            if try !store.sweep(at: now) { lastSweep = now }
+            let hasMore = try store.sweep(at: now)
+            if !hasMore { lastSweep = now }
         }
 
         func close() { try? store?.close() }

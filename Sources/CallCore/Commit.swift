@@ -46,8 +46,8 @@ struct Commit {
     var reply = ReplyShape.none
     var changes: [Change] = []
     var notices: [Notice] = []
-    /// The end's cause is told too although it is out of the call (A1).
-    var tellsCause = false
+    /// Who is told of the end although it is out of the call (A1).
+    var cause: UserID?
     /// What cancelled invitees are told.
     var cancelText: String?
     var push: PushText?
@@ -63,6 +63,8 @@ struct Commit {
         self.asker = asker
         self.reply = reply
         actor = asker.actor
+        if !call.views.isEmpty { self.call.views.removeAll { $0.owner == .end } }
+        self.call.show(asker.shaping.views)
     }
 
     /// A change of `call` by a deadline or a rule.
@@ -91,6 +93,14 @@ struct Commit {
         changes.append(
             Change(index: call.participants.count, from: nil, wasVisible: false))
         call.participants.append(participant)
+    }
+
+    /// The participant at `index` has said `text`: views of what it said before are over.
+    mutating func say(_ text: String?, _ index: Int) {
+        call.participants[index].extendedData = text
+        let owner = TextOwner.participant(call.participants[index].user)
+        if !call.views.isEmpty { call.views.removeAll { $0.owner == owner } }
+        call.show(asker?.shaping.views ?? [])
     }
 
     /// Ends the call, unless it has ended before.
@@ -123,6 +133,7 @@ extension Switchboard {
         if !commit.isInternal { commit.call.revision += 1 }
         noteConnected(&commit)
         updateIdle(&commit.call)
+        release(commit)
         let slot = store(&commit)
         let records = [Record.call(commit.call)] + commit.records + pushJobs(of: commit)
         if let asker = commit.asker {
@@ -186,15 +197,24 @@ extension Switchboard {
             commit.call.participants[index].waitingAccept = nil
             commit.call.participants[index].asking = .nothing
         }
-        withdrawQuestions(of: commit.call.id)
-        dropHeldSignals(of: commit.call)
+    }
+
+    /// Forgets what waited for participants that wait no longer.
+    private mutating func release(_ commit: borrowing Commit) {
+        guard !openQuestions.isEmpty || !heldSignals.isEmpty else { return }
+        for participant in commit.call.participants
+        where !commit.call.isLive || !participant.state.mayAnswer {
+            let seat = Seat(user: participant.user, call: commit.call.id)
+            withdrawQuestion(seat)
+            heldSignals[seat] = nil
+        }
     }
 
     private func noteConnected(_ commit: inout Commit) {
         for change in commit.changes {
             let participant = commit.call.participants[change.index]
             guard participant.state.isLive, !participant.wasConnected,
-                users[participant.user]?.isOnline == true
+                (users[participant.user]?.connectedCount ?? 0) > 0
             else { continue }
             commit.call.participants[change.index].wasConnected = true
         }
@@ -396,7 +416,7 @@ extension Switchboard {
         }
         var receivers: [Address] = []
         for (index, participant) in commit.call.participants.enumerated() {
-            let isCause = commit.tellsCause && commit.asker?.user == participant.user
+            let isCause = commit.cause == participant.user
             let change = commit.changes.first { $0.index == index }
             let knows = change.map { $0.wasVisible || $0.from == nil } ?? true
             guard isCause || (participant.state.isLive && knows) else { continue }
@@ -426,9 +446,12 @@ extension Commit.Change {
         guard let from else { return nil }
         switch participant.state {
         case .joined, .accepting: return from.mayAnswer && wasVisible ? .answered : nil
+        case .failed:
+            let hasAccepted = from.mayAnswer && participant.answeredAt != nil
+            return hasAccepted && wasVisible ? .answered : nil
         case .rejected: return wasVisible ? .rejected : nil
         case .left: return from == .joined && participant.reason == .itself ? .left : nil
-        case .inviting, .undelivered, .ringing, .cancelled, .timedOut, .failed: return nil
+        case .inviting, .undelivered, .ringing, .cancelled, .timedOut: return nil
         }
     }
 }

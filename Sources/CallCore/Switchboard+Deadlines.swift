@@ -64,7 +64,6 @@ extension Switchboard {
         let expires = settings.mode(call.mode).acknowledgeWithin != nil
         var commit = Commit(call, slot: slot, actor: .timer(expires ? .expire : .ring))
         for index in due {
-            withdrawQuestion(of: call.id, call.participants[index].user)
             if expires {
                 commit.move(index, to: .failed, .expired)
             } else {

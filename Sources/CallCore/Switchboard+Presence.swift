@@ -89,11 +89,8 @@ extension Switchboard {
     mutating func deviceGone(_ address: Address, bye: Bool) {
         guard let place = users.find(address.user) else { return }
         users[place].devices.removeAll { $0.id == address.device }
-        if bye {
-            startLosing(place, at: now)
-        } else {
-            startLosing(place, at: now + settings.lostAfter)
-        }
+        let isLast = users[place].devices.isEmpty
+        startLosing(place, at: bye && isLast ? now : now + settings.lostAfter)
         users.releaseIfIdle(place)
     }
 
@@ -154,10 +151,7 @@ extension Switchboard {
         switch mode.callerLost {
         case .runsOn: break
         case .cancels:
-            cancelWhole(
-                &commit, .callerLost,
-                Call.End(
-                    .cancelled, detail: .callerLost, by: commit.call.caller))
+            cancelWhole(&commit, .callerLost)
         case .failsAccept:
             for index in commit.call.participants.indices
             where commit.call.participants[index].state == .accepting {

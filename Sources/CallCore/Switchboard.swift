@@ -27,13 +27,14 @@ public struct Switchboard: Sendable {
     /// Operations that a policy shapes before they happen.
     var staged: [QuestionID: StagedOperation] = [:]
     /// Requests behind a staged operation of the same user and call.
-    var waiting: [StagedName: [Asker]] = [:]
+    var waiting: [Seat: [Asker]] = [:]
     /// `call.token` requests that wait for the policies.
     var tokenRequests: [QuestionID: TokenRequest] = [:]
-    /// Open questions about invitations.
+    /// Open questions about invitations, and the same by invitee.
     var questions: [QuestionID: InviteQuestion] = [:]
+    var openQuestions: [Seat: QuestionID] = [:]
     /// Signals for pending addressees whose devices may not know of the call yet.
-    var heldSignals: [HeldName: [CallEvent]] = [:]
+    var heldSignals: [Seat: [CallEvent]] = [:]
     /// What `handle` has to tell so far.
     var effects: [Effect] = []
     var now: Moment
@@ -83,9 +84,10 @@ public struct Switchboard: Sendable {
                 join(participant.user, slot)
                 if participant.wasConnected { expectReturn(of: participant.user) }
             }
-            reask(slot)
+            lastCallID = max(lastCallID, call.id.high)
             rearm(slot)
         }
+        for call in restored.calls { reask(call.id) }
         advance(to: now)
         return takeEffects()
     }

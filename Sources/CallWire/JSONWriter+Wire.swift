@@ -7,8 +7,24 @@ extension JSONWriter {
     /// Writes a member that is text from inside the house.
     mutating func field(_ key: StaticString, plain text: String) { field(key, text) }
 
-    /// Writes a member that is a call id.
-    mutating func field(_ key: StaticString, _ id: CallID) { field(key, id.description) }
+    /// Writes a member that is a call id, without making a `String` of it: every event has one.
+    mutating func field(_ key: StaticString, _ id: CallID) {
+        withUnsafeTemporaryAllocation(byteCount: 34, alignment: 1) { text in
+            text[0] = UInt8(ascii: "\"")
+            text[33] = UInt8(ascii: "\"")
+            for index in 0..<16 {
+                let shift = UInt64(60 - index * 4)
+                text[1 + index] = Self.hexDigit(id.high >> shift)
+                text[17 + index] = Self.hexDigit(id.low >> shift)
+            }
+            field(key, raw: UnsafeRawBufferPointer(text))
+        }
+    }
+
+    private static func hexDigit(_ bits: UInt64) -> UInt8 {
+        let digit = UInt8(truncatingIfNeeded: bits & 0xF)
+        return digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+    }
 
     /// Writes a member that is a moment.
     mutating func field(_ key: StaticString, _ moment: Moment) {

@@ -79,9 +79,12 @@ public struct JSONWriter {
 
     @usableFromInline
     mutating func open(_ bracket: UInt8) {
-        startValue()
-        bytes.append(bracket)
+        let comma = needsComma
         needsComma = false
+        append(room: 2) {
+            if comma { $0.put(UInt8(ascii: ",")) }
+            $0.put(bracket)
+        }
     }
 
     @usableFromInline
@@ -94,23 +97,14 @@ public struct JSONWriter {
 
     /// Writes a member name; its value must follow. The literal must need no escapes.
     public mutating func key(_ key: StaticString) {
-        key.withUTF8Buffer { appendName($0) }
+        let comma = needsComma
+        needsComma = false
+        append(room: JSONPen.room(forName: key)) { $0.name(key, comma: comma) }
     }
 
     /// Writes a member name from outside, escaped; its value must follow.
     public mutating func key(text: String) {
-        startValue()
-        appendString(text)
-        bytes.append(UInt8(ascii: ":"))
-        needsComma = false
-    }
-
-    private mutating func appendName(_ name: UnsafeBufferPointer<UInt8>) {
-        assert(name.allSatisfy { $0 >= 0x20 && $0 != 0x22 && $0 != 0x5C }, "a name with escapes")
-        if needsComma { bytes.append(UInt8(ascii: ",")) }
-        bytes.append(UInt8(ascii: "\""))
-        bytes.append(contentsOf: name)
-        bytes.append(UInt8(ascii: "\""))
+        value(text)
         bytes.append(UInt8(ascii: ":"))
         needsComma = false
     }
@@ -118,23 +112,21 @@ public struct JSONWriter {
     // MARK: Values
 
     /// Writes a string.
-    public mutating func value(_ value: String) {
-        startValue()
-        appendString(value)
-    }
+    public mutating func value(_ value: String) { writeString(nil, value) }
 
     /// Writes a string that needs no escapes, such as a name of the protocol.
     public mutating func value(literal: StaticString) {
         startValue()
-        bytes.append(UInt8(ascii: "\""))
-        literal.withUTF8Buffer { bytes.append(contentsOf: $0) }
-        bytes.append(UInt8(ascii: "\""))
+        append(room: literal.utf8CodeUnitCount + 2) {
+            $0.put(UInt8(ascii: "\""))
+            $0.put(literal)
+            $0.put(UInt8(ascii: "\""))
+        }
     }
 
     /// Writes an integer.
     public mutating func value(_ value: Int64) {
-        startValue()
-        appendInteger(value)
+        write(nil, room: JSONPen.roomForInteger) { $0.integer(value) }
     }
 
     /// Writes an integer.
@@ -150,14 +142,12 @@ public struct JSONWriter {
 
     /// Writes `true` or `false`.
     public mutating func value(_ value: Bool) {
-        startValue()
-        bytes.append(contentsOf: value ? "true".utf8 : "false".utf8)
+        write(nil, room: 5) { $0.put(value ? "true" : "false") }
     }
 
     /// Writes `null`.
     public mutating func null() {
-        startValue()
-        bytes.append(contentsOf: "null".utf8)
+        write(nil, room: 4) { $0.put("null") }
     }
 
     /// Writes a value that already is JSON, byte for byte. Nothing is checked.
@@ -179,12 +169,58 @@ public struct JSONWriter {
     }
 }
 
+// MARK: Writing a member at once
+
+extension JSONWriter {
+    /// Writes a string, as a member if there is a `key`.
+    fileprivate mutating func writeString(_ key: StaticString?, _ text: String) {
+        // A `String` on this platform is contiguous UTF-8, so nothing is copied here.
+        let done: Void? = text.utf8.withContiguousStorageIfAvailable { writeString(key, $0) }
+        if done == nil { Array(text.utf8).withUnsafeBufferPointer { writeString(key, $0) } }
+    }
+
+    @inline(__always)
+    private mutating func writeString(
+        _ key: StaticString?, _ text: UnsafeBufferPointer<UInt8>
+    ) {
+        let room = JSONPen.room(forString: text)
+        write(key, room: room) { $0.string(text, room: room) }
+    }
+
+    /// Writes a value of at most `room` bytes, as a member if there is a `key`.
+    @inline(__always)
+    fileprivate mutating func write(
+        _ key: StaticString?, room: Int, _ value: (inout JSONPen) -> Void
+    ) {
+        let comma = needsComma
+        needsComma = true
+        append(room: room + (key.map { JSONPen.room(forName: $0) } ?? 1)) {
+            if let key {
+                $0.name(key, comma: comma)
+            } else if comma {
+                $0.put(UInt8(ascii: ","))
+            }
+            value(&$0)
+        }
+    }
+
+    /// Appends what `body` writes, at most `room` bytes.
+    @inline(__always)
+    private mutating func append(room: Int, _ body: (inout JSONPen) -> Void) {
+        bytes.append(addingCapacity: room) {
+            $0.withUnsafeMutableBufferPointer { buffer, count in
+                guard let start = buffer.baseAddress else { return }
+                var pen = JSONPen(start)
+                body(&pen)
+                count = pen.distance(from: start)
+            }
+        }
+    }
+}
+
 extension JSONWriter {
     /// Writes a member that is a string.
-    public mutating func field(_ key: StaticString, _ value: String) {
-        self.key(key)
-        self.value(value)
-    }
+    public mutating func field(_ key: StaticString, _ value: String) { writeString(key, value) }
 
     /// Writes a member that is a string needing no escapes.
     public mutating func field(_ key: StaticString, literal: StaticString) {
@@ -194,14 +230,12 @@ extension JSONWriter {
 
     /// Writes a member that is a string, or `null`.
     public mutating func field(_ key: StaticString, _ value: String?) {
-        self.key(key)
-        if let value { self.value(value) } else { null() }
+        if let value { writeString(key, value) } else { null(key) }
     }
 
     /// Writes a member that is an integer.
     public mutating func field(_ key: StaticString, _ value: Int64) {
-        self.key(key)
-        self.value(value)
+        write(key, room: JSONPen.roomForInteger) { $0.integer(value) }
     }
 
     /// Writes a member that is an integer.
@@ -209,8 +243,7 @@ extension JSONWriter {
 
     /// Writes a member that is an integer, or `null`.
     public mutating func field(_ key: StaticString, _ value: Int64?) {
-        self.key(key)
-        if let value { self.value(value) } else { null() }
+        if let value { field(key, value) } else { null(key) }
     }
 
     /// Writes a member that is a number; see `value(_:)`.
@@ -221,14 +254,12 @@ extension JSONWriter {
 
     /// Writes a member that is `true` or `false`.
     public mutating func field(_ key: StaticString, _ value: Bool) {
-        self.key(key)
-        self.value(value)
+        write(key, room: 5) { $0.put(value ? "true" : "false") }
     }
 
     /// Writes a member that is `null`.
     public mutating func null(_ key: StaticString) {
-        self.key(key)
-        null()
+        write(key, room: 4) { $0.put("null") }
     }
 
     /// Writes a member whose value already is JSON, byte for byte.

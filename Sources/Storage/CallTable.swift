@@ -20,8 +20,10 @@ final class CallTable {
     init(_ connection: Connection) throws(StoreError) {
         self.connection = connection
         putLive = try connection.prepare(
-            "INSERT INTO live_call VALUES (?, ?) ON CONFLICT DO UPDATE SET record = excluded.record",
-            for: "storing a call")
+            """
+            INSERT INTO live_call VALUES (?, ?)
+            ON CONFLICT DO UPDATE SET record = excluded.record
+            """, for: "storing a call")
         removeLive = try connection.prepare(
             "DELETE FROM live_call WHERE id = ?", for: "removing a live call")
         putEnded = try connection.prepare(

@@ -134,7 +134,7 @@ extension MemoryStore: CallReader {
 
     public func generations() throws(StoreError) -> [GenerationMark] { plugins.marks }
 
-    public func generation(named name: String) throws(StoreError) -> Generation? {
+    public func generation(named name: String) throws(StoreError) -> StoredGeneration? {
         plugins.generation(named: name)
     }
 }

@@ -1,0 +1,166 @@
+// Writes pieces of JSON to memory that is known to be large enough.
+
+/// A place in memory and what can be written from there on. The writer makes room once for a whole
+/// member, so that nothing has to be checked for each of its pieces.
+struct JSONPen {
+    private var next: UnsafeMutablePointer<UInt8>
+
+    init(_ start: UnsafeMutablePointer<UInt8>) { next = start }
+
+    /// How far the pen is from `start`.
+    func distance(from start: UnsafeMutablePointer<UInt8>) -> Int { next - start }
+
+    @inline(__always)
+    mutating func put(_ byte: UInt8) {
+        next.pointee = byte
+        next += 1
+    }
+
+    @inline(__always)
+    mutating func put(_ text: StaticString) {
+        next.update(from: text.utf8Start, count: text.utf8CodeUnitCount)
+        next += text.utf8CodeUnitCount
+    }
+
+    @inline(__always)
+    mutating func put(_ text: Slice<UnsafeBufferPointer<UInt8>>) {
+        let text = UnsafeBufferPointer(rebasing: text)
+        guard let start = text.baseAddress else { return }
+        next.update(from: start, count: text.count)
+        next += text.count
+    }
+
+    // MARK: Names
+
+    /// The bytes of a member name with its quotes, colon and a comma before it.
+    static func room(forName name: StaticString) -> Int { name.utf8CodeUnitCount + 4 }
+
+    /// A member name that needs no escapes.
+    @inline(__always)
+    mutating func name(_ name: StaticString, comma: Bool) {
+        assert(Self.isPlain(name), "a name with escapes")
+        if comma { put(UInt8(ascii: ",")) }
+        put(UInt8(ascii: "\""))
+        put(name)
+        put(UInt8(ascii: "\""))
+        put(UInt8(ascii: ":"))
+    }
+
+    private static func isPlain(_ name: StaticString) -> Bool {
+        name.withUTF8Buffer { firstEscaped(in: $0, from: 0) == $0.count }
+    }
+
+    // MARK: Strings
+
+    /// The bytes of a string with its quotes and escapes.
+    static func room(forString text: UnsafeBufferPointer<UInt8>) -> Int {
+        var index = firstEscaped(in: text, from: 0)
+        var room = text.count + 2
+        while index < text.count {
+            room += lengthOfEscape(text[index]) - 1
+            index = firstEscaped(in: text, from: index + 1)
+        }
+        return room
+    }
+
+    /// A string; `room` is what `room(forString:)` says.
+    mutating func string(_ text: UnsafeBufferPointer<UInt8>, room: Int) {
+        put(UInt8(ascii: "\""))
+        if room == text.count + 2 {
+            put(text[...])
+        } else {
+            escaped(text)
+        }
+        put(UInt8(ascii: "\""))
+    }
+
+    private mutating func escaped(_ text: UnsafeBufferPointer<UInt8>) {
+        var start = 0
+        while true {
+            let stop = Self.firstEscaped(in: text, from: start)
+            put(text[start..<stop])
+            guard stop < text.count else { return }
+            escape(text[stop])
+            start = stop + 1
+        }
+    }
+
+    private mutating func escape(_ byte: UInt8) {
+        switch byte {
+        case 0x08: put("\\b")
+        case 0x09: put("\\t")
+        case 0x0A: put("\\n")
+        case 0x0C: put("\\f")
+        case 0x0D: put("\\r")
+        case 0x22: put("\\\"")
+        case 0x5C: put("\\\\")
+        default:
+            put("\\u00")
+            put(Self.hexDigit(byte >> 4))
+            put(Self.hexDigit(byte & 15))
+        }
+    }
+
+    private static func hexDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+    }
+
+    private static func lengthOfEscape(_ byte: UInt8) -> Int {
+        switch byte {
+        case 0x08, 0x09, 0x0A, 0x0C, 0x0D, 0x22, 0x5C: 2
+        default: 6
+        }
+    }
+
+    /// The index of the first byte from `start` on that must be escaped, or the end.
+    @inline(__always)
+    private static func firstEscaped(in text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+        let raw = UnsafeRawBufferPointer(text)
+        var index = start
+        while index &+ 8 <= raw.count {
+            let word = raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            let marks = markEscapedBytes(UInt64(littleEndian: word))
+            if marks != 0 { return index &+ marks.trailingZeroBitCount / 8 }
+            index &+= 8
+        }
+        while index < raw.count, raw[index] >= 0x20, raw[index] != 0x22, raw[index] != 0x5C {
+            index &+= 1
+        }
+        return index
+    }
+
+    // MARK: Other values
+
+    /// The most digits of an integer and its sign.
+    static let roomForInteger = 20
+
+    /// An integer.
+    mutating func integer(_ value: Int64) {
+        if value < 0 { put(UInt8(ascii: "-")) }
+        let count = Self.digits(of: value.magnitude)
+        var rest = value.magnitude
+        var place = next + count
+        while rest >= 100 {
+            let (quotient, pair) = rest.quotientAndRemainder(dividingBy: 100)
+            place -= 2
+            place[0] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: pair / 10)
+            place[1] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: pair % 10)
+            rest = quotient
+        }
+        next.pointee = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest >= 10 ? rest / 10 : rest)
+        if rest >= 10 { next[1] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10) }
+        next += count
+    }
+
+    private static func digits(of value: UInt64) -> Int {
+        var (count, limit): (Int, UInt64) = (1, 10)
+        while value >= limit {
+            count += 1
+            // 20 digits are the most that 64 bits can have.
+            let (next, overflow) = limit.multipliedReportingOverflow(by: 10)
+            if overflow { break }
+            limit = next
+        }
+        return count
+    }
+}

@@ -1,0 +1,132 @@
+// Decides whether a token lets its bearer in (RFC 7519, RFC 8725).
+
+import JSON
+
+/// A key that tokens are believed with, and what they must say for it.
+public struct TrustedKey: Sendable {
+    /// A shorter secret would be guessed (RFC 7518 section 3.2).
+    public static let leastSecretBytes = 32
+
+    /// The key with its one algorithm.
+    public var key: SignatureKey
+    /// `kid`: tokens that name another key are not checked with this one. Nil: it serves any `kid`.
+    public var keyID: String?
+    /// `iss` that tokens must have; nil: not looked at.
+    public var issuer: String?
+    /// `aud` that tokens must contain; nil: not looked at.
+    public var audience: String?
+
+    /// A trusted key of these parts.
+    public init(
+        _ key: SignatureKey, keyID: String? = nil, issuer: String? = nil, audience: String? = nil
+    ) {
+        self.key = key
+        self.keyID = keyID
+        self.issuer = issuer
+        self.audience = audience
+    }
+}
+
+/// Checks tokens against a list of trusted keys.
+///
+/// The header of a token chooses among them and does nothing else: `alg` must be the one that the
+/// key is pinned to, so there is no `none` and no public key taken for a secret; `kid` leaves out
+/// keys with another one; `jku`, `x5u`, `jwk` and `x5c` are ignored, `crit` is refused. The payload
+/// is read only after the signature was right.
+public struct TokenVerifier: Sendable {
+    /// What a verifier bears.
+    public struct Limits: Sendable {
+        /// The longest token in bytes.
+        public var tokenBytes = 8_192
+        /// How far clocks may differ, in milliseconds.
+        public var leeway: Int64 = 5_000
+
+        /// The defaults.
+        public init() {}
+    }
+
+    private let keys: [TrustedKey]
+    private let limits: Limits
+
+    /// A verifier that believes `keys`, tried in their order.
+    public init(_ keys: [TrustedKey], limits: Limits = Limits()) {
+        self.keys = keys
+        self.limits = limits
+    }
+
+    /// The claims of `token`, if it is to be believed.
+    ///
+    /// - Parameter now: the wall clock, in milliseconds since 1970 UTC.
+    public func verify(_ token: String, at now: Int64) throws(TokenRefusal) -> TokenClaims {
+        let size = token.utf8.count
+        guard size <= limits.tokenBytes else {
+            throw .tooLong(bytes: size, limit: limits.tokenBytes)
+        }
+        let parsed = try JSONWebToken(token)
+        let candidates = try candidates(for: parsed.header)
+        let signers = candidates.filter { $0.key.verifies(parsed.signature, of: parsed.signed) }
+        guard !signers.isEmpty else { throw .wrongSignature }
+        let payload = try parsed.payload()
+        let claims = try TokenClaims(payload)
+        try checkTime(claims, payload, now)
+        try checkAddressees(payload, signers)
+        return claims
+    }
+
+    /// The keys that the header admits.
+    private func candidates(for header: JSONObject) throws(TokenRefusal) -> [TrustedKey] {
+        guard header["crit"] == nil else { throw .criticalExtension }
+        guard let algorithm = try TokenClaims.text("alg", header) else { throw .missing("alg") }
+        let keyID = try TokenClaims.text("kid", header)
+        let named = keys.filter { key in
+            guard let wanted = key.keyID, let keyID else { return true }
+            return wanted.utf8.elementsEqual(keyID.utf8)
+        }
+        if named.isEmpty, let keyID { throw .unknownKey(keyID) }
+        let pinned = named.filter { $0.key.algorithm.rawValue == algorithm }
+        guard !pinned.isEmpty else {
+            throw .wrongAlgorithm(algorithm, pinned: named.map(\.key.algorithm))
+        }
+        return pinned
+    }
+
+    private func checkTime(
+        _ claims: TokenClaims, _ payload: JSONObject, _ now: Int64
+    ) throws(TokenRefusal) {
+        guard now < claims.expiresAt + limits.leeway else {
+            throw .expired(at: claims.expiresAt, now: now)
+        }
+        if let start = try TokenClaims.moment("nbf", payload), now + limits.leeway < start {
+            throw .notYetValid(until: start, now: now)
+        }
+    }
+
+    /// One secret may serve several issuers or audiences: one that fits is enough.
+    private func checkAddressees(
+        _ payload: JSONObject, _ signers: [TrustedKey]
+    ) throws(TokenRefusal) {
+        var refusal = TokenRefusal.wrongSignature
+        for signer in signers {
+            do throws(TokenRefusal) {
+                return try Self.checkAddressee(payload, signer)
+            } catch {
+                refusal = error
+            }
+        }
+        throw refusal
+    }
+
+    private static func checkAddressee(
+        _ payload: JSONObject, _ signer: TrustedKey
+    ) throws(TokenRefusal) {
+        let issuer = try TokenClaims.text("iss", payload)
+        if let wanted = signer.issuer, issuer.map({ $0.utf8.elementsEqual(wanted.utf8) }) != true {
+            throw .wrongIssuer(found: issuer, wanted: wanted)
+        }
+        guard let wanted = signer.audience else { return }
+        let audiences = try TokenClaims.audiences(payload)
+        guard audiences.contains(where: { $0.utf8.elementsEqual(wanted.utf8) }) else {
+            throw .wrongAudience(found: audiences, wanted: wanted)
+        }
+    }
+}

@@ -1,1 +1,0 @@
-// Outbound: see Package.swift for its place in the house.

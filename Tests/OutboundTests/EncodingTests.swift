@@ -1,0 +1,106 @@
+// Base64, hashes and message authentication codes against published vectors.
+
+import Testing
+
+@testable import Outbound
+
+struct Base64Tests {
+    /// RFC 4648 section 10.
+    static let pairs = [
+        ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="),
+        ("fooba", "Zm9vYmE="), ("foobar", "Zm9vYmFy"),
+    ]
+
+    @Test(arguments: pairs)
+    func `the vectors of RFC 4648 go both ways`(plain: String, text: String) {
+        let bytes = Array(plain.utf8)
+        #expect(Base64.encode(bytes) == text)
+        #expect(Base64.decode(text) == bytes)
+        let short = String(text.prefix { $0 != "=" })
+        #expect(Base64.encode(bytes, as: .url) == short)
+        #expect(Base64.decode(short, as: .url) == bytes)
+    }
+
+    @Test func `every byte survives both alphabets at every length`() {
+        for count in 0..<260 {
+            let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+            for alphabet in [Base64.Alphabet.standard, .url] {
+                #expect(Base64.decode(Base64.encode(bytes, as: alphabet), as: alphabet) == bytes)
+            }
+        }
+        #expect(Base64.encode([0xFB, 0xFF], as: .url) == "-_8")
+        #expect(Base64.encode([0xFB, 0xFF]) == "+/8=")
+    }
+
+    @Test(arguments: [
+        "Zg==", "Zm8=", "Zm9vYg", "Zm9v\n", "Zm 9v", "Zh", "Zm9", "Z", "+/8", "Zm9vYüM",
+    ])
+    func `what no encoder writes is refused as base64url`(text: String) {
+        let isWellFormed = text == "Zm9vYg"
+        #expect((Base64.decode(text, as: .url) != nil) == isWellFormed)
+    }
+
+    @Test(arguments: ["Zg", "Zg=", "Zg===", "Z===", "Zh==", "====", "-_8=", "Zg==Zg==", " Zg="])
+    func `what no encoder writes is refused as base64`(text: String) {
+        #expect(Base64.decode(text) == nil)
+    }
+
+    @Test(arguments: ["+/8=", "-_8", "-_8=", "+/8"])
+    func `a pasted key may have either alphabet and no padding`(text: String) {
+        #expect(Base64.decodeEither(text) == [0xFB, 0xFF])
+    }
+}
+
+struct DigestTests {
+    @Test func `hashes of abc are those of FIPS 180`() {
+        let abc = Array("abc".utf8)
+        #expect(HashFunction.sha1.hash(abc).hex == "a9993e364706816aba3e25717850c26c9cd0d89d")
+        #expect(
+            HashFunction.sha256.hash(abc).hex
+                == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+        #expect(HashFunction.sha512.hash(abc).hex.hasPrefix("ddaf35a193617abacc417349ae204131"))
+        #expect(
+            HashFunction.sha256.hash([]).hex
+                == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+    }
+
+    /// RFC 2202 and RFC 4231: case 2, and a key longer than a block.
+    @Test func `HMAC gives the vectors of RFC 2202 and RFC 4231`() {
+        let message = Array("what do ya want for nothing?".utf8)
+        let key = Array("Jefe".utf8)
+        #expect(
+            HashFunction.sha1.authenticate(message, key: key).hex
+                == "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79")
+        #expect(
+            HashFunction.sha256.authenticate(message, key: key).hex
+                == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
+        #expect(
+            HashFunction.sha512.authenticate(message, key: key).hex.hasPrefix(
+                "164b7a7bfcf819e2e395fbe73b56e0a387bd64222e831fd610270cd7ea250554"))
+        let long = [UInt8](repeating: 0xAA, count: 131)
+        let hashed = Array("Test Using Larger Than Block-Size Key - Hash Key First".utf8)
+        #expect(
+            HashFunction.sha256.authenticate(hashed, key: long).hex
+                == "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54")
+    }
+
+    @Test func `an empty key and an empty message have a code`() {
+        #expect(
+            HashFunction.sha256.authenticate([], key: []).hex
+                == "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad")
+    }
+
+    @Test func `secrets are equal only when every byte is`() {
+        #expect(ConstantTime.equal([1, 2, 3], [1, 2, 3]))
+        #expect(ConstantTime.equal([], []))
+        #expect(!ConstantTime.equal([1, 2, 3], [1, 2, 4]))
+        #expect(!ConstantTime.equal([1, 2, 3], [1, 2]))
+    }
+
+    @Test func `random bytes differ from call to call`() {
+        let made = (0..<64).map { _ in RandomBytes.make(16) }
+        #expect(Set(made).count == 64)
+        #expect(made.allSatisfy { $0.count == 16 })
+        #expect(RandomBytes.make(0).isEmpty)
+    }
+}
