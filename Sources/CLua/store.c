@@ -119,9 +119,7 @@ static size_t push_copy(lua_State *L, const char *path) {
         lua_pushnil(L);
         return 0;
     }
-    if (!cl_encode(L, 3, &vm->out, false, problem)) {
-        luaL_error(L, "%s%s%s", path, problem[0] == '[' ? "" : ": ", problem);
-    }
+    if (!cl_encode_named(L, 3, &vm->out, path, problem)) luaL_error(L, "%s", problem);
     size_t size = vm->out.count;
     cl_decode(L, cl_bytes(&vm->out), 0);
     return size;

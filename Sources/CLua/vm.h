@@ -151,6 +151,7 @@ void *cl_allocate(void *context, void *block, size_t old_size, size_t new_size);
 
 // values.c
 bool cl_encode(lua_State *L, int index, cl_buffer *out, bool functions, char *problem);
+bool cl_encode_named(lua_State *L, int index, cl_buffer *out, const char *prefix, char *problem);
 void cl_encode_or_raise(lua_State *L, int index, cl_buffer *out, bool functions);
 int cl_decode_array(lua_State *L, callua_bytes bytes);
 size_t cl_decode(lua_State *L, callua_bytes bytes, size_t at);
