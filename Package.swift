@@ -74,8 +74,8 @@ let package = Package(
         tests("JSONTests", ["JSON"]),
         tests("WebProtocolsTests", ["WebProtocols"]),
         .executableTarget(
-            name: "fuzz", dependencies: ["JSON", "WebProtocols"], path: "Tests/Fuzz",
-            swiftSettings: strict),
+            name: "fuzz", dependencies: ["JSON", "WebProtocols", "CallWire", "CallCore"],
+            path: "Tests/Fuzz", swiftSettings: strict),
         tests("EventLoopTests", ["EventLoop", "COpenSSL"]),
         tests("CallCoreTests", ["CallCore", "CallSimulator"], exclude: ["Scenarios"]),
         tests("SimulationTests", ["CallSimulator", "CallCore"]),
