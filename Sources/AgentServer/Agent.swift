@@ -70,8 +70,8 @@ public final class Agent {
         do throws(EventLoopError) {
             reloader = try Reloader(
                 file: file, active: start.deployment, loop: loop, log: log,
-                enforce: { [unowned self] deployment, done throws(AgentError) in
-                    try enforce(deployment, done)
+                enforce: { [unowned self] deployment, reason, done throws(AgentError) in
+                    try enforce(deployment, reason, done)
                 })
         } catch {
             throw .system(error)
@@ -187,6 +187,7 @@ public final class Agent {
             store?.close()
             throw .system(error)
         }
+        desk?.start(restored.timers)
         exchange.restore(restored)
         log.info(
             "ready", ("listen", listeners.map { "\($0.endpoint)" }.joined(separator: " ")),
@@ -238,15 +239,17 @@ public final class Agent {
 
     /// Puts a deployment into force: plugins first, then what the switchboard asks them.
     private func enforce(
-        _ deployment: Deployment, _ done: @escaping () -> Void
+        _ deployment: Deployment, _ reason: ChangeReason,
+        _ done: @escaping (AgentError?) -> Void
     ) throws(AgentError) {
         let options = try AgentOptions(deployment)
         try Self.check(options)
-        gateway.tokens = options.tokens ?? DevelopmentTokens()
-        desk?.swap(to: deployment.generation) { [unowned self] in
+        desk?.swap(to: deployment.generation, reason) { [unowned self] problems in
+            if let problems { return done(.configuration(problems.description)) }
+            gateway.tokens = options.tokens ?? DevelopmentTokens()
             exchange.feed(.configured(options.settings))
             record(deployment)
-            done()
+            done(nil)
         }
     }
 
@@ -300,9 +303,13 @@ public final class Agent {
         drainTimer?.arm(at: now + 20)
     }
 
+    /// Tells the plugins, and ends when they know or have had a second to.
     private func finish() {
         adminListener?.close()
-        loop.stop()
+        guard let desk else { return loop.stop() }
+        drainTimer = Timer(on: loop) { [unowned self] in loop.stop() }
+        drainTimer?.arm(at: Clock.bootMilliseconds() + 1_000)
+        desk.stop { [unowned self] in loop.stop() }
     }
 }
 

@@ -68,6 +68,14 @@ public struct Deployment: Sendable {
         return text
     }
 
+    /// The name of the generation: a hash of its files.
+    public var name: String { generation.name }
+
+    /// Plugins beside the operator's file that its list does not name: they do nothing.
+    public var unlistedPlugins: [String] {
+        Self.library(for: configuration.file).unlisted(in: configuration)
+    }
+
     // MARK: Keeping files
 
     private static let configurationPath = "callagent.lua"
