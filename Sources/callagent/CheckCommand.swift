@@ -16,7 +16,9 @@ extension Command {
             Screen.say("\(file ?? "the defaults"): good, generation \(deployment.name)")
             return ExitCode.success
         } catch {
-            throw .failure("\(error)")
+            // `FILE:LINE: text`, so that editors find the place (E56).
+            Screen.complain("\(error)")
+            return ExitCode.failure
         }
     }
 }
