@@ -77,7 +77,7 @@ let package = Package(
             name: "fuzz", dependencies: ["JSON", "WebProtocols", "CallWire", "CallCore"],
             path: "Tests/Fuzz", swiftSettings: strict),
         tests("EventLoopTests", ["EventLoop", "COpenSSL"]),
-        tests("CallCoreTests", ["CallCore", "CallSimulator"], exclude: ["Scenarios"]),
+        tests("CallCoreTests", ["CallCore", "CallModel", "CallSimulator"], exclude: ["Scenarios"]),
         tests("SimulationTests", ["CallSimulator", "CallCore"]),
         tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
         program("StorageRig", at: "Tests/StorageRig", ["Storage", "CallCore"]),

@@ -72,7 +72,7 @@ extension Switchboard {
         guard !resumed else { return }
         for call in live.reversed() {
             guard let index = call.index(of: address.user),
-                call.participants[index].state.isPending
+                call.participants[index].state.mayAnswer
             else { continue }
             tellIncoming(call, index, to: [address])
         }
