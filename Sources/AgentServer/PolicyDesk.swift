@@ -68,6 +68,7 @@ final class PolicyDesk {
     private func receive(_ news: PolicyNews) {
         switch news {
         case .swapped: swaps.removeFirst()()
+        case .thought: thread?.thought()
         case .effect(let effect): carryOut(effect)
         }
     }

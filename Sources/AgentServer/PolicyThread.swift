@@ -16,6 +16,8 @@ enum PolicyNews: Sendable {
     case effect(PolicyEffect)
     /// The generation given with `swap` is active.
     case swapped
+    /// The questions of a batch were looked at; those that are not answered wait for something.
+    case thought
 }
 
 /// Runs the policy host on a thread of its own, so that no script keeps the network waiting.
@@ -23,6 +25,8 @@ enum PolicyNews: Sendable {
 final class PolicyThread: PolicyLink {
     private struct Batch: Sendable {
         let orders: [PolicyOrder]
+        /// Whether there are questions among them.
+        let asks: Bool
         /// The core's time, and the boot clock's at the same moment.
         let now: Moment
         let boot: Int64
@@ -32,6 +36,9 @@ final class PolicyThread: PolicyLink {
     private let mailbox = WorkerMailbox<Batch>()
     private var thread: WorkerThread?
     private var gathered: [PolicyOrder] = []
+    private var gathersQuestions = false
+    /// Batches with questions that the thread has not been through.
+    private var thoughtsOpen = 0
     private let clock: () -> (now: Moment, wallOffset: Milliseconds)
 
     /// Starts the thread.
@@ -61,7 +68,11 @@ final class PolicyThread: PolicyLink {
         }
     }
 
-    func ask(_ question: Question) { gathered.append(.input(.asked(question))) }
+    func ask(_ question: Question) {
+        gathered.append(.input(.asked(question)))
+        gathersQuestions = true
+    }
+
     func withdraw(_ question: QuestionID) { gathered.append(.input(.withdrawn(question))) }
 
     func tell(_ report: Report) {
@@ -84,10 +95,17 @@ final class PolicyThread: PolicyLink {
         let (now, wallOffset) = clock()
         _ = mailbox.post(
             Batch(
-                orders: gathered, now: now, boot: Clock.bootMilliseconds(),
-                wallOffset: wallOffset))
-        gathered.removeAll(keepingCapacity: true)
+                orders: gathered, asks: gathersQuestions, now: now,
+                boot: Clock.bootMilliseconds(), wallOffset: wallOffset))
+        gathered = []
+        if gathersQuestions { thoughtsOpen += 1 }
+        gathersQuestions = false
     }
+
+    var isThinking: Bool { thoughtsOpen > 0 }
+
+    /// The thread has been through a batch with questions.
+    func thought() { thoughtsOpen -= 1 }
 
     /// Ends the thread when it has carried out what it was given.
     func close() {
@@ -122,6 +140,7 @@ final class PolicyThread: PolicyLink {
                     told.append(.swapped)
                 }
             }
+            if batch.asks { told.append(.thought) }
         }
 
         func deadlineReached() { tell(host.handle(.deadlineReached, at: now)) }
