@@ -56,18 +56,20 @@ public final class Agent {
 
     /// A server of what the operator's files say, which can be reloaded.
     ///
-    /// - Parameter file: where `deployment` was read from; nil: the defaults.
+    /// - Parameter file: the operator's file; nil: the defaults.
     /// - Throws: an `AgentError` of one line.
-    public convenience init(
-        _ deployment: Deployment, file: String?, log: Log
-    ) throws(AgentError) {
+    public convenience init(file: String?, log makeLog: (Configuration) -> Log) throws(AgentError) {
         var dice = SystemRandomNumberGenerator()
+        let start = try Start(file: file, seed: dice.next(), log: makeLog)
         let host = PolicyHost(
-            deployment.generation, seed: dice.next(), cryptography: .system)
-        try self.init(try AgentOptions(deployment), policies: host, log: log)
+            start.deployment.generation, seed: dice.next(), cryptography: .system)
+        try self.init(
+            try AgentOptions(start.deployment), policies: host, opened: start.opened,
+            log: start.log)
+        record(start.deployment)
         do throws(EventLoopError) {
             reloader = try Reloader(
-                file: file, active: deployment, loop: loop, log: log,
+                file: file, active: start.deployment, loop: loop, log: log,
                 enforce: { [unowned self] deployment, done throws(AgentError) in
                     try enforce(deployment, done)
                 })
@@ -80,13 +82,18 @@ public final class Agent {
     ///
     /// - Parameter host: what decides about invitations; nil: nobody does.
     /// - Throws: an `AgentError` of one line.
-    public init(
+    public convenience init(
         _ options: AgentOptions, policies host: PolicyHost? = nil, log: Log
+    ) throws(AgentError) {
+        try self.init(options, policies: host, opened: try OpenedStore(options), log: log)
+    }
+
+    private init(
+        _ options: AgentOptions, policies host: PolicyHost?, opened: OpenedStore, log: Log
     ) throws(AgentError) {
         try Self.check(options)
         self.options = options
         self.log = log
-        let opened = try OpenedStore(options)
         directory = opened.directory
         restored = opened.state
         do throws(EventLoopError) {
@@ -238,8 +245,35 @@ public final class Agent {
         gateway.tokens = options.tokens ?? DevelopmentTokens()
         desk?.swap(to: deployment.generation) { [unowned self] in
             exchange.feed(.configured(options.settings))
+            record(deployment)
             done()
         }
+    }
+
+    /// Returns to a kept generation; nil: the one before the active one.
+    func rollBack(to name: String?, _ done: @escaping (Reloader.Outcome) -> Void) {
+        guard let reloader else {
+            return done(.failure(.refused("this process has no file to read again")))
+        }
+        exchange.generationFound = { [unowned self] kept in
+            guard let kept else {
+                let which = name.map { "no kept generation \($0)" } ?? "no earlier generation"
+                return done(.failure(.refused(which)))
+            }
+            let old = reloader.active.generation.name
+            reloader.rollBack(to: kept) { [unowned self] outcome in
+                if case .success = outcome {
+                    exchange.store([.generation(.rollBack(name: old, at: exchange.now()))])
+                }
+                done(outcome)
+            }
+        }
+        exchange.lookUp(.generation(named: name))
+    }
+
+    /// Keeps the files of the generation in force: a start after a crash goes on with them (E54).
+    private func record(_ deployment: Deployment) {
+        exchange.store([.generation(.activate(deployment.files, at: exchange.now()))])
     }
 
     // MARK: Stopping
@@ -269,29 +303,6 @@ public final class Agent {
     private func finish() {
         adminListener?.close()
         loop.stop()
-    }
-}
-
-/// A store that is open, with what it kept.
-private struct OpenedStore {
-    let store: any CallStore
-    let state: StoredState
-    let directory: StateDirectory?
-
-    init(_ options: AgentOptions) throws(AgentError) {
-        do throws(StoreError) {
-            if options.isInMemory {
-                directory = nil
-                store = MemoryStore(limits: options.store.limits)
-            } else {
-                let claimed = try StateDirectory(claiming: options.stateDirectory)
-                directory = claimed
-                store = try Store(in: claimed, options: options.store)
-            }
-            state = try store.restore(at: Moment(Clock.wallMilliseconds()))
-        } catch {
-            throw .store(error)
-        }
     }
 }
 

@@ -64,6 +64,8 @@ final class Exchange {
     var policies: (any PolicyLink)?
     /// See `StoreAnswer`.
     var storeAnswered: (StoreAnswer) -> Void = { _ in }
+    /// The kept generation that was asked for.
+    var generationFound: (StoredGeneration?) -> Void = { _ in }
     /// A call has ended.
     var callEnded: (CallID) -> Void = { _ in }
     /// Who counts in the batch that gathers, and in the one with the store.
@@ -279,6 +281,7 @@ final class Exchange {
             deliverer?.deliver(page, to: request, of: user)
         case .value(let ticket, let bytes): storeAnswered(.value(ticket, bytes))
         case .keys(let ticket, let keys): storeAnswered(.keys(ticket, keys))
+        case .generation(let kept): generationFound(kept)
         case .lookupFailed(let lookup, let error): lookupFailed(lookup, error)
         }
     }
@@ -317,6 +320,7 @@ final class Exchange {
         case .page(let request, _, _, _): deliverer?.deliver(.refused(.notReady), to: request)
         case .value(let ticket, _, _, _), .keys(let ticket, _, _, _, _):
             storeAnswered(.failed(ticket))
+        case .generation: generationFound(nil)
         }
     }
 }

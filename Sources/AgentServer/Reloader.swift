@@ -3,6 +3,7 @@
 import CallCore
 import EventLoop
 import PolicyHost
+import Storage
 
 /// Builds deployments on a thread of its own and swaps them in, one after the other. Owner: the
 /// loop's thread.
@@ -12,7 +13,14 @@ final class Reloader {
 
     private struct Job: Sendable {
         let file: String?
+        /// Kept files; nil: those on disk.
+        let kept: StoredGeneration?
         let seed: UInt64
+
+        func build() throws(AgentError) -> Deployment {
+            guard let kept else { return try Deployment(file: file, seed: seed) }
+            return try Deployment(kept, file: file, seed: seed)
+        }
     }
 
     private enum Built: Sendable {
@@ -52,8 +60,7 @@ final class Reloader {
             while case .elements = jobs.takeAll(into: &batch) {
                 for job in batch {
                     do throws(AgentError) {
-                        let deployment = try Deployment(file: job.file, seed: job.seed)
-                        _ = results.post(.deployment(deployment))
+                        _ = results.post(.deployment(try job.build()))
                     } catch {
                         _ = results.post(.failure(error))
                     }
@@ -64,10 +71,17 @@ final class Reloader {
 
     /// Reads the files and puts them into force if nothing is wrong with them. Reloads are
     /// carried out in order, never two at once (G7).
-    func reload(_ done: @escaping (Outcome) -> Void) {
+    func reload(_ done: @escaping (Outcome) -> Void) { build(nil, done) }
+
+    /// Puts kept files into force again.
+    func rollBack(to kept: StoredGeneration, _ done: @escaping (Outcome) -> Void) {
+        build(kept, done)
+    }
+
+    private func build(_ kept: StoredGeneration?, _ done: @escaping (Outcome) -> Void) {
         waiting.append(done)
         var dice = SystemRandomNumberGenerator()
-        _ = jobs.post(Job(file: file, seed: dice.next()))
+        _ = jobs.post(Job(file: file, kept: kept, seed: dice.next()))
     }
 
     /// Ends the thread.

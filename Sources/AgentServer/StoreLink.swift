@@ -12,6 +12,8 @@ enum Lookup: Sendable {
     case page(RequestID, UserID, ListQuery, bytes: Int)
     case value(StoreTicket, plugin: String, key: String, at: Moment)
     case keys(StoreTicket, plugin: String, prefix: String, limit: Int, at: Moment)
+    /// A kept generation; nil: the one in force before the active one.
+    case generation(named: String?)
 }
 
 /// Names a question to the store that the switchboard did not ask.
@@ -32,6 +34,7 @@ enum StoreNews: Sendable {
     case page(RequestID, UserID, CallPage)
     case value(StoreTicket, [UInt8]?)
     case keys(StoreTicket, [String])
+    case generation(StoredGeneration?)
     /// A look-up failed; the request behind it is `unavailable`.
     case lookupFailed(Lookup, StoreError)
 }
@@ -63,10 +66,23 @@ private func answer(_ lookup: Lookup, from reader: any CallReader) -> StoreNews 
         case .keys(let ticket, let plugin, let prefix, let limit, let now):
             return .keys(
                 ticket, try reader.keys(of: plugin, prefix: prefix, limit: limit, at: now))
+        case .generation(let name): return .generation(try kept(name, in: reader))
         }
     } catch {
         return .lookupFailed(lookup, error)
     }
+}
+
+/// The generation `name`, or the last one in force that is neither active nor was taken back.
+private func kept(_ name: String?, in reader: any CallReader) throws(StoreError)
+    -> StoredGeneration?
+{
+    if let name { return try reader.generation(named: name) }
+    let marks = try reader.generations()
+    guard let before = marks.first(where: { !$0.isActive && $0.rolledBackAt == nil }) else {
+        return nil
+    }
+    return try reader.generation(named: before.name)
 }
 
 /// An upper bound of a call's size on the wire.

@@ -86,6 +86,8 @@ struct callua_vm {
     // What a waiting coroutine waits for; 0 while nothing waits.
     uint32_t request;
     int closing;
+    // Calls of pcall and xpcall under way in this run.
+    int nested;
 
     // Handlers, by number.
     cl_handler *handlers;

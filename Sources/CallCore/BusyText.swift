@@ -37,7 +37,7 @@ func memberText(_ name: String, of text: String) -> String? {
             }
             expectsKey = false
             index = end
-        default: index += 1
+        default: index += 1  // external: a byte
         }
     }
     return nil
@@ -57,6 +57,7 @@ private func endOfString(_ bytes: [UInt8], from start: Int) -> Int {
     return bytes.count
 }
 
+/// The string, number or literal behind the colon that stands after `end`.
 private func scalarText(_ bytes: [UInt8], after end: Int) -> String? {
     let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) }
     guard let colon = bytes[end...].firstIndex(where: { !isSpace($0) }),
@@ -64,11 +65,15 @@ private func scalarText(_ bytes: [UInt8], after end: Int) -> String? {
         let start = bytes[(colon + 1)...].firstIndex(where: { !isSpace($0) })
     else { return nil }
     if bytes[start] == UInt8(ascii: "\"") {
-        return String(validating: bytes[start..<endOfString(bytes, from: start)], as: UTF8.self)
+        let text = bytes[start..<endOfString(bytes, from: start)]
+        return text.allSatisfy { $0 >= 0x20 } ? String(validating: text, as: UTF8.self) : nil
     }
-    let stops = [UInt8(ascii: ","), UInt8(ascii: "}"), UInt8(ascii: "{"), UInt8(ascii: "[")]
-    let stop = bytes[start...].firstIndex { stops.contains($0) || isSpace($0) } ?? bytes.count
-    guard stop > start, bytes[start] != UInt8(ascii: "{"), bytes[start] != UInt8(ascii: "[")
-    else { return nil }
-    return String(validating: bytes[start..<stop], as: UTF8.self)
+    // Letters, digits and signs: whatever else stands here is no JSON, or no scalar.
+    let isScalar: (UInt8) -> Bool = { byte in
+        (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte) || "+-.E".utf8.contains(byte)
+    }
+    let text = bytes[start...].prefix { isScalar($0) }
+    let isKnown = text.first.map { $0 < 0x61 } ?? false
+    let word = String(validating: text, as: UTF8.self)
+    return isKnown || ["true", "false", "null"].contains(word) ? word : nil
 }

@@ -48,7 +48,9 @@ public struct CoreRig: Rig {
             devices[device] = nil
             try handle(.deviceGone(device.user, device.device, bye: true))
         case .pass(let time): try pass(time)
-        case .restart: try restart()
+        case .restart(let pause):
+            now = now + pause
+            try restart()
         case .answer(let sort, let answer): try self.answer(sort, answer)
         case .policyRequest(let user, let operation):
             let request = newRequest(nil)

@@ -40,8 +40,8 @@ public enum Action: Sendable, Equatable {
     case bye(Address)
     /// Time passes.
     case pass(Milliseconds)
-    /// The server dies and starts again.
-    case restart
+    /// The server dies and starts again after this time.
+    case restart(after: Milliseconds)
     /// The policies answer the oldest open question of this sort.
     case answer(QuestionSort, Answer)
     /// A plugin asks for something on behalf of the account it runs for.

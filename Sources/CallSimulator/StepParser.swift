@@ -38,7 +38,8 @@ struct StepParser {
         if words.take("policy") { return .action(try policy(&words), by: nil) }
         if words.take("server") {
             try words.must("restarts")
-            return .action(.restart, by: nil)
+            let pause = try words.value(after: "after") ?? "0s"
+            return .action(.restart(after: try length(pause, words)), by: nil)
         }
         let first = try words.next("who does something")
         if let time = span(first) {

@@ -45,7 +45,6 @@ public final class Generation: @unchecked Sendable {
         for (source, setting) in plan.plugins {
             do throws(PolicyProblem) {
                 let state = try PluginState(source: source, setting: setting, services: services)
-                try state.load(source.main)
                 try state.refuseUndeclaredOptions()
                 loaded.append(state)
             } catch {

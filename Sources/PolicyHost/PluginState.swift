@@ -25,8 +25,8 @@ final class PluginState {
     var schema: [OptionField]?
     var objects: [HostObject] = []
     var warnings: [PolicyProblem] = []
-    /// Files of the plugin that `require` can find, by module name.
-    let modules: [String: SourceFile]
+    /// Its files; `require` finds those in `modules`.
+    let source: PluginSource
 
     // What it does now.
     /// What the run at hand waits for, once it says so.
@@ -45,9 +45,9 @@ final class PluginState {
         file = source.main.name
         self.setting = setting
         self.services = services
-        modules = source.modules
-        manifest.name = source.name
+        self.source = source
         try open()
+        try load()
     }
 
     deinit { callua_free(vm) }
@@ -73,8 +73,11 @@ final class PluginState {
 
     // MARK: Runs
 
-    /// Runs a file of the plugin.
-    func load(_ file: SourceFile) throws(PolicyProblem) {
+    /// Runs the plugin's file.
+    private func load() throws(PolicyProblem) {
+        let file = source.main
+        manifest = Manifest()
+        manifest.name = source.name
         let outcome = file.text.withUnsafeBufferPointer { bytes in
             var outcome = callua_outcome()
             callua_load(
@@ -86,6 +89,22 @@ final class PluginState {
         guard Int(outcome.status) == CALLUA_FINISHED else {
             throw PolicyProblem(message: outcome.message)
         }
+    }
+
+    /// Begins anew from the same files, when the Lua state is of no use any more.
+    func rebuild() throws(PolicyProblem) {
+        callua_free(vm)
+        vm = nil
+        hooks = [Int32](repeating: -1, count: Hook.allCases.count)
+        (timers, tests, objects, schema, migration) = ([:], [], [], nil, nil)
+        try open()
+        try load()
+    }
+
+    /// Whether the Lua state cannot go on, or is so full of what is not garbage that it will
+    /// not go on for long.
+    var isWornOut: Bool {
+        callua_is_broken(vm) || callua_collect(vm) > setting.limits.memory / 4 * 3
     }
 
     /// Starts a handler.
@@ -109,6 +128,7 @@ final class PluginState {
 
     /// Ends a waiting handler.
     func cancel(_ thread: Int32) {
+        if callua_is_broken(vm) { return }
         callua_cancel(vm, thread, setting.limits.runTime.nanoseconds)
     }
 
@@ -166,10 +186,10 @@ final class PluginState {
 
     private func module(_ values: [LuaValue]) throws(Refused) -> Int {
         let name = values.first?.text ?? ""
-        guard let file = modules[name] else {
+        guard let file = source.modules[name] else {
             throw Refused(
                 "module '\(name)' is not a file of the plugin '\(self.name)'"
-                    + Suggestion.text(for: name, among: modules.keys.sorted()))
+                    + Suggestion.text(for: name, among: source.modules.keys.sorted()))
         }
         reply.list(2)
         reply.text("@" + file.name)

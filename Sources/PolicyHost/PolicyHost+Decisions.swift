@@ -183,15 +183,23 @@ extension PolicyHost {
 
     /// The time for the question is over: the plugin being waited for failed (F59).
     func decideNow(_ id: QuestionID) {
-        guard var late = chains.removeValue(forKey: id), let handler = stop(.chain(id)) else {
-            return
+        guard let chain = chains[id], let handler = stop(.chain(id)) else { return }
+        note(
+            .late, "\(handler.plugin.file): no answer to on.\(chain.hook.rawValue) in time", "",
+            handler.plugin)
+        guard var late = chains.removeValue(forKey: id) else { return }
+        record(.failed(.late), handler.plugin, &late, spent: handler.spent)
+        late.place = chain.generation.plugins.count
+        let own = handler.plugin.onError
+        if !apply(own == .skip ? generation.plan.onError : own, handler.plugin, late) {
+            commit(.none, late)
         }
-        let plugin = handler.plugin
-        note(.late, "\(plugin.file): no answer to on.\(late.hook.rawValue) in time", "", plugin)
-        record(.failed(.late), plugin, &late, spent: handler.spent)
-        late.place = late.generation.plugins.count
-        let onError = plugin.onError == .skip ? generation.plan.onError : plugin.onError
-        if !apply(onError, plugin, late) { commit(.none, late) }
+    }
+
+    /// The handler of a question was lost: its plugin has failed, the others are asked.
+    func giveUp(_ id: QuestionID, _ failure: Failure, _ handler: Running) {
+        guard var chain = chains.removeValue(forKey: id) else { return }
+        if !fail(failure, handler.plugin, &chain, spent: handler.spent) { advance(&chain) }
     }
 
     func withdraw(_ id: QuestionID) {

@@ -13,12 +13,34 @@ extension PolicyHost {
             fields: ["failure": .string(failure.rawValue)])
         if !trace.isEmpty { line.fields["traceback"] = .string(trace) }
         services.emit(.log(line))
+        if failure == .cpu || failure == .memory, plugin.isWornOut { renew(plugin) }
         guard plugin.breaker.failed(failure, at: services.now) else { return }
         services.emit(
             .log(
                 PolicyLog(
                     .error, "plugin '\(plugin.name)' is quarantined after repeated failures",
                     plugin: plugin.name)))
+    }
+
+    /// Gives a plugin a new Lua state; what still waited in the old one has failed.
+    private func renew(_ plugin: PluginState) {
+        let lost = running.filter { $0.value.plugin === plugin }.keys.sorted()
+        let tasks = lost.compactMap { forget($0) }
+        do throws(PolicyProblem) {
+            try plugin.rebuild()
+        } catch {
+            services.emit(
+                .log(PolicyLog(.error, "cannot be loaded again: \(error)", plugin: plugin.name)))
+        }
+        for handler in tasks { lose(handler) }
+    }
+
+    private func lose(_ handler: Running) {
+        services.emit(.abandon(handler.wait))
+        switch handler.task {
+        case .chain(let id): giveUp(id, .error, handler)
+        case .report(let key): nextReport(key)
+        }
     }
 
     func warnUnreturned(_ outcome: callua_outcome, _ plugin: PluginState) {

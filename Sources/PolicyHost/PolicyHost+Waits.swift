@@ -22,7 +22,7 @@ extension PolicyHost {
         if let call = handler.call { handlersOfCalls[call, default: []].append(id) }
     }
 
-    private func forget(_ id: UInt64) -> Running? {
+    func forget(_ id: UInt64) -> Running? {
         guard let handler = running.removeValue(forKey: id) else { return nil }
         waits[handler.wait] = nil
         tasks[handler.task] = nil

@@ -51,6 +51,22 @@ import Testing
         }
     }
 
+    /// An id is made when the request comes, the call when the policies have let it pass.
+    @Test(arguments: Kind.allCases)
+    func aCallIsFoundByItsCreationThoughItsIDIsOlder(kind: Kind) throws {
+        let rig = try Rig(kind)
+        let made = ringingCall(0)
+        var call = Call(
+            id: made.id, mode: made.mode, kind: made.kind, ringTime: made.ringTime,
+            deliveryCheck: false, createdAt: start + 30_000)
+        call.participants = made.participants
+        try rig.commit(.call(call))
+        #expect(try rig.page("ann") { $0.since = start + 30_000 }.calls == [call])
+        #expect(try rig.page("ann") { $0.until = start + 30_001 }.calls == [call])
+        #expect(try rig.page("ann") { $0.since = start + 30_001 }.calls.isEmpty)
+        #expect(try rig.page("ann") { $0.until = start + 30_000 }.calls.isEmpty)
+    }
+
     @Test(arguments: Kind.allCases)
     func cursorsLeadThroughAllPages(kind: Kind) throws {
         let rig = try filled(kind)
