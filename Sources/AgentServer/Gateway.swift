@@ -19,15 +19,6 @@ final class LiveSession {
     }
 }
 
-/// A request whose reply is awaited.
-enum Awaited {
-    case message(ClientLink, MessageID)
-    case hello(ClientLink, MessageID)
-    case http(ClientLink)
-    /// Asked by a plugin; the reply goes to the policy thread.
-    case policy
-}
-
 /// Serves clients over WebSocket and HTTP.
 final class Gateway {
     let exchange: Exchange
@@ -46,9 +37,10 @@ final class Gateway {
     var document: (_ path: String) -> HTTPResponse? = { _ in nil }
 
     private(set) var links: [ClientLink] = []
-    private var sessions: [Address: LiveSession] = [:]
-    private var awaited: [RequestID: Awaited] = [:]
-    private var lastRequest: UInt64 = 0
+    private var sessions: [Address: LiveSession] = [:] { didSet { recent = nil } }
+    /// The session that was told something last: mostly it is told the next thing too.
+    private var recent: LiveSession?
+    private var awaited = AwaitedRequests()
     private var rates: [UserID: RequestRate] = [:]
     /// Sessions that may be resumed, in the order in which they expire.
     private var detached: [(address: Address, id: SessionID, until: Moment)] = []
@@ -90,12 +82,7 @@ final class Gateway {
     /// How many devices are connected or may resume.
     var sessionCount: Int { sessions.count }
 
-    func newRequest(_ who: Awaited) -> RequestID {
-        lastRequest += 1
-        let id = RequestID(lastRequest)
-        awaited[id] = who
-        return id
-    }
+    func newRequest(_ who: Awaited) -> RequestID { awaited.add(who) }
 
     // MARK: What clients say
 
@@ -307,7 +294,7 @@ extension Gateway: ClientLinkOwner {
 
 extension Gateway: Deliverer {
     func deliver(_ reply: Reply, to request: RequestID) {
-        switch awaited.removeValue(forKey: request) {
+        switch awaited.remove(request) {
         case .message(let link, let id), .hello(let link, let id):
             send(reply, to: id, over: link)
         case .http(let link): link.respond(HTTPResponse(HTTPReply(tail: encoder.kept(reply))))
@@ -320,11 +307,11 @@ extension Gateway: Deliverer {
         writer.removeAll()
         WireEncoder.replyHead(id, into: &writer)
         encoder.replyTail(reply, into: &writer)
-        link.sendText(writer.bytes)
+        link.sendText(writer.written)
     }
 
     func deliver(welcome calls: [Call], more: Bool, to request: RequestID) {
-        guard case .hello(let link, let id) = awaited.removeValue(forKey: request),
+        guard case .hello(let link, let id) = awaited.remove(request),
             let live = link.session, live.link === link
         else { return }
         var isResumed = false
@@ -336,7 +323,7 @@ extension Gateway: Deliverer {
         writer.removeAll()
         WireEncoder.replyHead(id, into: &writer)
         encoder.welcomeTail(welcome, into: &writer)
-        link.sendText(writer.bytes)
+        link.sendText(writer.written)
         for event in live.session.welcomed(limits: limits.session) {
             send(event.tail, seq: event.seq, over: link)
         }
@@ -346,9 +333,11 @@ extension Gateway: Deliverer {
         var tail: [UInt8]?
         var viewer: UserID?
         for address in receivers {
-            guard let live = sessions[address] else { continue }
+            guard let live = session(of: address) else { continue }
             if tail == nil || (event.kind.dependsOnViewer && viewer != address.user) {
-                tail = encoder.event(event, for: address.user)
+                writer.removeAll()
+                encoder.eventTail(event, for: address.user, into: &writer)
+                tail = writer.bytes
                 viewer = address.user
             }
             guard let text = tail,
@@ -365,20 +354,27 @@ extension Gateway: Deliverer {
         }
     }
 
+    private func session(of address: Address) -> LiveSession? {
+        if let recent, recent.address == address { return recent }
+        guard let live = sessions[address] else { return nil }
+        recent = live
+        return live
+    }
+
     private func send(_ tail: [UInt8], seq: UInt64, over link: ClientLink) {
         writer.removeAll()
         WireEncoder.eventHead(seq, into: &writer)
-        link.sendText(writer.bytes, tail)
+        tail.withUnsafeBytes { link.sendText(writer.written, $0) }
     }
 
     func deliver(_ page: CallPage, to request: RequestID, of user: UserID) {
-        switch awaited.removeValue(forKey: request) {
+        switch awaited.remove(request) {
         case .message(let link, let id), .hello(let link, let id):
             writer.removeAll()
             WireEncoder.replyHead(id, into: &writer)
             encoder.pageTail(
                 page.calls, cursor: page.cursor, for: user, limits: limits.wire, into: &writer)
-            link.sendText(writer.bytes)
+            link.sendText(writer.written)
         case .http(let link):
             writer.removeAll()
             encoder.pageTail(
@@ -397,9 +393,7 @@ extension Gateway: Deliverer {
     }
 
     func dropEverything() {
-        let waiting = awaited
-        awaited = [:]
-        for (_, who) in waiting {
+        for who in awaited.removeAll() {
             switch who {
             case .message(let link, let id), .hello(let link, let id):
                 send(.refused(.notReady), to: id, over: link)

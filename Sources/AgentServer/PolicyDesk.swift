@@ -83,6 +83,7 @@ final class PolicyDesk {
     private func receive(_ news: PolicyNews) {
         switch news {
         case .swapped(let problems): swaps.removeFirst()(problems)
+        case .thought: thread?.thought()
         case .stopped: stopped()
         case .effect(let effect): carryOut(effect)
         }

@@ -21,6 +21,8 @@ enum PolicyNews: Sendable {
     case swapped(PolicyProblems?)
     /// The plugins were told that the process ends.
     case stopped
+    /// The questions of a batch were looked at; those that are not answered wait for something.
+    case thought
 }
 
 /// Runs the policy host on a thread of its own, so that no script keeps the network waiting.
@@ -28,6 +30,8 @@ enum PolicyNews: Sendable {
 final class PolicyThread: PolicyLink {
     private struct Batch: Sendable {
         let orders: [PolicyOrder]
+        /// Whether there are questions among them.
+        let asks: Bool
         /// The core's time, and the boot clock's at the same moment.
         let now: Moment
         let boot: Int64
@@ -37,6 +41,9 @@ final class PolicyThread: PolicyLink {
     private let mailbox = WorkerMailbox<Batch>()
     private var thread: WorkerThread?
     private var gathered: [PolicyOrder] = []
+    private var gathersQuestions = false
+    /// Batches with questions that the thread has not been through.
+    private var thoughtsOpen = 0
     private let clock: () -> (now: Moment, wallOffset: Milliseconds)
 
     /// Starts the thread.
@@ -66,7 +73,11 @@ final class PolicyThread: PolicyLink {
         }
     }
 
-    func ask(_ question: Question) { gathered.append(.input(.asked(question))) }
+    func ask(_ question: Question) {
+        gathered.append(.input(.asked(question)))
+        gathersQuestions = true
+    }
+
     func withdraw(_ question: QuestionID) { gathered.append(.input(.withdrawn(question))) }
 
     func tell(_ report: Report) {
@@ -94,13 +105,20 @@ final class PolicyThread: PolicyLink {
         let (now, wallOffset) = clock()
         _ = mailbox.post(
             Batch(
-                orders: gathered, now: now, boot: Clock.bootMilliseconds(),
-                wallOffset: wallOffset))
-        gathered.removeAll(keepingCapacity: true)
+                orders: gathered, asks: gathersQuestions, now: now,
+                boot: Clock.bootMilliseconds(), wallOffset: wallOffset))
+        gathered = []
+        if gathersQuestions { thoughtsOpen += 1 }
+        gathersQuestions = false
     }
 
     /// Tells the plugins that the process ends; `stopped` answers.
     func stop() { gathered.append(.stop) }
+
+    var isThinking: Bool { thoughtsOpen > 0 }
+
+    /// The thread has been through a batch with questions.
+    func thought() { thoughtsOpen -= 1 }
 
     /// Ends the thread when it has carried out what it was given.
     func close() {
@@ -139,6 +157,7 @@ final class PolicyThread: PolicyLink {
                 case .swap(let generation, let reason): swap(to: generation, reason)
                 }
             }
+            if batch.asks { told.append(.thought) }
         }
 
         private func swap(to generation: Generation, _ reason: ChangeReason) {
