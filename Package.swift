@@ -87,6 +87,8 @@ let package = Package(
             exclude: ["Hostile", "Scripts"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
         tests("AgentServerTests", ["AgentServer", "CallCore", "CallClient"]),
+        tests("CallClientTests", ["CallClient", "AgentServer", "CallCore"]),
+        tests("CommandLineTests", ["callagent"]),
         tests("TidyTests", []),
         program("echo-server", at: "Tests/EchoServer", ["WebProtocols", "EventLoop"]),
     ],
