@@ -34,6 +34,7 @@ final class Rig {
         var options = CallClient.Options(
             ServerAddress(server.endpoint), token: token ?? "dev:\(user)", device: DeviceID(device))
         options.backoff.first = 20
+        options.backoff.steadyAfter = 0
         adjust(&options)
         return TestDevice(options, waiter)
     }

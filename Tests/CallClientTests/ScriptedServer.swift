@@ -25,7 +25,7 @@ final class ScriptedServer {
         options.tls = tls
         let listener = try Listener(
             at: endpoint, on: waiter.loop, options: options,
-            failed: { Issue.record("accepting failed: \($0)") },
+            failed: { if tls == nil { Issue.record("accepting failed: \($0)") } },
             accepted: { [weak self] connection in
                 guard let self else { return connection.abort() }
                 peers.append(ScriptedPeer(connection, of: self))
