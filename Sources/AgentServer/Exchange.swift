@@ -41,7 +41,7 @@ final class Exchange {
     private(set) var clock: CoreClock
     private(set) var isReady = true
     private let encoder: WireEncoder
-    private let limits: ServerLimits
+    private var limits: ServerLimits
     private let log: Log
     private let seed: UInt64
     private var queue = EffectQueue()
@@ -89,6 +89,12 @@ final class Exchange {
     /// Takes over what the store kept. Call once, when everything is connected.
     func restore(_ state: StoredState) {
         sort(switchboard.restore(state.core, at: clock.now()))
+    }
+
+    /// Goes on with other settings and limits.
+    func configure(_ settings: Settings, _ limits: ServerLimits) {
+        self.limits = limits
+        feed(.configured(settings))
     }
 
     /// Something happened.
@@ -263,6 +269,7 @@ final class Exchange {
             log.error(
                 "store failed: nothing is acknowledged until it is back", ("error", "\(error)"))
             isReady = false
+            for question in switchboard.unanswered { policies?.withdraw(question) }
             for ticket in queue.removeAll() + counting + submittedCounting {
                 storeAnswered(.failed(ticket))
             }
@@ -277,9 +284,10 @@ final class Exchange {
         log.info("store is open again", ("calls", "\(state.core.calls.count)"))
         lastJob = max(lastJob, state.lastJob?.value ?? 0)
         let now = clock.now()
-        switchboard = Switchboard(
-            settings: switchboard.settings, seed: seed ^ UInt64(bitPattern: now.milliseconds),
-            at: now)
+        let kept = Set(state.core.calls.map(\.id))
+        for call in switchboard.liveCalls where !kept.contains(call.id) { callEnded(call.id) }
+        switchboard = switchboard.successor(
+            seed: seed ^ UInt64(bitPattern: now.milliseconds), at: now)
         isReady = true
         sort(switchboard.restore(state.core, at: now))
     }
