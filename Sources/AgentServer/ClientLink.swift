@@ -71,6 +71,8 @@ final class ClientLink: ConnectionHandler {
     var keepAlive: KeepAlive
     /// Who the peer is, once its token was checked.
     var identity: Identity?
+    /// Has much unsent.
+    var isWatched = false
     /// Place in the gateway's list of links.
     var index = 0
 

@@ -49,6 +49,10 @@ final class Exchange {
     private var timer: Timer?
     private var armedAt: Int64 = .max
     private var reopenTimer: Timer?
+    /// How often the store could not be opened again.
+    private var reopenings = 0
+    /// Milliseconds between two attempts.
+    private static let reopenEvery: Milliseconds = 1_000
     private var lastJob: Int64
     /// Set once, before the loop runs.
     var store: (any StoreLink)?
@@ -265,19 +269,23 @@ final class Exchange {
 
     /// Nothing behind the barrier leaves; everything begins again from what is stored.
     private func storeFailed(_ error: StoreError) {
-        if isReady {
-            log.error(
-                "store failed: nothing is acknowledged until it is back", ("error", "\(error)"))
-            isReady = false
-            for question in switchboard.unanswered { policies?.withdraw(question) }
-            for ticket in queue.removeAll() + counting + submittedCounting {
-                storeAnswered(.failed(ticket))
-            }
-            counting = []
-            submittedCounting = []
-            deliverer?.dropEverything()
+        reopenTimer?.arm(at: Clock.bootMilliseconds() + Self.reopenEvery)
+        guard isReady else {
+            reopenings += 1
+            guard reopenings % 10 == 0 else { return }
+            return log.warn(
+                "store is still away", ("error", "\(error)"), ("tries", "\(reopenings)"))
         }
-        reopenTimer?.arm(at: Clock.bootMilliseconds() + 1_000)
+        log.error("store failed: nothing is acknowledged until it is back", ("error", "\(error)"))
+        isReady = false
+        reopenings = 0
+        for question in switchboard.unanswered { policies?.withdraw(question) }
+        for ticket in queue.removeAll() + counting + submittedCounting {
+            storeAnswered(.failed(ticket))
+        }
+        counting = []
+        submittedCounting = []
+        deliverer?.dropEverything()
     }
 
     private func storeIsBack(_ state: StoredState) {

@@ -66,8 +66,25 @@ extension Gateway: Deliverer {
             else { continue }
             metrics.events += 1
             send(text, seq: seq, over: link)
-            if link.transport.unsentBytes > limits.unsentBytes { cutOff(link) }
+            watch(link)
         }
+    }
+
+    /// Looks again at a link with much unsent when the socket has had a turn to take it.
+    private func watch(_ link: ClientLink) {
+        guard !link.isWatched, link.transport.unsentBytes > limits.unsentBytes else { return }
+        link.isWatched = true
+        watched.append(link)
+    }
+
+    /// The end of a turn, before its writes.
+    func judgeSlowReaders() {
+        for link in judged {
+            link.isWatched = false
+            if link.isWebSocket, link.transport.unsentBytes > limits.unsentBytes { cutOff(link) }
+        }
+        judged = watched
+        watched.removeAll(keepingCapacity: true)
     }
 
     /// Lets a client go that does not read (B27). Its session waits from here on, so that another

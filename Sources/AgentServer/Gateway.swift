@@ -53,6 +53,9 @@ final class Gateway {
     /// Sessions that may be resumed, in the order in which they expire.
     var detached: [(address: Address, id: SessionID, until: Moment)] = []
     var writer = JSONWriter(capacity: 4_096)
+    /// Links with much unsent: found in this turn, and in the one before.
+    var watched: [ClientLink] = []
+    var judged: [ClientLink] = []
     private var lastRequest: UInt64 = 0
     private var dice = SystemRandomNumberGenerator()
     private var doorkeeper = Doorkeeper()
@@ -74,6 +77,7 @@ final class Gateway {
         welcomeSettings = WelcomeSettings(limits, modes)
         housekeeping = Timer(on: loop) { [unowned self] in keepHouse() }
         exchange.deliverer = self
+        loop.atEndOfTurn { [unowned self] in judgeSlowReaders() }
     }
 
     /// Goes on with other limits; connections that are there keep the sizes of theirs.
@@ -102,6 +106,9 @@ final class Gateway {
         guard housekeeping?.isArmed == false else { return }
         housekeeping?.arm(at: Clock.bootMilliseconds() + 500)
     }
+
+    /// What waits here for clients to read it.
+    var unsentBytes: Int { links.reduce(0) { $0 + $1.transport.unsentBytes } }
 
     /// How many devices are connected or may resume.
     var sessionCount: Int { sessions.count }

@@ -248,6 +248,7 @@ final class ThreadedLink: StoreLink {
                     let fresh = try open()
                     if let limits { fresh.limits = limits }
                     let state = try fresh.restore(at: now)
+                    try Self.tryWriting(fresh, now)
                     readBy(ReaderBox(reader: try fresh.makeReader()))
                     store = fresh
                     return .reopened(state)
@@ -255,6 +256,14 @@ final class ThreadedLink: StoreLink {
             } catch {
                 return .failed(error)
             }
+        }
+
+        /// Reading succeeds on a full disk too: nobody is told that the store is back before it
+        /// has taken something, here the newest moment.
+        private static func tryWriting(
+            _ store: any CallStore, _ now: Moment
+        ) throws(StoreError) {
+            try store.commit([.value(.remove(plugin: "", key: ""))], at: now)
         }
 
         /// Removes what is too old, once a minute and a little at a time.
