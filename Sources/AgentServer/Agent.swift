@@ -20,6 +20,8 @@ public struct AgentOptions: Sendable {
     public var limits = ServerLimits()
     /// See `StoreOptions`.
     public var store = StoreOptions()
+    /// Origins of web pages that may connect, such as `https://app.example.com`; nil: all.
+    public var origins: [String]?
     /// Who may connect; nil: development tokens, on loopback only.
     public var tokens: (any TokenChecker)?
 
@@ -111,6 +113,7 @@ public final class Agent {
             log: log, metrics: metrics)
         admin = AdminDesk(exchange: exchange, limits: options.limits)
         try connectStore(opened)
+        configure(options)
         try connectPolicies(host)
         drainTimer = Timer(on: loop) { [unowned self] in finish() }
     }
@@ -189,6 +192,7 @@ public final class Agent {
         }
         desk?.start(restored.timers)
         exchange.restore(restored)
+        if options.store.faults != nil { log.warn("the store will fail as planned") }
         log.info(
             "ready", ("listen", listeners.map { "\($0.endpoint)" }.joined(separator: " ")),
             ("state", options.stateDirectory), ("calls", "\(restored.core.calls.count)"),
@@ -246,8 +250,7 @@ public final class Agent {
         try Self.check(options)
         desk?.swap(to: deployment.generation, reason) { [unowned self] problems in
             if let problems { return done(.configuration(problems.description)) }
-            gateway.tokens = options.tokens ?? DevelopmentTokens()
-            exchange.feed(.configured(options.settings))
+            configure(options)
             record(deployment)
             done(nil)
         }
@@ -277,6 +280,15 @@ public final class Agent {
     /// Keeps the files of the generation in force: a start after a crash goes on with them (E54).
     private func record(_ deployment: Deployment) {
         exchange.store([.generation(.activate(deployment.files, at: exchange.now()))])
+    }
+
+    /// Puts everything into force that needs no restart.
+    private func configure(_ options: AgentOptions) {
+        exchange.configure(options.settings, options.limits)
+        gateway.configure(
+            options.limits, modes: options.settings.modes, origins: Origins(options.origins))
+        gateway.tokens = options.tokens ?? DevelopmentTokens()
+        store?.limit(to: options.store.limits)
     }
 
     // MARK: Stopping
