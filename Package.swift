@@ -88,6 +88,9 @@ let package = Package(
         tests("OutboundTests", ["Outbound", "JSON"]),
         tests("AgentServerTests", ["AgentServer", "CallCore", "CallClient"]),
         tests("TidyTests", []),
+        tests(
+            "DocumentationTests",
+            ["CallCore", "CallWire", "JSON", "PolicyHost", "AgentServer"]),
         program("echo-server", at: "Tests/EchoServer", ["WebProtocols", "EventLoop"]),
     ],
     swiftLanguageModes: [.v6]
