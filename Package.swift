@@ -90,7 +90,7 @@ let package = Package(
         tests("TidyTests", []),
         tests(
             "DocumentationTests",
-            ["CallCore", "CallWire", "JSON", "PolicyHost", "AgentServer"]),
+            ["CallCore", "CallWire", "JSON", "WebProtocols", "PolicyHost", "AgentServer"]),
         program("echo-server", at: "Tests/EchoServer", ["WebProtocols", "EventLoop"]),
     ],
     swiftLanguageModes: [.v6]

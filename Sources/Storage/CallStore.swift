@@ -12,9 +12,7 @@ public protocol CallStore: AnyObject {
 
     /// Stores all of `batch` or nothing; when it returns, the batch is durable.
     ///
-    /// - Parameters:
-    ///   - batch: the records, in order.
-    ///   - now: the core's time; the newest one is restored.
+    /// - Parameter now: the core's time; the newest one is restored.
     /// - Throws: after a failure nothing of the batch is stored and the store must be opened again.
     @discardableResult
     func commit(_ batch: [StoreRecord], at now: Moment) throws(StoreError) -> CommitResult

@@ -29,7 +29,6 @@ public enum StoreRecord: Sendable, Equatable {
     /// What the core wants to be stored.
     ///
     /// - Parameters:
-    ///   - record: what the core wants to be kept.
     ///   - encode: the bytes of a kept reply as it is sent, without its `re`.
     ///   - newJob: a fresh id for a push job.
     public init(_ record: Record, encode: (Reply) -> [UInt8], newJob: () -> JobID) {

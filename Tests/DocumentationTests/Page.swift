@@ -95,6 +95,9 @@ func code(_ text: String) -> String { "`\(text)`" }
 
 /// A span as people write it.
 func span(_ milliseconds: Int64) -> String {
+    if milliseconds >= 3_600_000, milliseconds % 3_600_000 == 0 {
+        return "\(milliseconds / 3_600_000) h"
+    }
     if milliseconds >= 1_000, milliseconds % 1_000 == 0 { return "\(milliseconds / 1_000) s" }
     return "\(milliseconds) ms"
 }
