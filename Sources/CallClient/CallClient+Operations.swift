@@ -131,8 +131,11 @@ extension CallClient {
         perform(.list(query), Reading.answer(Reading.listed, completion))
     }
 
-    private func ask(_ operation: Operation, _ completion: @escaping CallAnswer) {
-        perform(operation, Reading.answer(Reading.call, completion))
+    /// Asks for an operation that answers with a call.
+    public func ask(
+        _ operation: Operation, key: RequestKey = .automatic, _ completion: @escaping CallAnswer
+    ) {
+        perform(operation, key: key, Reading.answer(Reading.call, completion))
     }
 }
 

@@ -29,7 +29,7 @@ extension Switchboard {
 
     /// The end of the ring time; an answer that is being shaped may still make it (E65).
     private func ringEnd(of participant: Participant, in call: Call) -> Moment? {
-        guard let deadline = participant.deadlineAt else { return nil }
+        guard participant.state.mayAnswer, let deadline = participant.deadlineAt else { return nil }
         return isStaged(participant.user, call.id) ? deadline + settings.shapingGrace : deadline
     }
 
@@ -56,9 +56,7 @@ extension Switchboard {
 
     private mutating func fireRing(_ slot: CallSlot, _ call: Call) -> Bool {
         let due = call.participants.indices.filter { index in
-            let participant = call.participants[index]
-            return participant.state.mayAnswer
-                && ringEnd(of: participant, in: call).map { $0 <= now } ?? false
+            ringEnd(of: call.participants[index], in: call).map { $0 <= now } ?? false
         }
         guard !due.isEmpty else { return false }
         let expires = settings.mode(call.mode).acknowledgeWithin != nil
