@@ -94,6 +94,9 @@ let package = Package(
             "CallClientTests",
             ["CallClient", "AgentServer", "CallCore", "callagent", "TestCertificates"]),
         tests("TidyTests", []),
+        tests(
+            "DocumentationTests",
+            ["CallCore", "CallWire", "JSON", "WebProtocols", "PolicyHost", "AgentServer"]),
         program("echo-server", at: "Tests/EchoServer", ["WebProtocols", "EventLoop"]),
     ],
     swiftLanguageModes: [.v6]
