@@ -70,7 +70,7 @@ extension Switchboard {
         effects.append(
             .welcome(request, calls: Array(shown), more: live.count > shown.count))
         guard !resumed else { return }
-        for call in shown.reversed() {
+        for call in live.prefix(settings.welcomeInvitationsMax).reversed() {
             guard let index = call.index(of: address.user),
                 call.participants[index].state.mayAnswer
             else { continue }

@@ -4,7 +4,7 @@ import AgentServer
 
 extension Command {
     static let check = Command(
-        "check", "look for mistakes in the operator's file and its plugins, without a server",
+        "check", "look for mistakes in the operator's file and plugins",
         operands: .optional("FILE")
     ) { (arguments) throws(CommandError) in
         do throws(AgentError) {
