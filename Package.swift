@@ -78,6 +78,7 @@ let package = Package(
             swiftSettings: strict),
         tests("EventLoopTests", ["EventLoop", "COpenSSL"]),
         tests("CallCoreTests", ["CallCore", "CallModel", "CallSimulator"], exclude: ["Scenarios"]),
+        program("core-benchmark", at: "Tests/Benchmarks/Core", ["CallCore"]),
         tests("SimulationTests", ["CallSimulator", "CallCore"]),
         tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
         program("StorageRig", at: "Tests/StorageRig", ["Storage", "CallCore"]),

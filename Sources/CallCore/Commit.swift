@@ -126,8 +126,7 @@ struct Commit {
 extension Switchboard {
     /// Applies the ending rules, then stores and tells: reply, invitations, elsewhere, changed,
     /// own events, other notices, ended.
-    mutating func finish(_ commit: consuming Commit) {
-        var commit = commit
+    mutating func finish(_ commit: inout Commit) {
         if !commit.changes.isEmpty { settle(&commit) }
         if commit.call.state == .ended { conclude(&commit) }
         if !commit.isInternal { commit.call.revision += 1 }

@@ -12,7 +12,7 @@ extension Switchboard {
         var commit = Commit(place.call, slot: slot, asker: asker, reply: .done)
         commit.move(place.index, to: .ringing)
         markDelivered(&commit.call.participants[place.index], in: place.call)
-        finish(commit)
+        finish(&commit)
     }
 
     // MARK: call.accept
@@ -59,7 +59,7 @@ extension Switchboard {
             commit.move(index, to: .joined)
         }
         commit.takeUp(index, acceptance, at: now)
-        finish(commit)
+        finish(&commit)
         if !isHandshake, place.mode.has(.hold) {
             settleOtherCalls(of: asker, but: id, holding: acceptance.holdActive)
         }
@@ -104,7 +104,7 @@ extension Switchboard {
         let (slot, call, index) = try checkAcceptAck(asker, id, user)
         var commit = Commit(call, slot: slot, asker: asker, reply: .call)
         commit.move(index, to: .joined)
-        finish(commit)
+        finish(&commit)
     }
 
     // MARK: call.reject
@@ -123,7 +123,7 @@ extension Switchboard {
         commit.say(asker.text, place.index)
         commit.call.participants[place.index].answeredAt = now
         commit.call.participants[place.index].device = asker.device
-        finish(commit)
+        finish(&commit)
     }
 }
 

@@ -14,16 +14,13 @@ extension Switchboard {
 
     private func nextDeadline(of call: Call) -> Moment {
         var next = call.createdAt + settings.callAgeMax
-        func consider(_ moment: Moment?) {
-            if let moment, moment < next { next = moment }
-        }
+        next.lower(to: call.mediaAlarm)
+        next.lower(to: call.idleAlarm)
         for participant in call.participants {
-            consider(ringEnd(of: participant, in: call))
-            consider(participant.deliveryAlarm)
-            consider(participant.policyAlarm)
+            next.lower(to: ringEnd(of: participant, in: call))
+            next.lower(to: participant.deliveryAlarm)
+            next.lower(to: participant.policyAlarm)
         }
-        consider(call.mediaAlarm)
-        consider(call.idleAlarm)
         return next
     }
 
@@ -68,7 +65,7 @@ extension Switchboard {
                 commit.move(index, to: .timedOut)
             }
         }
-        finish(commit)
+        finish(&commit)
         return true
     }
 
@@ -87,7 +84,7 @@ extension Switchboard {
             commit.call.participants[index].deliveryAlarm = nil
             undelivered(&commit, index, mode)
         }
-        finish(commit)
+        finish(&commit)
         return true
     }
 
@@ -128,7 +125,14 @@ extension Switchboard {
         }
         var commit = Commit(call, slot: slot, actor: .timer(timer))
         commit.end(end)
-        finish(commit)
+        finish(&commit)
         return true
+    }
+}
+
+extension Moment {
+    /// Takes `moment` if it is earlier.
+    fileprivate mutating func lower(to moment: Moment?) {
+        if let moment, moment < self { self = moment }
     }
 }

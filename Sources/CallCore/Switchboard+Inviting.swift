@@ -36,7 +36,7 @@ extension Switchboard {
         commit.add(callerOf(draft, asker))
         commit.push = invitation.push
         for user in selection.usable { admit(user, by: asker.user, into: &commit) }
-        finish(commit)
+        finish(&commit)
         consult(id, push: invitation.push)
     }
 
@@ -108,7 +108,7 @@ extension Switchboard {
             place.call, slot: place.slot, asker: asker, reply: .callWithErrors(selection.errors))
         commit.push = push
         for user in selection.usable { admit(user, by: asker.user, into: &commit) }
-        finish(commit)
+        finish(&commit)
         consult(id, push: push)
     }
 

@@ -79,14 +79,14 @@ extension Switchboard {
                 place.call, slot: slot, asker: asker, reply: .callWithErrors([]))
             commit.push = push
             cancelWhole(&commit, .byCaller)
-            finish(commit)
+            finish(&commit)
         case .listed(let place, let slot, let chosen, let errors):
             var commit = Commit(
                 place.call, slot: slot, asker: asker, reply: .callWithErrors(errors))
             commit.cancelText = asker.text
             commit.push = push
             for index in chosen { commit.move(index, to: .cancelled, .byInviter) }
-            finish(commit)
+            finish(&commit)
         }
     }
 
@@ -137,7 +137,7 @@ extension Switchboard {
         var commit = Commit(call, slot: slot, asker: asker, reply: .call)
         if let known, call.participants[known].state == .joined {
             moveCall(&commit, known, to: asker)
-            return finish(commit)
+            return finish(&commit)
         }
         let index = known ?? call.participants.count
         if let known {
@@ -149,7 +149,7 @@ extension Switchboard {
             commit.add(Participant(user: asker.user, role: .joiner, state: .joined, at: now))
         }
         commit.takeUp(index, Acceptance(), at: now)
-        finish(commit)
+        finish(&commit)
     }
 
     /// Another device of a joined user takes the call over; nobody else is told.
@@ -175,7 +175,7 @@ extension Switchboard {
         commit.cause = asker.user
         commit.move(place.index, to: .left, .itself)
         commit.say(asker.text, place.index)
-        finish(commit)
+        finish(&commit)
     }
 
     // MARK: call.end
@@ -214,12 +214,12 @@ extension Switchboard {
         case .cancel(let place, let slot):
             var commit = Commit(place.call, slot: slot, asker: asker, reply: .call)
             cancelWhole(&commit, .byCaller)
-            finish(commit)
+            finish(&commit)
         case .end(let place, let slot, let end):
             var commit = Commit(place.call, slot: slot, asker: asker, reply: .call)
             commit.end(
                 Call.End(end.reason, detail: end.detail, by: end.by, extendedData: asker.text))
-            finish(commit)
+            finish(&commit)
         }
     }
 
@@ -231,7 +231,7 @@ extension Switchboard {
         } else {
             commit.end(Call.End(reasonOfEnd(commit.call), by: asker.user))
         }
-        finish(commit)
+        finish(&commit)
     }
 
     private func reasonOfEnd(_ call: Call) -> EndReason {

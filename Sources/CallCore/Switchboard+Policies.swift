@@ -215,7 +215,7 @@ extension Switchboard {
         let index = commit.call.participants.count - 1
         commit.call.participants[index].deadlineAt = forwarder.deadlineAt
         commit.call.participants[index].hops = forwarder.hops + 1
-        finish(commit)
+        finish(&commit)
         consult(id)
     }
 

@@ -142,7 +142,7 @@ extension Switchboard {
             effects.append(.persist([.call(commit.call)]))
             rearm(slot)
         } else {
-            finish(commit)
+            finish(&commit)
         }
     }
 

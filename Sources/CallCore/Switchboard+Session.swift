@@ -29,7 +29,7 @@ extension Switchboard {
         }
         commit.isInternal =
             commit.call.media == place.call.media && commit.call.isLive
-        finish(commit)
+        finish(&commit)
     }
 
     /// The media is connected when all joined participants have reported it (C37).
@@ -67,7 +67,7 @@ extension Switchboard {
         commit.notify(
             .joinedPrimaries(except: asker.user),
             .mediaFlags(asker.user, audio: newAudio, video: newVideo))
-        finish(commit)
+        finish(&commit)
     }
 
     // MARK: call.hold
@@ -102,7 +102,7 @@ extension Switchboard {
         let (place, others) = try checkHold(asker, id, on: on, force: force)
         var commit = Commit(place.call, slot: place.slot, asker: asker, reply: .done)
         hold(&commit, place.index, on)
-        finish(commit)
+        finish(&commit)
         for slot in others { endCall(slot, by: asker) }
     }
 
@@ -110,7 +110,7 @@ extension Switchboard {
     mutating func setHeld(_ slot: CallSlot, _ index: Int, _ on: Bool, by asker: Asker) {
         var commit = Commit(calls[slot], slot: slot, actor: asker.actor)
         hold(&commit, index, on)
-        finish(commit)
+        finish(&commit)
     }
 
     private func hold(_ commit: inout Commit, _ index: Int, _ on: Bool) {
@@ -158,7 +158,7 @@ extension Switchboard {
         var commit = Commit(place.call, slot: slot, asker: asker, reply: .items(keys: keys))
         commit.call.items = items
         commit.notify(.everybody, .items(keys: keys, deleted: deleted, items: items))
-        finish(commit)
+        finish(&commit)
     }
 
     // MARK: call.signal

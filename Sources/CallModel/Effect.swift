@@ -17,11 +17,11 @@ public enum Effect: Sendable, Equatable {
     /// Close a device's connection: another device took its place (4209).
     case replace(Address)
     /// Ask the policies.
-    case consult(Question)
+    indirect case consult(Question)
     /// Take a question back: its answer no longer matters.
     case withdraw(QuestionID)
     /// Tell the policies.
-    case tell(Report)
+    indirect case tell(Report)
     /// Fetch a call that the core does not hold; `Input.recalled` answers.
     case recall(CallID)
     /// Fetch what is kept under a key; `Input.recalledKey` answers.
@@ -122,11 +122,11 @@ public enum Reply: Sendable, Equatable {
     /// `{}`.
     case done
     /// `call`, as `viewer` sees it.
-    case call(Call, viewer: UserID)
+    indirect case call(Call, viewer: UserID)
     /// `call_id`, `call`, `errors[]`.
-    case invited(Call, viewer: UserID, errors: [InviteeError])
+    indirect case invited(Call, viewer: UserID, errors: [InviteeError])
     /// `call`, `errors[]`.
-    case callWithErrors(Call, viewer: UserID, errors: [InviteeError])
+    indirect case callWithErrors(Call, viewer: UserID, errors: [InviteeError])
     /// `items`, `keys[]`.
     case items([Call.Item], keys: [String])
     /// `token`: one JSON object.
