@@ -41,11 +41,6 @@ extension Switchboard {
         }
     }
 
-    /// Whether the user was connected in this call and is lost.
-    func isLost(_ participant: Participant) -> Bool {
-        participant.wasConnected && users[participant.user]?.isOnline != true
-    }
-
     private func endIfDone(_ commit: inout Commit) {
         let call = commit.call
         let mode = settings.mode(call.mode)
