@@ -89,6 +89,7 @@ let package = Package(
         tests(
             "PolicyHostTests", ["PolicyHost", "CallModel", "CallCore", "JSON", "CLua"],
             exclude: ["Hostile", "Scripts"]),
+        program("core-benchmark", at: "Tests/Benchmarks/Core", ["CallModel", "CallCore"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
         tests("AgentServerTests", ["AgentServer", "CallModel", "CallCore", "CallClient"]),
         tests(

@@ -31,25 +31,16 @@ extension Switchboard {
     /// or the user is lost (A22).
     func dismissAnsweredFor(_ commit: inout Commit) {
         guard settings.mode(commit.call.mode).has(.leave),
-            commit.call.participants.contains(where: isAnsweredForOnly)
+            commit.call.participants.contains(where: \.isUnattended)
         else { return }
-        let isDeserted = !commit.call.participants.contains { participant in
-            participant.state.isLive && !isAnsweredForOnly(participant) && !isLost(participant)
+        for participant in commit.call.participants
+        where participant.state.isLive && !participant.isUnattended {
+            guard isLost(participant) else { return }
         }
-        guard isDeserted else { return }
         for index in commit.call.participants.indices
-        where isAnsweredForOnly(commit.call.participants[index]) {
+        where commit.call.participants[index].isUnattended {
             commit.move(index, to: .left, .idle)
         }
-    }
-
-    private func isAnsweredForOnly(_ participant: Participant) -> Bool {
-        participant.isAnsweredFor && participant.state == .joined && participant.device == nil
-    }
-
-    /// Whether the user was connected in this call and is lost.
-    func isLost(_ participant: Participant) -> Bool {
-        participant.wasConnected && users[participant.user]?.isOnline != true
     }
 
     private func endIfDone(_ commit: inout Commit) {

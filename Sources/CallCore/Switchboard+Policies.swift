@@ -23,7 +23,7 @@ extension Switchboard {
     mutating func consult(_ id: CallID, push: PushText? = nil) {
         for participant in calls[id]?.participants ?? [] where participant.isInQuestion {
             let seat = Seat(user: participant.user, call: id)
-            guard openQuestions[seat] == nil, let slot = calls.find(id),
+            guard openQuestions[seat] == nil, let slot = calls.find(id), calls[slot].isLive,
                 let index = calls[slot].index(of: participant.user),
                 calls[slot].participants[index].isInQuestion
             else { continue }
@@ -64,7 +64,7 @@ extension Switchboard {
         }
         effects.append(.persist([.call(calls[slot])]))
         consult(id)
-        if let slot = calls.find(id) { rearm(slot) }
+        if calls[slot].isLive { rearm(slot) }
     }
 
     private mutating func startDeciding(_ slot: CallSlot, _ index: Int) {
@@ -106,7 +106,7 @@ extension Switchboard {
         if shapingAnswered(id, answer) || tokenAnswered(id, answer) { return }
         guard let question = questions.removeValue(forKey: id) else { return }
         openQuestions[question.seat] = nil
-        guard let slot = calls.find(question.seat.call),
+        guard let slot = calls.find(question.seat.call), calls[slot].isLive,
             let index = calls[slot].index(of: question.seat.user),
             calls[slot].participants[index].isInQuestion
         else { return }
@@ -175,11 +175,15 @@ extension Switchboard {
         participant.asking = .nothing
         participant.policyAlarm = nil
         change(&participant, now)
-        if isNews { startDeliveryClock(&participant, in: calls[slot]) }
+        if isNews {
+            startDeliveryClock(
+                &participant, mode(slot), checked: calls[slot].deliveryCheck)
+        }
         calls[slot].participants[index] = participant
         let call = calls[slot]
-        let job = isNews ? pushJob(.invite, for: participant, in: call, text: push) : []
-        effects.append(.persist([.call(call)] + job))
+        var records = [Record.call(call)]
+        if isNews { addPushJob(.invite, for: participant, in: call, push, to: &records) }
+        effects.append(.persist(records))
         if isNews { tellIncoming(call, index, to: addresses(of: participant.user)) }
         rearm(slot)
     }
@@ -202,22 +206,22 @@ extension Switchboard {
     /// Invites `target` in the place of the asker; a loop or too many hops is no decision.
     mutating func forward(_ asker: Asker, _ id: CallID, to target: UserID) throws(Refusal) {
         let place = try locate(asker, id)
-        guard let slot = place.slot, place.participant.state.mayAnswer else { throw .callEnded }
-        let forwarder = place.participant
+        let forwarder = self[place]
+        guard calls[place.slot].isLive, forwarder.state.mayAnswer else { throw .callEnded }
         let isKnown = settings.users?.contains(target) ?? true
-        guard isKnown, place.call.index(of: target) == nil,
+        guard isKnown, calls[place.slot].index(of: target) == nil,
             Int(forwarder.hops) < settings.forwardHopsMax
         else {
             let question = InviteQuestion(seat: Seat(user: asker.user, call: id), push: nil)
-            return apply(settings.inviteDefault, question, slot, place.index)
+            return apply(settings.inviteDefault, question, place.slot, place.index)
         }
-        var commit = Commit(place.call, slot: slot, asker: asker, reply: .none)
+        var commit = change(place.slot, by: asker, .done)
         commit.move(place.index, to: .cancelled, .forwarded)
         admit(target, by: forwarder.user, into: &commit)
         let index = commit.call.participants.count - 1
         commit.call.participants[index].deadlineAt = forwarder.deadlineAt
         commit.call.participants[index].hops = forwarder.hops + 1
-        finish(commit)
+        finish(&commit)
         consult(id)
     }
 

@@ -47,16 +47,14 @@ extension Switchboard {
 
     // MARK: Push
 
-    /// The push jobs that follow from a commit.
-    func pushJobs(of commit: borrowing Commit) -> [Record] {
-        guard settings.wakesDevices else { return [] }
-        var jobs: [Record] = []
+    /// Adds the push jobs that follow from a commit.
+    func addPushJobs(of commit: borrowing Commit, to records: inout [Record]) {
+        guard settings.wakesDevices else { return }
         for (index, participant) in commit.call.participants.enumerated() {
-            let change = commit.changes.first { $0.index == index }
+            let change = commit.change(of: index)
             guard let kind = pushKind(participant, change, commit.call.isLive) else { continue }
-            jobs += pushJob(kind, for: participant, in: commit.call, text: commit.push)
+            addPushJob(kind, for: participant, in: commit.call, commit.push, to: &records)
         }
-        return jobs
     }
 
     private func pushKind(
@@ -65,30 +63,28 @@ extension Switchboard {
         guard let change else {
             return !isLive && participant.state.isPending ? .end : nil
         }
-        if change.isNewlyInvited(participant) {
+        if change.isInvitation(of: participant) {
             return isLive && participant.isVisible ? .invite : nil
         }
         guard change.wasVisible, change.from?.isPending == true else { return nil }
         switch participant.state {
         case .cancelled: return .cancel
         case .timedOut: return .missed
-        case .inviting, .undelivered, .ringing, .accepting:
-            return isLive ? nil : .end
+        case .inviting, .undelivered, .ringing, .accepting: return isLive ? nil : .end
         case .joined, .rejected, .left, .failed: return nil
         }
     }
 
-    /// A job to wake the participant's devices that have no live connection.
-    func pushJob(
-        _ kind: PushJob.Kind, for participant: Participant, in call: Call, text: PushText? = nil
-    ) -> [Record] {
-        guard settings.wakesDevices else { return [] }
+    /// Adds a job to wake the participant's devices that have no live connection.
+    func addPushJob(
+        _ kind: PushJob.Kind, for participant: Participant, in call: Call, _ text: PushText?,
+        to records: inout [Record]
+    ) {
+        guard settings.wakesDevices else { return }
         let connected = users[participant.user]?.devices.filter(\.isConnected).map(\.id) ?? []
-        return [
-            .push(
-                PushJob(
-                    kind, callID: call.id, user: participant.user, text: text,
-                    connected: connected, expiresAt: participant.deadlineAt))
-        ]
+        let job = PushJob(
+            kind, callID: call.id, user: participant.user, text: text, connected: connected,
+            expiresAt: participant.deadlineAt)
+        records.append(.push(job))
     }
 }

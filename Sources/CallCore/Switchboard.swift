@@ -19,7 +19,6 @@ public struct Switchboard: Sendable {
 
     var calls = CallTable()
     var users = UserTable()
-    var ended = EndedCalls()
     var wheel: TimerWheel
     var keys = KeyLedger()
     /// Requests with a key that has no reply yet.
@@ -81,7 +80,8 @@ public struct Switchboard: Sendable {
         self.now = max(now, self.now)
         for mark in restored.keys { keys.insert(mark.user, mark.key, at: mark.at) }
         for call in restored.calls {
-            let slot = calls.insert(call)
+            let slot = calls.open(call.id)
+            calls[slot] = call
             for participant in call.participants where participant.state.isLive {
                 join(participant.user, slot)
                 if participant.wasConnected { expectReturn(of: participant.user) }
@@ -114,13 +114,13 @@ public struct Switchboard: Sendable {
     public var nextDeadline: Moment? { wheel.nextDeadline }
 
     /// Live calls.
-    public var liveCalls: [Call] { calls.all }
+    public var liveCalls: [Call] { calls.live }
 
     /// How many calls are live.
-    public var liveCallCount: Int { calls.count }
+    public var liveCallCount: Int { calls.liveCount }
 
     /// The call `id`, live or just ended.
-    public func call(_ id: CallID) -> Call? { calls[id] ?? ended[id] }
+    public func call(_ id: CallID) -> Call? { calls[id] }
 
     private mutating func advance(to moment: Moment) {
         now = max(now, moment)
@@ -131,7 +131,7 @@ public struct Switchboard: Sendable {
             case .staged(let question): stagedIsLate(question)
             }
         }
-        ended.forget(at: now)
+        calls.forget(at: now)
         keys.forget(at: now, lifetime: settings.keyLifetime, limit: settings.keysMax)
     }
 

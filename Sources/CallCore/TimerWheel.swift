@@ -2,9 +2,12 @@
 
 import CallModel
 
-/// A deadline in the wheel, to cancel it by.
+/// A timer in the wheel, to move or cancel it by.
 struct TimerHandle: Sendable, Equatable {
     fileprivate let node: Int32
+
+    /// No timer.
+    static let none = TimerHandle(node: -1)
 }
 
 /// A hierarchical timing wheel with ticks of one millisecond.
@@ -57,8 +60,17 @@ struct TimerWheel: Sendable {
         return TimerHandle(node: index)
     }
 
-    /// Takes a timer out of the wheel that has not come out by itself.
+    /// Moves a timer that has not come out yet to another moment.
+    mutating func move(_ handle: TimerHandle, to moment: Moment) {
+        guard nodes[Int(handle.node)].at != moment.milliseconds else { return }
+        unlink(handle.node)
+        nodes[Int(handle.node)].at = moment.milliseconds
+        link(handle.node)
+    }
+
+    /// Takes a timer out of the wheel that has not come out by itself; `none` is fine.
     mutating func cancel(_ handle: TimerHandle) {
+        guard handle != .none else { return }
         unlink(handle.node)
         release(handle.node)
     }

@@ -2,9 +2,6 @@
 
 import CallModel
 
-/// A place in the table of calls.
-typealias CallSlot = Int32
-
 /// A user's part in a call, as a key.
 struct Seat: Hashable, Sendable {
     let user: UserID
@@ -24,7 +21,7 @@ struct UserState: Sendable {
     /// Live calls in which the user is pending or joined, in the order it came into them.
     var calls: [CallSlot] = []
     /// Runs from the loss of the last connection until the user counts as lost.
-    var lostTimer: TimerHandle?
+    var lostTimer = TimerHandle.none
     /// Whether the user was connected and is not lost.
     var isOnline = false
 
@@ -60,9 +57,9 @@ struct UserTable: Sendable {
 
     /// Forgets the user at `place` if nothing is known of it any more.
     mutating func releaseIfIdle(_ place: Int32) {
-        let state = slab[Int(place)]
-        guard places[state.id] == place, state.devices.isEmpty, state.calls.isEmpty,
-            state.lostTimer == nil, !state.isOnline
+        let state = self[place]
+        guard state.devices.isEmpty, state.calls.isEmpty, state.lostTimer == .none,
+            !state.isOnline, places[state.id] == place
         else { return }
         places[state.id] = nil
         slab[Int(place)] = UserState(id: UserID(""))

@@ -53,15 +53,15 @@ public struct Call: Sendable, Equatable {
     /// When the invitation was committed.
     public let createdAt: Moment
     /// First accept or join.
-    public var answeredAt: Moment?
+    @Packed public var answeredAt: Moment? = nil
     /// First moment with all media connected.
-    public var connectedAt: Moment?
+    @Packed public var connectedAt: Moment? = nil
     /// When it ended.
-    public var endedAt: Moment?
+    @Packed public var endedAt: Moment? = nil
     /// Connect or reconnect limit.
-    public var mediaAlarm: Moment?
+    @Packed public var mediaAlarm: Moment? = nil
     /// End of the time alone.
-    public var idleAlarm: Moment?
+    @Packed public var idleAlarm: Moment? = nil
     /// Nil while the call lives.
     public var end: End?
 

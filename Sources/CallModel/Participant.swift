@@ -108,13 +108,13 @@ public struct Participant: Sendable, Equatable {
     /// When the user was invited, created the call or joined.
     public var invitedAt: Moment
     /// End of the ring time; nil when none runs.
-    public var deadlineAt: Moment?
+    @Packed public var deadlineAt: Moment? = nil
     /// When the user accepted, rejected, created or joined.
-    public var answeredAt: Moment?
+    @Packed public var answeredAt: Moment? = nil
     /// Delivery check, acknowledgement limit or accept handshake limit.
-    public var deliveryAlarm: Moment?
+    @Packed public var deliveryAlarm: Moment? = nil
     /// Decision, wait or ring-for limit, by `asking`.
-    public var policyAlarm: Moment?
+    @Packed public var policyAlarm: Moment? = nil
     /// Decision kept while an accept waits.
     public var waitingAccept: WaitingAccept?
 
@@ -122,6 +122,9 @@ public struct Participant: Sendable, Equatable {
     public var isVisible: Bool { asking != .deciding }
     /// Whether a question about the invitation is open.
     public var isInQuestion: Bool { asking == .deciding || asking == .decidingAgain }
+
+    /// Whether the user is in the call by a policy's decision alone, without a device.
+    public var isUnattended: Bool { isAnsweredFor && state == .joined && device == nil }
 
     /// `user` comes into the call at `now`.
     public init(user: UserID, role: Role, state: State, at now: Moment) {
