@@ -1,5 +1,6 @@
 // What a running process tells the operator's tools.
 
+import CallCore
 import CallModel
 import CallWire
 import EventLoop
