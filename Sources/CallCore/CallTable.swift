@@ -1,5 +1,6 @@
 // The calls that are held: the live ones, and those that ended a moment ago.
 
+import Bookkeeping
 import CallModel
 
 /// A place in the table of calls.

@@ -1,5 +1,6 @@
 // One atomic change of one call: collected first, then stored and told in one order.
 
+import Bookkeeping
 import CallModel
 
 /// A change of one call under way. Operations and deadlines move participants and note what

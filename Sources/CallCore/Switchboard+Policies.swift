@@ -30,7 +30,7 @@ extension Switchboard {
             let isNew = participant.asking == .deciding
             let isBusy = (users[participant.user]?.calls.count ?? 0) > 1
             if isNew, isBusy, settings.mode(calls[slot].mode).has(.rejectsBusy) {
-                let text = busyText(for: calls[slot])
+                let text = calls[slot].busyText
                 decide(seat, by: "busy", .reject(busy: true), saying: text)
             } else if settings.answerFor.contains(participant.user) {
                 ask(slot, index, push: push)
@@ -132,7 +132,7 @@ extension Switchboard {
                 participant.waitingAccept = WaitingAccept(plugin: plugin, extendedData: data)
             }
         case .reject(let busy, let data):
-            let text = data ?? (busy ? busyText(for: calls[slot]) : nil)
+            let text = data ?? (busy ? calls[slot].busyText : nil)
             decide(question.seat, by: plugin, .reject(busy: busy), saying: text)
         case .ring(let time?):
             ringOn(slot, index, push: push) { participant, now in

@@ -1,5 +1,6 @@
 // Who is known: users with their devices and live calls.
 
+import Bookkeeping
 import CallModel
 
 /// A user's part in a call, as a key.
