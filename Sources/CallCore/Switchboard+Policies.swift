@@ -111,7 +111,7 @@ extension Switchboard {
             calls[slot].participants[index].isInQuestion
         else { return }
         if case .invite(let decision, let plugin, let next) = answer {
-            carryOut(decision, by: plugin, next: next, question, slot, index)
+            carryOut(decision, by: plugin, next: next, question, at: (slot, index))
         } else {
             apply(settings.inviteDefault, question, slot, index)
         }
@@ -119,8 +119,9 @@ extension Switchboard {
 
     private mutating func carryOut(
         _ decision: Decision, by plugin: String, next: Int, _ question: InviteQuestion,
-        _ slot: CallSlot, _ index: Int
+        at place: (slot: CallSlot, index: Int)
     ) {
+        let (slot, index) = place
         let push = question.push
         switch decision {
         case .accept(let wait, let data) where wait <= 0:

@@ -47,8 +47,8 @@ let importRules: [Rule] = [
         ],
         clean: [
             SourceFile("Sources/CallCore/a.swift", "// import Foundation\nlet a = \"import B\""),
-            SourceFile("Sources/CallClient/a.swift", "import CallCore\nimport Glibc"),
-            SourceFile("Sources/callagent/a.swift", "import CallCore\nimport Synchronization"),
+            SourceFile("Sources/CallClient/a.swift", "import CallModel\nimport Glibc"),
+            SourceFile("Sources/callagent/a.swift", "import CallModel\nimport Synchronization"),
             SourceFile("Tests/JSONTests/a.swift", "import Foundation\n@testable import JSON"),
         ]
     ) { file in
