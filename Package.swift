@@ -68,7 +68,7 @@ let package = Package(
         house("CallClient", ["CallWire", "CallCore", "JSON", "WebProtocols", "EventLoop"]),
         .executableTarget(
             name: "callagent",
-            dependencies: ["AgentServer", "CallSimulator", "CallClient", "PolicyHost"],
+            dependencies: ["AgentServer", "CallSimulator", "CallClient"],
             swiftSettings: strict),
         // tests
         tests("JSONTests", ["JSON"]),
@@ -80,7 +80,7 @@ let package = Package(
             name: "TestCertificates", dependencies: ["EventLoop", "COpenSSL"],
             path: "Tests/TestCertificates", swiftSettings: strict),
         tests("EventLoopTests", ["EventLoop", "COpenSSL", "TestCertificates"]),
-        tests("CallCoreTests", ["CallCore", "CallSimulator"], exclude: ["Scenarios"]),
+        tests("CallCoreTests", ["CallCore", "CallModel", "CallSimulator"], exclude: ["Scenarios"]),
         tests("SimulationTests", ["CallSimulator", "CallCore"]),
         tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
         program("StorageRig", at: "Tests/StorageRig", ["Storage", "CallCore"]),
@@ -94,6 +94,9 @@ let package = Package(
             "CallClientTests",
             ["CallClient", "AgentServer", "CallCore", "callagent", "TestCertificates"]),
         tests("TidyTests", []),
+        tests(
+            "DocumentationTests",
+            ["CallCore", "CallWire", "JSON", "WebProtocols", "PolicyHost", "AgentServer"]),
         program("echo-server", at: "Tests/EchoServer", ["WebProtocols", "EventLoop"]),
     ],
     swiftLanguageModes: [.v6]
