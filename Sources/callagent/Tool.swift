@@ -45,7 +45,7 @@ enum Tool {
             }
             return try command.run(arguments)
         } catch {
-            throw .usage("\(command.name): \(error.message)")
+            throw .usage("\(command.name): \(error.message); \(Help.usage(of: command))")
         }
     }
 
