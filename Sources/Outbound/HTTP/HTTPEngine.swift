@@ -320,12 +320,7 @@ public final class HTTPEngine {
             }, me)
     }
 
-    /// CLOCK_MONOTONIC in milliseconds: libcurl's time-outs run by it too.
-    private static var now: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
-    }
+    private static var now: Int64 { SystemClock.monotonic }
 
     /// Once per process.
     private static let prepareLibrary: Void = {
