@@ -79,7 +79,8 @@ final class PushDeskTests {
         try answer(429, "TooManyRequests", headers: [HTTPHeader("retry-after", "20")], at: now)
         #expect(desk.nextDeadline == now + 20_000)
         desk.advance(to: now + 20_000)
-        try answer(429, "TooManyRequests", headers: [HTTPHeader("retry-after", "20")], at: now + 20_000)
+        try answer(
+            429, "TooManyRequests", headers: [HTTPHeader("retry-after", "20")], at: now + 20_000)
         #expect(results() == [.failed(PushFailure(.unavailable, "429 TooManyRequests"))])
     }
 

@@ -89,7 +89,9 @@ struct APNsRequestTests {
         #expect(try request(notice).header("apns-expiration") == "1795000001")
     }
 
-    @Test(arguments: ["", "xyz", "../../evil", "ab12/../..", "ab12?x=y", "zz" + SamplePush.apnsToken])
+    @Test(arguments: [
+        "", "xyz", "../../evil", "ab12/../..", "ab12?x=y", "zz" + SamplePush.apnsToken,
+    ])
     func `a token that could change the path is dead`(token: String) throws {
         var notice = SamplePush.notice(.apns)
         notice.target.token = token
@@ -191,8 +193,14 @@ struct FCMRequestTests {
 
     @Test(arguments: [
         ("not json", "the service account is not JSON"),
-        (SamplePush.serviceAccount(["project_id": .null]), "the service account has no 'project_id'"),
-        (SamplePush.serviceAccount(["client_email": 1]), "the service account has no 'client_email'"),
+        (
+            SamplePush.serviceAccount(["project_id": .null]),
+            "the service account has no 'project_id'"
+        ),
+        (
+            SamplePush.serviceAccount(["client_email": 1]),
+            "the service account has no 'client_email'"
+        ),
         (
             SamplePush.serviceAccount(["private_key": "x"]),
             "'private_key': the key must be PEM, beginning with '-----BEGIN'"
@@ -383,7 +391,8 @@ struct PushCheckTests {
 
     @Test func `a provider without settings is misconfigured`() {
         for provider in PushProvider.allCases {
-            #expect(throws: PushFailure(.misconfigured, "'\(provider.rawValue)' is not configured")) {
+            #expect(throws: PushFailure(.misconfigured, "'\(provider.rawValue)' is not configured"))
+            {
                 try PushServices().check(SamplePush.notice(provider), at: SamplePush.now)
             }
         }
@@ -405,7 +414,9 @@ struct PushCheckTests {
     }
 
     @Test func `a device with VoIP is woken by it for calls and notified of the rest`() {
-        let both = [SamplePush.target(.apns), SamplePush.target(.apnsVoIP), SamplePush.target(.fcm)]
+        let both = [
+            SamplePush.target(.apns), SamplePush.target(.apnsVoIP), SamplePush.target(.fcm),
+        ]
         for kind in PushKind.allCases {
             let providers = PushTarget.route(kind, both).map(\.provider)
             #expect(providers == (kind.announcesCall ? [.apnsVoIP, .fcm] : [.apns, .fcm]))
@@ -414,10 +425,11 @@ struct PushCheckTests {
         #expect(PushTarget.route(.cancel, [both[1]]).isEmpty)
     }
 
-    @Test(arguments: [
-        (PushKind.invite, 30_000), (.add, 30_000), (.cancel, 30_000), (.end, 30_000),
-        (.missed, 86_400_000),
-    ] as [(PushKind, Int64)])
+    @Test(
+        arguments: [
+            (PushKind.invite, 30_000), (.add, 30_000), (.cancel, 30_000), (.end, 30_000),
+            (.missed, 86_400_000),
+        ] as [(PushKind, Int64)])
     func `a push matters as long as its kind says`(kind: PushKind, lifetime: Int64) {
         #expect(SamplePush.notice(.fcm, kind).expiresAt == SamplePush.now + lifetime)
         let late = PushNotice(

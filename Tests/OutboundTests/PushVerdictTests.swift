@@ -62,13 +62,16 @@ struct PushVerdictTests {
     }
 
     @Test func `Apple's other answers`() {
-        #expect(apns(403, ["reason": "ExpiredProviderToken"]) == .accessExpired("403 ExpiredProviderToken"))
+        #expect(
+            apns(403, ["reason": "ExpiredProviderToken"])
+                == .accessExpired("403 ExpiredProviderToken"))
         #expect(apns(200, nil) == .delivered(nil))
         #expect(cause(apns(410, nil)) == .deadToken)
         #expect(cause(apns(418, ["reason": "Teapot"])) == .misconfigured)
         let html = HTTPResponse(status: 502, body: Array("<html>Bad gateway".utf8))
         #expect(
-            APNsService.verdict(html, SamplePush.target(.apns), at: now) == .again("502", after: nil))
+            APNsService.verdict(html, SamplePush.target(.apns), at: now)
+                == .again("502", after: nil))
     }
 
     @Test func `a token that was registered after it died lives`() {
@@ -153,23 +156,26 @@ struct PushVerdictTests {
 struct RetryAfterTests {
     private let now: Int64 = 784_111_777_000
 
-    @Test(arguments: [
-        ("0", 0), ("120", 120_000), ("-5", 0), ("999999999", 86_400_000),
-        ("Sun, 06 Nov 1994 08:49:37 GMT", 0), ("Sun, 06 Nov 1994 08:50:07 GMT", 30_000),
-        ("Sun, 06 Nov 1994 08:00:00 GMT", 0), ("soon", nil), ("", nil), ("1.5", nil),
-        ("Sun, 06 Xxx 1994 08:49:37 GMT", nil), ("Sun, 06 Nov 1994 28:49:37 GMT", nil),
-        ("Sun, 99 Nov 1994 08:49:37 GMT", nil), ("Sun, 06 Nov 1994 08:49 GMT", nil),
-    ] as [(String, Int64?)])
+    @Test(
+        arguments: [
+            ("0", 0), ("120", 120_000), ("-5", 0), ("999999999", 86_400_000),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", 0), ("Sun, 06 Nov 1994 08:50:07 GMT", 30_000),
+            ("Sun, 06 Nov 1994 08:00:00 GMT", 0), ("soon", nil), ("", nil), ("1.5", nil),
+            ("Sun, 06 Xxx 1994 08:49:37 GMT", nil), ("Sun, 06 Nov 1994 28:49:37 GMT", nil),
+            ("Sun, 99 Nov 1994 08:49:37 GMT", nil), ("Sun, 06 Nov 1994 08:49 GMT", nil),
+        ] as [(String, Int64?)])
     func `seconds and dates are read`(text: String, delay: Int64?) {
         let response = HTTPResponse(status: 503, headers: [HTTPHeader("retry-after", text)])
         #expect(response.retryAfter(at: now) == delay)
     }
 
-    @Test(arguments: [
-        ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("Tue, 29 Feb 2000 23:59:59 GMT", 951_868_799_000),
-        ("Wed, 01 Mar 2000 00:00:00 GMT", 951_868_800_000),
-        ("Fri, 31 Dec 2100 12:00:00 GMT", 4_133_937_600_000),
-    ] as [(String, Int64)])
+    @Test(
+        arguments: [
+            ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+            ("Tue, 29 Feb 2000 23:59:59 GMT", 951_868_799_000),
+            ("Wed, 01 Mar 2000 00:00:00 GMT", 951_868_800_000),
+            ("Fri, 31 Dec 2100 12:00:00 GMT", 4_133_937_600_000),
+        ] as [(String, Int64)])
     func `dates are counted by the calendar`(text: String, moment: Int64) {
         #expect(HTTPDate.milliseconds(text) == moment)
     }

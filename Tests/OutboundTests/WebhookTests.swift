@@ -267,6 +267,7 @@ struct DueQueueTests {
         }
         var first = RetryPlan(seed: 1)
         var second = RetryPlan(seed: 1)
-        #expect((0..<9).map { _ in first.spread(1_000) } == (0..<9).map { _ in second.spread(1_000) })
+        #expect(
+            (0..<9).map { _ in first.spread(1_000) } == (0..<9).map { _ in second.spread(1_000) })
     }
 }

@@ -79,7 +79,8 @@ struct APNsService {
             HTTPHeader("apns-topic", topic(of: notice)),
             HTTPHeader("apns-push-type", isVoIP ? "voip" : "alert"),
             HTTPHeader("apns-priority", "10"),
-            HTTPHeader("apns-expiration", lifetime == 0 ? "0" : "\((now + lifetime + 999) / 1_000)"),
+            HTTPHeader(
+                "apns-expiration", lifetime == 0 ? "0" : "\((now + lifetime + 999) / 1_000)"),
             HTTPHeader("apns-id", Self.identifier(notice.id)),
         ]
         if let collapseID = notice.content.collapseID {

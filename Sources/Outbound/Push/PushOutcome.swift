@@ -86,7 +86,8 @@ enum PushVerdict: Equatable {
     case failed(PushFailure)
 
     /// What is the same everywhere: too many requests, and servers in trouble.
-    static func temporary(_ response: HTTPResponse, _ reason: String, at now: Int64) -> PushVerdict {
+    static func temporary(_ response: HTTPResponse, _ reason: String, at now: Int64) -> PushVerdict
+    {
         .again(reason, after: response.retryAfter(at: now))
     }
 }

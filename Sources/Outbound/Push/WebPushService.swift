@@ -143,7 +143,9 @@ struct WebPushService {
         _ origin: String, _ now: Int64
     ) throws(PushFailure) -> String {
         let suffix = ", k=" + identity.publicKey
-        if let token = tokens[origin], now < token.renewAt { return "vapid t=\(token.text)" + suffix }
+        if let token = tokens[origin], now < token.renewAt {
+            return "vapid t=\(token.text)" + suffix
+        }
         let claims: JSONObject = [
             "aud": .string(origin), "exp": .integer((now + Self.tokenLifetime) / 1_000),
             "sub": .string(identity.subject),
