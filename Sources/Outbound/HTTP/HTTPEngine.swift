@@ -31,8 +31,8 @@ public final class HTTPEngine {
     }
 
     private static let repetitions = 2
-    /// libcurl looks at every request of a connection whenever the connection has news. So while many
-    /// are under way, news are gathered for a moment: a millisecond per so many requests …
+    /// libcurl looks at every request of a connection whenever the connection has news. So while
+    /// many are under way, news are gathered for a moment: a millisecond per so many requests …
     private static let requestsPerMillisecond = 10
     /// … and at most so many milliseconds.
     private static let longestGathering = 20

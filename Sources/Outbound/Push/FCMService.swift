@@ -224,8 +224,8 @@ struct FCMAccess: Equatable {
         renewAt = now + max(lifetime - 300_000, lifetime / 2)
     }
 
-    /// Whether it is so old that a refusal of it is worth a new one: of many pushes that were refused
-    /// together, the first renews it for all.
+    /// Whether it is so old that a refusal of it is worth a new one: of many pushes that were
+    /// refused together, the first renews it for all.
     func isOlder(than now: Int64) -> Bool { now - grantedAt >= 1_000 }
 }
 

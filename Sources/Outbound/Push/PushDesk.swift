@@ -4,8 +4,8 @@ import JSON
 
 /// Decides what is sent when. Time is given in milliseconds since 1970.
 ///
-/// After every call, take `requests` and `outcomes`; call `advance` at `nextDeadline`. A job ends with
-/// exactly one outcome, unless it is withdrawn.
+/// After every call, take the requests and outcomes; call `advance` at `nextDeadline`. A job ends
+/// with exactly one outcome, unless it is withdrawn.
 public struct PushDesk {
     /// What the desk bears.
     public struct Limits: Sendable {

@@ -29,8 +29,8 @@ public enum PushKind: String, Sendable, CaseIterable {
     /// The ring time passed.
     case missed
 
-    /// Whether the app is to ring. Only such a push may wake an iPhone by VoIP: an app that does not
-    /// report a call for each of them is ended by the system and in time gets none any more.
+    /// Whether the app is to ring. Only such a push may wake an iPhone by VoIP: an app that does
+    /// not report a call for each of them is ended by the system and in time gets none any more.
     public var announcesCall: Bool {
         switch self {
         case .invite, .add: true
@@ -71,8 +71,8 @@ public struct PushTarget: Sendable, Equatable {
         self.registeredAt = registeredAt
     }
 
-    /// Which registrations of one device a push of `kind` goes to: by VoIP only calls are announced,
-    /// and a device with VoIP needs no notification for them.
+    /// Which registrations of one device a push of `kind` goes to: by VoIP only calls are
+    /// announced, and a device with VoIP needs no notification for them.
     public static func route(_ kind: PushKind, _ targets: [PushTarget]) -> [PushTarget] {
         let hasVoIP = targets.contains { $0.provider == .apnsVoIP }
         return targets.filter { target in

@@ -2,9 +2,9 @@
 
 /// Decides what is posted when. Time is given in milliseconds since 1970.
 ///
-/// The outbox is the truth and this is a window on it: feed each endpoint the oldest jobs of its own, in
-/// order, while there is `room`, and again from the start after a restart. After every call, take
-/// `requests` and `outcomes`; call `advance` at `nextDeadline`.
+/// The outbox is the truth and this is a window on it: feed each endpoint the oldest jobs of its
+/// own, in order, while there is `room`, and again from the start after a restart. After every
+/// call, take the requests and outcomes; call `advance` at `nextDeadline`.
 public struct WebhookDesk {
     /// What the desk bears.
     public struct Limits: Sendable {
@@ -16,8 +16,8 @@ public struct WebhookDesk {
         public var underWay = 8
         /// How long a receiver may take, in milliseconds.
         public var timeout: Int64 = 20_000
-        /// The pauses after each attempt in vain, in milliseconds; the last attempt follows the last
-        /// one: at once, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h.
+        /// The pauses after each attempt in vain, in milliseconds; the last attempt follows the
+        /// last one: at once, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h.
         public var pauses: [Int64] = [
             5_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 50_400_000, 72_000_000,
             86_400_000,

@@ -59,8 +59,8 @@ public struct WebhookOutcome: Sendable, Equatable {
     public enum Result: Sendable, Equatable {
         /// The receiver has it: take it out of the outbox.
         case delivered
-        /// Not yet: note the attempts and the moment (milliseconds since 1970) in the outbox. The desk
-        /// keeps the job.
+        /// Not yet: note the attempts and the moment (milliseconds since 1970) in the outbox. The
+        /// desk keeps the job.
         case postponed(attempts: Int, until: Int64, reason: String)
         /// Every attempt was in vain: out of the outbox, or to where it can be replayed from.
         case gaveUp(reason: String)
