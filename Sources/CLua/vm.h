@@ -149,6 +149,9 @@ static inline void cl_charge(lua_State *L, uint64_t steps) {
 // memory.c
 void *cl_allocate(void *context, void *block, size_t old_size, size_t new_size);
 
+// run.c
+bool cl_protected(callua_vm *vm, lua_CFunction function, void *argument);
+
 // values.c
 bool cl_encode(lua_State *L, int index, cl_buffer *out, bool functions, char *problem);
 bool cl_encode_named(lua_State *L, int index, cl_buffer *out, const char *prefix, char *problem);

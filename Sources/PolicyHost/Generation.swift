@@ -45,6 +45,8 @@ public final class Generation: @unchecked Sendable {
         for (source, setting) in plan.plugins {
             do throws(PolicyProblem) {
                 let state = try PluginState(source: source, setting: setting, services: services)
+                problems += state.namingProblems
+                guard state.namingProblems.isEmpty else { continue }
                 try state.refuseUndeclaredOptions()
                 try state.refuseMissingGrants()
                 loaded.append(state)

@@ -27,6 +27,8 @@ final class PluginState {
     var warnings: [PolicyProblem] = []
     /// Its files; `require` finds those in `modules`.
     let source: PluginSource
+    /// What was found before the file was run.
+    private(set) var namingProblems: [PolicyProblem] = []
 
     // What it does now.
     /// What the run at hand waits for, once it says so.
@@ -64,7 +66,8 @@ final class PluginState {
         self.services = services
         self.source = source
         try open()
-        try load()
+        namingProblems = undefinedNames()
+        if namingProblems.isEmpty { try load() }
     }
 
     deinit { callua_free(vm) }
