@@ -72,6 +72,11 @@ final class PluginState {
 
     deinit { callua_free(vm) }
 
+    /// What its scripts can call, by number.
+    private var bindings: [Binding] {
+        setting.keepsTests ? Bindings.all + Bindings.tests : Bindings.all
+    }
+
     private func open() throws(PolicyProblem) {
         let limits = callua_limits(
             memory: setting.limits.memory, coroutines: UInt32(setting.limits.coroutines),
@@ -83,7 +88,7 @@ final class PluginState {
         vm = callua_new(limits, host, services.dice.next())
         guard vm != nil else { throw PolicyProblem("no memory for the plugin '\(name)'") }
         var isDone = Bindings.Kind.allCases.allSatisfy { callua_kind(vm, $0.rawValue, $0.name) }
-        for (index, binding) in Bindings.all.enumerated() where isDone {
+        for (index, binding) in bindings.enumerated() where isDone {
             isDone = callua_bind(
                 vm, binding.name, UInt32(CALLUA_OWN + index), UInt32(binding.flags))
         }
@@ -221,7 +226,7 @@ final class PluginState {
             case CALLUA_KEEP_VARS:
                 keepVars(bytes)
                 return CALLUA_RETURN
-            default: return try serve(Bindings.all[function - CALLUA_OWN], values)
+            default: return try serve(bindings[function - CALLUA_OWN], values)
             }
             return CALLUA_RETURN
         } catch {

@@ -53,6 +53,7 @@ extension PolicyHost {
             running[id]?.isRequest = true
             services.emit(.operate(waitID, user, plugin: plugin.name, operation))
         case .all(let functions): startParts(functions, of: id, plugin)
+        case .test: preconditionFailure("tests are not run by a policy host")
         }
     }
 

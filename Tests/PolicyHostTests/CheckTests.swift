@@ -112,7 +112,8 @@ import Testing
               a = option.int(1), b = option.number(1.5), c = option.bool(true),
               d = option.text("x"), e = option.choice("u", { "u", "v" }), f = option.list { "l" },
               g = option.user("ann"), h = option.users { "ann", "desk-*" },
-              i = option.duration "3s", j = option.url "https://x.y/", k = option.secret "s", l = option.timezone "UTC",
+              i = option.duration "3s", j = option.url "https://x.y/",
+              k = option.secret "s", l = option.timezone "UTC",
               m = option.text(nil),
             }
             on.invite(function(call)
