@@ -132,7 +132,10 @@ static void write_trace(callua_vm *vm, lua_State *L) {
 }
 
 static void fail(callua_vm *vm, lua_State *L, int status, callua_outcome *outcome) {
-    if (status == LUA_ERRMEM && vm->killed == 0) vm->killed = CALLUA_MEMORY;
+    if (status == LUA_ERRMEM && vm->killed == 0) {
+        vm->killed = CALLUA_MEMORY;
+        cl_note_position(L);
+    }
     outcome->status = CALLUA_FAILED;
     write_trace(vm, L);
     if (vm->killed != 0) {

@@ -86,14 +86,15 @@ final class PluginState {
         let host = callua_host(
             context: Unmanaged.passUnretained(self).toOpaque(), call: serveCall)
         vm = callua_new(limits, host, services.dice.next())
-        guard vm != nil else { throw PolicyProblem("no memory for the plugin '\(name)'") }
+        let tooLow = PolicyProblem("the memory limit of the plugin '\(name)' is too low")
+        guard vm != nil else { throw tooLow }
         var isDone = Bindings.Kind.allCases.allSatisfy { callua_kind(vm, $0.rawValue, $0.name) }
         for (index, binding) in bindings.enumerated() where isDone {
             isDone = callua_bind(
                 vm, binding.name, UInt32(CALLUA_OWN + index), UInt32(binding.flags))
         }
         guard isDone, callua_seal(vm) else {
-            throw PolicyProblem("the memory limit of the plugin '\(name)' is too low")
+            throw tooLow
         }
     }
 
