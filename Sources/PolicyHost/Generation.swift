@@ -29,6 +29,7 @@ public final class Generation: @unchecked Sendable {
     let plan: GenerationPlan
     let plugins: [PluginState]
     let services: Services
+    var counts = DecisionCounts()
 
     /// Loads every plugin of `plan` within the limits; nothing is waited for and nothing is asked.
     public init(

@@ -173,6 +173,7 @@ extension PolicyHost {
             case .timer(let id): timerDue(id)
             case .saveStates: saveStates()
             case .retire(let generation): retire(generation)
+            case .endProbation(let number): endProbation(number)
             case .forget(let call): forgetVars(of: call)
             }
         }

@@ -41,7 +41,8 @@ import Testing
 
     @Test func dialThatFailsIsRefusedOrAllowed() throws {
         func dial(_ onError: String) throws -> Answer? {
-            let rig = try Rig("plugin { on_error = '\(onError)' } on.dial(function() error 'x' end)")
+            let rig = try Rig(
+                "plugin { on_error = '\(onError)' } on.dial(function() error 'x' end)")
             return rig.ask(.dial(rig.call(), user: UserID("ann"), invitees: [])).answer
         }
         #expect(try dial("reject") == .refuse(code: "refused", by: "p"))
@@ -62,8 +63,12 @@ import Testing
             #expect(effects.record?.asked.last?.verdict == .failed(.late))
             return effects.answer
         }
-        #expect(try late("accept", .reject) == .decided(.accept(wait: 0, extendedData: nil), by: "a", next: 2))
-        #expect(try late(nil, .reject) == .decided(.reject(busy: false, extendedData: nil), by: "a", next: 2))
+        #expect(
+            try late("accept", .reject)
+                == .decided(.accept(wait: 0, extendedData: nil), by: "a", next: 2))
+        #expect(
+            try late(nil, .reject)
+                == .decided(.reject(busy: false, extendedData: nil), by: "a", next: 2))
         #expect(try late(nil, .default) == Answer.none)
         #expect(try late(nil, .skip) == Answer.none)
     }
@@ -108,8 +113,12 @@ import Testing
 
     @Test func aTrialThatWorksEndsTheQuarantine() throws {
         let rig = try Rig(
-            "on.invite(function(call) if call.callee.calls > 0 then error 'x' end return ring {} end)"
-        )
+            """
+            on.invite(function(call)
+              if call.callee.calls > 0 then error "x" end
+              return ring {}
+            end)
+            """)
         for _ in 0..<5 { _ = rig.invite(busy: 1) }
         #expect(rig.invite() == Answer.none)
         _ = rig.pass(60_000)
@@ -134,12 +143,15 @@ import Testing
 
     @Test func otherPluginsHearOfIt() throws {
         let rig = try Rig([
-            ("a", "on.invite(function() error 'x' end) on.plugin_error(function() error 'own' end)"),
+            (
+                "a",
+                "on.invite(function() error 'x' end) on.plugin_error(function() error 'own' end)"
+            ),
             (
                 "b",
                 """
                 on.plugin_error(function(e)
-                  log.info(e.plugin .. " " .. e.kind .. " " .. e.message .. " " .. tostring(e.quarantined))
+                  log.info(table.concat({ e.plugin, e.kind, e.message, tostring(e.quarantined) }, " "))
                   error "never told"
                 end)
                 """
@@ -177,10 +189,11 @@ import Testing
                     log.info(tostring(#kept))
                   end
                 end)
-                """) {
-                    $0.plugins[0].setting.limits.coroutines = limit
-                    $0.plugins[0].setting.limits.runTime = 200
-                }
+                """
+            ) {
+                $0.plugins[0].setting.limits.coroutines = limit
+                $0.plugins[0].setting.limits.runTime = 200
+            }
             return rig.ask(rig.call()).said
         }
         // The handler itself is one of them.

@@ -210,7 +210,7 @@ final class TestWorld {
             take(host.handle(.replied(wait, .operation(nil)), at: now))
         case .perform(let wait, _, let request):
             take(host.handle(.replied(wait, reply(to: request)), at: now))
-        case .record, .keepTimer, .dropTimer, .abandon, .count, .observe: break
+        case .record, .keepTimer, .dropTimer, .abandon, .count, .observe, .rolledBack: break
         }
     }
 
