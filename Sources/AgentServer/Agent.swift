@@ -69,6 +69,7 @@ public final class Agent {
             try AgentOptions(start.deployment), policies: host, opened: start.opened,
             log: start.log)
         record(start.deployment)
+        desk?.rolledBack = { [unowned self] in generationFailed($0, $1, $2) }
         do throws(EventLoopError) {
             reloader = try Reloader(
                 file: file, active: start.deployment, loop: loop, log: log,
@@ -275,6 +276,15 @@ public final class Agent {
             }
         }
         exchange.lookUp(.generation(named: name))
+    }
+
+    /// The policies took a generation back that did worse than the one before (policy.md, 10).
+    private func generationFailed(_ from: String, _ to: String, _ reason: String) {
+        log.warn("generation rolled back", ("from", from), ("to", to), ("reason", reason))
+        exchange.store([.generation(.rollBack(name: from, at: exchange.now()))])
+        guard let deployment = reloader?.returned(to: to) else { return }
+        if let options = try? AgentOptions(deployment) { configure(options) }
+        record(deployment)
     }
 
     /// Keeps the files of the generation in force: a start after a crash goes on with them (E54).

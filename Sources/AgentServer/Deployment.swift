@@ -63,6 +63,11 @@ public struct Deployment: Sendable {
         return configuration
     }
 
+    /// What the operator's file on disk says.
+    static func configuration(at file: String?) throws(PolicyProblems) -> Configuration {
+        try configuration(file.flatMap { FileText.read($0) }, file)
+    }
+
     private static func text(of file: String?) throws(AgentError) -> [UInt8]? {
         guard let file else { return nil }
         guard let text = FileText.read(file) else { throw .configuration("cannot read \(file)") }
