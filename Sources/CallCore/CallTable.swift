@@ -9,7 +9,7 @@ typealias CallSlot = Int32
 /// A slab of calls, found by id. An ended call keeps its place for a while: that answers late
 /// requests without asking the store.
 struct CallTable: Sendable {
-    private var places: [CallID: CallSlot] = [:]
+    private var places = PlaceIndex()
     private var slab: [Call] = []
     private var timers: [TimerHandle] = []
     private var free: [CallSlot] = []
@@ -29,10 +29,10 @@ struct CallTable: Sendable {
     }()
 
     /// The place of the call `id`.
-    func find(_ id: CallID) -> CallSlot? { places[id] }
+    func find(_ id: CallID) -> CallSlot? { places.find(id.hash) { slab[Int($0)].id == id } }
 
     /// The call `id`.
-    subscript(id: CallID) -> Call? { places[id].map { slab[Int($0)] } }
+    subscript(id: CallID) -> Call? { find(id).map { slab[Int($0)] } }
 
     /// The call at `slot`.
     subscript(slot: CallSlot) -> Call {
@@ -42,7 +42,6 @@ struct CallTable: Sendable {
 
     /// A place for the live call `id`, which is still to be put there.
     mutating func open(_ id: CallID) -> CallSlot {
-        precondition(places[id] == nil, "call \(id) is in the table twice")
         let slot: CallSlot
         if let reused = free.popLast() {
             slot = reused
@@ -51,7 +50,7 @@ struct CallTable: Sendable {
             slab.append(Self.vacant)
             timers.append(.none)
         }
-        places[id] = slot
+        places.insert(id.hash, slot)
         liveCount += 1
         return slot
     }
@@ -76,7 +75,7 @@ struct CallTable: Sendable {
             ended.removeFirst(first)
             first = 0
         }
-        places[self[slot].id] = nil
+        places.remove(self[slot].id.hash, slot)
         self[slot] = Self.vacant
         free.append(slot)
     }
@@ -89,4 +88,9 @@ struct CallTable: Sendable {
 
     /// Every live call in order of its place.
     var live: [Call] { slab.filter(\.isLive) }
+}
+
+extension CallID {
+    /// Bits that differ from call to call: the lower half is random.
+    fileprivate var hash: UInt32 { UInt32(truncatingIfNeeded: low) }
 }

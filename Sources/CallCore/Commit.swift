@@ -200,17 +200,18 @@ extension Switchboard {
     /// Keeps the users' lists of live calls.
     private mutating func keepUsersCalls(_ commit: borrowing Commit) {
         for change in commit.changes {
-            let participant = commit.call.participants[change.index]
+            let isLive = commit.call.participants[change.index].state.isLive
             let wasLive = change.from?.isLive ?? false
-            if participant.state.isLive, !wasLive {
-                join(participant.user, commit.slot)
-            } else if wasLive, !participant.state.isLive {
-                part(participant.user, commit.slot)
+            if isLive, !wasLive {
+                join(commit.call.participants[change.index].user, commit.slot)
+            } else if wasLive, !isLive {
+                part(commit.call.participants[change.index].user, commit.slot)
             }
         }
         guard !commit.call.isLive else { return }
-        for participant in commit.call.participants where participant.state.isLive {
-            part(participant.user, commit.slot)
+        for index in commit.call.participants.indices
+        where commit.call.participants[index].state.isLive {
+            part(commit.call.participants[index].user, commit.slot)
         }
     }
 
@@ -226,12 +227,12 @@ extension Switchboard {
     }
 
     private func noteConnected(_ commit: inout Commit) {
-        for change in commit.changes {
-            let participant = commit.call.participants[change.index]
-            guard participant.state.isLive, !participant.wasConnected,
-                isConnected(participant.user)
-            else { continue }
-            commit.call.participants[change.index].wasConnected = true
+        for index in commit.changes.map(\.index)
+        where !commit.call.participants[index].wasConnected
+            && commit.call.participants[index].state.isLive
+        {
+            commit.call.participants[index].wasConnected =
+                isConnected(commit.call.participants[index].user)
         }
     }
 

@@ -15,7 +15,7 @@ extension Switchboard {
     /// The first one beside the caller to join makes the call active.
     private func activate(_ commit: inout Commit) {
         guard commit.call.state == .ringing,
-            commit.call.participants.dropFirst().contains(where: { $0.state == .joined })
+            commit.call.joinedCount > (commit.call.participants[0].state == .joined ? 1 : 0)
         else { return }
         commit.call.state = .active
         commit.call.answeredAt = now
@@ -44,12 +44,11 @@ extension Switchboard {
     }
 
     private func endIfDone(_ commit: inout Commit) {
-        let call = commit.call
-        let mode = settings.mode(call.mode)
-        let pending = call.pendingCount
-        let joined = call.joinedCount
+        let mode = settings.mode(commit.call.mode)
+        let pending = commit.call.pendingCount
+        let joined = commit.call.joinedCount
         let somebodyLeft = commit.changes.contains {
-            $0.from == .joined && call.participants[$0.index].state == .left
+            $0.from == .joined && commit.call.participants[$0.index].state == .left
         }
         if let limit = mode.endWhenJoinedAtMost, somebodyLeft, joined <= limit,
             limit == 0 || pending == 0
@@ -62,11 +61,11 @@ extension Switchboard {
         let isDone =
             switch mode.endWhenAnswered {
             case .always: true
-            case .ifNobodyJoined: call.answeredAt == nil
+            case .ifNobodyJoined: commit.call.answeredAt == nil
             case .ifAlone: joined <= 1
             case .never: false
             }
-        if isDone { commit.end(outcome(of: call)) }
+        if isDone { commit.end(outcome(of: commit.call)) }
     }
 
     /// Why a call ends that nobody is pending in any more: the first rule that fits.
@@ -102,7 +101,10 @@ extension Switchboard {
     /// Starts or stops the time alone (C38): one joined participant at most is there.
     func updateIdle(_ call: inout Call) {
         guard call.isLive, let limit = settings.mode(call.mode).idleLimit else { return }
-        let present = call.participants.count { $0.state == .joined && !isLost($0) }
+        var present = 0
+        for participant in call.participants where participant.state == .joined {
+            if !isLost(participant) { present += 1 }
+        }
         if call.state == .active, present <= 1, call.pendingCount == 0 {
             call.idleAlarm = call.idleAlarm ?? now + limit
         } else {

@@ -6,7 +6,7 @@ import CallModel
 extension Switchboard {
     /// Sets the one timer of a call to its next deadline.
     mutating func rearm(_ slot: CallSlot) {
-        let next = nextDeadline(of: calls[slot])
+        let next = nextDeadline(slot)
         if calls[timerOf: slot] == .none {
             calls[timerOf: slot] = wheel.schedule(TimerKey.call(slot).packed, at: next)
         } else {
@@ -14,22 +14,27 @@ extension Switchboard {
         }
     }
 
-    private func nextDeadline(of call: Call) -> Moment {
-        var next = call.createdAt + settings.callAgeMax
-        next.lower(to: call.mediaAlarm)
-        next.lower(to: call.idleAlarm)
-        for participant in call.participants {
-            next.lower(to: ringEnd(of: participant, in: call))
-            next.lower(to: participant.deliveryAlarm)
-            next.lower(to: participant.policyAlarm)
+    private func nextDeadline(_ slot: CallSlot) -> Moment {
+        var next = calls[slot].createdAt + settings.callAgeMax
+        next.lower(to: calls[slot].mediaAlarm)
+        next.lower(to: calls[slot].idleAlarm)
+        for index in calls[slot].participants.indices {
+            next.lower(to: ringEnd(slot, index))
+            next.lower(to: calls[slot].participants[index].deliveryAlarm)
+            next.lower(to: calls[slot].participants[index].policyAlarm)
         }
         return next
     }
 
     /// The end of the ring time; an answer that is being shaped may still make it (E65).
-    private func ringEnd(of participant: Participant, in call: Call) -> Moment? {
-        guard participant.state.mayAnswer, let deadline = participant.deadlineAt else { return nil }
-        return isStaged(participant.user, call.id) ? deadline + settings.shapingGrace : deadline
+    private func ringEnd(_ slot: CallSlot, _ index: Int) -> Moment? {
+        guard calls[slot].participants[index].state.mayAnswer,
+            let deadline = calls[slot].participants[index].deadlineAt
+        else { return nil }
+        let isStaged =
+            !waiting.isEmpty
+            && self.isStaged(calls[slot].participants[index].user, calls[slot].id)
+        return isStaged ? deadline + settings.shapingGrace : deadline
     }
 
     /// Fires what is due of a call, earliest kinds first, until nothing is.
@@ -41,8 +46,10 @@ extension Switchboard {
 
     /// Fires one kind of due deadline; false: none is due.
     private mutating func fireOne(_ slot: CallSlot) -> Bool {
-        for (index, participant) in calls[slot].participants.enumerated() {
-            guard let alarm = participant.policyAlarm, alarm <= now else { continue }
+        for index in calls[slot].participants.indices {
+            guard let alarm = calls[slot].participants[index].policyAlarm, alarm <= now else {
+                continue
+            }
             policyAlarm(slot, index)
             return true
         }
@@ -53,8 +60,7 @@ extension Switchboard {
 
     private mutating func fireRing(_ slot: CallSlot) -> Bool {
         let due = calls[slot].participants.indices.filter { index in
-            let end = ringEnd(of: calls[slot].participants[index], in: calls[slot])
-            return end.map { $0 <= now } ?? false
+            ringEnd(slot, index).map { $0 <= now } ?? false
         }
         guard !due.isEmpty else { return false }
         let expires = mode(slot).acknowledgeWithin != nil

@@ -21,7 +21,9 @@ extension Switchboard {
     /// Decides about invitees who wait for it: the host rejects busy ones where the mode has it,
     /// the policies are asked about the accounts they answer for.
     mutating func consult(_ id: CallID, push: PushText? = nil) {
-        for participant in calls[id]?.participants ?? [] where participant.isInQuestion {
+        guard let slot = calls.find(id), calls[slot].participants.contains(where: \.isInQuestion)
+        else { return }
+        for participant in calls[slot].participants where participant.isInQuestion {
             let seat = Seat(user: participant.user, call: id)
             guard openQuestions[seat] == nil, let slot = calls.find(id), calls[slot].isLive,
                 let index = calls[slot].index(of: participant.user),

@@ -18,8 +18,7 @@ extension Switchboard {
             users[place].devices[index].usedAt = now
         } else {
             replaceIdlest(place)
-            users[place].devices.append(
-                .init(id: address.device, isConnected: true, usedAt: now))
+            users[place].devices.append(.init(address.device, usedAt: now))
         }
         returned(place)
         welcome(request, place, address, resumed: resumed)

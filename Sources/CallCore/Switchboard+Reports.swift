@@ -52,25 +52,25 @@ extension Switchboard {
         guard settings.wakesDevices else { return }
         for (index, participant) in commit.call.participants.enumerated() {
             let change = commit.change(of: index)
-            guard let kind = pushKind(participant, change, commit.call.isLive) else { continue }
+            guard let kind = pushKind(participant, change, commit.call) else { continue }
             addPushJob(kind, for: participant, in: commit.call, commit.push, to: &records)
         }
     }
 
     private func pushKind(
-        _ participant: Participant, _ change: Commit.Change?, _ isLive: Bool
+        _ participant: Participant, _ change: Commit.Change?, _ call: Call
     ) -> PushJob.Kind? {
         guard let change else {
-            return !isLive && participant.state.isPending ? .end : nil
+            return !call.isLive && participant.state.isPending ? .end : nil
         }
-        if change.isInvitation(of: participant) {
-            return isLive && participant.isVisible ? .invite : nil
+        if change.isInvitation(in: call) {
+            return call.isLive && participant.isVisible ? .invite : nil
         }
         guard change.wasVisible, change.from?.isPending == true else { return nil }
         switch participant.state {
         case .cancelled: return .cancel
         case .timedOut: return .missed
-        case .inviting, .undelivered, .ringing, .accepting: return isLive ? nil : .end
+        case .inviting, .undelivered, .ringing, .accepting: return call.isLive ? nil : .end
         case .joined, .rejected, .left, .failed: return nil
         }
     }

@@ -146,7 +146,9 @@ extension Switchboard {
     /// `call.incoming`.
     private mutating func relay(_ event: CallEvent, to participant: Participant) {
         if participant.state == .joined {
-            return send(to: address(of: participant.user, participant.device), event)
+            var primary: [Address] = []
+            addDevice(participant.device, of: participant.user, to: &primary)
+            return send(to: primary, event)
         }
         let receivers = participant.isVisible ? addresses(of: participant.user) : []
         guard receivers.isEmpty else { return send(to: receivers, event) }

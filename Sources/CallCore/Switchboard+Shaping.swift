@@ -79,7 +79,7 @@ extension Switchboard {
 
     /// Whether an operation of `user` for `call` is being shaped.
     func isStaged(_ user: UserID, _ call: CallID) -> Bool {
-        !waiting.isEmpty && waiting[Seat(user: user, call: call)] != nil
+        waiting[Seat(user: user, call: call)] != nil
     }
 
     /// Whether an operation brings a text, or shows the texts of a call to somebody new.

@@ -19,7 +19,7 @@ public struct Switchboard: Sendable {
     public internal(set) var settings: Settings
 
     var calls = CallTable()
-    var users = UserTable()
+    var users: UserTable
     var wheel: TimerWheel
     var keys = KeyLedger()
     /// Requests with a key that has no reply yet.
@@ -51,6 +51,7 @@ public struct Switchboard: Sendable {
         self.now = now
         wheel = TimerWheel(at: now)
         dice = SeededGenerator(seed: seed)
+        users = UserTable(seed: dice.next())
     }
 
     /// The only way state changes. Deadlines up to `now` fire first, then `input` is handled.

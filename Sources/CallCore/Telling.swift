@@ -10,9 +10,10 @@ extension Switchboard {
             send(to: addresses(of: commit.call.caller), created)
         }
         for change in commit.changes {
-            let participant = commit.call.participants[change.index]
-            tellIncoming(commit, change, participant)
-            tellElsewhere(commit, change, participant)
+            if change.isInvitation(in: commit.call) { tellIncoming(commit, change.index) }
+            if let what = change.elsewhere(in: commit.call) {
+                tellElsewhere(commit, change.index, what)
+            }
         }
         tellChanged(commit)
         for change in commit.changes where change.wasVisible { tellOwn(commit, change) }
@@ -29,11 +30,9 @@ extension Switchboard {
             kind: kind)
     }
 
-    private mutating func tellIncoming(
-        _ commit: borrowing Commit, _ change: Commit.Change, _ participant: Participant
-    ) {
-        guard change.isInvitation(of: participant), participant.isVisible, commit.call.isLive
-        else { return }
+    private mutating func tellIncoming(_ commit: borrowing Commit, _ index: Int) {
+        let participant = commit.call.participants[index]
+        guard participant.isVisible, commit.call.isLive else { return }
         send(
             to: addresses(of: participant.user),
             event(commit, incoming(commit.call, participant)))
@@ -48,14 +47,12 @@ extension Switchboard {
 
     /// A user's other devices learn what one of them, or a policy, did.
     private mutating func tellElsewhere(
-        _ commit: borrowing Commit, _ change: Commit.Change, _ participant: Participant
+        _ commit: borrowing Commit, _ index: Int, _ what: CallEvent.Elsewhere
     ) {
-        guard let what = change.elsewhere(participant) else { return }
-        let isAskers = commit.asker?.user == participant.user
-        let device = isAskers ? commit.asker?.device : nil
-        send(
-            to: addresses(of: participant.user, except: device),
-            event(commit, .elsewhere(what, device)))
+        let user = commit.call.participants[index].user
+        let device = commit.asker?.user == user ? commit.asker?.device : nil
+        let receivers = addresses(of: user, except: device)
+        if !receivers.isEmpty { send(to: receivers, event(commit, .elsewhere(what, device))) }
     }
 
     private mutating func tellChanged(_ commit: borrowing Commit) {
@@ -73,31 +70,36 @@ extension Switchboard {
         var receivers: [Address] = []
         for index in commit.call.participants.indices {
             guard commit.call.views.isEmpty else {
+                var viewers: [Address] = []
+                addChangedReceivers(commit, index, to: &viewers)
                 let viewer = commit.call.participants[index].user
                 let seen = changes.map { $0.seen(by: viewer, in: commit.call) }
-                send(to: changedReceivers(commit, index), event(commit, .changed(seen)))
+                send(to: viewers, event(commit, .changed(seen)))
                 continue
             }
-            receivers += changedReceivers(commit, index)
+            addChangedReceivers(commit, index, to: &receivers)
         }
         send(to: receivers, event(commit, .changed(changes)))
     }
 
     /// The devices of one participant that are told of the commit's changes (A5, A6, D48).
-    private func changedReceivers(_ commit: borrowing Commit, _ index: Int) -> [Address] {
-        let participant = commit.call.participants[index]
+    private func addChangedReceivers(
+        _ commit: borrowing Commit, _ index: Int, to receivers: inout [Address]
+    ) {
+        let user = commit.call.participants[index].user
         let change = commit.change(of: index)
-        switch participant.state {
-        case .joined: return addresses(of: participant.user)
+        switch commit.call.participants[index].state {
+        case .joined: addDevices(of: user, to: &receivers)
         case .inviting, .undelivered, .ringing, .accepting:
-            if let change, change.isInvitation(of: participant) || !change.wasVisible { return [] }
-            return participant.isVisible ? addresses(of: participant.user) : []
-        case .left where change != nil && participant.reason == .idle:
-            return addresses(of: participant.user)
+            let isNew = change.map { $0.isInvitation(in: commit.call) || !$0.wasVisible }
+            guard isNew != true, commit.call.participants[index].isVisible else { return }
+            addDevices(of: user, to: &receivers)
+        case .left where change != nil && commit.call.participants[index].reason == .idle:
+            addDevices(of: user, to: &receivers)
         case .rejected, .left:
-            guard change != nil, commit.asker?.user == participant.user else { return [] }
-            return address(of: participant.user, commit.asker?.device)
-        case .cancelled, .timedOut, .failed: return []
+            guard change != nil, let asker = commit.asker, asker.user == user else { return }
+            addDevice(asker.device, of: user, to: &receivers)
+        case .cancelled, .timedOut, .failed: break
         }
     }
 
@@ -126,19 +128,20 @@ extension Switchboard {
     private mutating func tellEnded(_ commit: borrowing Commit) {
         guard let end = commit.call.end, let endedAt = commit.call.endedAt else { return }
         var receivers: [Address] = []
-        for (index, participant) in commit.call.participants.enumerated() {
+        for index in commit.call.participants.indices {
+            let user = commit.call.participants[index].user
             let change = commit.change(of: index)
             let knows = change.map { $0.wasVisible || $0.from == nil } ?? true
-            guard commit.cause == participant.user || (participant.state.isLive && knows)
+            guard commit.cause == user || (commit.call.participants[index].state.isLive && knows)
             else { continue }
             guard commit.call.views.isEmpty else {
-                let text = commit.call.extendedData(of: .end, for: participant.user)
+                let text = commit.call.extendedData(of: .end, for: user)
                 let seen = Call.End(end.reason, detail: end.detail, by: end.by, extendedData: text)
                 let ended = CallEvent.Kind.ended(seen, at: endedAt, duration: commit.call.duration)
-                send(to: addresses(of: participant.user), event(commit, ended))
+                send(to: addresses(of: user), event(commit, ended))
                 continue
             }
-            receivers += addresses(of: participant.user)
+            addDevices(of: user, to: &receivers)
         }
         let ended = CallEvent.Kind.ended(end, at: endedAt, duration: commit.call.duration)
         send(to: receivers, event(commit, ended))
@@ -152,35 +155,41 @@ extension Switchboard {
 
     /// Every device of `user`, connected or resumable.
     func addresses(of user: UserID, except device: DeviceID? = nil) -> [Address] {
-        guard let place = users.find(user) else { return [] }
         var addresses: [Address] = []
-        for known in users[place].devices where known.id != device {
-            addresses.append(Address(user, known.id))
-        }
+        addDevices(of: user, except: device, to: &addresses)
         return addresses
     }
 
-    /// The device, if it is connected or resumable.
-    func address(of user: UserID, _ device: DeviceID?) -> [Address] {
-        guard let device, let place = users.find(user) else { return [] }
-        for known in users[place].devices where known.id == device {
-            return [Address(user, device)]
+    private func addDevices(
+        of user: UserID, except device: DeviceID? = nil, to receivers: inout [Address]
+    ) {
+        guard let place = users.find(user) else { return }
+        for index in users[place].devices.indices where users[place].devices[index].id != device {
+            receivers.append(Address(user, users[place].devices[index].id))
         }
-        return []
+    }
+
+    /// The device, if it is connected or resumable.
+    func addDevice(_ device: DeviceID?, of user: UserID, to receivers: inout [Address]) {
+        guard let device, let place = users.find(user) else { return }
+        for index in users[place].devices.indices where users[place].devices[index].id == device {
+            receivers.append(Address(user, device))
+        }
     }
 
     private func receivers(of notice: Commit.Notice, in call: Call) -> [Address] {
+        var receivers: [Address] = []
         switch notice.receivers {
         case .joinedPrimaries(let except): return primaries(of: call, except: except)
-        case .device(let address): return self.address(of: address.user, address.device)
+        case .device(let address):
+            addDevice(address.device, of: address.user, to: &receivers)
         case .everybody:
-            var receivers: [Address] = []
             for participant in call.participants
             where participant.state.isLive && participant.isVisible {
-                receivers += addresses(of: participant.user)
+                addDevices(of: participant.user, to: &receivers)
             }
-            return receivers
         }
+        return receivers
     }
 
     /// The primary devices of the joined participants.
@@ -188,7 +197,7 @@ extension Switchboard {
         var receivers: [Address] = []
         for participant in call.participants
         where participant.state == .joined && participant.user != user {
-            receivers += address(of: participant.user, participant.device)
+            addDevice(participant.device, of: participant.user, to: &receivers)
         }
         return receivers
     }
@@ -196,17 +205,17 @@ extension Switchboard {
 
 extension Commit.Change {
     /// Whether the change made the participant an invited one.
-    func isInvitation(of participant: Participant) -> Bool {
-        participant.state.isPending && !(from?.isLive ?? false)
+    func isInvitation(in call: borrowing Call) -> Bool {
+        call.participants[index].state.isPending && !(from?.isLive ?? false)
     }
 
     /// What the user's other devices are told.
-    fileprivate func elsewhere(_ participant: Participant) -> CallEvent.Elsewhere? {
+    fileprivate func elsewhere(in call: borrowing Call) -> CallEvent.Elsewhere? {
         guard let from else { return nil }
-        switch participant.state {
+        switch call.participants[index].state {
         case .joined, .accepting: return from.mayAnswer && wasVisible ? .answered : nil
         case .rejected: return wasVisible ? .rejected : nil
-        case .left: return from == .joined && participant.reason == .itself ? .left : nil
+        case .left: return call.participants[index].reason == .itself ? .left : nil
         case .inviting, .undelivered, .ringing, .cancelled, .timedOut, .failed: return nil
         }
     }

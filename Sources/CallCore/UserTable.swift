@@ -11,10 +11,26 @@ struct Seat: Hashable, Sendable {
 
 /// What the switchboard holds of one user.
 struct UserState: Sendable {
+    /// A device with a live connection, or a session that may be resumed.
     struct Device: Sendable {
         let id: DeviceID
-        var isConnected: Bool
-        var usedAt: Moment
+        /// Twice the moment of the last use, and one more while it is connected.
+        private var stamp: Int64
+
+        init(_ id: DeviceID, usedAt now: Moment) {
+            self.id = id
+            stamp = now.milliseconds << 1 | 1
+        }
+
+        var isConnected: Bool {
+            get { stamp & 1 == 1 }
+            set { stamp = stamp & ~1 | (newValue ? 1 : 0) }
+        }
+
+        var usedAt: Moment {
+            get { Moment(stamp >> 1) }
+            set { stamp = newValue.milliseconds << 1 | stamp & 1 }
+        }
     }
 
     let id: UserID
@@ -31,19 +47,23 @@ struct UserState: Sendable {
 
 /// A slab of users, found by id.
 struct UserTable: Sendable {
-    private var places: [UserID: Int32] = [:]
+    private var places = PlaceIndex()
     private var slab: [UserState] = []
     private var free: [Int32] = []
+    /// Makes the hashes differ from process to process: users choose their names.
+    private let seed: UInt64
 
-    /// Users held.
-    var count: Int { places.count }
+    /// A table without users.
+    init(seed: UInt64) { self.seed = seed }
 
     /// The place of `user`, if it is held.
-    func find(_ user: UserID) -> Int32? { places[user] }
+    func find(_ user: UserID) -> Int32? {
+        places.find(user.hash(seed)) { slab[Int($0)].id == user }
+    }
 
     /// The place of `user`, who is held from now on.
     mutating func hold(_ user: UserID) -> Int32 {
-        if let place = places[user] { return place }
+        if let place = find(user) { return place }
         let place: Int32
         if let reused = free.popLast() {
             slab[Int(reused)] = UserState(id: user)
@@ -52,7 +72,7 @@ struct UserTable: Sendable {
             place = Int32(slab.count)
             slab.append(UserState(id: user))
         }
-        places[user] = place
+        places.insert(user.hash(seed), place)
         return place
     }
 
@@ -60,9 +80,9 @@ struct UserTable: Sendable {
     mutating func releaseIfIdle(_ place: Int32) {
         let state = self[place]
         guard state.devices.isEmpty, state.calls.isEmpty, state.lostTimer == .none,
-            !state.isOnline, places[state.id] == place
+            !state.isOnline, find(state.id) == place
         else { return }
-        places[state.id] = nil
+        places.remove(state.id.hash(seed), place)
         slab[Int(place)] = UserState(id: UserID(""))
         free.append(place)
     }
@@ -74,5 +94,17 @@ struct UserTable: Sendable {
     }
 
     /// The user, if it is held.
-    subscript(user: UserID) -> UserState? { places[user].map { slab[Int($0)] } }
+    subscript(user: UserID) -> UserState? { find(user).map { slab[Int($0)] } }
+}
+
+extension UserID {
+    /// A hash that a seed decides.
+    fileprivate func hash(_ seed: UInt64) -> UInt32 {
+        var hash = seed
+        for byte in text.utf8 {
+            hash = (hash ^ UInt64(byte)) &* 0x9E37_79B9_7F4A_7C15
+            hash ^= hash >> 32
+        }
+        return UInt32(truncatingIfNeeded: hash)
+    }
 }

@@ -142,18 +142,26 @@ public struct Call: Sendable, Equatable {
         return max(0, endedAt - answeredAt)
     }
     /// Pending participants.
-    public var pendingCount: Int { participants.count { $0.state.isPending } }
+    public var pendingCount: Int { count(\.isPending) }
     /// Joined participants.
-    public var joinedCount: Int { participants.count { $0.state == .joined } }
+    public var joinedCount: Int { count { $0 == .joined } }
+
+    /// Participants whose state `matches`.
+    public func count(_ matches: (Participant.State) -> Bool) -> Int {
+        var count = 0
+        for index in participants.indices where matches(participants[index].state) { count += 1 }
+        return count
+    }
 
     /// The place of `user` among the participants.
     public func index(of user: UserID) -> Int? {
-        participants.firstIndex { $0.user == user }
+        for index in participants.indices where participants[index].user == user { return index }
+        return nil
     }
 
     /// The participant `user`.
     public func participant(_ user: UserID) -> Participant? {
-        participants.first { $0.user == user }
+        index(of: user).map { participants[$0] }
     }
 
     /// Puts `views` in the place of older ones of the same texts.
