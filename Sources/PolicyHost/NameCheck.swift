@@ -31,7 +31,8 @@ extension PluginState {
         return CompiledChunk(bytes)?.uses ?? []
     }
 
-    private func knownNames() -> Set<String> {
+    /// Every name that its scripts can use: `NAME` and `LIBRARY.NAME`.
+    func knownNames() -> Set<String> {
         var bytes = callua_bytes()
         guard callua_names(vm, &bytes) else { return [] }
         var reader = PlainReader(bytes)

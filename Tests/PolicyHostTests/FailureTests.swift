@@ -151,7 +151,8 @@ import Testing
                 "b",
                 """
                 on.plugin_error(function(e)
-                  log.info(table.concat({ e.plugin, e.kind, e.message, tostring(e.quarantined) }, " "))
+                  local quarantined = tostring(e.quarantined)
+                  log.info(table.concat({ e.plugin, e.kind, e.message, quarantined }, " "))
                   error "never told"
                 end)
                 """
@@ -159,7 +160,7 @@ import Testing
         ])
         #expect(
             rig.ask(rig.call()).said == [
-                "a.lua:1: x", "a error a.lua:1: x false", "b.lua:3: never told",
+                "a.lua:1: x", "a error a.lua:1: x false", "b.lua:4: never told",
             ])
     }
 

@@ -93,6 +93,21 @@ import Testing
         #expect(generation.optionBlock(of: "other") == nil)
     }
 
+    @Test func theShippedSettingsOfLuacheckAreThoseOfTheTable() throws {
+        let folder = PluginTestTests.library.folders[0]
+        let shipped = try #require(Files.read("\(folder)/.luacheckrc", limit: 1 << 20))
+        #expect(String(decoding: shipped, as: UTF8.self) == (try EditorFiles.luacheck()))
+    }
+
+    @Test func theFirstPluginPassesItsTests() throws {
+        let text = Array(EditorFiles.plugin(named: "first").utf8)
+        let results = try PluginTest.run(
+            PluginSource(name: "first", main: SourceFile(name: "first.lua", text: text)),
+            setting: PluginSetting())
+        #expect(results.count == 2)
+        #expect(results.allSatisfy { $0.problem == nil })
+    }
+
     @Test func theTableOfTheOperatorsNames() {
         let rows = ConfigurationField.table.split(separator: "\n")
         #expect(rows.count == ConfigurationField.all.count)
