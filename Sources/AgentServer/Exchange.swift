@@ -246,14 +246,7 @@ final class Exchange {
     /// Something came from the store.
     func receive(_ news: StoreNews) {
         switch news {
-        case .committed(let result):
-            queue.batchIsDurable()
-            for (ticket, counter) in zip(submittedCounting, result.counters) {
-                storeAnswered(.counted(ticket, counter))
-            }
-            submittedCounting = []
-            drain()
-            submit()
+        case .committed(let result): committed(result)
         case .failed(let error): storeFailed(error)
         case .reopened(let state): storeIsBack(state)
         case .call(let id, let call): feed(.recalled(id, call))
@@ -265,6 +258,18 @@ final class Exchange {
         case .generation(let kept): generationFound(kept)
         case .lookupFailed(let lookup, let error): lookupFailed(lookup, error)
         }
+    }
+
+    private func committed(_ result: CommitResult) {
+        // After a failed look-up everything behind the barrier is given up already.
+        guard isReady else { return }
+        queue.batchIsDurable()
+        for (ticket, counter) in zip(submittedCounting, result.counters) {
+            storeAnswered(.counted(ticket, counter))
+        }
+        submittedCounting = []
+        drain()
+        submit()
     }
 
     /// Nothing behind the barrier leaves; everything begins again from what is stored.

@@ -176,6 +176,7 @@ final class ThreadedLink: StoreLink {
                     while case .elements = orders.takeAll(into: &batch) {
                         for order in batch {
                             if let told = writer.carryOut(order) { _ = news.post(told) }
+                            if let trouble = writer.sweep() { _ = news.post(trouble) }
                         }
                     }
                     writer.close()
@@ -217,6 +218,7 @@ final class ThreadedLink: StoreLink {
         private let open: @Sendable () throws(StoreError) -> any CallStore
         private let readBy: @Sendable (ReaderBox) -> Void
         private var limits: StoreLimits?
+        private var lastCommit = Moment(0)
         private var lastSweep = Moment(0)
 
         init(
@@ -236,9 +238,8 @@ final class ThreadedLink: StoreLink {
                     guard let store else {
                         throw StoreError(.notOpen, path: "", operation: "commit", detail: "closed")
                     }
-                    let result = try store.commit(batch, at: now)
-                    try sweep(store, now)
-                    return .committed(result)
+                    lastCommit = now
+                    return .committed(try store.commit(batch, at: now))
                 case .limit(let limits):
                     self.limits = limits
                     store?.limits = limits
@@ -254,8 +255,14 @@ final class ThreadedLink: StoreLink {
                     return .reopened(state)
                 }
             } catch {
-                return .failed(error)
+                return failed(error)
             }
+        }
+
+        /// After a failure nothing more is committed before the store is open again.
+        private func failed(_ error: StoreError) -> StoreNews {
+            store = nil
+            return .failed(error)
         }
 
         /// Reading succeeds on a full disk too: nobody is told that the store is back before it
@@ -266,11 +273,17 @@ final class ThreadedLink: StoreLink {
             try store.commit([.value(.remove(plugin: "", key: ""))], at: now)
         }
 
-        /// Removes what is too old, once a minute and a little at a time.
-        private func sweep(_ store: any CallStore, _ now: Moment) throws(StoreError) {
-            guard now - lastSweep >= 60_000 else { return }
-            let hasMore = try store.sweep(at: now)
-            if !hasMore { lastSweep = now }
+        /// Removes what is too old, once a minute and a little at a time, behind the answer to a
+        /// commit. A store that cannot even do that is to be opened again.
+        func sweep() -> StoreNews? {
+            guard let store, lastCommit - lastSweep >= 60_000 else { return nil }
+            do throws(StoreError) {
+                let hasMore = try store.sweep(at: lastCommit)
+                if !hasMore { lastSweep = lastCommit }
+                return nil
+            } catch {
+                return failed(error)
+            }
         }
 
         func close() { try? store?.close() }
