@@ -76,7 +76,10 @@ let package = Package(
         .executableTarget(
             name: "fuzz", dependencies: ["JSON", "WebProtocols", "CallWire", "CallCore"],
             path: "Tests/Fuzz", swiftSettings: strict),
-        tests("EventLoopTests", ["EventLoop", "COpenSSL"]),
+        .target(
+            name: "TestCertificates", dependencies: ["EventLoop", "COpenSSL"],
+            path: "Tests/TestCertificates", swiftSettings: strict),
+        tests("EventLoopTests", ["EventLoop", "COpenSSL", "TestCertificates"]),
         tests("CallCoreTests", ["CallCore", "CallSimulator"], exclude: ["Scenarios"]),
         tests("SimulationTests", ["CallSimulator", "CallCore"]),
         tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
@@ -87,6 +90,9 @@ let package = Package(
             exclude: ["Hostile", "Scripts"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
         tests("AgentServerTests", ["AgentServer", "CallCore", "CallClient"]),
+        tests(
+            "CallClientTests",
+            ["CallClient", "AgentServer", "CallCore", "callagent", "TestCertificates"]),
         tests("TidyTests", []),
         program("echo-server", at: "Tests/EchoServer", ["WebProtocols", "EventLoop"]),
     ],

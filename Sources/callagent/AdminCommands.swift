@@ -1,4 +1,4 @@
-// `callagent status`, `plugins`, `reload` and `rollback`: the operator's side of a running server.
+// The commands `status`, `plugins`, `reload` and `rollback`: the operator's side of a server.
 
 import CallClient
 import JSON
