@@ -138,6 +138,7 @@ public final class Agent {
                 decisions: DecisionLog(
                     directory: options.isInMemory ? nil : options.stateDirectory, log: log),
                 loop: loop)
+            desk?.begin(restored.timers)
         } catch {
             throw .system(error)
         }
@@ -242,14 +243,15 @@ public final class Agent {
 
     /// Puts a deployment into force: plugins first, then what the switchboard asks them.
     private func enforce(
-        _ deployment: Deployment, _ done: @escaping () -> Void
+        _ deployment: Deployment, _ done: @escaping (AgentError?) -> Void
     ) throws(AgentError) {
         let options = try AgentOptions(deployment)
         try Self.check(options)
-        desk?.swap(to: deployment.generation) { [unowned self] in
+        desk?.swap(to: deployment.generation) { [unowned self] problems in
+            if let problems { return done(.configuration(problems.description)) }
             configure(options)
             record(deployment)
-            done()
+            done(nil)
         }
     }
 

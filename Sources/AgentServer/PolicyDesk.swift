@@ -6,6 +6,30 @@ import JSON
 import PolicyHost
 import Storage
 
+extension PolicyTimer {
+    /// A timer as a store has kept it; nil when its data are not those of a timer.
+    fileprivate init?(_ kept: NamedTimer) {
+        guard let data = try? JSONValue(parsing: kept.data), let id = data["id"]?.integer else {
+            return nil
+        }
+        self.init(
+            id: UInt64(bitPattern: id), plugin: kept.plugin, name: kept.name,
+            dueAt: kept.dueAt, call: kept.callID,
+            account: data["account"]?.string.map { UserID($0) }, data: data["data"] ?? .null,
+            schedule: data["schedule"]?.string)
+    }
+
+    /// The timer as a store keeps it.
+    fileprivate func stored(as job: JobID) -> NamedTimer {
+        var kept: JSONObject = ["id": .integer(Int64(bitPattern: id)), "data": data]
+        kept["account"] = account.map { .string($0.text) }
+        kept["schedule"] = schedule.map { .string($0) }
+        return NamedTimer(
+            job, plugin: plugin, name: name, dueAt: dueAt, call: call,
+            data: JSONValue.object(kept).bytes)
+    }
+}
+
 /// The loop's counterpart of the policy thread. Owner: the loop's thread.
 final class PolicyDesk {
     private let exchange: Exchange
@@ -16,7 +40,9 @@ final class PolicyDesk {
     private var requests: [RequestID: WaitID] = [:]
     private var tickets: [StoreTicket: Pending] = [:]
     private var lastTicket: UInt64 = 0
-    private var swaps: [() -> Void] = []
+    private var swaps: [(PolicyProblems?) -> Void] = []
+    /// The store's names of the plugins' timers, by the host's.
+    private var timerJobs: [UInt64: JobID] = [:]
     let decisions: DecisionLog
     /// Performs `http.*`; answers by `thread.reply`.
     var fetch: (WaitID, FetchRequest) -> Void = { _, _ in }
@@ -53,8 +79,20 @@ final class PolicyDesk {
         gateway.policyReplied = { [unowned self] in replied($0, $1) }
     }
 
-    /// Lets another generation take over; `done` is called when it is active.
-    func swap(to generation: Generation, done: @escaping () -> Void) {
+    /// Gives the plugins their timers back and tells them that they begin.
+    func begin(_ kept: [NamedTimer]) {
+        let timers = kept.compactMap { kept -> PolicyTimer? in
+            guard let timer = PolicyTimer(kept) else { return nil }
+            timerJobs[timer.id] = kept.id
+            return timer
+        }
+        thread?.begin(timers)
+        thread?.flush()
+    }
+
+    /// Lets another generation take over; `done` is called when it is active, or told why it
+    /// could not.
+    func swap(to generation: Generation, done: @escaping (PolicyProblems?) -> Void) {
         swaps.append(done)
         thread?.swap(generation)
         thread?.flush()
@@ -67,7 +105,7 @@ final class PolicyDesk {
 
     private func receive(_ news: PolicyNews) {
         switch news {
-        case .swapped: swaps.removeFirst()()
+        case .swapped(let problems): swaps.removeFirst()(problems)
         case .effect(let effect): carryOut(effect)
         }
     }
@@ -82,7 +120,15 @@ final class PolicyDesk {
             requests[request] = wait
             exchange.feed(.policyRequest(request, user, plugin: plugin, operation))
         case .perform(let wait, let plugin, let request): perform(wait, plugin, request)
-        case .abandon: break
+        case .keepTimer(let timer):
+            let job = timerJobs[timer.id] ?? exchange.newJob()
+            timerJobs[timer.id] = job
+            exchange.store([.timer(.set(timer.stored(as: job)))])
+        case .dropTimer(let id):
+            guard let job = timerJobs.removeValue(forKey: id) else { return }
+            exchange.store([.timer(.remove(job))])
+        // Asked for by nobody yet: pushes go out as they are.
+        case .shaped, .abandon: break
         case .count(let plugin, let name, let amount, let labels):
             metrics.count(plugin, name, amount, labels)
         case .observe(let plugin, let name, let value, let labels):
@@ -115,6 +161,11 @@ final class PolicyDesk {
         switch request {
         case .lookUp(let user):
             thread?.reply(wait, .user(exchange.switchboard.facts(of: user)))
+        case .call(let id):
+            let switchboard = exchange.switchboard
+            let call = switchboard.call(id)
+            let facts = call?.participants.map { switchboard.facts(of: $0.user) } ?? []
+            thread?.reply(wait, .call(call, facts))
         case .fetch(let request): fetch(wait, request)
         case .store(let request): perform(wait, plugin, request)
         }

@@ -7,6 +7,8 @@ import PolicyHost
 /// Something for the policy thread.
 enum PolicyOrder: Sendable {
     case input(PolicyInput)
+    /// The first order of all: the timers that a store has kept.
+    case begin([PolicyTimer])
     /// Another generation takes over between two inputs; `swapped` tells the one before it.
     case swap(Generation)
 }
@@ -14,8 +16,8 @@ enum PolicyOrder: Sendable {
 /// What the policy thread tells the loop.
 enum PolicyNews: Sendable {
     case effect(PolicyEffect)
-    /// The generation given with `swap` is active.
-    case swapped
+    /// The generation given with `swap` is active, or why it is not.
+    case swapped(PolicyProblems?)
 }
 
 /// Runs the policy host on a thread of its own, so that no script keeps the network waiting.
@@ -76,6 +78,9 @@ final class PolicyThread: PolicyLink {
     /// A call is over.
     func callEnded(_ call: CallID) { gathered.append(.input(.callEnded(call))) }
 
+    /// The timers kept from before come back, and the plugins are told that they begin.
+    func begin(_ timers: [PolicyTimer]) { gathered.append(.begin(timers)) }
+
     /// Another generation takes over behind everything gathered so far.
     func swap(_ generation: Generation) { gathered.append(.swap(generation)) }
 
@@ -117,10 +122,20 @@ final class PolicyThread: PolicyLink {
             for order in batch.orders {
                 switch order {
                 case .input(let input): tell(host.handle(input, at: now))
-                case .swap(let generation):
-                    tell(host.activate(generation, at: now))
-                    told.append(.swapped)
+                case .begin(let timers):
+                    tell(host.restore(timers, at: now))
+                    tell(host.start(at: now))
+                case .swap(let generation): swap(to: generation)
                 }
+            }
+        }
+
+        private func swap(to generation: Generation) {
+            do throws(PolicyProblems) {
+                tell(try host.activate(generation, at: now))
+                told.append(.swapped(nil))
+            } catch {
+                told.append(.swapped(error))
             }
         }
 

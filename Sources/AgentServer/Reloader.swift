@@ -36,7 +36,8 @@ final class Reloader {
     private var waiting: [(Outcome) -> Void] = []
     private(set) var active: Deployment
     /// Makes a deployment the one in force; calls back when it is.
-    private let enforce: (Deployment, @escaping () -> Void) throws(AgentError) -> Void
+    private let enforce:
+        (Deployment, @escaping (AgentError?) -> Void) throws(AgentError) -> Void
 
     /// Starts the thread.
     ///
@@ -45,7 +46,8 @@ final class Reloader {
     ///   - active: what is in force.
     init(
         file: String?, active: Deployment, loop: EventLoop, log: Log,
-        enforce: @escaping (Deployment, @escaping () -> Void) throws(AgentError) -> Void
+        enforce: @escaping (Deployment, @escaping (AgentError?) -> Void) throws(AgentError)
+            -> Void
     ) throws(EventLoopError) {
         self.file = file
         self.active = active
@@ -96,16 +98,21 @@ final class Reloader {
             case .failure(let error): throw error
             case .deployment(let deployment):
                 try refuseWhatNeedsRestart(deployment.configuration)
-                try enforce(deployment) { [unowned self] in
+                try enforce(deployment) { [unowned self] problem in
+                    if let problem { return refuse(problem) }
                     active = deployment
                     log.info("reloaded", ("generation", deployment.generation.name))
                     finish(.success(deployment.generation.name))
                 }
             }
         } catch {
-            log.error("reload failed: nothing has changed", ("error", "\(error)"))
-            finish(.failure(error))
+            refuse(error)
         }
+    }
+
+    private func refuse(_ error: AgentError) {
+        log.error("reload failed: nothing has changed", ("error", "\(error)"))
+        finish(.failure(error))
     }
 
     private func refuseWhatNeedsRestart(_ new: Configuration) throws(AgentError) {
