@@ -41,6 +41,7 @@ final class PolicyDesk {
     private var tickets: [StoreTicket: Pending] = [:]
     private var lastTicket: UInt64 = 0
     private var swaps: [(PolicyProblems?) -> Void] = []
+    private var overviews: [(JSONValue) -> Void] = []
     /// The store's names of the plugins' timers, by the host's.
     private var timerJobs: [UInt64: JobID] = [:]
     let decisions: DecisionLog
@@ -98,6 +99,13 @@ final class PolicyDesk {
         thread?.flush()
     }
 
+    /// Tells how the plugins do.
+    func overview(_ done: @escaping (JSONValue) -> Void) {
+        overviews.append(done)
+        thread?.askOverview()
+        thread?.flush()
+    }
+
     /// Ends the policy thread.
     func close() { thread?.close() }
 
@@ -106,6 +114,7 @@ final class PolicyDesk {
     private func receive(_ news: PolicyNews) {
         switch news {
         case .swapped(let problems): swaps.removeFirst()(problems)
+        case .overview(let value): overviews.removeFirst()(value)
         case .effect(let effect): carryOut(effect)
         }
     }

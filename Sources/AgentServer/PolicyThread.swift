@@ -2,6 +2,7 @@
 
 import CallCore
 import EventLoop
+import JSON
 import PolicyHost
 
 /// Something for the policy thread.
@@ -11,6 +12,8 @@ enum PolicyOrder: Sendable {
     case begin([PolicyTimer])
     /// Another generation takes over between two inputs; `swapped` tells the one before it.
     case swap(Generation)
+    /// Somebody wants to see the plugins.
+    case overview
 }
 
 /// What the policy thread tells the loop.
@@ -18,6 +21,7 @@ enum PolicyNews: Sendable {
     case effect(PolicyEffect)
     /// The generation given with `swap` is active, or why it is not.
     case swapped(PolicyProblems?)
+    case overview(JSONValue)
 }
 
 /// Runs the policy host on a thread of its own, so that no script keeps the network waiting.
@@ -84,6 +88,9 @@ final class PolicyThread: PolicyLink {
     /// Another generation takes over behind everything gathered so far.
     func swap(_ generation: Generation) { gathered.append(.swap(generation)) }
 
+    /// Asks how the plugins do.
+    func askOverview() { gathered.append(.overview) }
+
     func flush() {
         guard !gathered.isEmpty else { return }
         let (now, wallOffset) = clock()
@@ -126,6 +133,7 @@ final class PolicyThread: PolicyLink {
                     tell(host.restore(timers, at: now))
                     tell(host.start(at: now))
                 case .swap(let generation): swap(to: generation)
+                case .overview: told.append(.overview(host.overview))
                 }
             }
         }

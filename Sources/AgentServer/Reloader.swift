@@ -36,8 +36,7 @@ final class Reloader {
     private var waiting: [(Outcome) -> Void] = []
     private(set) var active: Deployment
     /// Makes a deployment the one in force; calls back when it is.
-    private let enforce:
-        (Deployment, @escaping (AgentError?) -> Void) throws(AgentError) -> Void
+    private let enforce: (Deployment, @escaping (AgentError?) -> Void) throws(AgentError) -> Void
 
     /// Starts the thread.
     ///
@@ -46,7 +45,8 @@ final class Reloader {
     ///   - active: what is in force.
     init(
         file: String?, active: Deployment, loop: EventLoop, log: Log,
-        enforce: @escaping (Deployment, @escaping (AgentError?) -> Void) throws(AgentError)
+        enforce:
+            @escaping (Deployment, @escaping (AgentError?) -> Void) throws(AgentError)
             -> Void
     ) throws(EventLoopError) {
         self.file = file
