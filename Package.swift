@@ -89,7 +89,12 @@ let package = Package(
             "PolicyHostTests", ["PolicyHost", "CallCore", "JSON", "CLua"],
             exclude: ["Hostile", "Scripts"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
-        tests("AgentServerTests", ["AgentServer", "CallCore", "CallClient"]),
+        tests(
+            "AgentServerTests",
+            [
+                "AgentServer", "CallClient", "CallCore", "CallWire", "EventLoop", "JSON", "Storage",
+                "WebProtocols",
+            ]),
         tests(
             "CallClientTests",
             ["CallClient", "AgentServer", "CallCore", "callagent", "TestCertificates"]),

@@ -51,8 +51,6 @@ final class Exchange {
     private var reopenTimer: Timer?
     /// How often the store could not be opened again.
     private var reopenings = 0
-    /// Milliseconds between two attempts.
-    private static let reopenEvery: Milliseconds = 1_000
     private var lastJob: Int64
     /// Set once, before the loop runs.
     var store: (any StoreLink)?
@@ -274,7 +272,7 @@ final class Exchange {
 
     /// Nothing behind the barrier leaves; everything begins again from what is stored.
     private func storeFailed(_ error: StoreError) {
-        reopenTimer?.arm(at: Clock.bootMilliseconds() + Self.reopenEvery)
+        reopenTimer?.arm(at: Clock.bootMilliseconds() + limits.reopenEvery)
         guard isReady else {
             reopenings += 1
             guard reopenings % 10 == 0 else { return }

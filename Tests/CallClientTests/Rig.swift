@@ -126,7 +126,7 @@ final class TestServer {
     func cutOff(_ user: UserID) throws {
         try run { agent in
             for link in agent.gateway.links where link.session?.address.user == user {
-                link.abort()
+                link.transport.abort()
             }
         }
     }
