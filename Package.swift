@@ -94,7 +94,12 @@ let package = Package(
             exclude: ["Hostile", "Scripts"]),
         program("core-benchmark", at: "Tests/Benchmarks/Core", ["CallModel", "CallCore"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
-        tests("AgentServerTests", ["AgentServer", "CallModel", "CallCore", "CallClient"]),
+        tests(
+            "AgentServerTests",
+            [
+                "AgentServer", "CallClient", "CallModel", "CallCore", "CallWire", "EventLoop", "JSON", "Storage",
+                "WebProtocols",
+            ]),
         tests(
             "CallClientTests",
             ["CallClient", "AgentServer", "CallModel", "CallCore", "callagent", "TestCertificates"]),

@@ -2,6 +2,7 @@
 
 import CallModel
 import EventLoop
+import JSON
 import PolicyHost
 
 /// Something for the policy thread.

@@ -1,5 +1,7 @@
 // Where something stands in a slab, found by the hash of its name.
 
+import CallModel
+
 /// An open-addressed table of hashes and places. The names stand in the slab alone: that keeps
 /// the table small, and most look-ups touch one line of it.
 struct PlaceIndex: Sendable {
