@@ -90,7 +90,10 @@ let package = Package(
         tests("TidyTests", []),
         tests(
             "DocumentationTests",
-            ["CallCore", "CallWire", "JSON", "WebProtocols", "PolicyHost", "AgentServer"]),
+            [
+                "CallCore", "CallWire", "JSON", "WebProtocols", "EventLoop", "PolicyHost",
+                "AgentServer",
+            ]),
         program("echo-server", at: "Tests/EchoServer", ["WebProtocols", "EventLoop"]),
     ],
     swiftLanguageModes: [.v6]
