@@ -57,7 +57,8 @@ fail() {
 
 # Whether a file has lines that match those of a block, in order: matches BLOCK FILE
 matches() {
-    sed -e '1,2d' -e 's/[][\.*^$(){}+?|]/\\&/g' -e 's/…/.*/g' -e 's/^/^/' -e 's/$/$/' "$1" >"$scratch/want"
+    sed -e '1,2d' -e 's/[][\.*^$(){}+?|]/\\&/g' -e 's/…/.*/g' -e 's/^/^/' -e 's/$/$/' \
+        "$1" >"$scratch/want"
     awk 'NR == FNR { want[++n] = $0; next }
          place < n && $0 ~ want[place + 1] { place++ }
          END { exit place < n }' "$scratch/want" "$2"
