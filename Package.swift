@@ -68,7 +68,7 @@ let package = Package(
         house("CallClient", ["CallWire", "CallCore", "JSON", "WebProtocols", "EventLoop"]),
         .executableTarget(
             name: "callagent",
-            dependencies: ["AgentServer", "CallSimulator", "CallClient", "PolicyHost"],
+            dependencies: ["AgentServer", "CallSimulator", "CallClient"],
             swiftSettings: strict),
         // tests
         tests("JSONTests", ["JSON"]),
@@ -76,8 +76,11 @@ let package = Package(
         .executableTarget(
             name: "fuzz", dependencies: ["JSON", "WebProtocols", "CallWire", "CallCore"],
             path: "Tests/Fuzz", swiftSettings: strict),
-        tests("EventLoopTests", ["EventLoop", "COpenSSL"]),
-        tests("CallCoreTests", ["CallCore", "CallSimulator"], exclude: ["Scenarios"]),
+        .target(
+            name: "TestCertificates", dependencies: ["EventLoop", "COpenSSL"],
+            path: "Tests/TestCertificates", swiftSettings: strict),
+        tests("EventLoopTests", ["EventLoop", "COpenSSL", "TestCertificates"]),
+        tests("CallCoreTests", ["CallCore", "CallModel", "CallSimulator"], exclude: ["Scenarios"]),
         tests("SimulationTests", ["CallSimulator", "CallCore"]),
         tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
         program("StorageRig", at: "Tests/StorageRig", ["Storage", "CallCore"]),
@@ -87,6 +90,9 @@ let package = Package(
             exclude: ["Hostile", "Scripts"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
         tests("AgentServerTests", ["AgentServer", "CallCore", "CallClient"]),
+        tests(
+            "CallClientTests",
+            ["CallClient", "AgentServer", "CallCore", "callagent", "TestCertificates"]),
         tests("TidyTests", []),
         tests(
             "DocumentationTests",

@@ -31,6 +31,9 @@ struct CoreClock {
         return Moment(last)
     }
 
+    /// When `moment` comes by the boot clock, in milliseconds.
+    func bootMoment(of moment: Moment) -> Int64 { moment.milliseconds - base }
+
     /// How far the wall clock is ahead, in milliseconds.
     var gap: Milliseconds { Clock.wallMilliseconds() - (base + Clock.bootMilliseconds()) }
 

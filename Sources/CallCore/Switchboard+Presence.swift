@@ -70,9 +70,9 @@ extension Switchboard {
         effects.append(
             .welcome(request, calls: Array(shown), more: live.count > shown.count))
         guard !resumed else { return }
-        for call in live.reversed() {
+        for call in live.prefix(settings.welcomeInvitationsMax).reversed() {
             guard let index = call.index(of: address.user),
-                call.participants[index].state.isPending
+                call.participants[index].state.mayAnswer
             else { continue }
             tellIncoming(call, index, to: [address])
         }

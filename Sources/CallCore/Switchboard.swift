@@ -92,6 +92,22 @@ public struct Switchboard: Sendable {
         return takeEffects()
     }
 
+    /// An empty switchboard in the place of this one, when what this one knew is no longer sure.
+    /// Its calls and questions get numbers that were never used, so that a late answer to an old
+    /// question is none.
+    public func successor(seed: UInt64, at now: Moment) -> Switchboard {
+        var next = Switchboard(settings: settings, seed: seed, at: max(now, self.now))
+        next.lastQuestion = lastQuestion
+        next.lastCallID = lastCallID
+        return next
+    }
+
+    /// The questions that policies have not answered, oldest first.
+    public var unanswered: [QuestionID] {
+        (Array(questions.keys) + staged.keys + tokenRequests.keys)
+            .sorted { $0.value < $1.value }
+    }
+
     /// When `Input.deadlineReached` is next due; nil: never. May be earlier than any deadline.
     public var nextDeadline: Moment? { wheel.nextDeadline }
 

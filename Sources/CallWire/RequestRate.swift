@@ -28,6 +28,9 @@ public struct RequestRate: Sendable, Equatable {
         return nil
     }
 
+    /// Whether the bucket is as full as a new one.
+    public func isFull(at now: Moment) -> Bool { fullAt <= now.milliseconds * 1_000 }
+
     /// The refusal of a request that must wait.
     public static func refusal(retryAfter: Milliseconds) -> Refusal {
         Refusal(.rateLimited, "too many requests", retryAfter: retryAfter)

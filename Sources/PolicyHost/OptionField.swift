@@ -103,7 +103,8 @@ extension OptionField {
 
     private func range(_ number: Double, _ unit: String) throws(LuaProblem) {
         if let least, number < least {
-            throw LuaProblem(name, "at least \(Self.plain(least))\(unit), not \(Self.plain(number))")
+            throw LuaProblem(
+                name, "at least \(Self.plain(least))\(unit), not \(Self.plain(number))")
         }
         if let most, number > most {
             throw LuaProblem(name, "at most \(Self.plain(most))\(unit), not \(Self.plain(number))")

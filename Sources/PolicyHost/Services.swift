@@ -42,4 +42,10 @@ final class Services {
     var wallTime: Int64 { now.milliseconds + wallOffset }
 
     func emit(_ effect: PolicyEffect) { effects.append(effect) }
+
+    func takeEffects() -> [PolicyEffect] {
+        let taken = effects
+        effects = []
+        return taken
+    }
 }

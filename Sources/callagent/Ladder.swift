@@ -66,8 +66,9 @@ extension Ladder {
         case .created: break
         case .incoming(let call, let inviter, _):
             let mode = Mode.all[Int(call.mode.value)].name
-            sees("incoming \(call.kind) call \(call.id) from \(inviter) (\(mode))"
-                + Self.saying(call.extendedData))
+            sees(
+                "incoming \(call.kind) call \(call.id) from \(inviter) (\(mode))"
+                    + Self.saying(call.extendedData))
         case .changed(let changes): for change in changes { sees(change) }
         case .timedOut: sees("timed_out")
         case .cancelled(_, let text, let reason):

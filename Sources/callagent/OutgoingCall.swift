@@ -113,7 +113,7 @@ final class OutgoingCall: DeviceScript {
             wasAnswered = true
             armHangUp()
         }
-        if standing.isAlone || wantsOut { go(standing) }
+        if standing.isLeftAlone || wantsOut { go(standing) }
     }
 
     private func armHangUp() {
