@@ -97,7 +97,8 @@ let package = Package(
         tests(
             "AgentServerTests",
             [
-                "AgentServer", "CallClient", "CallModel", "CallCore", "CallWire", "EventLoop", "JSON", "Storage",
+                "AgentServer", "CallClient", "CallModel", "CallCore", "CallWire", "EventLoop",
+                "JSON", "Storage",
                 "WebProtocols",
             ]),
         tests(
@@ -107,7 +108,8 @@ let package = Package(
         tests(
             "DocumentationTests",
             [
-                "CallModel", "CallCore", "CallWire", "JSON", "WebProtocols", "PolicyHost",
+                "CallModel", "CallCore", "CallWire", "JSON", "WebProtocols", "EventLoop",
+                "PolicyHost",
                 "AgentServer",
             ]),
         program("echo-server", at: "Tests/EchoServer", ["WebProtocols", "EventLoop"]),
