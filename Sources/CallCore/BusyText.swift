@@ -4,17 +4,29 @@ extension Switchboard {
     /// The default extended data of a rejection as busy (policy.md, section 6). `type` is that of
     /// the invitation's data, and left out when it had none (F61).
     func busyText(for call: Call) -> String {
-        let type = call.extendedData.flatMap { memberText("type", of: $0) }
-        let opening = type.map { "{\"type\":\($0)," } ?? "{"
-        return opening + "\"reason\":\"busy\",\"callID\":\"\(call.id)\"}"
+        var text = "{"
+        text.reserveCapacity(128)
+        if let type = call.extendedData.flatMap({ memberText("type", of: $0) }) {
+            text += "\"type\":"
+            text += type
+            text += ","
+        }
+        text += "\"reason\":\"busy\",\"callID\":\""
+        text += call.id.description
+        text += "\"}"
+        return text
     }
 }
 
 /// The raw text of the member `name` of the JSON object `text`, when it is a string, a number or
 /// a literal; nil for anything else. The core reads no other JSON.
-func memberText(_ name: String, of text: String) -> String? {
-    let bytes = Array(text.utf8)
-    let key = Array("\"\(name)\"".utf8)
+func memberText(_ name: StaticString, of text: String) -> String? {
+    var text = text
+    return text.withUTF8 { memberText(name, of: $0) }
+}
+
+private func memberText(_ name: StaticString, of bytes: UnsafeBufferPointer<UInt8>) -> String? {
+    let name = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
     var depth = 0
     var index = 0
     var expectsKey = false
@@ -32,7 +44,9 @@ func memberText(_ name: String, of text: String) -> String? {
             index += 1
         case UInt8(ascii: "\""):
             let end = endOfString(bytes, from: index)
-            if depth == 1, expectsKey, bytes[index..<end].elementsEqual(key) {
+            if depth == 1, expectsKey, end - index == name.count + 2,
+                bytes[(index + 1)..<(end - 1)].elementsEqual(name)
+            {
                 return scalarText(bytes, after: end)
             }
             expectsKey = false
@@ -43,7 +57,7 @@ func memberText(_ name: String, of text: String) -> String? {
     return nil
 }
 
-private func endOfString(_ bytes: [UInt8], from start: Int) -> Int {
+private func endOfString(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
     var index = start + 1
     while index < bytes.count {
         if bytes[index] == UInt8(ascii: "\\") {
@@ -58,7 +72,7 @@ private func endOfString(_ bytes: [UInt8], from start: Int) -> Int {
 }
 
 /// The string, number or literal behind the colon that stands after `end`.
-private func scalarText(_ bytes: [UInt8], after end: Int) -> String? {
+private func scalarText(_ bytes: UnsafeBufferPointer<UInt8>, after end: Int) -> String? {
     let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) }
     guard let colon = bytes[end...].firstIndex(where: { !isSpace($0) }),
         bytes[colon] == UInt8(ascii: ":"),

@@ -22,15 +22,11 @@ struct CallTable: Sendable {
     /// The live call `id`.
     subscript(id: CallID) -> Call? { places[id].flatMap { slab[Int($0)] } }
 
-    /// The live call at `slot`.
+    /// The live call at `slot`, read and changed where it stands. A slot is only ever held while
+    /// its call lives: one without a call is a broken invariant, and traps.
     subscript(slot: CallSlot) -> Call {
-        get {
-            guard let call = slab[Int(slot)] else {
-                preconditionFailure("no live call at slot \(slot)")
-            }
-            return call
-        }
-        set { slab[Int(slot)] = newValue }
+        _read { yield slab[Int(slot)]! }
+        _modify { yield &slab[Int(slot)]! }
     }
 
     /// Finds a place for `call`.

@@ -1,8 +1,9 @@
 // One atomic change of one call: collected first, then stored and told in one order.
 
 /// A change of one call under way. Operations and deadlines move participants and note what
-/// has to be told; `Switchboard.finish` applies the ending rules, stores and tells.
-struct Commit {
+/// has to be told; `Switchboard.finish` applies the ending rules, stores and tells. There is only
+/// one of it: copying it would cost more than all that happens to it.
+struct Commit: ~Copyable {
     /// A participant that changed its state.
     struct Change {
         let index: Int
@@ -135,7 +136,9 @@ extension Switchboard {
         updateIdle(&commit.call)
         release(commit)
         let slot = store(&commit)
-        let records = [Record.call(commit.call)] + commit.records + pushJobs(of: commit)
+        var records = [Record.call(commit.call)]
+        records += commit.records
+        records += pushJobs(of: commit)
         if let asker = commit.asker {
             answer(asker, reply(of: commit, to: asker), storing: records)
         } else {
@@ -155,20 +158,19 @@ extension Switchboard {
     private mutating func store(_ commit: inout Commit) -> CallSlot? {
         let slot = commit.slot ?? calls.insert(commit.call)
         for change in commit.changes {
-            let participant = commit.call.participants[change.index]
             let wasLive = change.from?.isLive ?? false
-            if participant.state.isLive, !wasLive {
-                join(participant.user, slot)
-            } else if wasLive, !participant.state.isLive {
-                part(participant.user, slot)
-            }
+            let isLive = commit.call.participants[change.index].state.isLive
+            guard isLive != wasLive else { continue }
+            let user = commit.call.participants[change.index].user
+            if isLive { join(user, slot) } else { part(user, slot) }
         }
         guard commit.call.state == .ended else {
             calls[slot] = commit.call
             return slot
         }
-        for participant in commit.call.participants where participant.state.isLive {
-            part(participant.user, slot)
+        for index in commit.call.participants.indices
+        where commit.call.participants[index].state.isLive {
+            part(commit.call.participants[index].user, slot)
         }
         if let timer = calls.timer(slot) { wheel.cancel(timer.handle) }
         calls.setTimer(slot, nil)
@@ -184,12 +186,13 @@ extension Switchboard {
         commit.call.mediaAlarm = nil
         commit.call.idleAlarm = nil
         for index in commit.call.participants.indices {
-            let participant = commit.call.participants[index]
-            guard participant.state.isPending else { continue }
-            if !participant.isVisible, !commit.changes.contains(where: { $0.index == index }) {
+            let state = commit.call.participants[index].state
+            guard state.isPending else { continue }
+            if !commit.call.participants[index].isVisible,
+                !commit.changes.contains(where: { $0.index == index })
+            {
                 // Its devices never heard of the call, and so hear nothing of its end (F57).
-                commit.changes.append(
-                    .init(index: index, from: participant.state, wasVisible: false))
+                commit.changes.append(.init(index: index, from: state, wasVisible: false))
             }
             commit.call.participants[index].deadlineAt = nil
             commit.call.participants[index].deliveryAlarm = nil
@@ -202,9 +205,9 @@ extension Switchboard {
     /// Forgets what waited for participants that wait no longer.
     private mutating func release(_ commit: borrowing Commit) {
         guard !openQuestions.isEmpty || !heldSignals.isEmpty else { return }
-        for participant in commit.call.participants
-        where !commit.call.isLive || !participant.state.mayAnswer {
-            let seat = Seat(user: participant.user, call: commit.call.id)
+        for index in commit.call.participants.indices
+        where !commit.call.isLive || !commit.call.participants[index].state.mayAnswer {
+            let seat = Seat(user: commit.call.participants[index].user, call: commit.call.id)
             withdrawQuestion(seat)
             heldSignals[seat] = nil
         }
@@ -212,11 +215,12 @@ extension Switchboard {
 
     private func noteConnected(_ commit: inout Commit) {
         for change in commit.changes {
-            let participant = commit.call.participants[change.index]
-            guard participant.state.isLive, !participant.wasConnected,
-                (users[participant.user]?.connectedCount ?? 0) > 0
+            let index = change.index
+            guard commit.call.participants[index].state.isLive,
+                !commit.call.participants[index].wasConnected,
+                (users[commit.call.participants[index].user]?.connectedCount ?? 0) > 0
             else { continue }
-            commit.call.participants[change.index].wasConnected = true
+            commit.call.participants[index].wasConnected = true
         }
     }
 
@@ -241,12 +245,18 @@ extension Switchboard {
 
     /// Every device of `user`, connected or resumable.
     func addresses(of user: UserID, except device: DeviceID? = nil) -> [Address] {
-        guard let state = users[user] else { return [] }
         var addresses: [Address] = []
-        for known in state.devices where known.id != device {
-            addresses.append(Address(user, known.id))
-        }
+        add(devicesOf: user, except: device, to: &addresses)
         return addresses
+    }
+
+    private func add(
+        devicesOf user: UserID, except device: DeviceID? = nil, to addresses: inout [Address]
+    ) {
+        guard let place = users.find(user) else { return }
+        for index in users[place].devices.indices where users[place].devices[index].id != device {
+            addresses.append(Address(user, users[place].devices[index].id))
+        }
     }
 
     /// The device, if it is connected or resumable.
@@ -257,7 +267,7 @@ extension Switchboard {
         return [Address(user, device)]
     }
 
-    mutating func send(to receivers: [Address], _ event: CallEvent) {
+    mutating func send(to receivers: [Address], _ event: consuming CallEvent) {
         if !receivers.isEmpty { effects.append(.send(to: receivers, event)) }
     }
 
@@ -267,11 +277,12 @@ extension Switchboard {
                 to: addresses(of: commit.call.caller),
                 event(commit, .created(commit.call)))
         }
-        for change in commit.changes {
+        guard commit.call.isLive else { return }
+        for change in commit.changes
+        where change.isNewlyInvited(commit.call.participants[change.index])
+            && commit.call.participants[change.index].isVisible
+        {
             let participant = commit.call.participants[change.index]
-            guard change.isNewlyInvited(participant), participant.isVisible,
-                commit.call.isLive
-            else { continue }
             send(
                 to: addresses(of: participant.user),
                 event(commit, incoming(commit.call, participant)))
@@ -311,32 +322,38 @@ extension Switchboard {
         if commit.call.views.isEmpty {
             var receivers: [Address] = []
             for index in commit.call.participants.indices {
-                receivers += changedReceivers(commit, index)
+                addChangedReceivers(commit, index, to: &receivers)
             }
             send(to: receivers, event(commit, .changed(changes)))
         } else {
             for index in commit.call.participants.indices {
                 let viewer = commit.call.participants[index].user
+                var receivers: [Address] = []
+                addChangedReceivers(commit, index, to: &receivers)
                 send(
-                    to: changedReceivers(commit, index),
+                    to: receivers,
                     event(commit, .changed(changes.map { $0.seen(by: viewer, in: commit.call) })))
             }
         }
     }
 
-    /// The devices of one participant that are told of the commit's changes (A5, A6, D48).
-    private func changedReceivers(_ commit: borrowing Commit, _ index: Int) -> [Address] {
-        let participant = commit.call.participants[index]
+    /// Adds the devices of one participant that are told of the commit's changes (A5, A6, D48).
+    private func addChangedReceivers(
+        _ commit: borrowing Commit, _ index: Int, to receivers: inout [Address]
+    ) {
+        let user = commit.call.participants[index].user
         let change = commit.changes.first { $0.index == index }
-        switch participant.state {
+        switch commit.call.participants[index].state {
         case .inviting, .undelivered, .ringing, .accepting:
-            if let change, change.isNewlyInvited(participant) || !change.wasVisible { return [] }
-            return participant.isVisible ? addresses(of: participant.user) : []
-        case .joined: return addresses(of: participant.user)
+            if let change, change.isNewlyInvited(commit.call.participants[index]) { return }
+            if let change, !change.wasVisible { return }
+            guard commit.call.participants[index].isVisible else { return }
+            add(devicesOf: user, to: &receivers)
+        case .joined: add(devicesOf: user, to: &receivers)
         case .rejected, .left:
-            guard change != nil, commit.asker?.user == participant.user else { return [] }
-            return address(of: participant.user, commit.asker?.device)
-        case .cancelled, .timedOut, .failed: return []
+            guard change != nil, commit.asker?.user == user else { return }
+            receivers += address(of: user, commit.asker?.device)
+        case .cancelled, .timedOut, .failed: break
         }
     }
 
@@ -415,17 +432,16 @@ extension Switchboard {
             return .ended(seen, at: endedAt, duration: commit.call.duration)
         }
         var receivers: [Address] = []
-        for (index, participant) in commit.call.participants.enumerated() {
-            let isCause = commit.cause == participant.user
+        for index in commit.call.participants.indices {
+            let user = commit.call.participants[index].user
             let change = commit.changes.first { $0.index == index }
             let knows = change.map { $0.wasVisible || $0.from == nil } ?? true
-            guard isCause || (participant.state.isLive && knows) else { continue }
+            let isConcerned = commit.call.participants[index].state.isLive && knows
+            guard isConcerned || commit.cause == user else { continue }
             if commit.call.views.isEmpty {
-                receivers += addresses(of: participant.user)
+                add(devicesOf: user, to: &receivers)
             } else {
-                send(
-                    to: addresses(of: participant.user),
-                    event(commit, kind(for: participant.user)))
+                send(to: addresses(of: user), event(commit, kind(for: user)))
             }
         }
         send(to: receivers, event(commit, kind(for: commit.call.caller)))

@@ -3,7 +3,8 @@
 extension Switchboard {
     /// Sets the one timer of a call to its next deadline.
     mutating func rearm(_ slot: CallSlot) {
-        let next = nextDeadline(of: calls[slot])
+        let call = calls[slot]
+        let next = nextDeadline(of: call)
         if let timer = calls.timer(slot) {
             if timer.at == next { return }
             wheel.cancel(timer.handle)
@@ -17,10 +18,10 @@ extension Switchboard {
         func consider(_ moment: Moment?) {
             if let moment, moment < next { next = moment }
         }
-        for participant in call.participants {
-            consider(ringEnd(of: participant, in: call))
-            consider(participant.deliveryAlarm)
-            consider(participant.policyAlarm)
+        for index in call.participants.indices {
+            consider(ringEnd(of: call.participants[index], in: call))
+            consider(call.participants[index].deliveryAlarm)
+            consider(call.participants[index].policyAlarm)
         }
         consider(call.mediaAlarm)
         consider(call.idleAlarm)

@@ -19,7 +19,9 @@ extension Switchboard {
     /// Decides about invitees who wait for it: the host rejects busy ones where the mode has it,
     /// the policies are asked about the accounts they answer for.
     mutating func consult(_ id: CallID, push: PushText? = nil) {
-        for participant in calls[id]?.participants ?? [] where participant.isInQuestion {
+        let participants = calls[id]?.participants ?? []
+        for place in participants.indices where participants[place].isInQuestion {
+            let participant = participants[place]
             let seat = Seat(user: participant.user, call: id)
             guard openQuestions[seat] == nil, let slot = calls.find(id),
                 let index = calls[slot].index(of: participant.user),
@@ -83,7 +85,9 @@ extension Switchboard {
     /// What is known of a call's participants, and of one user more.
     func facts(of call: Call, and other: UserID? = nil) -> [UserFacts] {
         let slot = calls.find(call.id)
-        var known = call.participants.map { facts(of: $0.user, but: slot) }
+        var known = call.participants.indices.map {
+            facts(of: call.participants[$0].user, but: slot)
+        }
         if let other, call.index(of: other) == nil { known.append(facts(of: other, but: slot)) }
         return known
     }
@@ -130,7 +134,8 @@ extension Switchboard {
                 participant.waitingAccept = WaitingAccept(plugin: plugin, extendedData: data)
             }
         case .reject(let busy, let data):
-            let text = data ?? (busy ? busyText(for: calls[slot]) : nil)
+            let call = calls[slot]
+            let text = data ?? (busy ? busyText(for: call) : nil)
             decide(question.seat, by: plugin, .reject(busy: busy), saying: text)
         case .ring(let time?):
             ringOn(slot, index, push: push) { participant, now in

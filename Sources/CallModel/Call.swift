@@ -133,8 +133,10 @@ public struct Call: Sendable, Equatable {
     }
 
     /// The user who made the call.
+    @inlinable
     public var caller: UserID { participants[0].user }
     /// Whether the call is not ended.
+    @inlinable
     public var isLive: Bool { state != .ended }
     /// From the answer to the end; 0 when never answered or not ended.
     public var duration: Milliseconds {
@@ -142,11 +144,18 @@ public struct Call: Sendable, Equatable {
         return max(0, endedAt - answeredAt)
     }
     /// Pending participants.
-    public var pendingCount: Int { participants.count { $0.state.isPending } }
+    public var pendingCount: Int { count(of: \.isPending) }
     /// Joined participants.
-    public var joinedCount: Int { participants.count { $0.state == .joined } }
+    public var joinedCount: Int { count(of: { $0 == .joined }) }
+
+    /// Participants whose state is such.
+    private func count(of condition: (Participant.State) -> Bool) -> Int {
+        // Counting the participants themselves would copy each of them.
+        participants.indices.count { condition(participants[$0].state) }
+    }
 
     /// The place of `user` among the participants.
+    @inlinable
     public func index(of user: UserID) -> Int? {
         participants.firstIndex { $0.user == user }
     }

@@ -59,6 +59,7 @@ public struct Settings: Sendable, Equatable {
     public init() {}
 
     /// The mode of a call.
+    @inlinable
     public func mode(_ index: ModeIndex) -> Mode { modes[Int(index.value)] }
 
     /// The row named `name`.
