@@ -163,7 +163,10 @@ final class ThreadedLink: StoreLink {
                 try WorkerThread(name: "store") {
                     var batch: [Order] = []
                     while case .elements = orders.takeAll(into: &batch) {
-                        for order in batch { _ = news.post(writer.carryOut(order)) }
+                        for order in batch {
+                            _ = news.post(writer.carryOut(order))
+                            if let trouble = writer.sweep() { _ = news.post(trouble) }
+                        }
                     }
                     writer.close()
                 })
@@ -194,6 +197,7 @@ final class ThreadedLink: StoreLink {
     private final class StoreWriter: @unchecked Sendable {
         private var store: (any CallStore)?
         private let open: @Sendable () throws(StoreError) -> any CallStore
+        private var lastCommit = Moment(0)
         private var lastSweep = Moment(0)
 
         init(
@@ -210,9 +214,8 @@ final class ThreadedLink: StoreLink {
                     guard let store else {
                         throw StoreError(.notOpen, path: "", operation: "commit", detail: "closed")
                     }
-                    let result = try store.commit(batch, at: now)
-                    try sweep(store, now)
-                    return .committed(result)
+                    lastCommit = now
+                    return .committed(try store.commit(batch, at: now))
                 case .reopen(let now):
                     store = nil
                     let fresh = try open()
@@ -225,11 +228,17 @@ final class ThreadedLink: StoreLink {
             }
         }
 
-        /// Removes what is too old, once a minute and a little at a time.
-        private func sweep(_ store: any CallStore, _ now: Moment) throws(StoreError) {
-            guard now - lastSweep >= 60_000 else { return }
-            let hasMore = try store.sweep(at: now)
-            if !hasMore { lastSweep = now }
+        /// Removes what is too old, once a minute and a little at a time, behind the answer to a
+        /// commit. A store that cannot even do that is to be opened again.
+        func sweep() -> StoreNews? {
+            guard let store, lastCommit - lastSweep >= 60_000 else { return nil }
+            do throws(StoreError) {
+                let hasMore = try store.sweep(at: lastCommit)
+                if !hasMore { lastSweep = lastCommit }
+                return nil
+            } catch {
+                return .failed(error)
+            }
         }
 
         func close() { try? store?.close() }
