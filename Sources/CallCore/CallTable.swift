@@ -67,37 +67,22 @@ struct CallTable: Sendable {
 /// Calls that ended a moment ago, or were recalled: the answer to late requests without asking
 /// the store.
 struct EndedCalls: Sendable {
-    private var calls: [CallID: Call] = [:]
-    private var order: [(id: CallID, until: Moment)] = []
-    private var first = 0
+    private var calls = CallQueue()
 
     /// The ended call `id`, if it is still kept.
     subscript(id: CallID) -> Call? { calls[id] }
 
     /// Keeps `call` until `moment`, or until `limit` others came after it.
     mutating func keep(_ call: Call, until moment: Moment, limit: Int) {
-        if calls.updateValue(call, forKey: call.id) == nil {
-            order.append((call.id, moment))
-        }
-        while order.count - first > limit { forgetFirst() }
+        calls.put(call, stamp: moment)
+        while calls.count > limit { calls.removeFirst() }
     }
 
     /// Replaces a kept call that changed.
-    mutating func update(_ call: Call) {
-        if calls[call.id] != nil { calls[call.id] = call }
-    }
+    mutating func update(_ call: Call) { calls.update(call) }
 
     /// Forgets what is not kept any longer.
     mutating func forget(at now: Moment) {
-        while first < order.count, order[first].until <= now { forgetFirst() }
-    }
-
-    private mutating func forgetFirst() {
-        calls[order[first].id] = nil
-        first += 1
-        if first > 1_024, first * 2 > order.count {
-            order.removeFirst(first)
-            first = 0
-        }
+        while let until = calls.oldest, until <= now { calls.removeFirst() }
     }
 }
