@@ -1,11 +1,12 @@
 // Who gets the reply to which request.
 
-import CallCore
+import CallModel
 import CallWire
 
 /// A request whose reply is awaited.
 enum Awaited {
-    case message(ClientLink, MessageID)
+    /// `weight` counts against what the link may have under way.
+    case message(ClientLink, MessageID, weight: Int)
     case hello(ClientLink, MessageID)
     case http(ClientLink)
     /// Asked by a plugin; the reply goes to the policy thread.
@@ -37,7 +38,7 @@ struct AwaitedRequests {
         }
         places[Int(index)].uses &+= 1
         places[Int(index)].who = who
-        return RequestID(UInt64(places[Int(index)].uses) << 32 | UInt64(index))
+        return id(index)
     }
 
     /// Takes a request out; nil: it was taken before.
@@ -52,12 +53,17 @@ struct AwaitedRequests {
     }
 
     /// Takes all requests out.
-    mutating func removeAll() -> [Awaited] {
-        let waiting = places.compactMap(\.who)
-        for index in places.indices where places[index].who != nil {
-            places[index].who = nil
+    mutating func removeAll() -> [(RequestID, Awaited)] {
+        var waiting: [(RequestID, Awaited)] = []
+        for index in places.indices {
+            guard let who = places[index].who.take() else { continue }
+            waiting.append((id(UInt32(index)), who))
             free.append(UInt32(index))
         }
         return waiting
+    }
+
+    private func id(_ index: UInt32) -> RequestID {
+        RequestID(UInt64(places[Int(index)].uses) << 32 | UInt64(index))
     }
 }

@@ -1,6 +1,7 @@
 // The switchboard at work: inputs go in, effects are performed in order.
 
 import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import Storage
@@ -43,7 +44,7 @@ final class Exchange {
     private(set) var clock: CoreClock
     private(set) var isReady = true
     private let encoder: WireEncoder
-    private let limits: ServerLimits
+    private var limits: ServerLimits
     private let log: Log
     private let seed: UInt64
     private var queue = EffectQueue()
@@ -57,6 +58,10 @@ final class Exchange {
     private var patience: Timer?
     private var armedAt: Int64 = .max
     private var reopenTimer: Timer?
+    /// How often the store could not be opened again.
+    private var reopenings = 0
+    /// Milliseconds between two attempts.
+    private static let reopenEvery: Milliseconds = 1_000
     private var lastJob: Int64
     /// Set once, before the loop runs.
     var store: (any StoreLink)?
@@ -103,6 +108,12 @@ final class Exchange {
     /// Takes over what the store kept. Call once, when everything is connected.
     func restore(_ state: StoredState) {
         sort(switchboard.restore(state.core, at: now()))
+    }
+
+    /// Goes on with other settings and limits.
+    func configure(_ settings: Settings, _ limits: ServerLimits) {
+        self.limits = limits
+        feed(.configured(settings))
     }
 
     /// Something happened.
@@ -288,27 +299,33 @@ final class Exchange {
 
     /// Nothing behind the barrier leaves; everything begins again from what is stored.
     private func storeFailed(_ error: StoreError) {
-        if isReady {
-            log.error(
-                "store failed: nothing is acknowledged until it is back", ("error", "\(error)"))
-            isReady = false
-            for ticket in queue.removeAll() + counting + submittedCounting {
-                storeAnswered(.failed(ticket))
-            }
-            counting = []
-            submittedCounting = []
-            deliverer?.dropEverything()
+        reopenTimer?.arm(at: Clock.bootMilliseconds() + Self.reopenEvery)
+        guard isReady else {
+            reopenings += 1
+            guard reopenings % 10 == 0 else { return }
+            return log.warn(
+                "store is still away", ("error", "\(error)"), ("tries", "\(reopenings)"))
         }
-        reopenTimer?.arm(at: Clock.bootMilliseconds() + 1_000)
+        log.error("store failed: nothing is acknowledged until it is back", ("error", "\(error)"))
+        isReady = false
+        reopenings = 0
+        for question in switchboard.unanswered { policies?.withdraw(question) }
+        for ticket in queue.removeAll() + counting + submittedCounting {
+            storeAnswered(.failed(ticket))
+        }
+        counting = []
+        submittedCounting = []
+        deliverer?.dropEverything()
     }
 
     private func storeIsBack(_ state: StoredState) {
         log.info("store is open again", ("calls", "\(state.core.calls.count)"))
         lastJob = max(lastJob, state.lastJob?.value ?? 0)
         let now = now()
-        switchboard = Switchboard(
-            settings: switchboard.settings, seed: seed ^ UInt64(bitPattern: now.milliseconds),
-            at: now)
+        let kept = Set(state.core.calls.map(\.id))
+        for call in switchboard.liveCalls where !kept.contains(call.id) { callEnded(call.id) }
+        switchboard = switchboard.successor(
+            seed: seed ^ UInt64(bitPattern: now.milliseconds), at: now)
         isReady = true
         sort(switchboard.restore(state.core, at: now))
     }

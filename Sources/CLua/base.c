@@ -109,8 +109,9 @@ static void look_through(lua_State *L) {
 enum { NEXT_COST = 64 };
 
 static int base_next(lua_State *L) {
-    look_through(L);
     cl_charge(L, NEXT_COST);
+    if (cl_is_view(L, 1)) return cl_view_next(L);
+    look_through(L);
     lua_settop(L, 2);
     if (lua_next(L, 1)) return 2;
     lua_pushnil(L);
@@ -142,7 +143,9 @@ static int base_rawset(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
     luaL_checkany(L, 2);
     luaL_checkany(L, 3);
-    if (cl_push_shown(L, 1)) return luaL_error(L, "this table cannot be changed");
+    if (cl_is_view(L, 1) || cl_push_shown(L, 1)) {
+        return luaL_error(L, "this table cannot be changed");
+    }
     lua_settop(L, 3);
     lua_rawset(L, 1);
     return 1;

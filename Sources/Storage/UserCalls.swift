@@ -1,6 +1,6 @@
 // The calls of one user in memory, by age.
 
-import CallCore
+import CallModel
 
 /// Ids of one user's calls, oldest first. New ones come at the end and old ones go from the front,
 /// so neither moves the others: an account that everybody calls has as many as there are.

@@ -1,6 +1,6 @@
 // A request's number finds who waits for it, once.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import AgentServer

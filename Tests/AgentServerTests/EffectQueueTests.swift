@@ -1,6 +1,6 @@
 // Nothing behind a record leaves before it is durable, and everything leaves in order.
 
-import CallCore
+import CallModel
 import Storage
 import Testing
 

@@ -1,6 +1,6 @@
 // Calls come at the end of a row and leave at its front, and are found by id meanwhile.
 
-import CallCore
+import CallModel
 import Testing
 
 @Suite struct CallQueueTests {

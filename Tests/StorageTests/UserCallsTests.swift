@@ -1,6 +1,6 @@
 // The calls of one user stay sorted, whichever come and go.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import Storage
