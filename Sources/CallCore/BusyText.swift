@@ -51,7 +51,7 @@ private func memberText(_ name: StaticString, of bytes: UnsafeBufferPointer<UInt
             }
             expectsKey = false
             index = end
-        default: index += 1
+        default: index += 1  // external: a byte
         }
     }
     return nil
