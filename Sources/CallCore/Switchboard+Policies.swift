@@ -87,7 +87,9 @@ extension Switchboard {
     /// What is known of a call's participants, and of one user more.
     public func facts(of call: Call, and other: UserID? = nil) -> [UserFacts] {
         let slot = calls.find(call.id)
-        var known = call.participants.map { facts(of: $0.user, but: slot) }
+        var known = call.participants.indices.map {
+            facts(of: call.participants[$0].user, but: slot)
+        }
         if let other, call.index(of: other) == nil { known.append(facts(of: other, but: slot)) }
         return known
     }
