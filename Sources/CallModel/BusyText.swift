@@ -32,7 +32,7 @@ package func memberText(_ name: String, of text: String) -> String? {
             index += 1
         case UInt8(ascii: "\""):
             guard let end = endOfString(bytes, from: index) else { return nil }
-            if depth == 1, expectsKey, bytes[(index + 1)..<(end - 1)].elementsEqual(name) {
+            if depth == 1, expectsKey, bytes[index..<end].elementsEqual(key) {
                 return scalarText(bytes, after: end)
             }
             expectsKey = false
@@ -43,7 +43,7 @@ package func memberText(_ name: String, of text: String) -> String? {
     return nil
 }
 
-private func endOfString(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
+private func endOfString(_ bytes: [UInt8], from start: Int) -> Int? {
     var index = start + 1
     while index < bytes.count {
         if bytes[index] == UInt8(ascii: "\\") {
@@ -57,8 +57,7 @@ private func endOfString(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -
     return nil
 }
 
-/// The string, number or literal behind the colon that stands after `end`.
-private func scalarText(_ bytes: UnsafeBufferPointer<UInt8>, after end: Int) -> String? {
+private func scalarText(_ bytes: [UInt8], after end: Int) -> String? {
     let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) }
     guard let colon = bytes[end...].firstIndex(where: { !isSpace($0) }),
         bytes[colon] == UInt8(ascii: ":"),

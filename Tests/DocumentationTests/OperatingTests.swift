@@ -1,6 +1,6 @@
 // The pages for operators show the names and figures of the process.
 
-import CallCore
+import CallModel
 import EventLoop
 import Testing
 
