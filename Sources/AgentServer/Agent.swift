@@ -1,6 +1,6 @@
 // The whole process put together: it moves bytes, feeds inputs and performs effects.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import PolicyHost
@@ -72,8 +72,8 @@ public final class Agent {
         do throws(EventLoopError) {
             reloader = try Reloader(
                 file: file, active: start.deployment, loop: loop, log: log,
-                enforce: { [unowned self] deployment, done throws(AgentError) in
-                    try enforce(deployment, done)
+                enforce: { [unowned self] deployment, reason, done throws(AgentError) in
+                    try enforce(deployment, reason, done)
                 })
         } catch {
             throw .system(error)
@@ -138,7 +138,6 @@ public final class Agent {
                 decisions: DecisionLog(
                     directory: options.isInMemory ? nil : options.stateDirectory, log: log),
                 loop: loop)
-            desk?.begin(restored.timers)
         } catch {
             throw .system(error)
         }
@@ -191,6 +190,7 @@ public final class Agent {
             store?.close()
             throw .system(error)
         }
+        desk?.start(restored.timers)
         exchange.restore(restored)
         if options.store.faults != nil { log.warn("the store will fail as planned") }
         log.info(
@@ -243,11 +243,12 @@ public final class Agent {
 
     /// Puts a deployment into force: plugins first, then what the switchboard asks them.
     private func enforce(
-        _ deployment: Deployment, _ done: @escaping (AgentError?) -> Void
+        _ deployment: Deployment, _ reason: ChangeReason,
+        _ done: @escaping (AgentError?) -> Void
     ) throws(AgentError) {
         let options = try AgentOptions(deployment)
         try Self.check(options)
-        desk?.swap(to: deployment.generation) { [unowned self] problems in
+        desk?.swap(to: deployment.generation, reason) { [unowned self] problems in
             if let problems { return done(.configuration(problems.description)) }
             configure(options)
             record(deployment)
@@ -314,9 +315,13 @@ public final class Agent {
         drainTimer?.arm(at: now + 20)
     }
 
+    /// Tells the plugins, and ends when they know or have had a second to.
     private func finish() {
         adminListener?.close()
-        loop.stop()
+        guard let desk else { return loop.stop() }
+        drainTimer = Timer(on: loop) { [unowned self] in loop.stop() }
+        drainTimer?.arm(at: Clock.bootMilliseconds() + 1_000)
+        desk.stop { [unowned self] in loop.stop() }
     }
 }
 

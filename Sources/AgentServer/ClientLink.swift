@@ -1,6 +1,6 @@
 // One client's connection: HTTP requests first, WebSocket messages after an upgrade.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import WebProtocols
@@ -259,20 +259,18 @@ final class ClientLink: ConnectionHandler {
     // MARK: Sending messages
 
     /// Sends a text message, given in two parts.
-    func sendText(_ head: [UInt8], _ tail: [UInt8] = []) {
+    func sendText(
+        _ head: UnsafeRawBufferPointer,
+        _ tail: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
+    ) {
         guard isWebSocket else { return }
         let count = head.count + tail.count
-        transport.send(upTo: count + 10) { buffer in
-            var place = FrameHead.write(textOf: count, to: buffer)
-            for part in [head, tail] {
-                part.withUnsafeBytes { bytes in
-                    guard let start = bytes.baseAddress else { return }
-                    buffer.baseAddress?.advanced(by: place)
-                        .copyMemory(from: start, byteCount: bytes.count)
-                }
-                place += part.count
-            }
-            return place
+        transport.send(upTo: count + FrameHead.longest) { buffer in
+            let place = FrameHead.write(textOf: count, to: buffer)
+            UnsafeMutableRawBufferPointer(rebasing: buffer[place...]).copyMemory(from: head)
+            UnsafeMutableRawBufferPointer(rebasing: buffer[(place + head.count)...])
+                .copyMemory(from: tail)
+            return place + count
         }
     }
 
@@ -328,7 +326,10 @@ final class ClientLink: ConnectionHandler {
 
 /// The head of an unmasked text frame.
 enum FrameHead {
-    /// Writes the head for a payload of `count` bytes; returns its length, at most 10.
+    /// Bytes of the longest head.
+    static let longest = 10
+
+    /// Writes the head for a payload of `count` bytes; returns its length.
     static func write(textOf count: Int, to buffer: UnsafeMutableRawBufferPointer) -> Int {
         buffer[0] = 0x81
         switch count {

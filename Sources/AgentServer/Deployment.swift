@@ -1,6 +1,6 @@
 // What the operator's files say: read, checked and loaded, but not yet in force.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import Glibc
@@ -67,6 +67,14 @@ public struct Deployment: Sendable {
         guard let file else { return nil }
         guard let text = FileText.read(file) else { throw .configuration("cannot read \(file)") }
         return text
+    }
+
+    /// The name of the generation: a hash of its files.
+    public var name: String { generation.name }
+
+    /// Plugins beside the operator's file that its list does not name: they do nothing.
+    public var unlistedPlugins: [String] {
+        Self.library(for: configuration.file).unlisted(in: configuration)
     }
 
     // MARK: Keeping files

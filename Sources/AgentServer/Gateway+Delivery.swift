@@ -1,6 +1,6 @@
 // What clients are told: replies, events, pages.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON
@@ -9,7 +9,7 @@ import WebProtocols
 
 extension Gateway: Deliverer {
     func deliver(_ reply: Reply, to request: RequestID) {
-        let who = awaited.removeValue(forKey: request)
+        let who = awaited.remove(request)
         switch who {
         case .message(let link, let id, _), .hello(let link, let id):
             send(reply, to: id, over: link)
@@ -29,11 +29,11 @@ extension Gateway: Deliverer {
         writer.removeAll()
         WireEncoder.replyHead(id, into: &writer)
         encoder.replyTail(reply, into: &writer)
-        link.sendText(writer.bytes)
+        link.sendText(writer.written)
     }
 
     func deliver(welcome calls: [Call], more: Bool, to request: RequestID) {
-        guard case .hello(let link, let id) = awaited.removeValue(forKey: request),
+        guard case .hello(let link, let id) = awaited.remove(request),
             let live = link.session, live.link === link
         else { return }
         var isResumed = false
@@ -45,7 +45,7 @@ extension Gateway: Deliverer {
         writer.removeAll()
         WireEncoder.replyHead(id, into: &writer)
         encoder.welcomeTail(welcome, into: &writer)
-        link.sendText(writer.bytes)
+        link.sendText(writer.written)
         for event in live.session.welcomed(limits: limits.session) {
             send(event.tail, seq: event.seq, over: link)
         }
@@ -55,9 +55,11 @@ extension Gateway: Deliverer {
         var tail: [UInt8]?
         var viewer: UserID?
         for address in receivers {
-            guard let live = sessions[address] else { continue }
+            guard let live = session(of: address) else { continue }
             if tail == nil || (event.kind.dependsOnViewer && viewer != address.user) {
-                tail = encoder.event(event, for: address.user)
+                writer.removeAll()
+                encoder.eventTail(event, for: address.user, into: &writer)
+                tail = writer.bytes
                 viewer = address.user
             }
             guard let text = tail,
@@ -68,6 +70,13 @@ extension Gateway: Deliverer {
             send(text, seq: seq, over: link)
             watch(link)
         }
+    }
+
+    private func session(of address: Address) -> LiveSession? {
+        if let recent, recent.address == address { return recent }
+        guard let live = sessions[address] else { return nil }
+        recent = live
+        return live
     }
 
     /// Looks again at a link with much unsent when the socket has had a turn to take it.
@@ -99,18 +108,18 @@ extension Gateway: Deliverer {
     private func send(_ tail: [UInt8], seq: UInt64, over link: ClientLink) {
         writer.removeAll()
         WireEncoder.eventHead(seq, into: &writer)
-        link.sendText(writer.bytes, tail)
+        tail.withUnsafeBytes { link.sendText(writer.written, $0) }
     }
 
     func deliver(_ page: CallPage, to request: RequestID, of user: UserID) {
-        let who = awaited.removeValue(forKey: request)
+        let who = awaited.remove(request)
         switch who {
         case .message(let link, let id, _), .hello(let link, let id):
             writer.removeAll()
             WireEncoder.replyHead(id, into: &writer)
             encoder.pageTail(
                 page.calls, cursor: page.cursor, for: user, limits: limits.wire, into: &writer)
-            link.sendText(writer.bytes)
+            link.sendText(writer.written)
         case .http(let link):
             writer.removeAll()
             encoder.pageTail(
@@ -130,9 +139,7 @@ extension Gateway: Deliverer {
     }
 
     func dropEverything() {
-        let waiting = awaited.sorted { $0.key.value < $1.key.value }
-        awaited = [:]
-        for (request, who) in waiting {
+        for (request, who) in awaited.removeAll() {
             switch who {
             case .message(let link, let id, _), .hello(let link, let id):
                 send(.refused(.notReady), to: id, over: link)

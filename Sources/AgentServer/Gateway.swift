@@ -1,6 +1,6 @@
 // Clients: who is connected, what they ask, and what they are told. Owner: the loop's thread.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON
@@ -17,16 +17,6 @@ final class LiveSession {
         self.address = address
         self.session = session
     }
-}
-
-/// A request whose reply is awaited.
-enum Awaited {
-    /// `weight` counts against what the link may have under way.
-    case message(ClientLink, MessageID, weight: Int)
-    case hello(ClientLink, MessageID)
-    case http(ClientLink)
-    /// Asked by a plugin; the reply goes to the policy thread.
-    case policy
 }
 
 /// Serves clients over WebSocket and HTTP.
@@ -47,8 +37,10 @@ final class Gateway {
     var document: (_ path: String) -> HTTPResponse? = { _ in nil }
 
     private(set) var links: [ClientLink] = []
-    var sessions: [Address: LiveSession] = [:]
-    var awaited: [RequestID: Awaited] = [:]
+    var sessions: [Address: LiveSession] = [:] { didSet { recent = nil } }
+    /// The session that was told something last: mostly it is told the next thing too.
+    var recent: LiveSession?
+    var awaited = AwaitedRequests()
     var rates: [UserID: RequestRate] = [:]
     /// Sessions that may be resumed, in the order in which they expire.
     var detached: [(address: Address, id: SessionID, until: Moment)] = []
@@ -56,7 +48,6 @@ final class Gateway {
     /// Links with much unsent: found in this turn, and in the one before.
     var watched: [ClientLink] = []
     var judged: [ClientLink] = []
-    private var lastRequest: UInt64 = 0
     private var dice = SystemRandomNumberGenerator()
     private var doorkeeper = Doorkeeper()
     private var housekeeping: Timer?
@@ -114,9 +105,7 @@ final class Gateway {
     var sessionCount: Int { sessions.count }
 
     func newRequest(_ who: Awaited) -> RequestID {
-        lastRequest += 1
-        let id = RequestID(lastRequest)
-        awaited[id] = who
+        let id = awaited.add(who)
         if case .message(let link, _, let weight) = who { link.begins(weight) }
         return id
     }

@@ -1,6 +1,6 @@
 // The policy thread, and the loop's side of it.
 
-import CallCore
+import CallModel
 import EventLoop
 import JSON
 import PolicyHost
@@ -8,10 +8,11 @@ import PolicyHost
 /// Something for the policy thread.
 enum PolicyOrder: Sendable {
     case input(PolicyInput)
-    /// The first order of all: the timers that a store has kept.
-    case begin([PolicyTimer])
-    /// Another generation takes over between two inputs; `swapped` tells the one before it.
-    case swap(Generation)
+    /// The process starts with these timers, or ends.
+    case start([PolicyTimer])
+    case stop
+    /// Another generation takes over between two inputs; `swapped` answers.
+    case swap(Generation, ChangeReason)
     /// Somebody wants to see the plugins.
     case overview
 }
@@ -19,9 +20,14 @@ enum PolicyOrder: Sendable {
 /// What the policy thread tells the loop.
 enum PolicyNews: Sendable {
     case effect(PolicyEffect)
-    /// The generation given with `swap` is active, or why it is not.
+    /// The generation given with `swap` is active, or why nothing has changed.
     case swapped(PolicyProblems?)
+    /// The plugins were told that the process ends.
+    case stopped
+    /// How the plugins do.
     case overview(JSONValue)
+    /// The questions of a batch were looked at; those that are not answered wait for something.
+    case thought
 }
 
 /// Runs the policy host on a thread of its own, so that no script keeps the network waiting.
@@ -29,6 +35,8 @@ enum PolicyNews: Sendable {
 final class PolicyThread: PolicyLink {
     private struct Batch: Sendable {
         let orders: [PolicyOrder]
+        /// Whether there are questions among them.
+        let asks: Bool
         /// The core's time, and the boot clock's at the same moment.
         let now: Moment
         let boot: Int64
@@ -38,6 +46,9 @@ final class PolicyThread: PolicyLink {
     private let mailbox = WorkerMailbox<Batch>()
     private var thread: WorkerThread?
     private var gathered: [PolicyOrder] = []
+    private var gathersQuestions = false
+    /// Batches with questions that the thread has not been through.
+    private var thoughtsOpen = 0
     private let clock: () -> (now: Moment, wallOffset: Milliseconds)
 
     /// Starts the thread.
@@ -67,7 +78,11 @@ final class PolicyThread: PolicyLink {
         }
     }
 
-    func ask(_ question: Question) { gathered.append(.input(.asked(question))) }
+    func ask(_ question: Question) {
+        gathered.append(.input(.asked(question)))
+        gathersQuestions = true
+    }
+
     func withdraw(_ question: QuestionID) { gathered.append(.input(.withdrawn(question))) }
 
     func tell(_ report: Report) {
@@ -82,11 +97,13 @@ final class PolicyThread: PolicyLink {
     /// A call is over.
     func callEnded(_ call: CallID) { gathered.append(.input(.callEnded(call))) }
 
-    /// The timers kept from before come back, and the plugins are told that they begin.
-    func begin(_ timers: [PolicyTimer]) { gathered.append(.begin(timers)) }
-
     /// Another generation takes over behind everything gathered so far.
-    func swap(_ generation: Generation) { gathered.append(.swap(generation)) }
+    func swap(to generation: Generation, _ reason: ChangeReason) {
+        gathered.append(.swap(generation, reason))
+    }
+
+    /// The plugins begin, with the timers that were kept.
+    func start(_ timers: [PolicyTimer]) { gathered.append(.start(timers)) }
 
     /// Asks how the plugins do.
     func askOverview() { gathered.append(.overview) }
@@ -96,10 +113,20 @@ final class PolicyThread: PolicyLink {
         let (now, wallOffset) = clock()
         _ = mailbox.post(
             Batch(
-                orders: gathered, now: now, boot: Clock.bootMilliseconds(),
-                wallOffset: wallOffset))
-        gathered.removeAll(keepingCapacity: true)
+                orders: gathered, asks: gathersQuestions, now: now,
+                boot: Clock.bootMilliseconds(), wallOffset: wallOffset))
+        gathered = []
+        if gathersQuestions { thoughtsOpen += 1 }
+        gathersQuestions = false
     }
+
+    /// Tells the plugins that the process ends; `stopped` answers.
+    func stop() { gathered.append(.stop) }
+
+    var isThinking: Bool { thoughtsOpen > 0 }
+
+    /// The thread has been through a batch with questions.
+    func thought() { thoughtsOpen -= 1 }
 
     /// Ends the thread when it has carried out what it was given.
     func close() {
@@ -129,18 +156,22 @@ final class PolicyThread: PolicyLink {
             for order in batch.orders {
                 switch order {
                 case .input(let input): tell(host.handle(input, at: now))
-                case .begin(let timers):
+                case .start(let timers):
                     tell(host.restore(timers, at: now))
                     tell(host.start(at: now))
-                case .swap(let generation): swap(to: generation)
+                case .stop:
+                    tell(host.stop(at: now))
+                    told.append(.stopped)
+                case .swap(let generation, let reason): swap(to: generation, reason)
                 case .overview: told.append(.overview(host.overview))
                 }
             }
+            if batch.asks { told.append(.thought) }
         }
 
-        private func swap(to generation: Generation) {
+        private func swap(to generation: Generation, _ reason: ChangeReason) {
             do throws(PolicyProblems) {
-                tell(try host.activate(generation, at: now))
+                tell(try host.activate(generation, reason: reason, at: now))
                 told.append(.swapped(nil))
             } catch {
                 told.append(.swapped(error))

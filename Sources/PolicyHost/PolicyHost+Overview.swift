@@ -1,6 +1,6 @@
 // What `callagent plugins` shows: the chain, and how each plugin does.
 
-import CallCore
+import CallModel
 import JSON
 
 extension PolicyHost {

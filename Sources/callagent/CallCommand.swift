@@ -1,6 +1,6 @@
 // The command `call`: what its options mean.
 
-import CallCore
+import CallModel
 import EventLoop
 
 extension Command {

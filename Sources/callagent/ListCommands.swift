@@ -1,7 +1,7 @@
 // The commands `calls` and `get`: calls as their users or the operator see them.
 
 import CallClient
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON

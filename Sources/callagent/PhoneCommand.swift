@@ -1,6 +1,6 @@
 // The command `phone`: what its options mean.
 
-import CallCore
+import CallModel
 
 extension Command {
     static let phone = Command(

@@ -1,7 +1,7 @@
 // A gateway with real sockets and its clients, all on one loop.
 
 import CallClient
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON
