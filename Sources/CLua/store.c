@@ -303,27 +303,13 @@ static int flush_calls(lua_State *L) {
     return 0;
 }
 
-static bool protected(callua_vm *vm, lua_CFunction function, exchange *x) {
-    lua_pushcfunction(vm->main, function);
-    lua_pushlightuserdata(vm->main, x);
-    bool done = lua_pcall(vm->main, 1, 0, 0) == LUA_OK;
-    if (!done) {
-        const char *text = lua_tostring(vm->main, -1);
-        vm->out.count = 0;
-        if (text != NULL) cl_append(&vm->out, text, strlen(text));
-    }
-    lua_settop(vm->main, 0);
-    return done;
-}
-
 void cl_flush_calls(callua_vm *vm) {
     if (!vm->dirty && !vm->has_vars) return;
     exchange x = {.keeps = vm->alive > 0};
     // What the run has left in `out` is still to be read.
     cl_buffer result = vm->out;
     vm->out = vm->spare;
-    cl_arm(vm, UINT64_MAX / 2);
-    protected(vm, flush_calls, &x);
+    cl_protected(vm, flush_calls, &x);
     vm->has_vars = x.keeps;
     vm->spare = vm->out;
     vm->out = result;
@@ -335,16 +321,14 @@ bool callua_state_changed(const callua_vm *vm) {
 }
 
 bool callua_read_state(callua_vm *vm, callua_bytes *bytes) {
-    cl_arm(vm, UINT64_MAX / 2);
-    bool done = !vm->broken && protected(vm, read_state, NULL);
+    bool done = !vm->broken && cl_protected(vm, read_state, NULL);
     *bytes = cl_bytes(&vm->out);
     return done;
 }
 
 bool callua_write_state(callua_vm *vm, callua_bytes bytes, callua_bytes *problem) {
     exchange x = {.bytes = bytes};
-    cl_arm(vm, UINT64_MAX / 2);
-    bool done = protected(vm, write_state, &x);
+    bool done = cl_protected(vm, write_state, &x);
     *problem = cl_bytes(&vm->out);
     return done;
 }

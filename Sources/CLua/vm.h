@@ -66,7 +66,6 @@ struct callua_vm {
     volatile uint64_t budget;
     uint64_t deadline;
     uint64_t cpu_mark;
-    uint64_t cpu_before;
     uint64_t charged;
     // 0, or the failure that ends this run.
     int32_t killed;
@@ -131,6 +130,8 @@ void cl_hook(lua_State *L, lua_Debug *record);
 void cl_watch(callua_vm *vm, lua_State *L);
 void cl_look(callua_vm *vm);
 void cl_check(lua_State *L);
+// Notes where `L` is, for the message of a kill.
+void cl_note_position(lua_State *L);
 
 void cl_kill(lua_State *L, int32_t failure);
 int cl_raise_kill(lua_State *L);
@@ -148,6 +149,9 @@ static inline void cl_charge(lua_State *L, uint64_t steps) {
 
 // memory.c
 void *cl_allocate(void *context, void *block, size_t old_size, size_t new_size);
+
+// run.c
+bool cl_protected(callua_vm *vm, lua_CFunction function, void *argument);
 
 // values.c
 bool cl_encode(lua_State *L, int index, cl_buffer *out, bool functions, char *problem);

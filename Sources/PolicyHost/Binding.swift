@@ -125,11 +125,13 @@ enum Bindings {
     enum Kind: UInt8, CaseIterable {
         case hours = 1
         case accounts = 2
+        case test = 3
 
         var name: String {
             switch self {
             case .hours: "hours"
             case .accounts: "users"
+            case .test: "t"
             }
         }
     }

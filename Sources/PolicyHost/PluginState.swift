@@ -27,6 +27,8 @@ final class PluginState {
     var warnings: [PolicyProblem] = []
     /// Its files; `require` finds those in `modules`.
     let source: PluginSource
+    /// What was found before the file was run.
+    private(set) var namingProblems: [PolicyProblem] = []
 
     // What it does now.
     /// What the run at hand waits for, once it says so.
@@ -64,10 +66,16 @@ final class PluginState {
         self.services = services
         self.source = source
         try open()
-        try load()
+        namingProblems = undefinedNames()
+        if namingProblems.isEmpty { try load() }
     }
 
     deinit { callua_free(vm) }
+
+    /// What its scripts can call, by number.
+    private var bindings: [Binding] {
+        setting.keepsTests ? Bindings.all + Bindings.tests : Bindings.all
+    }
 
     private func open() throws(PolicyProblem) {
         let limits = callua_limits(
@@ -78,14 +86,15 @@ final class PluginState {
         let host = callua_host(
             context: Unmanaged.passUnretained(self).toOpaque(), call: serveCall)
         vm = callua_new(limits, host, services.dice.next())
-        guard vm != nil else { throw PolicyProblem("no memory for the plugin '\(name)'") }
+        let tooLow = PolicyProblem("the memory limit of the plugin '\(name)' is too low")
+        guard vm != nil else { throw tooLow }
         var isDone = Bindings.Kind.allCases.allSatisfy { callua_kind(vm, $0.rawValue, $0.name) }
-        for (index, binding) in Bindings.all.enumerated() where isDone {
+        for (index, binding) in bindings.enumerated() where isDone {
             isDone = callua_bind(
                 vm, binding.name, UInt32(CALLUA_OWN + index), UInt32(binding.flags))
         }
         guard isDone, callua_seal(vm) else {
-            throw PolicyProblem("the memory limit of the plugin '\(name)' is too low")
+            throw tooLow
         }
     }
 
@@ -218,7 +227,7 @@ final class PluginState {
             case CALLUA_KEEP_VARS:
                 keepVars(bytes)
                 return CALLUA_RETURN
-            default: return try serve(Bindings.all[function - CALLUA_OWN], values)
+            default: return try serve(bindings[function - CALLUA_OWN], values)
             }
             return CALLUA_RETURN
         } catch {

@@ -42,6 +42,9 @@ public enum PolicyEffect: Sendable, Equatable {
     case keepTimer(PolicyTimer)
     /// Forget the timer with this id.
     case dropTimer(UInt64)
+    /// The active generation failed its probation: the one before is active again. The shell
+    /// returns to the settings that belong to it.
+    case rolledBack(from: String, to: String, reason: String)
     /// Nobody waits for it any more.
     case abandon(WaitID)
     /// Add `amount` to a counter of a plugin.

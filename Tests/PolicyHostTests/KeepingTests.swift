@@ -123,7 +123,11 @@ import Testing
     @Test func twoHandlersOfACallShareItsVars() throws {
         let rig = try Rig(
             """
-            on.accepted(function(call) call.vars.n = 1 sleep "1s" log.info(tostring(call.vars.n)) end)
+            on.accepted(function(call)
+              call.vars.n = 1
+              sleep "1s"
+              log.info(tostring(call.vars.n))
+            end)
             on.invite(function(call) call.vars.n = call.vars.n + 1 end)
             """)
         let call = rig.call()
@@ -162,7 +166,9 @@ import Testing
     @Test func timersOfALater() throws {
         let rig = try Rig(
             """
-            timer("remind", function(data, call) log.info(data.n .. tostring(call and call.caller.id)) end)
+            timer("remind", function(data, call)
+              log.info(data.n .. tostring(call and call.caller.id))
+            end)
             on.invite(function(call)
               later("5s", "remind", { n = 1 })
               call:later("5s", "remind", { n = 2 })
@@ -236,7 +242,10 @@ import Testing
         let started = try rig.reload([
             (
                 "p",
-                "on.start(function(ctx) log.info(ctx.reason) end) on.invite(function() return reject 'new' end)"
+                """
+                on.start(function(ctx) log.info(ctx.reason) end)
+                on.invite(function() return reject "new" end)
+                """
             )
         ])
         #expect(started.said == ["reload"])
@@ -274,7 +283,11 @@ import Testing
 
     @Test func manyReloadsLeaveNothingBehind() throws {
         let text =
-            "local t = {} for i = 1, 1000 do t[i] = i end on.invite(function() return t[1] and ring {} end)"
+            """
+            local t = {}
+            for i = 1, 1000 do t[i] = i end
+            on.invite(function() return t[1] and ring {} end)
+            """
         let rig = try Rig(text)
         for _ in 0..<200 {
             _ = try rig.reload([("p", text)])
