@@ -1,7 +1,7 @@
 // What the tool reads and shows: the operator's file, calls, answers, figures.
 
 import CallClient
-import CallCore
+import CallModel
 import EventLoop
 import JSON
 import TestCertificates
