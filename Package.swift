@@ -93,7 +93,8 @@ let package = Package(
         tests(
             "AgentServerTests",
             [
-                "AgentServer", "CallClient", "CallModel", "CallCore", "CallWire", "EventLoop", "JSON",
+                "AgentServer", "CallClient", "CallModel", "CallCore", "CallWire", "EventLoop",
+                "JSON",
                 "Storage", "WebProtocols",
             ]),
         tests(

@@ -39,7 +39,7 @@ struct Command: Sendable {
         if let command = commands.first(where: { $0.name == name }) { return command }
         let what = name.hasPrefix("-") ? "option" : "command"
         let hint = Suggestion.text(for: name, among: commands.map(\.name))
-        throw .usage("there is no \(what) '\(name)'\(hint); see callagent --help")
+        throw .usage("there is no \(what) '\(name)'\(hint); usage: callagent COMMAND ...")
     }
 }
 

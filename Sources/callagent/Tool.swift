@@ -45,8 +45,7 @@ enum Tool {
             }
             return try command.run(arguments)
         } catch {
-            let isUsage = error.code == ExitCode.usage
-            let hint = isUsage ? "; see callagent \(command.name) --help" : ""
+            let hint = error.code == ExitCode.usage ? "; \(Help.usage(of: command))" : ""
             throw CommandError(
                 message: "\(command.name): \(error.message)\(hint)", code: error.code)
         }
