@@ -14,10 +14,15 @@ final class StoreDouble: StoreLink {
     private(set) var lookups: [Lookup] = []
     private(set) var reopenings = 0
     private(set) var limits: StoreLimits?
-    /// What happens when it is to be opened again.
+    /// What happens when it gets a batch, and when it is to be opened again.
+    var onSubmit: () -> Void = {}
     var onReopen: () -> Void = {}
 
-    func submit(_ batch: [StoreRecord], at now: Moment) { batches.append(batch) }
+    func submit(_ batch: [StoreRecord], at now: Moment) {
+        batches.append(batch)
+        onSubmit()
+    }
+
     func fetch(_ lookup: Lookup) { lookups.append(lookup) }
     func limit(to limits: StoreLimits) { self.limits = limits }
     func close() {}
@@ -85,6 +90,7 @@ final class PolicyDouble: PolicyLink {
     private(set) var asked: [Question] = []
     private(set) var withdrawn: [QuestionID] = []
     private(set) var reports: [Report] = []
+    var isThinking = false
 
     func ask(_ question: Question) { asked.append(question) }
     func withdraw(_ question: QuestionID) { withdrawn.append(question) }
@@ -145,7 +151,7 @@ final class ExchangeRig {
 
     /// Asks for an operation and returns the number of the request.
     @discardableResult
-    func ask(_ operation: CallCore.Operation, as user: String = "alice") -> UInt64 {
+    func ask(_ operation: CallModel.Operation, as user: String = "alice") -> UInt64 {
         lastRequest += 1
         exchange.feed(
             .request(

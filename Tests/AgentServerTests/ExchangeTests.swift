@@ -9,7 +9,7 @@ import Testing
 @testable import AgentServer
 
 @Suite struct ExchangeTests {
-    private func invite(_ users: String...) -> CallCore.Operation {
+    private func invite(_ users: String...) -> CallModel.Operation {
         .invite(Invitation(invitees: users.map { UserID($0) }))
     }
 
@@ -89,6 +89,18 @@ import Testing
         #expect(rig.endedCalls.count == 1)
     }
 
+    @Test func `A batch waits a moment for policies at work, and not for long`() throws {
+        let rig = try ExchangeRig(answering: ["support"])
+        defer { rig.close() }
+        rig.ask(invite("support"))
+        rig.policies.isThinking = true
+        rig.turn()
+        #expect(rig.store.batches.isEmpty)
+        rig.store.onSubmit = { [unowned rig] in rig.loop.stop() }
+        rig.run()
+        #expect(rig.store.batches.count == 1)
+    }
+
     @Test func `A store keeps only the last state of a call of one batch`() throws {
         let rig = try ExchangeRig(answering: ["support"])
         defer { rig.close() }
@@ -147,8 +159,8 @@ import Testing
     }
 
     @Test func `Too much that waits holds new changes off, and one less does not`() throws {
-        // An invitation between users without devices is one barrier and one reply.
-        let rig = try ExchangeRig { $0.heldBytes = 8 * 1_024 }
+        // An invitation between users without devices is one reply.
+        let rig = try ExchangeRig { $0.heldBytes = 4 * 1_024 }
         defer { rig.close() }
         for _ in 0..<4 { rig.ask(invite("bob")) }
         #expect(rig.exchange.overload == nil)

@@ -1,6 +1,7 @@
 // The limits of connections, of what one of them may ask, and of their time.
 
 import CallClient
+import CallCore
 import CallModel
 import CallWire
 import EventLoop
@@ -269,7 +270,7 @@ import WebProtocols
         #expect(alice.closeCode == 4001)
         #expect(alice.refusal(of: 1) == "unavailable" && alice.refusal(of: 2) == "unavailable")
         #expect(http.status == 503)
-        #expect(rig.gateway.sessions.isEmpty && rig.gateway.awaited.isEmpty)
+        #expect(rig.gateway.sessions.isEmpty && rig.gateway.awaited.count == 0)
         let probe = try rig.client()
         probe.request("GET", "/readyz")
         try rig.waiter.wait(for: "readiness") { probe.status != nil }
