@@ -103,7 +103,10 @@ let package = Package(
             ]),
         tests(
             "CallClientTests",
-            ["CallClient", "AgentServer", "CallModel", "CallCore", "callagent", "TestCertificates"]),
+            [
+                "CallClient", "AgentServer", "CallModel", "CallCore", "callagent",
+                "TestCertificates",
+            ]),
         tests("TidyTests", []),
         tests(
             "DocumentationTests",

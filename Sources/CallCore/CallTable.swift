@@ -3,9 +3,6 @@
 import Bookkeeping
 import CallModel
 
-/// A place in the table of calls.
-typealias CallSlot = Int32
-
 /// A slab of calls, found by id. An ended call keeps its place for a while: that answers late
 /// requests without asking the store.
 struct CallTable: Sendable {

@@ -1,5 +1,6 @@
 // call.cancel, call.join, call.leave and call.end.
 
+import Bookkeeping
 import CallModel
 
 extension Switchboard {

@@ -1,5 +1,6 @@
 // Asking the policies about invitations, and carrying out what they decide.
 
+import Bookkeeping
 import CallModel
 
 /// An open question about an invitation.
