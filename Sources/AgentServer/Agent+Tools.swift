@@ -1,6 +1,7 @@
 // What a running process tells the operator's tools.
 
 import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON

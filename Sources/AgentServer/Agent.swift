@@ -1,6 +1,6 @@
 // The whole process put together: it moves bytes, feeds inputs and performs effects.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import PolicyHost

@@ -1,6 +1,6 @@
 // Who gets the reply to which request.
 
-import CallCore
+import CallModel
 import CallWire
 
 /// A request whose reply is awaited.

@@ -1,6 +1,6 @@
 // One client's connection: HTTP requests first, WebSocket messages after an upgrade.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import WebProtocols

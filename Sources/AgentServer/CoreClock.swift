@@ -1,6 +1,6 @@
 // The core's time (architecture.md, rule 10).
 
-import CallCore
+import CallModel
 import EventLoop
 
 /// Reads the clock by which deadlines run: the wall clock at the start plus the time since, also

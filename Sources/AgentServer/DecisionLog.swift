@@ -1,6 +1,6 @@
 // What the policies were asked, what each plugin said and what was committed: JSON lines.
 
-import CallCore
+import CallModel
 import Glibc
 import JSON
 import PolicyHost

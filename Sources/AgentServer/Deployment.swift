@@ -1,6 +1,6 @@
 // What the operator's files say: read, checked and loaded, but not yet in force.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import Glibc

@@ -1,6 +1,7 @@
 // The switchboard at work: inputs go in, effects are performed in order.
 
 import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import Storage

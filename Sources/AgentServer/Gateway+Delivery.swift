@@ -1,6 +1,6 @@
 // What clients are told: replies, events, pages.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON

@@ -1,6 +1,6 @@
 // The same operations over HTTP (protocol.md, section 8).
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON

@@ -1,6 +1,6 @@
 // What nobody asks for, twice a second: silence, slow requests, tokens and sessions that run out.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 

@@ -1,6 +1,6 @@
 // Clients: who is connected, what they ask, and what they are told. Owner: the loop's thread.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON

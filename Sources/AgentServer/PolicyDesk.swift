@@ -1,6 +1,7 @@
 // Carries out on the loop what the policies ask for, and brings them the answers.
 
 import CallCore
+import CallModel
 import EventLoop
 import JSON
 import PolicyHost

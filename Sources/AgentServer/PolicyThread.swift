@@ -1,6 +1,6 @@
 // The policy thread, and the loop's side of it.
 
-import CallCore
+import CallModel
 import EventLoop
 import PolicyHost
 

@@ -1,6 +1,6 @@
 // Puts another state of the operator's files into force without stopping anything.
 
-import CallCore
+import CallModel
 import EventLoop
 import PolicyHost
 import Storage

@@ -1,6 +1,6 @@
 // What the operator bounds, and how long the server waits.
 
-import CallCore
+import CallModel
 import CallWire
 import WebProtocols
 
@@ -42,7 +42,7 @@ public struct ServerLimits: Sendable, Equatable {
     public init() {}
 
     /// What an operation counts of `requestsUnderWay`.
-    func weight(of operation: CallCore.Operation) -> Int {
+    func weight(of operation: CallModel.Operation) -> Int {
         if case .list = operation { pageWeight } else { 1 }
     }
 }

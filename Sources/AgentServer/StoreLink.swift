@@ -1,7 +1,7 @@
 // How the loop reaches the store: a thread for commits and one for reading, or, for a store in
 // memory, neither.
 
-import CallCore
+import CallModel
 import EventLoop
 import Storage
 

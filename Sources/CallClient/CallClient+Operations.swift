@@ -1,6 +1,6 @@
 // The operations of the protocol (section 5), by name and with typed answers.
 
-import CallCore
+import CallModel
 import CallWire
 import JSON
 

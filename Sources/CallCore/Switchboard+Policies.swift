@@ -1,5 +1,7 @@
 // Asking the policies about invitations, and carrying out what they decide.
 
+import CallModel
+
 /// An open question about an invitation.
 struct InviteQuestion: Sendable {
     let seat: Seat

@@ -1,5 +1,7 @@
 // Devices come and go; a user without any for a while is lost (A20).
 
+import CallModel
+
 extension Switchboard {
     mutating func noteUse(of address: Address) {
         guard let place = users.find(address.user),

@@ -9,6 +9,8 @@
 // 5. Policies are asked, never called; every question has a deadline and a declared default.
 // 6. Bad requests get a `Refusal`; a broken invariant is a precondition with the call printed.
 
+import CallModel
+
 /// The switchboard: a value that turns inputs into effects. Whoever understands
 /// `handle(_:at:)`, `Input` and `Effect` understands the product.
 public struct Switchboard: Sendable {

@@ -1,6 +1,6 @@
 // What each field may hold, for the protocol documents.
 
-import CallCore
+import CallModel
 import JSON
 
 extension Field {

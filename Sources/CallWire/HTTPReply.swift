@@ -1,6 +1,6 @@
 // Replies over HTTP: status codes and problem documents (D50, RFC 9457).
 
-import CallCore
+import CallModel
 import JSON
 
 extension Refusal.Code {

@@ -1,6 +1,6 @@
 // Which request line asks for what (protocol.md, section 8).
 
-import CallCore
+import CallModel
 
 /// What an HTTP request asks for.
 public enum HTTPRoute: Sendable, Equatable {

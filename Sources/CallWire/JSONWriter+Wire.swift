@@ -1,6 +1,6 @@
 // The small values of the protocol: identifiers, moments, items, errors.
 
-import CallCore
+import CallModel
 import JSON
 
 extension JSONWriter {

@@ -1,6 +1,6 @@
 // The pages of `call.list` (A18, D46).
 
-import CallCore
+import CallModel
 import JSON
 
 extension WireEncoder {

@@ -1,6 +1,6 @@
 // How many requests a user may make (B28).
 
-import CallCore
+import CallModel
 
 /// A bucket of one second's requests that fills up steadily. It is kept as the one moment at which
 /// it will be full again, so an idle one costs eight bytes.

@@ -1,6 +1,6 @@
 // Events (protocol.md, section 6).
 
-import CallCore
+import CallModel
 import JSON
 
 extension WireEncoder {

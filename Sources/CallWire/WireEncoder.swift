@@ -1,6 +1,6 @@
 // From what the switchboard says to the bytes of one message.
 
-import CallCore
+import CallModel
 import JSON
 
 /// Encodes replies and events. A value without state: one encoder serves every connection.

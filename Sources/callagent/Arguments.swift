@@ -1,6 +1,6 @@
 // The words of one command line, sorted into operands and options.
 
-import CallCore
+import CallModel
 import CallClient
 import JSON
 

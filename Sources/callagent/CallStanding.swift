@@ -1,6 +1,6 @@
 // Who stands where in a call, as one participant sees it.
 
-import CallCore
+import CallModel
 import CallWire
 
 /// The participants of a call and the way out of it.

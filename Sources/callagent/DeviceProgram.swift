@@ -1,7 +1,7 @@
 // Runs one device on the command line: connection, signals, end.
 
 import CallClient
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 

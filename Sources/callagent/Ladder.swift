@@ -1,7 +1,7 @@
 // What one side of a call sees, a line for each thing, with the time since the start.
 
 import CallClient
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON

@@ -1,7 +1,7 @@
 // The side that calls: invites, sees what happens, stays until the end, and goes in good order.
 
 import CallClient
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 

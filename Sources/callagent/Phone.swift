@@ -1,7 +1,7 @@
 // The side that is called: shows what comes in and answers as it was told.
 
 import CallClient
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 

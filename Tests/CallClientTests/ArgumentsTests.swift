@@ -1,6 +1,6 @@
 // Command lines: what is understood, and what is said about the rest.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 

@@ -1,7 +1,7 @@
 // Calls between clients of a real server.
 
 import CallClient
-import CallCore
+import CallModel
 import CallWire
 import JSON
 import Testing

@@ -1,7 +1,7 @@
 // The commands `call` and `phone` against a real server: what they show, do and end with.
 
 import CallClient
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON

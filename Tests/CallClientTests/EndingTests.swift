@@ -1,7 +1,7 @@
 // How connections end, and what a client does then.
 
 @testable import CallClient
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON

@@ -1,7 +1,7 @@
 // Connections that break: nothing is missed, nothing is told or done twice.
 
 import CallClient
-import CallCore
+import CallModel
 import CallWire
 import JSON
 import Testing

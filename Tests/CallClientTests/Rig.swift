@@ -1,7 +1,7 @@
 // A real server on a thread of its own, and clients on the test's own loop.
 
 import CallClient
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import Glibc

@@ -1,6 +1,6 @@
 // The chapters for teams that come from other products leave no word out, theirs or ours.
 
-import CallCore
+import CallModel
 import CallWire
 import Testing
 

@@ -1,6 +1,6 @@
 // The page of the modes is the table that the switchboard runs on.
 
-import CallCore
+import CallModel
 import Testing
 
 @Suite struct ModesTests {

@@ -1,6 +1,6 @@
 // The pages for plugin writers show the tables that the policy host runs on.
 
-import CallCore
+import CallModel
 import Foundation
 import JSON
 import Testing

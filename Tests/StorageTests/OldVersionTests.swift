@@ -1,6 +1,6 @@
 // Stores as older versions wrote them, row by row: whatever changes, these must be read.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import Storage
