@@ -1,6 +1,5 @@
 // The pages for operators show the names and figures of the process.
 
-import CallModel
 import EventLoop
 import Testing
 

@@ -64,6 +64,14 @@ import Testing
             ["processor time of the top level", span(limits.loadTime), "the load fails"],
             ["processor time of one uninterrupted run", span(limits.runTime), "`cpu`"],
             ["processor time of one event, waits apart", span(limits.eventTime), "`cpu`"],
+            ["a shaping hook, waits included", span(limits.shapingTime), "`late`"],
+            ["a report or a timer, waits included", span(limits.reportTime), "`wall`"],
+            [
+                "requests under way (`kv`, `http`, calls)", grouped(limits.requests),
+                "an error in the script",
+            ],
+            ["timers pending", grouped(limits.timers), "an error in the script"],
+            ["`state`, `vars` of one call", size(limits.state), "an error in the script"],
             [
                 "coroutines and handlers alive", grouped(limits.coroutines),
                 "an error in the script",
