@@ -10,6 +10,7 @@
 #include <lua5.4/lualib.h>
 
 #include <setjmp.h>
+#include <string.h>
 
 #include "CLua.h"
 #include "heap.h"
@@ -23,8 +24,21 @@ typedef struct {
 } cl_buffer;
 
 bool cl_append(cl_buffer *buffer, const void *bytes, size_t count);
-bool cl_append_byte(cl_buffer *buffer, uint8_t byte);
-bool cl_append_count(cl_buffer *buffer, uint32_t count);
+bool cl_make_room(cl_buffer *buffer, size_t count);
+
+static inline bool cl_append_byte(cl_buffer *buffer, uint8_t byte) {
+    if (buffer->count == buffer->capacity && !cl_make_room(buffer, 1)) return false;
+    buffer->start[buffer->count++] = byte;
+    return true;
+}
+
+static inline bool cl_append_count(cl_buffer *buffer, uint32_t count) {
+    if (buffer->capacity - buffer->count < 4 && !cl_make_room(buffer, 4)) return false;
+    memcpy(buffer->start + buffer->count, &count, 4);
+    buffer->count += 4;
+    return true;
+}
+
 callua_bytes cl_bytes(const cl_buffer *buffer);
 
 // Decisions that a handler made and has not returned yet.
