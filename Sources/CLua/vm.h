@@ -114,6 +114,9 @@ struct callua_vm {
     // Script coroutines made and not known to be over.
     uint32_t scripted;
 
+    // Which lines have run; NULL unless that is wanted.
+    struct cl_cover *cover;
+
     // Random numbers (xoshiro256**).
     uint64_t dice[4];
 };
@@ -160,6 +163,9 @@ static inline void cl_charge(lua_State *L, uint64_t steps) {
     vm->charged = 0;
     cl_check(L);
 }
+
+// cover.c
+void cl_cover_line(lua_State *L, lua_Debug *record);
 
 // memory.c
 void *cl_allocate(void *context, void *block, size_t old_size, size_t new_size);
