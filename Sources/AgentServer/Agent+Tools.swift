@@ -1,6 +1,7 @@
 // What a running process tells the operator's tools.
 
 import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON
@@ -57,6 +58,7 @@ extension Agent {
         metrics.text(with: [
             .gauge("live_calls", "Calls that are not ended.", exchange.switchboard.liveCallCount),
             .gauge("connections", "Client connections.", gateway.links.count),
+            .gauge("unsent_bytes", "What clients have not read.", gateway.unsentBytes),
             .gauge("sessions", "Sessions, connected or resumable.", gateway.sessionCount),
             .gauge("ready", "Whether calls are accepted.", exchange.isReady ? 1 : 0),
         ])

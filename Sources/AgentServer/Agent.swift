@@ -1,6 +1,6 @@
 // The whole process put together: it moves bytes, feeds inputs and performs effects.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import PolicyHost
@@ -20,6 +20,8 @@ public struct AgentOptions: Sendable {
     public var limits = ServerLimits()
     /// See `StoreOptions`.
     public var store = StoreOptions()
+    /// Origins of web pages that may connect, such as `https://app.example.com`; nil: all.
+    public var origins: [String]?
     /// Who may connect; nil: development tokens, on loopback only.
     public var tokens: (any TokenChecker)?
 
@@ -70,8 +72,8 @@ public final class Agent {
         do throws(EventLoopError) {
             reloader = try Reloader(
                 file: file, active: start.deployment, loop: loop, log: log,
-                enforce: { [unowned self] deployment, done throws(AgentError) in
-                    try enforce(deployment, done)
+                enforce: { [unowned self] deployment, reason, done throws(AgentError) in
+                    try enforce(deployment, reason, done)
                 })
         } catch {
             throw .system(error)
@@ -111,6 +113,7 @@ public final class Agent {
             log: log, metrics: metrics)
         admin = AdminDesk(exchange: exchange, limits: options.limits)
         try connectStore(opened)
+        configure(options)
         try connectPolicies(host)
         drainTimer = Timer(on: loop) { [unowned self] in finish() }
     }
@@ -135,7 +138,6 @@ public final class Agent {
                 decisions: DecisionLog(
                     directory: options.isInMemory ? nil : options.stateDirectory, log: log),
                 loop: loop)
-            desk?.begin(restored.timers)
         } catch {
             throw .system(error)
         }
@@ -188,7 +190,9 @@ public final class Agent {
             store?.close()
             throw .system(error)
         }
+        desk?.start(restored.timers)
         exchange.restore(restored)
+        if options.store.faults != nil { log.warn("the store will fail as planned") }
         log.info(
             "ready", ("listen", listeners.map { "\($0.endpoint)" }.joined(separator: " ")),
             ("state", options.stateDirectory), ("calls", "\(restored.core.calls.count)"),
@@ -239,14 +243,14 @@ public final class Agent {
 
     /// Puts a deployment into force: plugins first, then what the switchboard asks them.
     private func enforce(
-        _ deployment: Deployment, _ done: @escaping (AgentError?) -> Void
+        _ deployment: Deployment, _ reason: ChangeReason,
+        _ done: @escaping (AgentError?) -> Void
     ) throws(AgentError) {
         let options = try AgentOptions(deployment)
         try Self.check(options)
-        gateway.tokens = options.tokens ?? DevelopmentTokens()
-        desk?.swap(to: deployment.generation) { [unowned self] problems in
+        desk?.swap(to: deployment.generation, reason) { [unowned self] problems in
             if let problems { return done(.configuration(problems.description)) }
-            exchange.feed(.configured(options.settings))
+            configure(options)
             record(deployment)
             done(nil)
         }
@@ -278,6 +282,15 @@ public final class Agent {
         exchange.store([.generation(.activate(deployment.files, at: exchange.now()))])
     }
 
+    /// Puts everything into force that needs no restart.
+    private func configure(_ options: AgentOptions) {
+        exchange.configure(options.settings, options.limits)
+        gateway.configure(
+            options.limits, modes: options.settings.modes, origins: Origins(options.origins))
+        gateway.tokens = options.tokens ?? DevelopmentTokens()
+        store?.limit(to: options.store.limits)
+    }
+
     // MARK: Stopping
 
     /// Moves clients away, stores what is under way and ends. A second call ends at once.
@@ -302,9 +315,13 @@ public final class Agent {
         drainTimer?.arm(at: now + 20)
     }
 
+    /// Tells the plugins, and ends when they know or have had a second to.
     private func finish() {
         adminListener?.close()
-        loop.stop()
+        guard let desk else { return loop.stop() }
+        drainTimer = Timer(on: loop) { [unowned self] in loop.stop() }
+        drainTimer?.arm(at: Clock.bootMilliseconds() + 1_000)
+        desk.stop { [unowned self] in loop.stop() }
     }
 }
 

@@ -1,12 +1,13 @@
 // What the operator's files say: read, checked and loaded, but not yet in force.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import Glibc
 import JSON
 import PolicyHost
 import Storage
+import WebProtocols
 
 /// One state of the operator's files: the configuration and a loaded generation of its plugins.
 public struct Deployment: Sendable {
@@ -66,6 +67,14 @@ public struct Deployment: Sendable {
         guard let file else { return nil }
         guard let text = FileText.read(file) else { throw .configuration("cannot read \(file)") }
         return text
+    }
+
+    /// The name of the generation: a hash of its files.
+    public var name: String { generation.name }
+
+    /// Plugins beside the operator's file that its list does not name: they do nothing.
+    public var unlistedPlugins: [String] {
+        Self.library(for: configuration.file).unlisted(in: configuration)
     }
 
     // MARK: Keeping files
@@ -164,11 +173,18 @@ extension AgentOptions {
         stateDirectory = Self.place(configuration)
         settings = configuration.settings(hooks: deployment.generation.hooks)
         limits = ServerLimits(configuration)
+        origins = configuration.origins
         tokens = configuration.auth.isEmpty ? nil : try ConfiguredTokens(configuration)
         store.limits.keysPerUser = configuration.limits.keysPerUser
         store.limits.keysMax = configuration.limits.keys
         store.limits.retention = configuration.retention
+        store.faults = Self.plannedFaults
     }
+
+    /// What the tests of the whole process let fail, such as `write:120:3:full` (see `FaultPlan`).
+    /// One plan for all stores that the process opens, one after the other.
+    private static let plannedFaults = getenv("CALLAGENT_STORE_FAULTS")
+        .flatMap { FaultPlan(String(cString: $0)) }
 
     /// The state directory, as seen from the process: paths in a file start at its folder.
     public static func place(_ configuration: Configuration) -> String {
@@ -185,11 +201,13 @@ extension ServerLimits {
     init(_ configuration: Configuration) {
         self.init()
         wire.messageBytes = configuration.limits.message
+        http.body = configuration.limits.message
         wire.extendedDataBytes = configuration.limits.extendedData
         wire.keys = configuration.limits.keysPerUser
         unsentBytes = configuration.limits.unsent
         requestsPerSecond = configuration.limits.requestsPerSecond
         connections = configuration.limits.connections
+        connectionsPerAddress = configuration.limits.connectionsPerAddress
         drainWithin = configuration.limits.drain
     }
 }

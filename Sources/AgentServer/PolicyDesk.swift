@@ -1,34 +1,11 @@
 // Carries out on the loop what the policies ask for, and brings them the answers.
 
 import CallCore
+import CallModel
 import EventLoop
 import JSON
 import PolicyHost
 import Storage
-
-extension PolicyTimer {
-    /// A timer as a store has kept it; nil when its data are not those of a timer.
-    fileprivate init?(_ kept: NamedTimer) {
-        guard let data = try? JSONValue(parsing: kept.data), let id = data["id"]?.integer else {
-            return nil
-        }
-        self.init(
-            id: UInt64(bitPattern: id), plugin: kept.plugin, name: kept.name,
-            dueAt: kept.dueAt, call: kept.callID,
-            account: data["account"]?.string.map { UserID($0) }, data: data["data"] ?? .null,
-            schedule: data["schedule"]?.string)
-    }
-
-    /// The timer as a store keeps it.
-    fileprivate func stored(as job: JobID) -> NamedTimer {
-        var kept: JSONObject = ["id": .integer(Int64(bitPattern: id)), "data": data]
-        kept["account"] = account.map { .string($0.text) }
-        kept["schedule"] = schedule.map { .string($0) }
-        return NamedTimer(
-            job, plugin: plugin, name: name, dueAt: dueAt, call: call,
-            data: JSONValue.object(kept).bytes)
-    }
-}
 
 /// The loop's counterpart of the policy thread. Owner: the loop's thread.
 final class PolicyDesk {
@@ -40,9 +17,8 @@ final class PolicyDesk {
     private var requests: [RequestID: WaitID] = [:]
     private var tickets: [StoreTicket: Pending] = [:]
     private var lastTicket: UInt64 = 0
+    private var stopped: () -> Void = {}
     private var swaps: [(PolicyProblems?) -> Void] = []
-    /// The store's names of the plugins' timers, by the host's.
-    private var timerJobs: [UInt64: JobID] = [:]
     let decisions: DecisionLog
     /// Performs `http.*`; answers by `thread.reply`.
     var fetch: (WaitID, FetchRequest) -> Void = { _, _ in }
@@ -79,23 +55,25 @@ final class PolicyDesk {
         gateway.policyReplied = { [unowned self] in replied($0, $1) }
     }
 
-    /// Gives the plugins their timers back and tells them that they begin.
-    func begin(_ kept: [NamedTimer]) {
-        let timers = kept.compactMap { kept -> PolicyTimer? in
-            guard let timer = PolicyTimer(kept) else { return nil }
-            timerJobs[timer.id] = kept.id
-            return timer
-        }
-        thread?.begin(timers)
-        thread?.flush()
+    /// Lets another generation take over; `done` is called when it is active, or with what keeps
+    /// it from that.
+    func swap(
+        to generation: Generation, _ reason: ChangeReason,
+        done: @escaping (PolicyProblems?) -> Void
+    ) {
+        swaps.append(done)
+        thread?.swap(to: generation, reason)
     }
 
-    /// Lets another generation take over; `done` is called when it is active, or told why it
-    /// could not.
-    func swap(to generation: Generation, done: @escaping (PolicyProblems?) -> Void) {
-        swaps.append(done)
-        thread?.swap(generation)
-        thread?.flush()
+    /// Lets the plugins begin, with the timers that were kept.
+    func start(_ timers: [NamedTimer]) {
+        thread?.start(timers.map { PolicyTimer($0) })
+    }
+
+    /// Tells the plugins that the process ends; `done` is called when they know.
+    func stop(_ done: @escaping () -> Void) {
+        stopped = done
+        thread?.stop()
     }
 
     /// Ends the policy thread.
@@ -106,6 +84,8 @@ final class PolicyDesk {
     private func receive(_ news: PolicyNews) {
         switch news {
         case .swapped(let problems): swaps.removeFirst()(problems)
+        case .thought: thread?.thought()
+        case .stopped: stopped()
         case .effect(let effect): carryOut(effect)
         }
     }
@@ -120,14 +100,9 @@ final class PolicyDesk {
             requests[request] = wait
             exchange.feed(.policyRequest(request, user, plugin: plugin, operation))
         case .perform(let wait, let plugin, let request): perform(wait, plugin, request)
-        case .keepTimer(let timer):
-            let job = timerJobs[timer.id] ?? exchange.newJob()
-            timerJobs[timer.id] = job
-            exchange.store([.timer(.set(timer.stored(as: job)))])
+        case .keepTimer(let timer): exchange.store([.timer(.set(NamedTimer(timer)))])
         case .dropTimer(let id):
-            guard let job = timerJobs.removeValue(forKey: id) else { return }
-            exchange.store([.timer(.remove(job))])
-        // Asked for by nobody yet: pushes go out as they are.
+            exchange.store([.timer(.remove(JobID(Int64(clamping: id))))])
         case .shaped, .abandon: break
         case .count(let plugin, let name, let amount, let labels):
             metrics.count(plugin, name, amount, labels)
@@ -162,9 +137,8 @@ final class PolicyDesk {
         case .lookUp(let user):
             thread?.reply(wait, .user(exchange.switchboard.facts(of: user)))
         case .call(let id):
-            let switchboard = exchange.switchboard
-            let call = switchboard.call(id)
-            let facts = call?.participants.map { switchboard.facts(of: $0.user) } ?? []
+            let call = exchange.switchboard.call(id)
+            let facts = call.map { exchange.switchboard.facts(of: $0) } ?? []
             thread?.reply(wait, .call(call, facts))
         case .fetch(let request): fetch(wait, request)
         case .store(let request): perform(wait, plugin, request)
@@ -230,5 +204,29 @@ final class PolicyDesk {
 
     private func trouble(_ wait: WaitID, _ text: String) {
         thread?.reply(wait, .trouble(text))
+    }
+}
+
+extension NamedTimer {
+    /// A plugin's timer as the store keeps it.
+    fileprivate init(_ timer: PolicyTimer) {
+        var data: JSONObject = ["data": timer.data]
+        if let account = timer.account { data["account"] = .string(account.text) }
+        if let schedule = timer.schedule { data["schedule"] = .string(schedule) }
+        self.init(
+            JobID(Int64(clamping: timer.id)), plugin: timer.plugin, name: timer.name,
+            dueAt: timer.dueAt, call: timer.call, data: JSONValue.object(data).bytes)
+    }
+}
+
+extension PolicyTimer {
+    /// A timer that the store kept.
+    fileprivate init(_ timer: NamedTimer) {
+        let data = (try? JSONValue(parsing: timer.data)) ?? .null
+        self.init(
+            id: UInt64(clamping: timer.id.value), plugin: timer.plugin, name: timer.name,
+            dueAt: timer.dueAt, call: timer.callID,
+            account: data["account"]?.string.map { UserID($0) }, data: data["data"] ?? .null,
+            schedule: data["schedule"]?.string)
     }
 }

@@ -1,6 +1,6 @@
 // Puts another state of the operator's files into force without stopping anything.
 
-import CallCore
+import CallModel
 import EventLoop
 import PolicyHost
 import Storage
@@ -24,7 +24,7 @@ final class Reloader {
     }
 
     private enum Built: Sendable {
-        case deployment(Deployment)
+        case deployment(Deployment, ChangeReason)
         case failure(AgentError)
     }
 
@@ -35,9 +35,10 @@ final class Reloader {
     /// Who waits, in order; the first one's deployment is being built or swapped in.
     private var waiting: [(Outcome) -> Void] = []
     private(set) var active: Deployment
-    /// Makes a deployment the one in force; calls back when it is.
-    private let enforce:
-        (Deployment, @escaping (AgentError?) -> Void) throws(AgentError) -> Void
+    /// Makes a deployment the one in force; calls back when it is, or with what kept it from it.
+    typealias Enforce =
+        (Deployment, ChangeReason, @escaping (AgentError?) -> Void) throws(AgentError) -> Void
+    private let enforce: Enforce
 
     /// Starts the thread.
     ///
@@ -46,8 +47,7 @@ final class Reloader {
     ///   - active: what is in force.
     init(
         file: String?, active: Deployment, loop: EventLoop, log: Log,
-        enforce: @escaping (Deployment, @escaping (AgentError?) -> Void) throws(AgentError)
-            -> Void
+        enforce: @escaping Enforce
     ) throws(EventLoopError) {
         self.file = file
         self.active = active
@@ -62,7 +62,8 @@ final class Reloader {
             while case .elements = jobs.takeAll(into: &batch) {
                 for job in batch {
                     do throws(AgentError) {
-                        _ = results.post(.deployment(try job.build()))
+                        let reason: ChangeReason = job.kept == nil ? .reload : .rollback
+                        _ = results.post(.deployment(try job.build(), reason))
                     } catch {
                         _ = results.post(.failure(error))
                     }
@@ -96,21 +97,21 @@ final class Reloader {
         do throws(AgentError) {
             switch built {
             case .failure(let error): throw error
-            case .deployment(let deployment):
+            case .deployment(let deployment, let reason):
                 try refuseWhatNeedsRestart(deployment.configuration)
-                try enforce(deployment) { [unowned self] problem in
-                    if let problem { return refuse(problem) }
+                try enforce(deployment, reason) { [unowned self] error in
+                    if let error { return failed(error) }
                     active = deployment
                     log.info("reloaded", ("generation", deployment.generation.name))
                     finish(.success(deployment.generation.name))
                 }
             }
         } catch {
-            refuse(error)
+            failed(error)
         }
     }
 
-    private func refuse(_ error: AgentError) {
+    private func failed(_ error: AgentError) {
         log.error("reload failed: nothing has changed", ("error", "\(error)"))
         finish(.failure(error))
     }

@@ -1,6 +1,6 @@
 // With which state of the operator's files a process starts (clarifications.md, E54).
 
-import CallCore
+import CallModel
 import EventLoop
 import PolicyHost
 import Storage

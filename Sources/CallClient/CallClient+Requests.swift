@@ -1,6 +1,6 @@
 // Requests: sent now or when the connection is back, repeated until answered, given up in time.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON

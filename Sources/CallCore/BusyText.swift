@@ -1,5 +1,7 @@
 // The extended data of a busy rejection: `{"type": …, "reason": "busy", "callID": …}`.
 
+import CallModel
+
 extension Switchboard {
     /// The default extended data of a rejection as busy (policy.md, section 6). `type` is that of
     /// the invitation's data, and left out when it had none (F61).
@@ -31,19 +33,19 @@ func memberText(_ name: String, of text: String) -> String? {
             expectsKey = true
             index += 1
         case UInt8(ascii: "\""):
-            let end = endOfString(bytes, from: index)
+            guard let end = endOfString(bytes, from: index) else { return nil }
             if depth == 1, expectsKey, bytes[index..<end].elementsEqual(key) {
                 return scalarText(bytes, after: end)
             }
             expectsKey = false
             index = end
-        default: index += 1  // external: a byte
+        default: index += 1
         }
     }
     return nil
 }
 
-private func endOfString(_ bytes: [UInt8], from start: Int) -> Int {
+private func endOfString(_ bytes: [UInt8], from start: Int) -> Int? {
     var index = start + 1
     while index < bytes.count {
         if bytes[index] == UInt8(ascii: "\\") {
@@ -54,10 +56,9 @@ private func endOfString(_ bytes: [UInt8], from start: Int) -> Int {
             index += 1
         }
     }
-    return bytes.count
+    return nil
 }
 
-/// The string, number or literal behind the colon that stands after `end`.
 private func scalarText(_ bytes: [UInt8], after end: Int) -> String? {
     let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) }
     guard let colon = bytes[end...].firstIndex(where: { !isSpace($0) }),
@@ -65,15 +66,21 @@ private func scalarText(_ bytes: [UInt8], after end: Int) -> String? {
         let start = bytes[(colon + 1)...].firstIndex(where: { !isSpace($0) })
     else { return nil }
     if bytes[start] == UInt8(ascii: "\"") {
-        let text = bytes[start..<endOfString(bytes, from: start)]
-        return text.allSatisfy { $0 >= 0x20 } ? String(validating: text, as: UTF8.self) : nil
+        guard let end = endOfString(bytes, from: start) else { return nil }
+        return String(validating: bytes[start..<end], as: UTF8.self)
     }
-    // Letters, digits and signs: whatever else stands here is no JSON, or no scalar.
-    let isScalar: (UInt8) -> Bool = { byte in
-        (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte) || "+-.E".utf8.contains(byte)
+    let stop = bytes[start...].firstIndex { !isScalar($0) } ?? bytes.count
+    guard stop > start else { return nil }
+    return String(validating: bytes[start..<stop], as: UTF8.self)
+}
+
+/// Whether numbers or literals are made of such bytes: enough, for whoever sends anything else
+/// gets back no worse than they sent.
+private func isScalar(_ byte: UInt8) -> Bool {
+    switch UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte ? UInt8(ascii: "a") : byte {
+    case UInt8(ascii: "a"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
+        UInt8(ascii: "+"), UInt8(ascii: "."), UInt8(ascii: "E"):
+        true
+    default: false  // external: a byte of a client's text
     }
-    let text = bytes[start...].prefix { isScalar($0) }
-    let isKnown = text.first.map { $0 < 0x61 } ?? false
-    let word = String(validating: text, as: UTF8.self)
-    return isKnown || ["true", "false", "null"].contains(word) ? word : nil
 }

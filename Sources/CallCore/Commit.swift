@@ -1,5 +1,7 @@
 // One atomic change of one call: collected first, then stored and told in one order.
 
+import CallModel
+
 /// A change of one call under way. Operations and deadlines move participants and note what
 /// has to be told; `Switchboard.finish` applies the ending rules, stores and tells.
 struct Commit {
@@ -333,6 +335,8 @@ extension Switchboard {
             if let change, change.isNewlyInvited(participant) || !change.wasVisible { return [] }
             return participant.isVisible ? addresses(of: participant.user) : []
         case .joined: return addresses(of: participant.user)
+        case .left where change != nil && participant.reason == .idle:
+            return addresses(of: participant.user)
         case .rejected, .left:
             guard change != nil, commit.asker?.user == participant.user else { return [] }
             return address(of: participant.user, commit.asker?.device)
@@ -358,16 +362,8 @@ extension Switchboard {
                 .left:
                 continue
             }
-            send(to: ownReceivers(commit, participant), event(commit, kind))
+            send(to: addresses(of: participant.user), event(commit, kind))
         }
-    }
-
-    /// A failed accept concerns the device that accepted; all else every device.
-    private func ownReceivers(_ commit: borrowing Commit, _ participant: Participant) -> [Address] {
-        if participant.state == .failed, let device = participant.device {
-            return address(of: participant.user, device)
-        }
-        return addresses(of: participant.user)
     }
 
     private func seenCancelText(_ commit: borrowing Commit, by viewer: UserID) -> String? {
@@ -446,12 +442,9 @@ extension Commit.Change {
         guard let from else { return nil }
         switch participant.state {
         case .joined, .accepting: return from.mayAnswer && wasVisible ? .answered : nil
-        case .failed:
-            let hasAccepted = from.mayAnswer && participant.answeredAt != nil
-            return hasAccepted && wasVisible ? .answered : nil
         case .rejected: return wasVisible ? .rejected : nil
         case .left: return from == .joined && participant.reason == .itself ? .left : nil
-        case .inviting, .undelivered, .ringing, .cancelled, .timedOut: return nil
+        case .inviting, .undelivered, .ringing, .cancelled, .timedOut, .failed: return nil
         }
     }
 }

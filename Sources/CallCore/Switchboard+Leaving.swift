@@ -1,5 +1,7 @@
 // call.cancel, call.join, call.leave and call.end.
 
+import CallModel
+
 extension Switchboard {
     // MARK: call.cancel
 
@@ -21,16 +23,14 @@ extension Switchboard {
         if participant.state == .cancelled {
             throw Refusal(.cancelled, "the call was cancelled before")
         }
-        guard let slot = place.slot else { throw .callEnded }
         guard participant.state == .joined else {
             throw .wrongState("\(asker.user) is \(participant.state.rawValue) in this call")
         }
-        guard !isWhole else {
-            if place.call.state == .active {
-                throw Refusal(.alreadyAnswered, "somebody has accepted")
-            }
-            return .whole(place, slot)
+        if isWhole, place.call.answeredAt != nil {
+            throw Refusal(.alreadyAnswered, "somebody has accepted")
         }
+        guard let slot = place.slot else { throw .callEnded }
+        if isWhole { return .whole(place, slot) }
         return try checkListed(asker, place, slot, users)
     }
 

@@ -1,5 +1,7 @@
 // A request on its way: idempotency keys, calls to recall, the check and the commit.
 
+import CallModel
+
 /// Who asks for an operation: a user with a device, or a policy for an account.
 struct Asker: Sendable {
     /// Nil: the switchboard itself, carrying out a policy's decision.

@@ -1,5 +1,7 @@
 // Who is known: users with their devices and live calls.
 
+import CallModel
+
 /// A place in the table of calls.
 typealias CallSlot = Int32
 

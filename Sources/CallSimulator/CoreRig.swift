@@ -1,6 +1,7 @@
 // The bare core as a rig: a switchboard, a store in memory, and nothing between them.
 
 import CallCore
+import CallModel
 
 /// Plays scenarios on a switchboard alone. It performs the effects as a shell has to, and
 /// refuses those that no shell could perform.
@@ -23,6 +24,25 @@ public struct CoreRig: Rig {
     private enum Session {
         case connected
         case cut(missed: [CallEvent])
+    }
+
+    /// The switchboard as it stands.
+    public var switchboard: Switchboard { board }
+    /// What the store holds.
+    public var stored: MemoryStore { store }
+    /// The rig's clock.
+    public var moment: Moment { now }
+    /// What the policies are asked and have not answered.
+    public var openQuestions: [QuestionSort] { questions.map(\.sort) }
+    /// The devices with a live connection, in order of their names.
+    public var connected: [Address] {
+        devices.filter { if case .connected = $0.value { true } else { false } }
+            .map(\.key).sorted { ($0.user.text, $0.device.text) < ($1.user.text, $1.device.text) }
+    }
+
+    /// Whether a device's connection is cut and its session may be resumed.
+    public func isCut(_ device: Address) -> Bool {
+        if case .cut = devices[device] { true } else { false }
     }
 
     /// A rig with an empty store.
@@ -217,12 +237,26 @@ public struct CoreRig: Rig {
 
     /// What holds after every action.
     private func check() throws(RigFailure) {
-        for call in board.liveCalls where store[call.id] != call {
+        for call in board.liveCalls
+        where store[call.id]?.withoutDecisions != call.withoutDecisions {
             throw RigFailure("the store does not hold \(call) as it is")
         }
         if let next = board.nextDeadline, next < now {
             throw RigFailure("a deadline of \(next) did not fire by \(now)")
         }
+    }
+}
+
+extension Call {
+    /// The call without what is still to be decided: a decision on its way to be carried out is
+    /// not stored, because after a restart the question is asked again.
+    fileprivate var withoutDecisions: Call {
+        var call = self
+        for index in call.participants.indices {
+            call.participants[index].asking = .nothing
+            call.participants[index].policyAlarm = nil
+        }
+        return call
     }
 }
 

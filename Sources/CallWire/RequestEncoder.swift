@@ -1,6 +1,6 @@
 // The client's side: what it asks for, as messages and as HTTP bodies.
 
-import CallCore
+import CallModel
 import JSON
 
 /// Encodes requests. A value without state; the inverse of `WireDecoder`.

@@ -1,6 +1,6 @@
 // From the bytes of one message to what the client says with them.
 
-import CallCore
+import CallModel
 import JSON
 
 /// Decodes clients' messages. A value without state: one decoder serves every connection.

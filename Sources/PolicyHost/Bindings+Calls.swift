@@ -1,7 +1,7 @@
 // What handlers do to calls, and the timers they start.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 extension Bindings {

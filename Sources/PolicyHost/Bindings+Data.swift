@@ -1,7 +1,7 @@
 // json, base64, hmac, jwt, uuid, random.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 extension Bindings {

@@ -1,7 +1,7 @@
 // What handlers wait for: sleep, all, kv, http, users, and what they do to calls.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 /// What a handler waits for.

@@ -1,6 +1,6 @@
 // One question on its way through the plugins.
 
-import CallCore
+import CallModel
 import JSON
 
 /// What is asked, with what was found so far.

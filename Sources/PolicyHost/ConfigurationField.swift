@@ -1,7 +1,7 @@
 // Every name of callagent.lua with its type, default and help: one table for reading, checking
 // and `callagent config`.
 
-import CallCore
+import CallModel
 import JSON
 
 /// One name of the operator's file.

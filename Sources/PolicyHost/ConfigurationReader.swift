@@ -1,7 +1,7 @@
 // Runs callagent.lua once in a sandbox and reads what it assigned.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 extension Configuration {

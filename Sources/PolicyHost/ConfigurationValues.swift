@@ -1,6 +1,6 @@
 // Values of callagent.lua, checked.
 
-import CallCore
+import CallModel
 import JSON
 
 extension LuaValue {

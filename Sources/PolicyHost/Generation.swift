@@ -1,7 +1,7 @@
 // A generation: all plugins of one snapshot of the files, loaded and checked.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 /// What a generation is made of: every source and every decision of the operator about plugins.

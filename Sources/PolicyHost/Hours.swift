@@ -1,6 +1,6 @@
 // Opening hours: "mon-fri 09:00-18:00, sat 10:00-14:00".
 
-import CallCore
+import CallModel
 
 /// Times of the week.
 struct Hours: Sendable, Equatable {

@@ -1,7 +1,7 @@
 // What a returned value means for the question, hook by hook.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 extension Inquiry {

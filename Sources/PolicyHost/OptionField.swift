@@ -1,6 +1,6 @@
 // Options of a plugin: their kinds, ranges and what becomes of the operator's values.
 
-import CallCore
+import CallModel
 import JSON
 
 /// One option of a plugin's `config { … }`.

@@ -1,6 +1,6 @@
 // Finds plugins on disk and makes one snapshot of everything that a generation is made of.
 
-import CallCore
+import CallModel
 import JSON
 
 /// The folders in which plugins are looked up, in this order.

@@ -1,6 +1,6 @@
 // What the host keeps for a plugin, whatever generation runs it.
 
-import CallCore
+import CallModel
 
 /// Belongs to the name of a plugin: outlives its Lua states and its generations.
 final class PluginMemory {

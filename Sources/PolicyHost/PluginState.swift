@@ -1,7 +1,7 @@
 // One plugin of one generation: its Lua state and what its file declared.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 /// One plugin, loaded.

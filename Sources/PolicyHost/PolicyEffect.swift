@@ -1,6 +1,6 @@
 // What happens to a policy host, and what it tells its shell to do.
 
-import CallCore
+import CallModel
 import JSON
 
 /// Something that happened outside the policy host.

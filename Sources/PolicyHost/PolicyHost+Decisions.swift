@@ -1,7 +1,7 @@
 // Asking the plugins: the first answer wins, or each goes on from the one before.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 extension PolicyHost {

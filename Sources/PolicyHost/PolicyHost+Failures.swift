@@ -1,7 +1,7 @@
 // What is noted when a plugin fails, and what that does to it.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 extension PolicyHost {

@@ -1,7 +1,7 @@
 // One generation takes over from another between two inputs (policy.md, section 10).
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 /// Why a generation begins or ends, as `on.start` and `on.stop` are told.

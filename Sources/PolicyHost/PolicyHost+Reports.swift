@@ -1,7 +1,7 @@
 // Report hooks: results ignored; per call in order, one at a time per plugin.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 /// Something to be told to one plugin.

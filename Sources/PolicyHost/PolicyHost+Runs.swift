@@ -1,7 +1,7 @@
 // One run of a plugin: what is set before it and taken after it.
 
 import CLua
-import CallCore
+import CallModel
 
 extension PolicyHost {
     /// Tells the plugin on whose behalf the next run is.

@@ -1,7 +1,7 @@
 // Timers of plugins: started, kept over reloads, fired exactly once.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 extension PolicyHost {

@@ -1,7 +1,7 @@
 // Handlers that wait: what they wait for, and how they go on.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 extension PolicyHost {

@@ -1,7 +1,7 @@
 // The policy host: runs the plugins of one generation, decides nothing itself.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 /// Runs plugins. A value of time goes in with every input; effects come out; nothing is waited for

@@ -1,6 +1,6 @@
 // Named timers: the host keeps name, moment and plain data; the active generation has the code.
 
-import CallCore
+import CallModel
 import JSON
 
 /// A pending timer of a plugin.

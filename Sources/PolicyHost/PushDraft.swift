@@ -1,6 +1,6 @@
 // A push notification as plugins see and change it (on.push).
 
-import CallCore
+import CallModel
 import JSON
 
 /// A push about to be sent, named by the shell.

@@ -1,6 +1,7 @@
 // Writes calls: live ones as they change, ended ones into history.
 
 import CallCore
+import CallModel
 import JSON
 
 /// The tables `live_call`, `ended_call`, `participation` and `missed_call`.

@@ -1,7 +1,7 @@
 // One question over HTTP and its answer, for commands that ask and end.
 
 import CallClient
-import CallCore
+import CallModel
 import EventLoop
 import JSON
 import WebProtocols

@@ -1,6 +1,6 @@
 // The words of one command line, sorted into operands and options.
 
-import CallCore
+import CallModel
 import CallClient
 import JSON
 
@@ -47,10 +47,11 @@ struct Arguments {
         case (nil, _): throw .usage("\(name) takes no value")
         case (_?, 2...): values[name] = String(parts[1])
         case (let value?, _):
-            guard let next = rest.popFirst() else {
+            // A value may begin with one dash, such as a number; an option is none.
+            guard let next = rest.first, !next.hasPrefix("--") else {
                 throw .usage("\(name) needs a value: \(name) \(value)")
             }
-            values[name] = next
+            values[name] = rest.removeFirst()
         }
     }
 

@@ -1,6 +1,6 @@
 // `callagent call`
 
-import CallCore
+import CallModel
 import EventLoop
 
 extension Command {

@@ -1,6 +1,6 @@
 // Who stands where in a call, as one participant sees it.
 
-import CallCore
+import CallModel
 import CallWire
 
 /// The participants of a call and the way out of it.
@@ -38,8 +38,11 @@ struct CallStanding: Equatable {
     var hasJoined: Bool { states[me] == .joined }
     /// Whether somebody else is in the call.
     var isAnswered: Bool { others.contains(.joined) }
-    /// Whether nobody else is in the call or may still come.
-    var isAlone: Bool { !others.contains { $0.isLive || $0 == .accepting } }
+    /// Whether nobody else is in the call or may still come, and the call goes on nevertheless.
+    var isLeftAlone: Bool {
+        if others.contains(where: { $0.isLive || $0 == .accepting }) { return false }
+        return !(others.contains(.left) ? mode.endsWhenLeft : mode.endsWhenUnanswered)
+    }
 
     /// What ends this participant's part, as the mode has it.
     var wayOut: CallAction {
@@ -55,4 +58,12 @@ struct CallStanding: Equatable {
 extension CallAction {
     /// The word for it in a ladder.
     var word: String { String(name.rawValue.drop { $0 != "." }.dropFirst()) }
+}
+
+extension Mode {
+    /// Whether a call ends by itself when nobody accepted and nobody may any more.
+    fileprivate var endsWhenUnanswered: Bool { endWhenAnswered != .never }
+
+    /// Whether a call ends by itself when all but one have left.
+    fileprivate var endsWhenLeft: Bool { (endWhenJoinedAtMost ?? 0) >= 1 }
 }

@@ -1,6 +1,6 @@
 // A call as text for a person.
 
-import CallCore
+import CallModel
 import EventLoop
 import JSON
 

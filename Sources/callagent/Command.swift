@@ -30,7 +30,8 @@ struct Command: Sendable {
 
     /// Every command, in the order of the help.
     static let all: [Command] = [
-        .run, .call, .phone, .calls, .get, .status, .plugins, .reload, .rollback, .version,
+        .run, .call, .phone, .calls, .get, .status, .plugins, .reload,
+        .rollback, .check, .version,
     ]
 
     /// The command `name`.

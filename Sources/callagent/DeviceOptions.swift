@@ -1,7 +1,7 @@
 // What `call` and `phone` have in common: who connects, where, and how that is told.
 
 import CallClient
-import CallCore
+import CallModel
 import EventLoop
 import Glibc
 

@@ -1,7 +1,7 @@
 // Runs one device on the command line: connection, signals, end.
 
 import CallClient
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 
@@ -24,18 +24,19 @@ final class DeviceProgram {
     private let server: ServerAddress
     private var signals: [SignalWatcher] = []
     private var wasOpen = false
+    private var interruptions = 0
     private var code: Int32?
 
-    init(_ options: DeviceOptions) throws(EventLoopError) {
+    init(_ options: DeviceOptions, _ ladder: Ladder) throws(EventLoopError) {
         loop = try EventLoop()
-        ladder = Ladder(isJSON: options.isJSON)
+        self.ladder = ladder
         server = options.server
         let connection = CallClient.Options(
             options.server, token: options.token, device: options.device)
         var told: (ClientNews) -> Void = { _ in }
         client = CallClient(connection, on: loop) { told($0) }
         told = { [unowned self] in take($0) }
-        client.trace = { [ladder] in ladder.passes($0) }
+        client.trace = { ladder.passes($0) }
         for signal in [SignalWatcher.Signal.interrupt, .terminate, .hangup] {
             signals.append(
                 try SignalWatcher(for: signal, on: loop) { [unowned self] in interrupt() })
@@ -44,10 +45,12 @@ final class DeviceProgram {
 
     /// Connects as `options` say and lets the script act that `make` makes; returns the exit code.
     static func run(
-        _ options: DeviceOptions, _ make: (DeviceProgram) -> any DeviceScript
+        _ options: DeviceOptions, ladder: Ladder? = nil,
+        _ make: (DeviceProgram) -> any DeviceScript
     ) -> Int32 {
         do throws(EventLoopError) {
-            let program = try DeviceProgram(options)
+            let ladder = ladder ?? Ladder(isJSON: options.isJSON)
+            let program = try DeviceProgram(options, ladder)
             return program.run(make(program))
         } catch {
             Screen.complain("callagent: \(error)")
@@ -73,9 +76,8 @@ final class DeviceProgram {
         client.logOut()
     }
 
-    private var interruptions = 0
-
-    private func interrupt() {
+    /// Ctrl-C: the script goes in good order; the second time, or with nothing under way, at once.
+    func interrupt() {
         interruptions += 1
         if interruptions > 1 || !wasOpen || code != nil {
             code = code ?? ExitCode.failure

@@ -25,7 +25,9 @@ enum Help {
             \(command.summary)
             """
         if !command.options.isEmpty {
-            let rows = command.options.map { ("\($0.name)\($0.value.map { " \($0)" } ?? "")", $0.help) }
+            let rows = command.options.map {
+                ("\($0.name)\($0.value.map { " \($0)" } ?? "")", $0.help)
+            }
             text += "\n\n\(table(rows))"
         }
         return text

@@ -1,7 +1,7 @@
 // What one side of a call sees, a line for each thing, with the time since the start.
 
 import CallClient
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON
@@ -66,8 +66,9 @@ extension Ladder {
         case .created: break
         case .incoming(let call, let inviter, _):
             let mode = Mode.all[Int(call.mode.value)].name
-            sees("incoming \(call.kind) call \(call.id) from \(inviter) (\(mode))"
-                + Self.saying(call.extendedData))
+            sees(
+                "incoming \(call.kind) call \(call.id) from \(inviter) (\(mode))"
+                    + Self.saying(call.extendedData))
         case .changed(let changes): for change in changes { sees(change) }
         case .timedOut: sees("timed_out")
         case .cancelled(_, let text, let reason):

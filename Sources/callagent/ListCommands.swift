@@ -1,7 +1,7 @@
 // `callagent calls` and `callagent get`
 
 import CallClient
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON

@@ -27,7 +27,8 @@ struct MetricsText {
         text.split(separator: "\n").compactMap { line in
             guard !line.hasPrefix("#"), let space = line.lastIndex(of: " ") else { return nil }
             let number = line[line.index(after: space)...]
-            let value = Int64(number).map { JSONValue.integer($0) }
+            let value =
+                Int64(number).map { JSONValue.integer($0) }
                 ?? Double(number).map { .number($0) }
             return value.map { (String(line[..<space]), $0) }
         }

@@ -1,7 +1,7 @@
 // The side that calls: invites, sees what happens, stays until the end, and goes in good order.
 
 import CallClient
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 
@@ -113,7 +113,7 @@ final class OutgoingCall: DeviceScript {
             wasAnswered = true
             armHangUp()
         }
-        if standing.isAlone || wantsOut { go(standing) }
+        if standing.isLeftAlone || wantsOut { go(standing) }
     }
 
     private func armHangUp() {

@@ -1,7 +1,7 @@
 // The side that is called: shows what comes in and answers as it was told.
 
 import CallClient
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 
@@ -140,7 +140,7 @@ final class Phone: DeviceScript {
     /// Nobody stays alone in a call.
     private func advance(_ id: CallID) {
         guard let known = calls[id], known.standing.hasJoined else { return }
-        if known.standing.isAlone || wantsOut { go(id) }
+        if known.standing.isLeftAlone || wantsOut { go(id) }
     }
 
     private func go(_ id: CallID) {

@@ -1,6 +1,6 @@
 // `callagent phone`
 
-import CallCore
+import CallModel
 
 extension Command {
     static let phone = Command(

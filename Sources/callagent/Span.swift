@@ -1,6 +1,6 @@
 // Durations as people write them, and as the tool shows them.
 
-import CallCore
+import CallModel
 
 /// Lengths of time as text.
 enum Span {

@@ -1,6 +1,6 @@
 // Every operation as a client writes it, and what is understood.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import CallWire

@@ -1,6 +1,7 @@
 // Connections over real loopback sockets.
 import EventLoop
 import Glibc
+import TestCertificates
 import Testing
 
 @Suite struct ConnectionTests {

@@ -1,6 +1,6 @@
 // The client protocol: what is understood can be said again, what is refused names its field.
 
-import CallCore
+import CallModel
 import CallWire
 import JSON
 

@@ -1,6 +1,6 @@
 // callagent.lua: what it may say and what is said of mistakes.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 

@@ -1,6 +1,6 @@
 // Every decision a hook may return, and what happens to those it may not.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 

@@ -1,7 +1,7 @@
 // The hostile corpus: every script in Hostile/ is stopped in time, costs one decision and leaves
 // its plugin usable.
 
-import CallCore
+import CallModel
 import Glibc
 import Testing
 

@@ -1,6 +1,6 @@
 // on.invite: what plugins may answer and what becomes of it.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import PolicyHost

@@ -1,6 +1,6 @@
 // What plugins keep: state, call.vars, windows, timers; and what a reload does to it.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 

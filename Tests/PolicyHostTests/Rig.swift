@@ -1,6 +1,6 @@
 // What the tests of the policy host share: a host over sources in the test itself.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 

@@ -1,6 +1,6 @@
 // Waiting inside handlers, and what ends it.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 

@@ -1,6 +1,6 @@
 // Stores as older versions wrote them, row by row: whatever changes, these must be read.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import Storage
@@ -13,7 +13,8 @@ private let rows: [Int: String] = [
     UPDATE mark SET value = 12 WHERE name = 'job';
     INSERT INTO live_call VALUES (x'01A1EE565E0000000000000000000001', CAST('{"v":1,"mode":3,
       "kind":"video","ring":60000,"created":1795000000000,"rev":4,"state":"active",
-      "media":"establishing","check":true,"group":true,"data":"hi","items":[{"key":"k","value":"v"}],
+      "media":"establishing","check":true,"group":true,"data":"hi",
+      "items":[{"key":"k","value":"v"}],
       "views":[{"to":"bob","text":"ho"},{"to":"bob","of":"ann"},{"to":"ann","of_end":true}],
       "answered":1795000000100,"connected":1795000000200,"media_alarm":1,"idle_alarm":2,
       "users":{"ann":{"role":"caller","state":"joined","at":1795000000000,"answered":3,

@@ -1,6 +1,6 @@
 // Pages of `call.list`: filters, order, cursors and budgets.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import Storage

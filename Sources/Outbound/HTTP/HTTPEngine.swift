@@ -31,6 +31,11 @@ public final class HTTPEngine {
     }
 
     private static let repetitions = 2
+    /// libcurl looks at every request of a connection whenever the connection has news. So while many
+    /// are under way, news are gathered for a moment: a millisecond per so many requests …
+    private static let requestsPerMillisecond = 10
+    /// … and at most so many milliseconds.
+    private static let longestGathering = 20
     /// Makes a `perform` that waits return; any thread may use it.
     public let waker: HTTPWaker
     private let options: Options
@@ -43,6 +48,8 @@ public final class HTTPEngine {
     private var lastTicket: UInt64 = 0
     /// When libcurl wants to be called without news from a socket, by `now`.
     private var timer: Int64?
+    /// When the sockets were looked at last.
+    private var lookedAt: Int64 = 0
     private var isClosed = false
 
     /// Opens an engine.
@@ -218,9 +225,11 @@ public final class HTTPEngine {
 
     /// Returns true if the waker was used.
     private func waitForSockets(until end: Int64) -> Bool {
+        var isWoken = gatherNews()
         var events = [epoll_event](repeating: epoll_event(), count: 64)
-        let count = epoll_wait(epoll, &events, Int32(events.count), timeout(until: end))
-        var isWoken = false
+        let wait = isWoken ? 0 : timeout(until: end)
+        let count = epoll_wait(epoll, &events, Int32(events.count), wait)
+        lookedAt = Self.now
         for event in events.prefix(max(Int(count), 0)) {
             if event.data.fd == waker.descriptor {
                 waker.silence()
@@ -230,6 +239,17 @@ public final class HTTPEngine {
             }
         }
         return isWoken
+    }
+
+    /// Lets news of busy sockets gather. Returns true if the waker ended it.
+    private func gatherNews() -> Bool {
+        let pause = min(running.count / Self.requestsPerMillisecond, Self.longestGathering)
+        let rest = lookedAt + Int64(pause) - Self.now
+        guard pause > 0, rest > 0 else { return false }
+        var bell = pollfd(fd: waker.descriptor, events: Int16(POLLIN), revents: 0)
+        guard poll(&bell, 1, Int32(rest)) > 0 else { return false }
+        waker.silence()
+        return true
     }
 
     private func timeout(until end: Int64) -> Int32 {
