@@ -18,6 +18,8 @@ final class PolicyDesk {
     private var tickets: [StoreTicket: Pending] = [:]
     private var lastTicket: UInt64 = 0
     private var stopped: () -> Void = {}
+    /// The generation named is active again, because the one after it failed its probation.
+    var rolledBack: (String) -> Void = { _ in }
     private var swaps: [(PolicyProblems?) -> Void] = []
     let decisions: DecisionLog
     /// Performs `http.*`; answers by `thread.reply`.
@@ -103,6 +105,10 @@ final class PolicyDesk {
         case .keepTimer(let timer): exchange.store([.timer(.set(NamedTimer(timer)))])
         case .dropTimer(let id):
             exchange.store([.timer(.remove(JobID(Int64(clamping: id))))])
+        case .rolledBack(let failed, let name, let reason):
+            log.error(
+                "rolled back", ("from", failed), ("generation", name), ("reason", reason))
+            rolledBack(name)
         case .shaped, .abandon: break
         case .count(let plugin, let name, let amount, let labels):
             metrics.count(plugin, name, amount, labels)

@@ -35,6 +35,8 @@ final class Reloader {
     /// Who waits, in order; the first one's deployment is being built or swapped in.
     private var waiting: [(Outcome) -> Void] = []
     private(set) var active: Deployment
+    /// What was in force before that.
+    private var previous: Deployment?
     /// Makes a deployment the one in force; calls back when it is, or with what kept it from it.
     typealias Enforce =
         (Deployment, ChangeReason, @escaping (AgentError?) -> Void) throws(AgentError) -> Void
@@ -101,6 +103,7 @@ final class Reloader {
                 try refuseWhatNeedsRestart(deployment.configuration)
                 try enforce(deployment, reason) { [unowned self] error in
                     if let error { return failed(error) }
+                    previous = active
                     active = deployment
                     log.info("reloaded", ("generation", deployment.generation.name))
                     finish(.success(deployment.generation.name))
@@ -109,6 +112,13 @@ final class Reloader {
         } catch {
             failed(error)
         }
+    }
+
+    /// The generation before is active again by itself; the rest of its deployment follows.
+    func returned(to name: String) -> Deployment? {
+        guard let previous, previous.generation.name == name else { return nil }
+        active = previous
+        return previous
     }
 
     private func failed(_ error: AgentError) {

@@ -1,6 +1,6 @@
 // `test(…)` blocks: the bundled plugins pass theirs, and every step does what it says.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 
