@@ -53,15 +53,15 @@ public struct Call: Sendable, Equatable {
     /// When the invitation was committed.
     public let createdAt: Moment
     /// First accept or join.
-    public var answeredAt: Moment?
+    @PackedMoment public var answeredAt: Moment?
     /// First moment with all media connected.
-    public var connectedAt: Moment?
+    @PackedMoment public var connectedAt: Moment?
     /// When it ended.
-    public var endedAt: Moment?
+    @PackedMoment public var endedAt: Moment?
     /// Connect or reconnect limit.
-    public var mediaAlarm: Moment?
+    @PackedMoment public var mediaAlarm: Moment?
     /// End of the time alone.
-    public var idleAlarm: Moment?
+    @PackedMoment public var idleAlarm: Moment?
     /// Nil while the call lives.
     public var end: End?
 

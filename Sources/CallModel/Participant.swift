@@ -111,13 +111,13 @@ public struct Participant: Sendable, Equatable {
     /// When the user was invited, created the call or joined.
     public var invitedAt: Moment
     /// End of the ring time; nil when none runs.
-    public var deadlineAt: Moment?
+    @PackedMoment public var deadlineAt: Moment?
     /// When the user accepted, rejected, created or joined.
-    public var answeredAt: Moment?
+    @PackedMoment public var answeredAt: Moment?
     /// Delivery check, acknowledgement limit or accept handshake limit.
-    public var deliveryAlarm: Moment?
+    @PackedMoment public var deliveryAlarm: Moment?
     /// Decision, wait or ring-for limit, by `asking`.
-    public var policyAlarm: Moment?
+    @PackedMoment public var policyAlarm: Moment?
     /// Decision kept while an accept waits.
     public var waitingAccept: WaitingAccept?
 
