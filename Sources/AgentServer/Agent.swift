@@ -98,7 +98,6 @@ public final class Agent {
                 enforce: { [unowned self] deployment, reason, done throws(AgentError) in
                     try enforce(deployment, reason, done)
                 })
-            desk?.rolledBack = { [unowned self] name in returned(to: name) }
         } catch {
             throw .system(error)
         }
@@ -320,15 +319,6 @@ public final class Agent {
     }
 
     /// Keeps the files of the generation in force: a start after a crash goes on with them (E54).
-    /// The generation before is active again; its settings follow it.
-    private func returned(to name: String) {
-        guard let deployment = reloader?.returned(to: name),
-            let options = try? AgentOptions(deployment)
-        else { return }
-        configure(options)
-        record(deployment)
-    }
-
     private func record(_ deployment: Deployment) {
         exchange.store([.generation(.activate(deployment.files, at: exchange.now()))])
     }

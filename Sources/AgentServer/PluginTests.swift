@@ -24,8 +24,8 @@ public enum PluginTests {
         do throws(PolicyProblems) {
             var lines: [PluginTestLine] = []
             for (source, setting) in try plugins(names, file) {
-                let results = try PluginTest.run(source, setting: setting, cryptography: .system)
-                lines += results.map(PluginTestLine.init)
+                let report = try PluginTest.run(source, setting: setting, cryptography: .system)
+                lines += report.results.map(PluginTestLine.init)
             }
             return lines
         } catch {

@@ -9,7 +9,8 @@
 #   core     the switchboard alone
 #   peers    the programs of the folder PEERS: Kamailio's tm486, a hook in bare C with liblua
 #
-# Settings: ROUNDS=5 WINDOW=2 (seconds) CONNECTIONS=64 LIVE="1000 200000" IDLE=10000 PEERS=DIR CALLAGENT=FILE
+# Settings: ROUNDS=5 WINDOW=2 (seconds) CONNECTIONS=64 LIVE="1000 200000" IDLE=10000 PEERS=DIR
+# CALLAGENT=FILE
 #
 # Processor time is that of all threads of the server, from the kernel's scheduler. Servers that are
 # compared run side by side and are loaded in turns, so that a machine that grows slow does so for
@@ -44,7 +45,8 @@ machine() {
     echo
     echo "- $(date -u '+%Y-%m-%d %H:%M UTC'), load before: $(cut -d' ' -f1-3 /proc/loadavg)"
     echo "- $(nproc) × $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)"
-    echo "- Linux $(uname -r), $(swift --version 2>&1 | sed -n 's/.*\(Swift version [0-9.]*\).*/\1/p')"
+    swift=$(swift --version 2>&1 | sed -n 's/.*\(Swift version [0-9.]*\).*/\1/p')
+    echo "- Linux $(uname -r), $swift"
     echo "- state directories on $(df --output=fstype "$work" | tail -1)," \
         "$(df --output=source "$work" | tail -1)"
     echo
@@ -106,7 +108,8 @@ load() { $on_load "$work/load" "$@"; }
 # median FILE NAME KEY: the median of KEY in the lines of NAME.
 median() {
     sed -n "s/^$2 .*[ ]$3=\([0-9.]*\).*/\1/p" "$1" | sort -g |
-        awk '{ a[NR] = $1 } END { print NR % 2 ? a[(NR + 1) / 2] : (a[NR / 2] + a[NR / 2 + 1]) / 2 }'
+        awk '{ a[NR] = $1 }
+            END { print NR % 2 ? a[(NR + 1) / 2] : (a[NR / 2] + a[NR / 2 + 1]) / 2 }'
 }
 
 row() { printf '| %s | %s | %s | %s | %s |\n' "$@"; }
@@ -217,7 +220,8 @@ peers() {
         sed -n 's/.*"inflight":\([0-9]*\).*"srv_cpu_us_per_call":\([0-9.]*\).*/\1 \2/p' |
         sort -n | awk '{ n[$1]++; s[$1, n[$1]] = $2 } END { for (w in n) {
             m = s[w, 1]; for (i = 2; i <= n[w]; i++) if (s[w, i] < m) m = s[w, i]
-            printf "- Kamailio tm486, tlsf, %d in flight: %s µs a call (least of %d)\n", w, m, n[w] } }'
+            printf "- Kamailio tm486, tlsf, %d in flight: %s µs a call (least of %d)\n",
+                w, m, n[w] } }'
     RUNS=3 SEC=1 OUT=$work/peers "$PEERS/run_lua.sh" 2>/dev/null | tail -1 >"$work/lua.json"
     echo "- a hook in bare C with liblua: $(cat "$work/lua.json")"
     echo
