@@ -138,6 +138,7 @@ public final class Agent {
                 decisions: DecisionLog(
                     directory: options.isInMemory ? nil : options.stateDirectory, log: log),
                 loop: loop)
+            desk?.rolledBack = { [unowned self] in returned(from: $0, because: $1) }
         } catch {
             throw .system(error)
         }
@@ -254,6 +255,20 @@ public final class Agent {
             record(deployment)
             done(nil)
         }
+    }
+
+    /// The plugins failed their probation and the host runs those of before: everything else
+    /// that belongs to them comes back too.
+    private func returned(from failed: String, because reason: String) {
+        guard let back = reloader?.returned(),
+            let options = try? AgentOptions(back)
+        else { return }
+        log.error(
+            "rolled back: the new generation failed its probation", ("generation", failed),
+            ("active", back.generation.name), ("reason", reason))
+        configure(options)
+        record(back)
+        exchange.store([.generation(.rollBack(name: failed, at: exchange.now()))])
     }
 
     /// Returns to a kept generation; nil: the one before the active one.

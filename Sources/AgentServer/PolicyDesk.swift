@@ -19,8 +19,10 @@ final class PolicyDesk {
     private var lastTicket: UInt64 = 0
     private var stopped: () -> Void = {}
     private var swaps: [(PolicyProblems?) -> Void] = []
-    private var overviews: [(JSONValue) -> Void] = []
+    private var overviews: [([PluginStatus]) -> Void] = []
     let decisions: DecisionLog
+    /// The host has returned to the generation before this one, for a reason.
+    var rolledBack: (_ failed: String, _ reason: String) -> Void = { _, _ in }
     /// Performs `http.*`; answers by `thread.reply`.
     var fetch: (WaitID, FetchRequest) -> Void = { _, _ in }
 
@@ -78,7 +80,7 @@ final class PolicyDesk {
     }
 
     /// Tells how the plugins do.
-    func overview(_ done: @escaping (JSONValue) -> Void) {
+    func overview(_ done: @escaping ([PluginStatus]) -> Void) {
         overviews.append(done)
         thread?.askOverview()
         thread?.flush()
@@ -94,7 +96,7 @@ final class PolicyDesk {
         case .swapped(let problems): swaps.removeFirst()(problems)
         case .thought: thread?.thought()
         case .stopped: stopped()
-        case .overview(let value): overviews.removeFirst()(value)
+        case .overview(let plugins): overviews.removeFirst()(plugins)
         case .effect(let effect): carryOut(effect)
         }
     }
@@ -112,6 +114,7 @@ final class PolicyDesk {
         case .keepTimer(let timer): exchange.store([.timer(.set(NamedTimer(timer)))])
         case .dropTimer(let id):
             exchange.store([.timer(.remove(JobID(Int64(clamping: id))))])
+        case .rolledBack(let failed, _, let reason): rolledBack(failed, reason)
         case .shaped, .abandon: break
         case .count(let plugin, let name, let amount, let labels):
             metrics.count(plugin, name, amount, labels)

@@ -2,7 +2,6 @@
 
 import CallModel
 import EventLoop
-import JSON
 import PolicyHost
 
 /// Something for the policy thread.
@@ -25,7 +24,7 @@ enum PolicyNews: Sendable {
     /// The plugins were told that the process ends.
     case stopped
     /// How the plugins do.
-    case overview(JSONValue)
+    case overview([PluginStatus])
     /// The questions of a batch were looked at; those that are not answered wait for something.
     case thought
 }
@@ -163,7 +162,7 @@ final class PolicyThread: PolicyLink {
                     tell(host.stop(at: now))
                     told.append(.stopped)
                 case .swap(let generation, let reason): swap(to: generation, reason)
-                case .overview: told.append(.overview(host.overview))
+                case .overview: told.append(.overview(host.status))
                 }
             }
             if batch.asks { told.append(.thought) }

@@ -2,7 +2,7 @@
 // lua-language-server made from the names that scripts can really reach.
 
 import CLua
-import CallCore
+import CallModel
 
 /// Files for people who write plugins.
 public enum EditorFiles {

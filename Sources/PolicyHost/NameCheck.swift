@@ -1,7 +1,7 @@
 // Names that no script can use, found before anything runs.
 
 import CLua
-import CallCore
+import CallModel
 
 extension PluginState {
     /// Every global of the plugin's files that does not exist, and every one that is assigned.

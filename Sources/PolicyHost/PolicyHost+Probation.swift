@@ -1,7 +1,7 @@
 // A new generation is on probation: if it fails more than the one before, that one returns.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 /// What is watched after a generation took over.

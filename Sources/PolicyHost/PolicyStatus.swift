@@ -1,6 +1,6 @@
 // What `callagent plugins` and metrics show of a host.
 
-import CallCore
+import CallModel
 
 /// How one plugin is doing.
 public struct PluginStatus: Sendable, Equatable {

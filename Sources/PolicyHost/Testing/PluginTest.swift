@@ -1,7 +1,7 @@
 // Runs the `test(…)` blocks of a plugin: a real policy host at virtual time, without a server.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 /// What came of one test.

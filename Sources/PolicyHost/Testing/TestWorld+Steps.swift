@@ -1,7 +1,7 @@
 // The steps of a test: what `t.invite` and the others do.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 extension TestWorld {

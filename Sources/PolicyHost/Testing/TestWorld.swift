@@ -1,7 +1,7 @@
 // The world of one test: a policy host, a clock, users, a store and a web that are made up.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 /// Everything that a test can reach.
