@@ -5,7 +5,6 @@ import CallModel
 import CallWire
 import EventLoop
 import JSON
-import PolicyHost
 import WebProtocols
 
 extension Agent {
@@ -40,10 +39,8 @@ extension Agent {
             rollBack(to: request.target.query("generation")) { respond(HTTPResponse($0)) }
         }
         admin.route(.get, "/admin/plugins") { [unowned self] _, respond in
-            guard let desk else { return respond(.trouble(409, "no plugins are run")) }
-            desk.overview { [unowned self] plugins in
-                respond(.json(200, overview(of: plugins)))
-            }
+            guard let desk else { return respond(.json(200, ["plugins": []])) }
+            desk.status { respond(.json(200, $0.json)) }
         }
         admin.route(.get, "/admin/explain") { [unowned self] request, respond in
             guard let id = request.target.query("call").flatMap({ CallID($0) }) else {
@@ -69,42 +66,6 @@ extension Agent {
             .gauge("sessions", "Sessions, connected or resumable.", gateway.sessionCount),
             .gauge("ready", "Whether calls are accepted.", exchange.isReady ? 1 : 0),
         ])
-    }
-
-    /// The chain of each hook, and how each plugin does.
-    private func overview(of plugins: [PluginStatus]) -> JSONValue {
-        var hooks = JSONObject()
-        for hook in Hook.allCases {
-            let chain = plugins.filter { $0.hooks.contains(hook) }.map(\.name)
-            if !chain.isEmpty {
-                hooks["on.\(hook.rawValue)"] = .string(chain.joined(separator: ", "))
-            }
-        }
-        return [
-            "generation": .string(reloader?.active.generation.name ?? ""),
-            "hooks": .object(hooks),
-            "plugins": .array(plugins.map { .object(members(of: $0)) }),
-        ]
-    }
-
-    private func members(of plugin: PluginStatus) -> JSONObject {
-        var shown: JSONObject = ["name": .string(plugin.name), "file": .string(plugin.file)]
-        shown["version"] = plugin.version.map { .string($0) }
-        let pause = plugin.quarantinedUntil.map { max(0, $0 - exchange.now()) / 1_000 }
-        shown["state"] = .string(pause.map { "quarantined for \($0) s" } ?? "active")
-        let microseconds = plugin.nanoseconds / 1_000 / UInt64(max(1, plugin.asked))
-        let counts: [(String, Int)] = [
-            ("asked", plugin.asked), ("decided", plugin.decided), ("mean_us", Int(microseconds)),
-            ("unreturned", plugin.unreturned), ("waiting", plugin.waiting),
-            ("timers", plugin.timers), ("memory_bytes", plugin.memory),
-        ]
-        for (name, count) in counts { shown[name] = .integer(Int64(count)) }
-        var failures = JSONObject()
-        for failure in Failure.allCases {
-            failures[failure.rawValue] = plugin.failures[failure].map { .integer(Int64($0)) }
-        }
-        shown["failures"] = .object(failures)
-        return shown
     }
 
     private var status: JSONValue {

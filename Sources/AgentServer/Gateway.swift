@@ -199,7 +199,7 @@ final class Gateway {
     /// Why a request does not reach the switchboard: capabilities, rate, overload.
     func obstacle(to operation: Operation, of identity: Identity) -> Refusal? {
         let name = operation.name
-        if let allowed = identity.capabilities, !allowed.contains(name.rawValue) {
+        guard identity.allows(name.rawValue) else {
             return Refusal(.forbidden, "the token does not allow \(name.rawValue)")
         }
         if identity.isRateLimited, limits.requestsPerSecond > 0,

@@ -18,11 +18,11 @@ final class PolicyDesk {
     private var tickets: [StoreTicket: Pending] = [:]
     private var lastTicket: UInt64 = 0
     private var stopped: () -> Void = {}
+    private var statusWanted: [(PolicyStatus) -> Void] = []
+    /// A generation failed its probation: from, to, why.
+    var rolledBack: (_ from: String, _ to: String, _ reason: String) -> Void = { _, _, _ in }
     private var swaps: [(PolicyProblems?) -> Void] = []
-    private var overviews: [([PluginStatus]) -> Void] = []
     let decisions: DecisionLog
-    /// The host has returned to the generation before this one, for a reason.
-    var rolledBack: (_ failed: String, _ reason: String) -> Void = { _, _ in }
     /// Performs `http.*`; answers by `thread.reply`.
     var fetch: (WaitID, FetchRequest) -> Void = { _, _ in }
 
@@ -68,6 +68,12 @@ final class PolicyDesk {
         thread?.swap(to: generation, reason)
     }
 
+    /// How the plugins are doing.
+    func status(_ done: @escaping (PolicyStatus) -> Void) {
+        statusWanted.append(done)
+        thread?.askStatus()
+    }
+
     /// Lets the plugins begin, with the timers that were kept.
     func start(_ timers: [NamedTimer]) {
         thread?.start(timers.map { PolicyTimer($0) })
@@ -77,13 +83,6 @@ final class PolicyDesk {
     func stop(_ done: @escaping () -> Void) {
         stopped = done
         thread?.stop()
-    }
-
-    /// Tells how the plugins do.
-    func overview(_ done: @escaping ([PluginStatus]) -> Void) {
-        overviews.append(done)
-        thread?.askOverview()
-        thread?.flush()
     }
 
     /// Ends the policy thread.
@@ -96,7 +95,7 @@ final class PolicyDesk {
         case .swapped(let problems): swaps.removeFirst()(problems)
         case .thought: thread?.thought()
         case .stopped: stopped()
-        case .overview(let plugins): overviews.removeFirst()(plugins)
+        case .status(let status): statusWanted.removeFirst()(status)
         case .effect(let effect): carryOut(effect)
         }
     }
@@ -114,7 +113,7 @@ final class PolicyDesk {
         case .keepTimer(let timer): exchange.store([.timer(.set(NamedTimer(timer)))])
         case .dropTimer(let id):
             exchange.store([.timer(.remove(JobID(Int64(clamping: id))))])
-        case .rolledBack(let failed, _, let reason): rolledBack(failed, reason)
+        case .rolledBack(let from, let to, let reason): rolledBack(from, to, reason)
         case .shaped, .abandon: break
         case .count(let plugin, let name, let amount, let labels):
             metrics.count(plugin, name, amount, labels)

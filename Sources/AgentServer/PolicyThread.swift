@@ -2,6 +2,7 @@
 
 import CallModel
 import EventLoop
+import JSON
 import PolicyHost
 
 /// Something for the policy thread.
@@ -10,10 +11,10 @@ enum PolicyOrder: Sendable {
     /// The process starts with these timers, or ends.
     case start([PolicyTimer])
     case stop
+    /// `status` answers.
+    case status
     /// Another generation takes over between two inputs; `swapped` answers.
     case swap(Generation, ChangeReason)
-    /// Somebody wants to see the plugins.
-    case overview
 }
 
 /// What the policy thread tells the loop.
@@ -23,10 +24,24 @@ enum PolicyNews: Sendable {
     case swapped(PolicyProblems?)
     /// The plugins were told that the process ends.
     case stopped
-    /// How the plugins do.
-    case overview([PluginStatus])
+    case status(PolicyStatus)
     /// The questions of a batch were looked at; those that are not answered wait for something.
     case thought
+}
+
+/// How a policy host is doing.
+struct PolicyStatus: Sendable {
+    let generation: String
+    let plugins: [PluginStatus]
+    let drainingHandlers: Int
+    let isOnProbation: Bool
+
+    init(_ host: PolicyHost) {
+        generation = host.generation.name
+        plugins = host.status
+        drainingHandlers = host.drainingHandlers
+        isOnProbation = host.isOnProbation
+    }
 }
 
 /// Runs the policy host on a thread of its own, so that no script keeps the network waiting.
@@ -104,9 +119,6 @@ final class PolicyThread: PolicyLink {
     /// The plugins begin, with the timers that were kept.
     func start(_ timers: [PolicyTimer]) { gathered.append(.start(timers)) }
 
-    /// Asks how the plugins do.
-    func askOverview() { gathered.append(.overview) }
-
     func flush() {
         guard !gathered.isEmpty else { return }
         let (now, wallOffset) = clock()
@@ -126,6 +138,9 @@ final class PolicyThread: PolicyLink {
 
     /// The thread has been through a batch with questions.
     func thought() { thoughtsOpen -= 1 }
+
+    /// Asks how the plugins are doing.
+    func askStatus() { gathered.append(.status) }
 
     /// Ends the thread when it has carried out what it was given.
     func close() {
@@ -161,8 +176,8 @@ final class PolicyThread: PolicyLink {
                 case .stop:
                     tell(host.stop(at: now))
                     told.append(.stopped)
+                case .status: told.append(.status(PolicyStatus(host)))
                 case .swap(let generation, let reason): swap(to: generation, reason)
-                case .overview: told.append(.overview(host.status))
                 }
             }
             if batch.asks { told.append(.thought) }

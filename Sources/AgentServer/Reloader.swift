@@ -89,12 +89,14 @@ final class Reloader {
         _ = jobs.post(Job(file: file, kept: kept, seed: dice.next()))
     }
 
-    /// The host has returned to the plugins of before by itself; returns what else belongs to them.
-    func returned() -> Deployment? {
-        guard let back = previous else { return nil }
-        active = back
-        previous = nil
-        return back
+    /// The policies returned by themselves to the generation `name`.
+    ///
+    /// - Returns: what belongs to it; nil when that is no longer known.
+    func returned(to name: String) -> Deployment? {
+        guard let previous, previous.name == name else { return nil }
+        active = previous
+        self.previous = nil
+        return previous
     }
 
     /// Ends the thread.

@@ -145,6 +145,21 @@ public struct Moment: Hashable, Sendable, Comparable, CustomStringConvertible {
     public var description: String { String(milliseconds) }
 }
 
+/// A moment or none, in the room of a moment: there are many calls.
+@propertyWrapper
+public struct Packed: Sendable, Equatable {
+    private var milliseconds = Int64.min
+
+    /// The moment, if there is one.
+    public var wrappedValue: Moment? {
+        get { milliseconds == .min ? nil : Moment(milliseconds) }
+        set { milliseconds = newValue?.milliseconds ?? .min }
+    }
+
+    /// `wrappedValue`, packed.
+    public init(wrappedValue: Moment?) { self.wrappedValue = wrappedValue }
+}
+
 /// Random numbers that a seed decides wholly (SplitMix64): the core's only dice.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64

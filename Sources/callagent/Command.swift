@@ -8,6 +8,7 @@ struct Command: Sendable {
         case optional(String)
         case one(String)
         case several(String)
+        case any(String)
     }
 
     let name: String
@@ -31,7 +32,7 @@ struct Command: Sendable {
     /// Every command, in the order of the help.
     static let all: [Command] = [
         .run, .call, .phone, .calls, .get, .status, .plugins, .reload,
-        .rollback, .check, .version,
+        .rollback, .check, .test, .explain, .version,
     ]
 
     /// The command `name`.

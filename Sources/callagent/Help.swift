@@ -44,6 +44,7 @@ enum Help {
         case .optional(let name): " [\(name)]"
         case .one(let name): " \(name)"
         case .several(let name): " \(name) ..."
+        case .any(let name): " [\(name) ...]"
         }
     }
 

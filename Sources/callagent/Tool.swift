@@ -45,7 +45,8 @@ enum Tool {
             }
             return try command.run(arguments)
         } catch {
-            let hint = error.code == ExitCode.usage ? "; \(Help.usage(of: command))" : ""
+            let isUsage = error.code == ExitCode.usage
+            let hint = isUsage ? "; see callagent \(command.name) --help" : ""
             throw CommandError(
                 message: "\(command.name): \(error.message)\(hint)", code: error.code)
         }

@@ -1,7 +1,6 @@
 // The limits of connections, of what one of them may ask, and of their time.
 
 import CallClient
-import CallCore
 import CallModel
 import CallWire
 import EventLoop

@@ -250,7 +250,8 @@ def test_a_reload_of_what_needs_a_restart_says_so(bot):
     agent.configure(SUPPORT + 'listen = "127.0.0.1:1"\n')
     code, output = agent.tool("reload")
     assert code == 1 and "a change of listen needs a restart" in output, output
-    for name, line in (("state_dir", 'state_dir = "elsewhere"'), ("admin", 'admin = "127.0.0.1:1"')):
+    lines = {"state_dir": 'state_dir = "elsewhere"', "admin": 'admin = "127.0.0.1:1"'}
+    for name, line in lines.items():
         agent.configure(SUPPORT + line + "\n")
         agent.signal(signal.SIGHUP)
         wait_for(f"a word about {name}",

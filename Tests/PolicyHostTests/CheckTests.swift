@@ -1,6 +1,6 @@
 // What is found wrong with plugins before they run.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 

@@ -1,6 +1,6 @@
 // What the host does in the place of a plugin that fails, and when it stops running it.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 

@@ -1,6 +1,6 @@
 // The types for editors and the tables for people come from the tables in the code.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 

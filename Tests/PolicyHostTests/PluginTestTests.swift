@@ -1,6 +1,6 @@
 // `test(…)` blocks: the bundled plugins pass theirs, and every step does what it says.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 
@@ -33,78 +33,80 @@ import Testing
         try run(text).first { $0.problem != nil }?.problem?.description ?? "passed"
     }
 
-    @Test func everyStepOfATest() throws {
-        let text = """
-            plugin { needs = { "http:x.y" } }
-            local cfg = config { n = option.int(1) }
-            state.seen = state.seen or 0
-            on.invite(function(call)
-              state.seen = state.seen + 1
-              if call.callee.calls > cfg.n then return reject "busy" end
-              if call.kind == "video" then
-                local res = assert(http.get "https://x.y/")
-                return accept { wait = "1s", extended_data = { name = res.json.name } }
-              end
-              if call.extended_data and call.extended_data.slow then
-                sleep "500ms"
-                return forward "carl"
-              end
-              if call.extended_data then kv.set("last", call.extended_data) return ring {} end
-            end)
-            on.dial(function(call)
-              if #call.invitees > 1 then return refuse "many" end
-              return allow { timeout = "5s" }
-            end)
-            on.token(function(call, user) return { user = user.id, at = time.now() } end)
-            on.extended_data(function(d, call, dir)
-              if d.drop then return drop "x" end
-              d.dir = dir
-              return d
-            end)
-            on.push(function(push) push.title = "Hi" return push end)
-            on.accepted(function(call, who) call:signal({ hi = who.id }, call.caller) end)
-            on.ended(function(call, s) log.info("ended " .. s.reason) end)
-            on.presence(function(user, now) log.info(user.id .. " " .. now) end)
-            timer("later", function(data) log.info("later " .. data) end)
-            on.rejected(function(call, who, reason) later("5m", "later", reason) end)
+    /// A plugin whose tests use every step there is.
+    private static let everyStep = """
+        plugin { needs = { "http:x.y" } }
+        local cfg = config { n = option.int(1) }
+        state.seen = state.seen or 0
+        on.invite(function(call)
+          state.seen = state.seen + 1
+          if call.callee.calls > cfg.n then return reject "busy" end
+          if call.kind == "video" then
+            local res = assert(http.get "https://x.y/")
+            return accept { wait = "1s", extended_data = { name = res.json.name } }
+          end
+          if call.extended_data and call.extended_data.slow then
+            sleep "500ms"
+            return forward "carl"
+          end
+          if call.extended_data then kv.set("last", call.extended_data) return ring {} end
+        end)
+        on.dial(function(call)
+          if #call.invitees > 1 then return refuse "many" end
+          return allow { timeout = "5s" }
+        end)
+        on.token(function(call, user) return { user = user.id, at = time.now() } end)
+        on.extended_data(function(d, call, dir)
+          if d.drop then return drop "x" end
+          d.dir = dir
+          return d
+        end)
+        on.push(function(push) push.title = "Hi" return push end)
+        on.accepted(function(call, who) call:signal({ hi = who.id }, call.caller) end)
+        on.ended(function(call, s) log.info("ended " .. s.reason) end)
+        on.presence(function(user, now) log.info(user.id .. " " .. now) end)
+        timer("later", function(data) log.info("later " .. data) end)
+        on.rejected(function(call, who, reason) later("5m", "later", reason) end)
 
-            test("decisions", function(t)
-              t.expect(t.invite { from = "ann", to = "bob" }, nil)
-              t.user("bob", { calls = 2 })
-              t.expect(t.invite { to = "bob" }, reject "busy")
-              t.options { n = 5 }
-              t.expect(t.invite { to = "bob" }, nil)
-              t.expect(t.invite { extended_data = { a = 1 } }, ring {})
-              t.equal(kv.get "last", { a = 1 })
-              t.expect(t.invite { extended_data = { slow = true } }, forward "carl")
-              t.http("https://x.y/", { json = { name = "A" } })
-              local answer = accept { wait = "1s", extended_data = { name = "A" } }
-              t.expect(t.invite { kind = "video" }, answer)
-            end)
-            test("other questions", function(t)
-              t.clock "2024-05-01 10:00"
-              t.expect(t.dial { to = { "a", "b" } }, refuse "many")
-              t.expect(t.dial { to = "a" }, allow { timeout = "5s" })
-              t.equal(t.token { to = "bob" }, { user = "bob", at = 1714557600 })
-              t.equal(t.data({ x = 1 }, "out"), { x = 1, dir = "out" })
-              t.equal(t.data { drop = true }, nil)
-              t.equal(t.push({ provider = "fcm", kind = "alert" }).title, "Hi")
-            end)
-            test("reports and timers", function(t)
-              t.accept { from = "ann", to = "bob" }
-              t.equal(#t.calls(), 1)
-              t.equal(t.calls()[1].data, { hi = "bob" })
-              t.event("rejected", { who = "bob", reason = "busy" })
-              t.advance "4m"
-              t.equal(t.logs(), {})
-              t.reload()
-              t.advance "1m"
-              t.event("ended", { reason = "no_answer" })
-              t.event("presence", { user = "ann", online = false })
-              t.equal(t.logs(), { "later busy", "ended no_answer", "ann offline" })
-            end)
-            """
-        let results = try run(text)
+        test("decisions", function(t)
+          t.expect(t.invite { from = "ann", to = "bob" }, nil)
+          t.user("bob", { calls = 2 })
+          t.expect(t.invite { to = "bob" }, reject "busy")
+          t.options { n = 5 }
+          t.expect(t.invite { to = "bob" }, nil)
+          t.expect(t.invite { extended_data = { a = 1 } }, ring {})
+          t.equal(kv.get "last", { a = 1 })
+          t.expect(t.invite { extended_data = { slow = true } }, forward "carl")
+          t.http("https://x.y/", { json = { name = "A" } })
+          local answer = accept { wait = "1s", extended_data = { name = "A" } }
+          t.expect(t.invite { kind = "video" }, answer)
+        end)
+        test("other questions", function(t)
+          t.clock "2024-05-01 10:00"
+          t.expect(t.dial { to = { "a", "b" } }, refuse "many")
+          t.expect(t.dial { to = "a" }, allow { timeout = "5s" })
+          t.equal(t.token { to = "bob" }, { user = "bob", at = 1714557600 })
+          t.equal(t.data({ x = 1 }, "out"), { x = 1, dir = "out" })
+          t.equal(t.data { drop = true }, nil)
+          t.equal(t.push({ provider = "fcm", kind = "alert" }).title, "Hi")
+        end)
+        test("reports and timers", function(t)
+          t.accept { from = "ann", to = "bob" }
+          t.equal(#t.calls(), 1)
+          t.equal(t.calls()[1].data, { hi = "bob" })
+          t.event("rejected", { who = "bob", reason = "busy" })
+          t.advance "4m"
+          t.equal(t.logs(), {})
+          t.reload()
+          t.advance "1m"
+          t.event("ended", { reason = "no_answer" })
+          t.event("presence", { user = "ann", online = false })
+          t.equal(t.logs(), { "later busy", "ended no_answer", "ann offline" })
+        end)
+        """
+
+    @Test func everyStepOfATest() throws {
+        let results = try run(Self.everyStep)
         #expect(results.map(\.name) == ["decisions", "other questions", "reports and timers"])
         for result in results { #expect(result.problem == nil, "\(result.problem as Any)") }
     }

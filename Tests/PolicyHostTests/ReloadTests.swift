@@ -1,6 +1,6 @@
 // Reloads under load, probation and rollback (policy.md, section 10).
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 
