@@ -79,7 +79,8 @@ import Testing
         #expect(rig.ask(rig.call()).said == ["31nilnew"])
     }
 
-    @Test func stateSurvivesALuaStateThatIsGivenUp() throws {
+    @Test(.enabled(if: HostileTests.hasWatchdog, "this build cannot leave a run in the middle"))
+    func stateSurvivesALuaStateThatIsGivenUp() throws {
         let rig = try Rig(
             """
             local size = 1 << 15
