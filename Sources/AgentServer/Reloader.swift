@@ -35,7 +35,7 @@ final class Reloader {
     /// Who waits, in order; the first one's deployment is being built or swapped in.
     private var waiting: [(Outcome) -> Void] = []
     private(set) var active: Deployment
-    /// What was in force before that.
+    /// What was in force before.
     private var previous: Deployment?
     /// Makes a deployment the one in force; calls back when it is, or with what kept it from it.
     typealias Enforce =
@@ -89,6 +89,16 @@ final class Reloader {
         _ = jobs.post(Job(file: file, kept: kept, seed: dice.next()))
     }
 
+    /// The policies returned by themselves to the generation `name`.
+    ///
+    /// - Returns: what belongs to it; nil when that is no longer known.
+    func returned(to name: String) -> Deployment? {
+        guard let previous, previous.name == name else { return nil }
+        active = previous
+        self.previous = nil
+        return previous
+    }
+
     /// Ends the thread.
     func close() {
         jobs.close()
@@ -112,13 +122,6 @@ final class Reloader {
         } catch {
             failed(error)
         }
-    }
-
-    /// The generation before is active again by itself; the rest of its deployment follows.
-    func returned(to name: String) -> Deployment? {
-        guard let previous, previous.generation.name == name else { return nil }
-        active = previous
-        return previous
     }
 
     private func failed(_ error: AgentError) {

@@ -1,109 +1,93 @@
-// The live calls, and the ones that ended a moment ago.
+// The calls that are held: the live ones, and those that ended a moment ago.
 
+import Bookkeeping
 import CallModel
 
-/// The one timer of a call: its next deadline.
-struct CallTimer: Sendable {
-    let handle: TimerHandle
-    let at: Moment
-}
-
-/// A slab of live calls, found by id. The slab keeps a call's timer beside it.
+/// A slab of calls, found by id. An ended call keeps its place for a while: that answers late
+/// requests without asking the store.
 struct CallTable: Sendable {
-    private var places: [CallID: CallSlot] = [:]
-    private var slab: [Call?] = []
-    private var timers: [CallTimer?] = []
+    private var places = PlaceIndex()
+    private var slab: [Call] = []
+    private var timers: [TimerHandle] = []
     private var free: [CallSlot] = []
-
+    /// Ended calls, from `first` on in the order in which they are forgotten.
+    private var ended: [(slot: CallSlot, until: Moment)] = []
+    private var first = 0
     /// Live calls.
-    var count: Int { places.count }
+    private(set) var liveCount = 0
 
-    /// The place of the live call `id`.
-    func find(_ id: CallID) -> CallSlot? { places[id] }
+    /// What stands in a place that is free, or whose call is being changed.
+    static let vacant: Call = {
+        var call = Call(
+            id: CallID(high: 0, low: 0), mode: ModeIndex(0), kind: "", ringTime: 0,
+            deliveryCheck: false, createdAt: Moment(0))
+        call.state = .ended
+        return call
+    }()
 
-    /// The live call `id`.
-    subscript(id: CallID) -> Call? { places[id].flatMap { slab[Int($0)] } }
+    /// The place of the call `id`.
+    func find(_ id: CallID) -> CallSlot? { places.find(id.hash) { slab[Int($0)].id == id } }
 
-    /// The live call at `slot`.
+    /// The call `id`.
+    subscript(id: CallID) -> Call? { find(id).map { slab[Int($0)] } }
+
+    /// The call at `slot`.
     subscript(slot: CallSlot) -> Call {
-        get {
-            guard let call = slab[Int(slot)] else {
-                preconditionFailure("no live call at slot \(slot)")
-            }
-            return call
-        }
-        set { slab[Int(slot)] = newValue }
+        _read { yield slab[Int(slot)] }
+        _modify { yield &slab[Int(slot)] }
     }
 
-    /// Finds a place for `call`.
-    mutating func insert(_ call: Call) -> CallSlot {
-        precondition(places[call.id] == nil, "call \(call.id) is in the table twice")
+    /// A place for the live call `id`, which is still to be put there.
+    mutating func open(_ id: CallID) -> CallSlot {
         let slot: CallSlot
         if let reused = free.popLast() {
-            slab[Int(reused)] = call
             slot = reused
         } else {
             slot = CallSlot(slab.count)
-            slab.append(call)
-            timers.append(nil)
+            slab.append(Self.vacant)
+            timers.append(.none)
         }
-        places[call.id] = slot
+        places.insert(id.hash, slot)
+        liveCount += 1
         return slot
     }
 
-    /// Frees the place of a call that ended.
-    mutating func remove(_ slot: CallSlot) {
-        places[self[slot].id] = nil
-        slab[Int(slot)] = nil
-        free.append(slot)
+    /// Keeps the call at `slot`, which has ended, until `moment` or until `limit` others came
+    /// after it.
+    mutating func retire(_ slot: CallSlot, until moment: Moment, limit: Int) {
+        liveCount -= 1
+        ended.append((slot, moment))
+        while ended.count - first > limit { forgetFirst() }
     }
 
-    /// The timer of the call at `slot`.
-    func timer(_ slot: CallSlot) -> CallTimer? { timers[Int(slot)] }
-
-    /// Remembers the timer of the call at `slot`.
-    mutating func setTimer(_ slot: CallSlot, _ timer: CallTimer?) {
-        timers[Int(slot)] = timer
-    }
-
-    /// Every live call in order of its place.
-    var all: [Call] { slab.compactMap { $0 } }
-}
-
-/// Calls that ended a moment ago, or were recalled: the answer to late requests without asking
-/// the store.
-struct EndedCalls: Sendable {
-    private var calls: [CallID: Call] = [:]
-    private var order: [(id: CallID, until: Moment)] = []
-    private var first = 0
-
-    /// The ended call `id`, if it is still kept.
-    subscript(id: CallID) -> Call? { calls[id] }
-
-    /// Keeps `call` until `moment`, or until `limit` others came after it.
-    mutating func keep(_ call: Call, until moment: Moment, limit: Int) {
-        if calls.updateValue(call, forKey: call.id) == nil {
-            order.append((call.id, moment))
-        }
-        while order.count - first > limit { forgetFirst() }
-    }
-
-    /// Replaces a kept call that changed.
-    mutating func update(_ call: Call) {
-        if calls[call.id] != nil { calls[call.id] = call }
-    }
-
-    /// Forgets what is not kept any longer.
+    /// Forgets the ended calls that are not kept any longer.
     mutating func forget(at now: Moment) {
-        while first < order.count, order[first].until <= now { forgetFirst() }
+        while first < ended.count, ended[first].until <= now { forgetFirst() }
     }
 
     private mutating func forgetFirst() {
-        calls[order[first].id] = nil
+        let slot = ended[first].slot
         first += 1
-        if first > 1_024, first * 2 > order.count {
-            order.removeFirst(first)
+        if first > 1_024, first * 2 > ended.count {
+            ended.removeFirst(first)
             first = 0
         }
+        places.remove(self[slot].id.hash, slot)
+        self[slot] = Self.vacant
+        free.append(slot)
     }
+
+    /// The timer of the call at `slot`: its next deadline.
+    subscript(timerOf slot: CallSlot) -> TimerHandle {
+        get { timers[Int(slot)] }
+        set { timers[Int(slot)] = newValue }
+    }
+
+    /// Every live call in order of its place.
+    var live: [Call] { slab.filter(\.isLive) }
+}
+
+extension CallID {
+    /// Bits that differ from call to call: the lower half is random.
+    fileprivate var hash: UInt32 { UInt32(truncatingIfNeeded: low) }
 }

@@ -1,10 +1,12 @@
 // One atomic change of one call: collected first, then stored and told in one order.
 
+import Bookkeeping
 import CallModel
 
 /// A change of one call under way. Operations and deadlines move participants and note what
-/// has to be told; `Switchboard.finish` applies the ending rules, stores and tells.
-struct Commit {
+/// has to be told; `Switchboard.finish` applies the ending rules, stores and tells. There is only
+/// one of it: copying it would cost more than all that happens to it.
+struct Commit: ~Copyable {
     /// A participant that changed its state.
     struct Change {
         let index: Int
@@ -21,8 +23,6 @@ struct Commit {
             case joinedPrimaries(except: UserID?)
             /// All devices of pending and joined participants.
             case everybody
-            /// One user's devices but one.
-            case devices(UserID, except: DeviceID?)
             /// One device.
             case device(Address)
         }
@@ -33,19 +33,20 @@ struct Commit {
 
     /// What the issuer is told.
     enum ReplyShape {
-        case none, done, call
+        case done, call
         case callWithErrors([InviteeError])
         case invited([InviteeError])
         case items(keys: [String])
     }
 
     var call: Call
-    /// Nil: a new call.
-    let slot: CallSlot?
+    let slot: CallSlot
     let actor: Actor
     /// Nil: a deadline or a rule.
-    var asker: Asker?
-    var reply = ReplyShape.none
+    let asker: Asker?
+    let reply: ReplyShape
+    /// Whether the commit makes the call.
+    let isFirst: Bool
     var changes: [Change] = []
     var notices: [Notice] = []
     /// Who is told of the end although it is out of the call (A1).
@@ -53,27 +54,35 @@ struct Commit {
     /// What cancelled invitees are told.
     var cancelText: String?
     var push: PushText?
-    /// Records beside the call.
-    var records: [Record] = []
     /// Whether the call object stays as it was, so that its revision does too.
     var isInternal = false
 
     /// A change of `call` by `asker`.
-    init(_ call: Call, slot: CallSlot?, asker: Asker, reply: ReplyShape) {
+    init(_ call: Call, _ slot: CallSlot, by asker: Asker, _ reply: ReplyShape, isFirst: Bool) {
         self.call = call
         self.slot = slot
         self.asker = asker
         self.reply = reply
+        self.isFirst = isFirst
         actor = asker.actor
         if !call.views.isEmpty { self.call.views.removeAll { $0.owner == .end } }
         self.call.show(asker.shaping.views)
     }
 
     /// A change of `call` by a deadline or a rule.
-    init(_ call: Call, slot: CallSlot, actor: Actor) {
+    init(_ call: Call, _ slot: CallSlot, by actor: Actor) {
         self.call = call
         self.slot = slot
         self.actor = actor
+        asker = nil
+        reply = .done
+        isFirst = false
+    }
+
+    /// How the participant at `index` changed.
+    func change(of index: Int) -> Change? {
+        for change in changes where change.index == index { return change }
+        return nil
     }
 
     /// Moves the participant at `index` to `state`. An answer or an end of its part stops its
@@ -81,8 +90,8 @@ struct Commit {
     mutating func move(
         _ index: Int, to state: Participant.State, _ reason: Participant.Reason? = nil
     ) {
-        let before = call.participants[index]
-        if !changes.contains(where: { $0.index == index }) {
+        if change(of: index) == nil {
+            let before = call.participants[index]
             changes.append(Change(index: index, from: before.state, wasVisible: before.isVisible))
         }
         call.participants[index].state = state
@@ -92,16 +101,16 @@ struct Commit {
 
     /// Adds a participant.
     mutating func add(_ participant: Participant) {
-        changes.append(
-            Change(index: call.participants.count, from: nil, wasVisible: false))
+        changes.append(Change(index: call.participants.count, from: nil, wasVisible: false))
         call.participants.append(participant)
     }
 
     /// The participant at `index` has said `text`: views of what it said before are over.
     mutating func say(_ text: String?, _ index: Int) {
         call.participants[index].extendedData = text
+        guard !call.views.isEmpty else { return }
         let owner = TextOwner.participant(call.participants[index].user)
-        if !call.views.isEmpty { call.views.removeAll { $0.owner == owner } }
+        call.views.removeAll { $0.owner == owner }
         call.show(asker?.shaping.views ?? [])
     }
 
@@ -116,6 +125,21 @@ struct Commit {
         notices.append(Notice(receivers: receivers, kind: kind))
     }
 
+    /// Stamps the end and stops what still runs.
+    mutating func conclude(at now: Moment) {
+        call.endedAt = now
+        call.mediaAlarm = nil
+        call.idleAlarm = nil
+        for index in call.participants.indices where call.participants[index].state.isPending {
+            if !call.participants[index].isVisible, change(of: index) == nil {
+                // Its devices never heard of the call, and so hear nothing of its end (F57).
+                let state = call.participants[index].state
+                changes.append(Change(index: index, from: state, wasVisible: false))
+            }
+            stopDeadlines(index)
+        }
+    }
+
     private mutating func stopDeadlines(_ index: Int) {
         call.participants[index].deadlineAt = nil
         call.participants[index].deliveryAlarm = nil
@@ -126,333 +150,101 @@ struct Commit {
 }
 
 extension Switchboard {
+    /// A change of the call at `slot` by `asker`. The call is out of its table until `finish`.
+    mutating func change(
+        _ slot: CallSlot, by asker: Asker, _ reply: Commit.ReplyShape
+    ) -> Commit {
+        Commit(take(slot), slot, by: asker, reply, isFirst: false)
+    }
+
+    /// A change of the call at `slot` by a deadline or a rule.
+    mutating func change(_ slot: CallSlot, by actor: Actor) -> Commit {
+        Commit(take(slot), slot, by: actor)
+    }
+
+    private mutating func take(_ slot: CallSlot) -> Call {
+        var call = CallTable.vacant
+        swap(&call, &calls[slot])
+        return call
+    }
+
     /// Applies the ending rules, then stores and tells: reply, invitations, elsewhere, changed,
     /// own events, other notices, ended.
-    mutating func finish(_ commit: consuming Commit) {
-        var commit = commit
+    mutating func finish(_ commit: inout Commit) {
         if !commit.changes.isEmpty { settle(&commit) }
-        if commit.call.state == .ended { conclude(&commit) }
+        if !commit.call.isLive { commit.conclude(at: now) }
         if !commit.isInternal { commit.call.revision += 1 }
         noteConnected(&commit)
         updateIdle(&commit.call)
         release(commit)
-        let slot = store(&commit)
-        let records = [Record.call(commit.call)] + commit.records + pushJobs(of: commit)
+        keepUsersCalls(commit)
+        var records = [Record.call(commit.call)]
+        addPushJobs(of: commit, to: &records)
         if let asker = commit.asker {
             answer(asker, reply(of: commit, to: asker), storing: records)
         } else {
             effects.append(.persist(records))
         }
-        tellInvitations(commit)
-        tellElsewhere(commit)
-        tellChanged(commit)
-        tellOwn(commit)
-        tellNotices(commit)
-        tellEnded(commit)
-        report(commit)
-        if let slot { rearm(slot) }
+        tell(commit)
+        swap(&commit.call, &calls[commit.slot])
+        guard calls[commit.slot].isLive else { return retire(commit.slot) }
+        rearm(commit.slot)
     }
 
-    /// Puts the call into its table, or out of it when it ended; keeps the users' lists of calls.
-    private mutating func store(_ commit: inout Commit) -> CallSlot? {
-        let slot = commit.slot ?? calls.insert(commit.call)
+    mutating func retire(_ slot: CallSlot) {
+        wheel.cancel(calls[timerOf: slot])
+        calls[timerOf: slot] = .none
+        calls.retire(
+            slot, until: now + settings.endedCallsFor, limit: settings.endedCallsMax)
+    }
+
+    /// Keeps the users' lists of live calls.
+    private mutating func keepUsersCalls(_ commit: borrowing Commit) {
         for change in commit.changes {
-            let participant = commit.call.participants[change.index]
+            let isLive = commit.call.participants[change.index].state.isLive
             let wasLive = change.from?.isLive ?? false
-            if participant.state.isLive, !wasLive {
-                join(participant.user, slot)
-            } else if wasLive, !participant.state.isLive {
-                part(participant.user, slot)
+            if isLive, !wasLive {
+                join(commit.call.participants[change.index].user, commit.slot)
+            } else if wasLive, !isLive {
+                part(commit.call.participants[change.index].user, commit.slot)
             }
         }
-        guard commit.call.state == .ended else {
-            calls[slot] = commit.call
-            return slot
-        }
-        for participant in commit.call.participants where participant.state.isLive {
-            part(participant.user, slot)
-        }
-        if let timer = calls.timer(slot) { wheel.cancel(timer.handle) }
-        calls.setTimer(slot, nil)
-        calls.remove(slot)
-        ended.keep(
-            commit.call, until: now + settings.endedCallsFor, limit: settings.endedCallsMax)
-        return nil
-    }
-
-    /// Stamps the end and stops what still runs.
-    private mutating func conclude(_ commit: inout Commit) {
-        commit.call.endedAt = now
-        commit.call.mediaAlarm = nil
-        commit.call.idleAlarm = nil
-        for index in commit.call.participants.indices {
-            let participant = commit.call.participants[index]
-            guard participant.state.isPending else { continue }
-            if !participant.isVisible, !commit.changes.contains(where: { $0.index == index }) {
-                // Its devices never heard of the call, and so hear nothing of its end (F57).
-                commit.changes.append(
-                    .init(index: index, from: participant.state, wasVisible: false))
-            }
-            commit.call.participants[index].deadlineAt = nil
-            commit.call.participants[index].deliveryAlarm = nil
-            commit.call.participants[index].policyAlarm = nil
-            commit.call.participants[index].waitingAccept = nil
-            commit.call.participants[index].asking = .nothing
+        guard !commit.call.isLive else { return }
+        for index in commit.call.participants.indices
+        where commit.call.participants[index].state.isLive {
+            part(commit.call.participants[index].user, commit.slot)
         }
     }
 
     /// Forgets what waited for participants that wait no longer.
     private mutating func release(_ commit: borrowing Commit) {
         guard !openQuestions.isEmpty || !heldSignals.isEmpty else { return }
-        for participant in commit.call.participants
-        where !commit.call.isLive || !participant.state.mayAnswer {
-            let seat = Seat(user: participant.user, call: commit.call.id)
+        for index in commit.call.participants.indices
+        where !commit.call.isLive || !commit.call.participants[index].state.mayAnswer {
+            let seat = Seat(user: commit.call.participants[index].user, call: commit.call.id)
             withdrawQuestion(seat)
             heldSignals[seat] = nil
         }
     }
 
     private func noteConnected(_ commit: inout Commit) {
-        for change in commit.changes {
-            let participant = commit.call.participants[change.index]
-            guard participant.state.isLive, !participant.wasConnected,
-                (users[participant.user]?.connectedCount ?? 0) > 0
-            else { continue }
-            commit.call.participants[change.index].wasConnected = true
+        for index in commit.changes.map(\.index)
+        where !commit.call.participants[index].wasConnected
+            && commit.call.participants[index].state.isLive
+        {
+            commit.call.participants[index].wasConnected =
+                isConnected(commit.call.participants[index].user)
         }
     }
 
     private func reply(of commit: borrowing Commit, to asker: Asker) -> Reply {
         switch commit.reply {
-        case .none, .done: .done
+        case .done: .done
         case .call: .call(commit.call, viewer: asker.user)
         case .callWithErrors(let errors):
             .callWithErrors(commit.call, viewer: asker.user, errors: errors)
         case .invited(let errors): .invited(commit.call, viewer: asker.user, errors: errors)
         case .items(let keys): .items(commit.call.items, keys: keys)
         }
-    }
-
-    // MARK: Telling
-
-    func event(_ commit: borrowing Commit, _ kind: CallEvent.Kind) -> CallEvent {
-        CallEvent(
-            callID: commit.call.id, revision: commit.call.revision, at: now, actor: commit.actor,
-            kind: kind)
-    }
-
-    /// Every device of `user`, connected or resumable.
-    func addresses(of user: UserID, except device: DeviceID? = nil) -> [Address] {
-        guard let state = users[user] else { return [] }
-        var addresses: [Address] = []
-        for known in state.devices where known.id != device {
-            addresses.append(Address(user, known.id))
-        }
-        return addresses
-    }
-
-    /// The device, if it is connected or resumable.
-    func address(of user: UserID, _ device: DeviceID?) -> [Address] {
-        guard let device, let state = users[user],
-            state.devices.contains(where: { $0.id == device })
-        else { return [] }
-        return [Address(user, device)]
-    }
-
-    mutating func send(to receivers: [Address], _ event: CallEvent) {
-        if !receivers.isEmpty { effects.append(.send(to: receivers, event)) }
-    }
-
-    private mutating func tellInvitations(_ commit: borrowing Commit) {
-        if commit.slot == nil {
-            send(
-                to: addresses(of: commit.call.caller),
-                event(commit, .created(commit.call)))
-        }
-        for change in commit.changes {
-            let participant = commit.call.participants[change.index]
-            guard change.isNewlyInvited(participant), participant.isVisible,
-                commit.call.isLive
-            else { continue }
-            send(
-                to: addresses(of: participant.user),
-                event(commit, incoming(commit.call, participant)))
-        }
-    }
-
-    /// The `call.incoming` of a pending participant, as of now.
-    func incoming(_ call: Call, _ participant: Participant) -> CallEvent.Kind {
-        .incoming(
-            call, inviter: participant.invitedBy ?? call.caller,
-            expiresIn: participant.deadlineAt.map { max(0, $0 - now) })
-    }
-
-    /// A user's other devices learn what one of them, or a policy, did.
-    private mutating func tellElsewhere(_ commit: borrowing Commit) {
-        for change in commit.changes {
-            let participant = commit.call.participants[change.index]
-            guard let what = change.elsewhere(participant) else { continue }
-            let isAskers = commit.asker?.user == participant.user
-            let device = isAskers ? commit.asker?.device : nil
-            send(
-                to: addresses(of: participant.user, except: device),
-                event(commit, .elsewhere(what, device)))
-        }
-    }
-
-    private mutating func tellChanged(_ commit: borrowing Commit) {
-        guard commit.slot != nil, !commit.changes.isEmpty else { return }
-        let changes = commit.changes.compactMap { change -> CallEvent.Change? in
-            let participant = commit.call.participants[change.index]
-            guard change.from != participant.state || change.isRenewed else { return nil }
-            return CallEvent.Change(
-                participant.user, participant.state, reason: participant.reason,
-                extendedData: participant.extendedData)
-        }
-        guard !changes.isEmpty else { return }
-        if commit.call.views.isEmpty {
-            var receivers: [Address] = []
-            for index in commit.call.participants.indices {
-                receivers += changedReceivers(commit, index)
-            }
-            send(to: receivers, event(commit, .changed(changes)))
-        } else {
-            for index in commit.call.participants.indices {
-                let viewer = commit.call.participants[index].user
-                send(
-                    to: changedReceivers(commit, index),
-                    event(commit, .changed(changes.map { $0.seen(by: viewer, in: commit.call) })))
-            }
-        }
-    }
-
-    /// The devices of one participant that are told of the commit's changes (A5, A6, D48).
-    private func changedReceivers(_ commit: borrowing Commit, _ index: Int) -> [Address] {
-        let participant = commit.call.participants[index]
-        let change = commit.changes.first { $0.index == index }
-        switch participant.state {
-        case .inviting, .undelivered, .ringing, .accepting:
-            if let change, change.isNewlyInvited(participant) || !change.wasVisible { return [] }
-            return participant.isVisible ? addresses(of: participant.user) : []
-        case .joined: return addresses(of: participant.user)
-        case .left where change != nil && participant.reason == .idle:
-            return addresses(of: participant.user)
-        case .rejected, .left:
-            guard change != nil, commit.asker?.user == participant.user else { return [] }
-            return address(of: participant.user, commit.asker?.device)
-        case .cancelled, .timedOut, .failed: return []
-        }
-    }
-
-    /// Who was cancelled, timed out or failed has its own event.
-    private mutating func tellOwn(_ commit: borrowing Commit) {
-        for change in commit.changes where change.wasVisible {
-            let participant = commit.call.participants[change.index]
-            let wasPending = change.from?.isPending ?? false
-            let kind: CallEvent.Kind
-            switch participant.state {
-            case .timedOut: kind = .timedOut
-            case .cancelled where wasPending:
-                kind = .cancelled(
-                    inviter: participant.invitedBy,
-                    extendedData: seenCancelText(commit, by: participant.user),
-                    reason: participant.reason ?? .byInviter)
-            case .failed: kind = .failed(participant.reason ?? .acceptFailed)
-            case .cancelled, .inviting, .undelivered, .ringing, .accepting, .joined, .rejected,
-                .left:
-                continue
-            }
-            send(to: addresses(of: participant.user), event(commit, kind))
-        }
-    }
-
-    private func seenCancelText(_ commit: borrowing Commit, by viewer: UserID) -> String? {
-        let view = commit.call.views.first { $0.receiver == viewer && $0.owner == .end }
-        return view.map(\.text) ?? commit.cancelText
-    }
-
-    private mutating func tellNotices(_ commit: borrowing Commit) {
-        for notice in commit.notices {
-            send(to: receivers(of: notice, in: commit.call), event(commit, notice.kind))
-        }
-    }
-
-    func receivers(of notice: Commit.Notice, in call: Call) -> [Address] {
-        switch notice.receivers {
-        case .joinedPrimaries(let except): return primaries(of: call, except: except)
-        case .everybody:
-            var receivers: [Address] = []
-            for participant in call.participants
-            where participant.state.isLive && participant.isVisible {
-                receivers += addresses(of: participant.user)
-            }
-            return receivers
-        case .devices(let user, let except): return addresses(of: user, except: except)
-        case .device(let address): return self.address(of: address.user, address.device)
-        }
-    }
-
-    /// The primary devices of the joined participants.
-    func primaries(of call: Call, except user: UserID?) -> [Address] {
-        var receivers: [Address] = []
-        for participant in call.participants
-        where participant.state == .joined && participant.user != user {
-            receivers += address(of: participant.user, participant.device)
-        }
-        return receivers
-    }
-
-    /// The last event of a call (A1).
-    private mutating func tellEnded(_ commit: borrowing Commit) {
-        guard let end = commit.call.end, let endedAt = commit.call.endedAt else { return }
-        func kind(for viewer: UserID) -> CallEvent.Kind {
-            let text = commit.call.extendedData(of: .end, for: viewer)
-            let seen = Call.End(end.reason, detail: end.detail, by: end.by, extendedData: text)
-            return .ended(seen, at: endedAt, duration: commit.call.duration)
-        }
-        var receivers: [Address] = []
-        for (index, participant) in commit.call.participants.enumerated() {
-            let isCause = commit.cause == participant.user
-            let change = commit.changes.first { $0.index == index }
-            let knows = change.map { $0.wasVisible || $0.from == nil } ?? true
-            guard isCause || (participant.state.isLive && knows) else { continue }
-            if commit.call.views.isEmpty {
-                receivers += addresses(of: participant.user)
-            } else {
-                send(
-                    to: addresses(of: participant.user),
-                    event(commit, kind(for: participant.user)))
-            }
-        }
-        send(to: receivers, event(commit, kind(for: commit.call.caller)))
-    }
-}
-
-extension Commit.Change {
-    /// Whether the change made the participant an invited one.
-    func isNewlyInvited(_ participant: Participant) -> Bool {
-        participant.state.isPending && !(from?.isLive ?? false)
-    }
-
-    /// Whether the participant was invited anew.
-    var isRenewed: Bool { from == nil }
-
-    /// What the user's other devices are told.
-    func elsewhere(_ participant: Participant) -> CallEvent.Elsewhere? {
-        guard let from else { return nil }
-        switch participant.state {
-        case .joined, .accepting: return from.mayAnswer && wasVisible ? .answered : nil
-        case .rejected: return wasVisible ? .rejected : nil
-        case .left: return from == .joined && participant.reason == .itself ? .left : nil
-        case .inviting, .undelivered, .ringing, .cancelled, .timedOut, .failed: return nil
-        }
-    }
-}
-
-extension CallEvent.Change {
-    /// The change with the text that `viewer` sees.
-    func seen(by viewer: UserID, in call: Call) -> CallEvent.Change {
-        let text = call.extendedData(of: .participant(user), for: viewer)
-        return CallEvent.Change(user, state, reason: reason, extendedData: text)
     }
 }

@@ -15,7 +15,7 @@ extension Switchboard {
     /// The first one beside the caller to join makes the call active.
     private func activate(_ commit: inout Commit) {
         guard commit.call.state == .ringing,
-            commit.call.participants.dropFirst().contains(where: { $0.state == .joined })
+            commit.call.joinedCount > (commit.call.participants[0].state == .joined ? 1 : 0)
         else { return }
         commit.call.state = .active
         commit.call.answeredAt = now
@@ -31,34 +31,24 @@ extension Switchboard {
     /// or the user is lost (A22).
     func dismissAnsweredFor(_ commit: inout Commit) {
         guard settings.mode(commit.call.mode).has(.leave),
-            commit.call.participants.contains(where: isAnsweredForOnly)
+            commit.call.participants.contains(where: \.isUnattended)
         else { return }
-        let isDeserted = !commit.call.participants.contains { participant in
-            participant.state.isLive && !isAnsweredForOnly(participant) && !isLost(participant)
+        for participant in commit.call.participants
+        where participant.state.isLive && !participant.isUnattended {
+            guard isLost(participant) else { return }
         }
-        guard isDeserted else { return }
         for index in commit.call.participants.indices
-        where isAnsweredForOnly(commit.call.participants[index]) {
+        where commit.call.participants[index].isUnattended {
             commit.move(index, to: .left, .idle)
         }
     }
 
-    private func isAnsweredForOnly(_ participant: Participant) -> Bool {
-        participant.isAnsweredFor && participant.state == .joined && participant.device == nil
-    }
-
-    /// Whether the user was connected in this call and is lost.
-    func isLost(_ participant: Participant) -> Bool {
-        participant.wasConnected && users[participant.user]?.isOnline != true
-    }
-
     private func endIfDone(_ commit: inout Commit) {
-        let call = commit.call
-        let mode = settings.mode(call.mode)
-        let pending = call.pendingCount
-        let joined = call.joinedCount
+        let mode = settings.mode(commit.call.mode)
+        let pending = commit.call.pendingCount
+        let joined = commit.call.joinedCount
         let somebodyLeft = commit.changes.contains {
-            $0.from == .joined && call.participants[$0.index].state == .left
+            $0.from == .joined && commit.call.participants[$0.index].state == .left
         }
         if let limit = mode.endWhenJoinedAtMost, somebodyLeft, joined <= limit,
             limit == 0 || pending == 0
@@ -71,26 +61,30 @@ extension Switchboard {
         let isDone =
             switch mode.endWhenAnswered {
             case .always: true
-            case .ifNobodyJoined: call.answeredAt == nil
+            case .ifNobodyJoined: commit.call.answeredAt == nil
             case .ifAlone: joined <= 1
             case .never: false
             }
-        if isDone { commit.end(outcome(of: call)) }
+        if isDone { commit.end(outcome(of: commit.call)) }
     }
 
     /// Why a call ends that nobody is pending in any more: the first rule that fits.
     private func outcome(of call: Call) -> Call.End {
-        let invitees = call.participants.filter { $0.role != .caller && $0.reason != .forwarded }
         if call.answeredAt != nil { return Call.End(.settled, detail: .answered) }
-        if invitees.allSatisfy({ $0.state == .timedOut }) { return Call.End(.noAnswer) }
-        if invitees.allSatisfy({ $0.state == .rejected }) {
-            let isBusy = invitees.allSatisfy { $0.reason == .busy }
-            let by = invitees.count == 1 ? invitees.first?.user : nil
+        let participants = call.participants
+        let invitees = participants.indices.filter {
+            participants[$0].role != .caller && participants[$0].reason != .forwarded
+        }
+        func all(_ state: Participant.State) -> Bool {
+            invitees.allSatisfy { participants[$0].state == state }
+        }
+        if all(.timedOut) { return Call.End(.noAnswer) }
+        if all(.rejected) {
+            let isBusy = invitees.allSatisfy { participants[$0].reason == .busy }
+            let by = invitees.count == 1 ? participants[invitees[0]].user : nil
             return Call.End(isBusy ? .busy : .rejected, by: by)
         }
-        if invitees.allSatisfy({ $0.state == .failed }), let last = invitees.last {
-            return failure(last.reason)
-        }
+        if all(.failed), let last = invitees.last { return failure(participants[last].reason) }
         return Call.End(.settled, detail: .mixed)
     }
 
@@ -111,7 +105,10 @@ extension Switchboard {
     /// Starts or stops the time alone (C38): one joined participant at most is there.
     func updateIdle(_ call: inout Call) {
         guard call.isLive, let limit = settings.mode(call.mode).idleLimit else { return }
-        let present = call.participants.count { $0.state == .joined && !isLost($0) }
+        var present = 0
+        for participant in call.participants where participant.state == .joined {
+            if !isLost(participant) { present += 1 }
+        }
         if call.state == .active, present <= 1, call.pendingCount == 0 {
             call.idleAlarm = call.idleAlarm ?? now + limit
         } else {

@@ -1,5 +1,6 @@
 // call.ringing, call.accept, call.accept_ack and call.reject.
 
+import Bookkeeping
 import CallModel
 
 extension Switchboard {
@@ -7,30 +8,31 @@ extension Switchboard {
 
     mutating func ringing(_ asker: Asker, _ id: CallID) throws(Refusal) {
         let place = try locate(asker, id)
-        let state = place.participant.state
-        guard let slot = place.slot, state == .inviting || state == .undelivered else {
+        let state = self[place].state
+        guard calls[place.slot].isLive, state == .inviting || state == .undelivered else {
             return answer(asker, .done)
         }
-        var commit = Commit(place.call, slot: slot, asker: asker, reply: .done)
+        let mode = mode(place.slot)
+        var commit = change(place.slot, by: asker, .done)
         commit.move(place.index, to: .ringing)
-        markDelivered(&commit.call.participants[place.index], in: place.call)
-        finish(commit)
+        commit.call.markDelivered(place.index, mode, at: now)
+        finish(&commit)
     }
 
     // MARK: call.accept
 
-    func checkAccept(_ asker: Asker, _ id: CallID) throws(Refusal) -> (Place, CallSlot) {
+    func checkAccept(_ asker: Asker, _ id: CallID) throws(Refusal) -> Place {
         let place = try locate(asker, id)
-        if place.participant.state == .joined, place.participant.role != .invitee {
+        if self[place].state == .joined, self[place].role != .invitee {
             throw Refusal(.alreadyJoined, "\(asker.user) is in the call")
         }
-        return (place, try answerableSlot(place))
+        try checkMayAnswer(place)
+        return place
     }
 
-    /// The live call of somebody who may still answer; a lost answer gets its own state's code
-    /// first (A8).
-    private func answerableSlot(_ place: Place) throws(Refusal) -> CallSlot {
-        let participant = place.participant
+    /// A lost answer gets its own state's code first (A8).
+    private func checkMayAnswer(_ place: Place) throws(Refusal) {
+        let participant = self[place]
         switch participant.state {
         case .inviting, .undelivered, .ringing: break
         case .accepting, .joined, .rejected, .left:
@@ -41,104 +43,112 @@ extension Switchboard {
         case .cancelled: throw Refusal(.cancelled, "the invitation was withdrawn")
         case .failed: throw .callEnded
         }
-        guard let slot = place.slot else { throw .callEnded }
-        return slot
+        guard calls[place.slot].isLive else { throw .callEnded }
     }
 
     mutating func accept(
         _ asker: Asker, _ id: CallID, _ acceptance: Acceptance
     ) throws(Refusal) {
-        let (place, slot) = try checkAccept(asker, id)
-        let index = place.index
-        var commit = Commit(place.call, slot: slot, asker: asker, reply: .call)
-        let isHandshake = place.mode.acceptHandshake != nil
-        if isHandshake, isLost(place.call.participants[0]) {
-            commit.move(index, to: .failed, .callerOffline)
-        } else if let limit = place.mode.acceptHandshake {
-            commit.move(index, to: .accepting)
-            commit.call.participants[index].deliveryAlarm = now + limit
+        let place = try checkAccept(asker, id)
+        let mode = mode(place.slot)
+        var commit = change(place.slot, by: asker, .call)
+        if let limit = mode.acceptHandshake {
+            if isLost(commit.call.participants[0]) {
+                commit.move(place.index, to: .failed, .callerOffline)
+            } else {
+                commit.move(place.index, to: .accepting)
+                commit.call.participants[place.index].deliveryAlarm = now + limit
+            }
         } else {
-            commit.move(index, to: .joined)
+            commit.move(place.index, to: .joined)
         }
-        commit.takeUp(index, acceptance, at: now)
-        finish(commit)
-        if !isHandshake, place.mode.has(.hold) {
-            settleOtherCalls(of: asker, but: id, holding: acceptance.holdActive)
+        commit.takeUp(place.index, by: asker, acceptance, at: now)
+        finish(&commit)
+        if mode.has(.hold) {
+            settleOtherCalls(of: asker, but: place.slot, holding: acceptance.holdActive)
         }
     }
 
     /// Accepting holds or ends the user's other joined calls of modes with hold (A13).
-    private mutating func settleOtherCalls(of asker: Asker, but id: CallID, holding: Bool) {
-        for slot in users[asker.user]?.calls ?? [] {
-            let call = calls[slot]
-            guard call.id != id, settings.mode(call.mode).has(.hold),
-                let index = call.index(of: asker.user), call.participants[index].state == .joined
+    private mutating func settleOtherCalls(
+        of asker: Asker, but accepted: CallSlot, holding: Bool
+    ) {
+        for slot in users[asker.user]?.calls ?? [] where slot != accepted {
+            guard mode(slot).has(.hold), let index = calls[slot].index(of: asker.user),
+                calls[slot].participants[index].state == .joined
             else { continue }
             if !holding {
                 endCall(slot, by: asker)
-            } else if call.state == .active, !call.participants[index].held {
-                setHeld(slot, index, true, by: asker)
+            } else if calls[slot].state == .active, !calls[slot].participants[index].held {
+                var commit = change(slot, by: asker.actor)
+                commit.hold(index, true)
+                finish(&commit)
             }
         }
     }
 
     // MARK: call.accept_ack
 
-    func checkAcceptAck(
-        _ asker: Asker, _ id: CallID, _ user: UserID
-    ) throws(Refusal) -> (slot: CallSlot, call: Call, index: Int) {
+    mutating func acceptAck(_ asker: Asker, _ id: CallID, _ user: UserID) throws(Refusal) {
         let place = try locate(asker, id)
-        guard place.mode.acceptHandshake != nil else { throw .wrongMode(place.mode) }
-        guard place.participant.role == .caller else {
+        guard mode(place.slot).acceptHandshake != nil else { throw .wrongMode(mode(place.slot)) }
+        guard self[place].role == .caller else {
             throw Refusal(.notInviter, "only the caller acknowledges an accept")
         }
-        guard let index = place.call.index(of: user), index != place.index else {
-            throw Refusal(.notInvited, "\(user) is not an invitee of this call")
+        guard let index = calls[place.slot].index(of: user), index != place.index else {
+            throw .notInvited(user)
         }
-        let state = place.call.participants[index].state
+        let state = calls[place.slot].participants[index].state
         if state == .joined { throw Refusal(.alreadyAnswered, "the accept is acknowledged") }
-        guard let slot = place.slot else { throw .callEnded }
-        guard state == .accepting else { throw .wrongState("\(user) has not accepted") }
-        return (slot, place.call, index)
-    }
-
-    mutating func acceptAck(_ asker: Asker, _ id: CallID, _ user: UserID) throws(Refusal) {
-        let (slot, call, index) = try checkAcceptAck(asker, id, user)
-        var commit = Commit(call, slot: slot, asker: asker, reply: .call)
+        guard calls[place.slot].isLive else { throw .callEnded }
+        guard state == .accepting else { throw .wrongState(user, state) }
+        var commit = change(place.slot, by: asker, .call)
         commit.move(index, to: .joined)
-        finish(commit)
+        finish(&commit)
     }
 
     // MARK: call.reject
 
-    func checkReject(
-        _ asker: Asker, _ id: CallID, busy: Bool
-    ) throws(Refusal) -> (Place, CallSlot) {
-        let place = try locate(asker, id, needs: busy && asker.device != nil ? .answersBusy : [])
-        return (place, try answerableSlot(place))
+    func checkReject(_ asker: Asker, _ id: CallID, busy: Bool) throws(Refusal) -> Place {
+        let saysBusy = busy && asker.device != nil
+        let place = try locate(asker, id, needs: saysBusy ? .answersBusy : [])
+        try checkMayAnswer(place)
+        return place
     }
 
     mutating func reject(_ asker: Asker, _ id: CallID, busy: Bool) throws(Refusal) {
-        let (place, slot) = try checkReject(asker, id, busy: busy)
-        var commit = Commit(place.call, slot: slot, asker: asker, reply: .call)
+        let place = try checkReject(asker, id, busy: busy)
+        var commit = change(place.slot, by: asker, .call)
         commit.move(place.index, to: .rejected, busy ? .busy : .declined)
         commit.say(asker.text, place.index)
         commit.call.participants[place.index].answeredAt = now
         commit.call.participants[place.index].device = asker.device
-        finish(commit)
+        finish(&commit)
     }
 }
 
 extension Commit {
     /// The participant at `index` is in the call with the asker's device from now on.
-    mutating func takeUp(_ index: Int, _ acceptance: Acceptance, at now: Moment) {
-        say(asker?.text, index)
-        call.participants[index].device = asker?.device
+    mutating func takeUp(
+        _ index: Int, by asker: Asker, _ acceptance: Acceptance, at now: Moment
+    ) {
+        say(asker.text, index)
+        call.participants[index].device = asker.device
         call.participants[index].audio = acceptance.audio ?? true
         call.participants[index].video = acceptance.video ?? (call.kind == "video")
         call.participants[index].answeredAt = now
         call.participants[index].held = false
         call.participants[index].mediaConnected = false
-        call.participants[index].isAnsweredFor = asker?.device == nil
+        call.participants[index].isAnsweredFor = asker.device == nil
+    }
+}
+
+extension Call {
+    /// A device of the participant at `index` confirmed, or the policies were asked in its place
+    /// (A4, A22).
+    mutating func markDelivered(_ index: Int, _ mode: Mode, at now: Moment) {
+        participants[index].state = .ringing
+        participants[index].deliveryAlarm = nil
+        if mode.acknowledgeWithin != nil { participants[index].deadlineAt = now + ringTime }
     }
 }

@@ -1,68 +1,70 @@
 // What happens when a deadline of a call comes.
 
+import Bookkeeping
 import CallModel
 
 extension Switchboard {
     /// Sets the one timer of a call to its next deadline.
     mutating func rearm(_ slot: CallSlot) {
-        let next = nextDeadline(of: calls[slot])
-        if let timer = calls.timer(slot) {
-            if timer.at == next { return }
-            wheel.cancel(timer.handle)
+        let next = nextDeadline(slot)
+        if calls[timerOf: slot] == .none {
+            calls[timerOf: slot] = wheel.schedule(TimerKey.call(slot).packed, at: next)
+        } else {
+            wheel.move(calls[timerOf: slot], to: next)
         }
-        let handle = wheel.schedule(TimerKey.call(slot).packed, at: next)
-        calls.setTimer(slot, CallTimer(handle: handle, at: next))
     }
 
-    private func nextDeadline(of call: Call) -> Moment {
-        var next = call.createdAt + settings.callAgeMax
-        func consider(_ moment: Moment?) {
-            if let moment, moment < next { next = moment }
+    private func nextDeadline(_ slot: CallSlot) -> Moment {
+        var next = calls[slot].createdAt + settings.callAgeMax
+        next.lower(to: calls[slot].mediaAlarm)
+        next.lower(to: calls[slot].idleAlarm)
+        for index in calls[slot].participants.indices {
+            next.lower(to: ringEnd(slot, index))
+            next.lower(to: calls[slot].participants[index].deliveryAlarm)
+            next.lower(to: calls[slot].participants[index].policyAlarm)
         }
-        for participant in call.participants {
-            consider(ringEnd(of: participant, in: call))
-            consider(participant.deliveryAlarm)
-            consider(participant.policyAlarm)
-        }
-        consider(call.mediaAlarm)
-        consider(call.idleAlarm)
         return next
     }
 
     /// The end of the ring time; an answer that is being shaped may still make it (E65).
-    private func ringEnd(of participant: Participant, in call: Call) -> Moment? {
-        guard participant.state.mayAnswer, let deadline = participant.deadlineAt else { return nil }
-        return isStaged(participant.user, call.id) ? deadline + settings.shapingGrace : deadline
+    private func ringEnd(_ slot: CallSlot, _ index: Int) -> Moment? {
+        guard calls[slot].participants[index].state.mayAnswer,
+            let deadline = calls[slot].participants[index].deadlineAt
+        else { return nil }
+        let isStaged =
+            !waiting.isEmpty
+            && self.isStaged(calls[slot].participants[index].user, calls[slot].id)
+        return isStaged ? deadline + settings.shapingGrace : deadline
     }
 
     /// Fires what is due of a call, earliest kinds first, until nothing is.
     mutating func fireDeadlines(of slot: CallSlot) {
-        calls.setTimer(slot, nil)
-        let id = calls[slot].id
-        while let current = calls.find(id), fireOne(current) {}
-        if let current = calls.find(id) { rearm(current) }
+        calls[timerOf: slot] = .none
+        while calls[slot].isLive, fireOne(slot) {}
+        if calls[slot].isLive { rearm(slot) }
     }
 
     /// Fires one kind of due deadline; false: none is due.
     private mutating func fireOne(_ slot: CallSlot) -> Bool {
-        let call = calls[slot]
-        for (index, participant) in call.participants.enumerated() {
-            guard let alarm = participant.policyAlarm, alarm <= now else { continue }
+        for index in calls[slot].participants.indices {
+            guard let alarm = calls[slot].participants[index].policyAlarm, alarm <= now else {
+                continue
+            }
             policyAlarm(slot, index)
             return true
         }
-        return fireRing(slot, call) || fireDelivery(slot, call) || fireCall(slot, call)
+        return fireRing(slot) || fireDelivery(slot) || fireCall(slot)
     }
 
     // MARK: ring, expire
 
-    private mutating func fireRing(_ slot: CallSlot, _ call: Call) -> Bool {
-        let due = call.participants.indices.filter { index in
-            ringEnd(of: call.participants[index], in: call).map { $0 <= now } ?? false
+    private mutating func fireRing(_ slot: CallSlot) -> Bool {
+        let due = calls[slot].participants.indices.filter { index in
+            ringEnd(slot, index).map { $0 <= now } ?? false
         }
         guard !due.isEmpty else { return false }
-        let expires = settings.mode(call.mode).acknowledgeWithin != nil
-        var commit = Commit(call, slot: slot, actor: .timer(expires ? .expire : .ring))
+        let expires = mode(slot).acknowledgeWithin != nil
+        var commit = change(slot, by: .timer(expires ? .expire : .ring))
         for index in due {
             if expires {
                 commit.move(index, to: .failed, .expired)
@@ -70,26 +72,25 @@ extension Switchboard {
                 commit.move(index, to: .timedOut)
             }
         }
-        finish(commit)
+        finish(&commit)
         return true
     }
 
     // MARK: check, no_ack, accept_ack
 
-    private mutating func fireDelivery(_ slot: CallSlot, _ call: Call) -> Bool {
-        let due = call.participants.indices.filter { index in
-            call.participants[index].deliveryAlarm.map { $0 <= now } ?? false
+    private mutating func fireDelivery(_ slot: CallSlot) -> Bool {
+        let due = calls[slot].participants.indices.filter { index in
+            calls[slot].participants[index].deliveryAlarm.map { $0 <= now } ?? false
         }
         guard let first = due.first else { return false }
-        let mode = settings.mode(call.mode)
-        var commit = Commit(
-            call, slot: slot,
-            actor: .timer(deliveryTimer(call.participants[first], mode)))
+        let mode = mode(slot)
+        let timer = deliveryTimer(calls[slot].participants[first], mode)
+        var commit = change(slot, by: .timer(timer))
         for index in due {
             commit.call.participants[index].deliveryAlarm = nil
             undelivered(&commit, index, mode)
         }
-        finish(commit)
+        finish(&commit)
         return true
     }
 
@@ -103,8 +104,7 @@ extension Switchboard {
         if participant.state == .accepting {
             commit.move(index, to: .failed, .acceptUnacked)
         } else if mode.acknowledgeWithin != nil {
-            let isOnline = (users[participant.user]?.connectedCount ?? 0) > 0
-            commit.move(index, to: .failed, isOnline ? .noAck : .offline)
+            commit.move(index, to: .failed, isConnected(participant.user) ? .noAck : .offline)
         } else if participant.state == .inviting {
             commit.move(index, to: .undelivered)
         }
@@ -112,7 +112,8 @@ extension Switchboard {
 
     // MARK: connect, reconnect, idle, max_age
 
-    private mutating func fireCall(_ slot: CallSlot, _ call: Call) -> Bool {
+    private mutating func fireCall(_ slot: CallSlot) -> Bool {
+        let call = calls[slot]
         let timer: TimerName
         let end: Call.End
         if let alarm = call.mediaAlarm, alarm <= now {
@@ -128,9 +129,16 @@ extension Switchboard {
         } else {
             return false
         }
-        var commit = Commit(call, slot: slot, actor: .timer(timer))
+        var commit = change(slot, by: .timer(timer))
         commit.end(end)
-        finish(commit)
+        finish(&commit)
         return true
+    }
+}
+
+extension Moment {
+    /// Takes `moment` if it is earlier.
+    fileprivate mutating func lower(to moment: Moment?) {
+        if let moment, moment < self { self = moment }
     }
 }

@@ -1,5 +1,6 @@
 // call.invite and call.add.
 
+import Bookkeeping
 import CallModel
 
 extension Switchboard {
@@ -33,19 +34,19 @@ extension Switchboard {
         selection.leaveOut(asker.shaping.refused)
         try refuseUnusable(selection, settings.mode(invitation.mode))
         let id = asker.shaping.draftID ?? newCallID()
-        let draft = draftCall(id, asker, invitation, [])
-        var commit = Commit(draft, slot: nil, asker: asker, reply: .invited(selection.errors))
-        commit.add(callerOf(draft, asker))
+        let call = newCall(id, asker, invitation)
+        var commit = Commit(
+            call, calls.open(id), by: asker, .invited(selection.errors), isFirst: true)
         commit.push = invitation.push
+        commit.call.participants.reserveCapacity(1 + selection.usable.count)
+        commit.add(callerOf(call, asker))
         for user in selection.usable { admit(user, by: asker.user, into: &commit) }
-        finish(commit)
+        finish(&commit)
         consult(id, push: invitation.push)
     }
 
-    /// The call that `invitation` would make, with `invitees` as inviting participants.
-    func draftCall(
-        _ id: CallID, _ asker: Asker, _ invitation: Invitation, _ invitees: [UserID]
-    ) -> Call {
+    /// The call that `invitation` makes, without participants.
+    private func newCall(_ id: CallID, _ asker: Asker, _ invitation: Invitation) -> Call {
         let mode = settings.mode(invitation.mode)
         var call = Call(
             id: id, mode: invitation.mode, kind: invitation.kind,
@@ -53,9 +54,14 @@ extension Switchboard {
             deliveryCheck: invitation.deliveryCheck && mode.has(.deliveryCheck), createdAt: now)
         call.extendedData = invitation.extendedData
         for item in invitation.items { call.items.put(item) }
-        guard !invitees.isEmpty else { return call }
+        return call
+    }
+
+    /// The call that `invitation` would make, as policies see it.
+    func draftCall(_ id: CallID, _ asker: Asker, _ invitation: Invitation) -> Call {
+        var call = newCall(id, asker, invitation)
         call.participants.append(callerOf(call, asker))
-        for user in invitees {
+        for user in invitation.invitees {
             call.participants.append(invitee(user, by: asker.user, in: call))
         }
         return call
@@ -70,7 +76,7 @@ extension Switchboard {
         return caller
     }
 
-    func invitee(_ user: UserID, by inviter: UserID, in call: Call) -> Participant {
+    private func invitee(_ user: UserID, by inviter: UserID, in call: Call) -> Participant {
         var invitee = Participant(user: user, role: .invitee, state: .inviting, at: now)
         invitee.invitedBy = inviter
         invitee.video = call.kind == "video"
@@ -84,33 +90,33 @@ extension Switchboard {
 
     func checkAdd(
         _ asker: Asker, _ id: CallID, _ invitees: [UserID]
-    ) throws(Refusal) -> (place: Place, selection: Selection) {
-        let place = try locateJoined(asker, id, needs: .add)
-        let live = place.call.participants.count { $0.state.isLive }
+    ) throws(Refusal) -> (CallSlot, Selection) {
+        let slot = try locateJoined(asker, id, needs: .add).slot
+        let mode = mode(slot)
+        let live = calls[slot].participants.count { $0.state.isLive }
         let selection = select(
-            invitees, by: asker.user, in: place.call,
-            limit: min(place.mode.invitees, place.mode.participants - live))
+            invitees, by: asker.user, in: calls[slot],
+            limit: min(mode.invitees, mode.participants - live))
         if selection.usable.isEmpty, selection.errors.allSatisfy({ $0.code == .tooMany }) {
             throw .tooMany(selection.errors)
         }
-        return (place, selection)
+        return (slot, selection)
     }
 
     mutating func add(
         _ asker: Asker, _ id: CallID, _ invitees: [UserID], push: PushText?
     ) throws(Refusal) {
-        var (place, selection) = try checkAdd(asker, id, invitees)
+        var (slot, selection) = try checkAdd(asker, id, invitees)
         selection.leaveOut(asker.shaping.refused)
         guard !selection.usable.isEmpty else {
+            let call = calls[slot]
             return answer(
-                asker,
-                .callWithErrors(place.call, viewer: asker.user, errors: selection.errors))
+                asker, .callWithErrors(call, viewer: asker.user, errors: selection.errors))
         }
-        var commit = Commit(
-            place.call, slot: place.slot, asker: asker, reply: .callWithErrors(selection.errors))
+        var commit = change(slot, by: asker, .callWithErrors(selection.errors))
         commit.push = push
         for user in selection.usable { admit(user, by: asker.user, into: &commit) }
-        finish(commit)
+        finish(&commit)
         consult(id, push: push)
     }
 
@@ -125,12 +131,10 @@ extension Switchboard {
             newcomer.asking = .deciding
             newcomer.policyAlarm = decideBy(newcomer, in: commit.call) + settings.decideGrace
         } else {
-            startDeliveryClock(&newcomer, in: commit.call)
+            startDeliveryClock(&newcomer, mode, checked: commit.call.deliveryCheck)
         }
-        if isAnsweredFor, users[user]?.devices.isEmpty ?? true {
-            markDelivered(&newcomer, in: commit.call)
-        }
-        if let index = commit.call.index(of: user) {
+        let index = commit.call.index(of: user) ?? commit.call.participants.count
+        if index < commit.call.participants.count {
             let from = commit.call.participants[index].state
             commit.changes.append(.init(index: index, from: from, wasVisible: false))
             if index == 0 { newcomer.role = .caller }
@@ -138,27 +142,21 @@ extension Switchboard {
         } else {
             commit.add(newcomer)
         }
+        if isAnsweredFor, users[user]?.devices.isEmpty ?? true {
+            commit.call.markDelivered(index, mode, at: now)
+        }
         let invitees = commit.call.participants.count {
             $0.role == .invitee && $0.reason != .forwarded
         }
         if invitees > 1 { commit.call.isGroup = true }
     }
 
-    /// A device confirmed, or the policies were asked in its place (A4, A22).
-    func markDelivered(_ participant: inout Participant, in call: Call) {
-        participant.state = .ringing
-        participant.deliveryAlarm = nil
-        if settings.mode(call.mode).acknowledgeWithin != nil {
-            participant.deadlineAt = now + call.ringTime
-        }
-    }
-
     /// Starts the delivery check or the acknowledgement limit: the devices know from now on.
-    func startDeliveryClock(_ participant: inout Participant, in call: Call) {
+    func startDeliveryClock(_ participant: inout Participant, _ mode: Mode, checked: Bool) {
         guard participant.state == .inviting else { return }
-        if let limit = settings.mode(call.mode).acknowledgeWithin {
+        if let limit = mode.acknowledgeWithin {
             participant.deliveryAlarm = now + limit
-        } else if call.deliveryCheck {
+        } else if checked {
             participant.deliveryAlarm = now + settings.deliveryCheckWithin
         }
     }

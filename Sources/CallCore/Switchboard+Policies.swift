@@ -1,5 +1,6 @@
 // Asking the policies about invitations, and carrying out what they decide.
 
+import Bookkeeping
 import CallModel
 
 /// An open question about an invitation.
@@ -21,16 +22,18 @@ extension Switchboard {
     /// Decides about invitees who wait for it: the host rejects busy ones where the mode has it,
     /// the policies are asked about the accounts they answer for.
     mutating func consult(_ id: CallID, push: PushText? = nil) {
-        for participant in calls[id]?.participants ?? [] where participant.isInQuestion {
+        guard let slot = calls.find(id), calls[slot].participants.contains(where: \.isInQuestion)
+        else { return }
+        for participant in calls[slot].participants where participant.isInQuestion {
             let seat = Seat(user: participant.user, call: id)
-            guard openQuestions[seat] == nil, let slot = calls.find(id),
+            guard openQuestions[seat] == nil, let slot = calls.find(id), calls[slot].isLive,
                 let index = calls[slot].index(of: participant.user),
                 calls[slot].participants[index].isInQuestion
             else { continue }
             let isNew = participant.asking == .deciding
             let isBusy = (users[participant.user]?.calls.count ?? 0) > 1
             if isNew, isBusy, settings.mode(calls[slot].mode).has(.rejectsBusy) {
-                let text = busyText(for: calls[slot])
+                let text = calls[slot].busyText
                 decide(seat, by: "busy", .reject(busy: true), saying: text)
             } else if settings.answerFor.contains(participant.user) {
                 ask(slot, index, push: push)
@@ -64,7 +67,7 @@ extension Switchboard {
         }
         effects.append(.persist([.call(calls[slot])]))
         consult(id)
-        if let slot = calls.find(id) { rearm(slot) }
+        if calls[slot].isLive { rearm(slot) }
     }
 
     private mutating func startDeciding(_ slot: CallSlot, _ index: Int) {
@@ -85,7 +88,9 @@ extension Switchboard {
     /// What is known of a call's participants, and of one user more.
     public func facts(of call: Call, and other: UserID? = nil) -> [UserFacts] {
         let slot = calls.find(call.id)
-        var known = call.participants.map { facts(of: $0.user, but: slot) }
+        var known = call.participants.indices.map {
+            facts(of: call.participants[$0].user, but: slot)
+        }
         if let other, call.index(of: other) == nil { known.append(facts(of: other, but: slot)) }
         return known
     }
@@ -106,12 +111,12 @@ extension Switchboard {
         if shapingAnswered(id, answer) || tokenAnswered(id, answer) { return }
         guard let question = questions.removeValue(forKey: id) else { return }
         openQuestions[question.seat] = nil
-        guard let slot = calls.find(question.seat.call),
+        guard let slot = calls.find(question.seat.call), calls[slot].isLive,
             let index = calls[slot].index(of: question.seat.user),
             calls[slot].participants[index].isInQuestion
         else { return }
         if case .invite(let decision, let plugin, let next) = answer {
-            carryOut(decision, by: plugin, next: next, question, slot, index)
+            carryOut(decision, by: plugin, next: next, question, at: (slot, index))
         } else {
             apply(settings.inviteDefault, question, slot, index)
         }
@@ -119,8 +124,9 @@ extension Switchboard {
 
     private mutating func carryOut(
         _ decision: Decision, by plugin: String, next: Int, _ question: InviteQuestion,
-        _ slot: CallSlot, _ index: Int
+        at place: (slot: CallSlot, index: Int)
     ) {
+        let (slot, index) = place
         let push = question.push
         switch decision {
         case .accept(let wait, let data) where wait <= 0:
@@ -132,7 +138,7 @@ extension Switchboard {
                 participant.waitingAccept = WaitingAccept(plugin: plugin, extendedData: data)
             }
         case .reject(let busy, let data):
-            let text = data ?? (busy ? busyText(for: calls[slot]) : nil)
+            let text = data ?? (busy ? calls[slot].busyText : nil)
             decide(question.seat, by: plugin, .reject(busy: busy), saying: text)
         case .ring(let time?):
             ringOn(slot, index, push: push) { participant, now in
@@ -175,11 +181,15 @@ extension Switchboard {
         participant.asking = .nothing
         participant.policyAlarm = nil
         change(&participant, now)
-        if isNews { startDeliveryClock(&participant, in: calls[slot]) }
+        if isNews {
+            startDeliveryClock(
+                &participant, mode(slot), checked: calls[slot].deliveryCheck)
+        }
         calls[slot].participants[index] = participant
         let call = calls[slot]
-        let job = isNews ? pushJob(.invite, for: participant, in: call, text: push) : []
-        effects.append(.persist([.call(call)] + job))
+        var records = [Record.call(call)]
+        if isNews { addPushJob(.invite, for: participant, in: call, push, to: &records) }
+        effects.append(.persist(records))
         if isNews { tellIncoming(call, index, to: addresses(of: participant.user)) }
         rearm(slot)
     }
@@ -202,22 +212,22 @@ extension Switchboard {
     /// Invites `target` in the place of the asker; a loop or too many hops is no decision.
     mutating func forward(_ asker: Asker, _ id: CallID, to target: UserID) throws(Refusal) {
         let place = try locate(asker, id)
-        guard let slot = place.slot, place.participant.state.mayAnswer else { throw .callEnded }
-        let forwarder = place.participant
+        let forwarder = self[place]
+        guard calls[place.slot].isLive, forwarder.state.mayAnswer else { throw .callEnded }
         let isKnown = settings.users?.contains(target) ?? true
-        guard isKnown, place.call.index(of: target) == nil,
+        guard isKnown, calls[place.slot].index(of: target) == nil,
             Int(forwarder.hops) < settings.forwardHopsMax
         else {
             let question = InviteQuestion(seat: Seat(user: asker.user, call: id), push: nil)
-            return apply(settings.inviteDefault, question, slot, place.index)
+            return apply(settings.inviteDefault, question, place.slot, place.index)
         }
-        var commit = Commit(place.call, slot: slot, asker: asker, reply: .none)
+        var commit = change(place.slot, by: asker, .done)
         commit.move(place.index, to: .cancelled, .forwarded)
         admit(target, by: forwarder.user, into: &commit)
         let index = commit.call.participants.count - 1
         commit.call.participants[index].deadlineAt = forwarder.deadlineAt
         commit.call.participants[index].hops = forwarder.hops + 1
-        finish(commit)
+        finish(&commit)
         consult(id)
     }
 

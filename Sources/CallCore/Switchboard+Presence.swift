@@ -1,5 +1,6 @@
 // Devices come and go; a user without any for a while is lost (A20).
 
+import Bookkeeping
 import CallModel
 
 extension Switchboard {
@@ -17,8 +18,7 @@ extension Switchboard {
             users[place].devices[index].usedAt = now
         } else {
             replaceIdlest(place)
-            users[place].devices.append(
-                .init(id: address.device, isConnected: true, usedAt: now))
+            users[place].devices.append(.init(address.device, usedAt: now))
         }
         returned(place)
         welcome(request, place, address, resumed: resumed)
@@ -36,13 +36,12 @@ extension Switchboard {
     }
 
     private mutating func returned(_ place: Int32) {
-        if let timer = users[place].lostTimer {
-            wheel.cancel(timer)
-            users[place].lostTimer = nil
+        wheel.cancel(users[place].lostTimer)
+        users[place].lostTimer = .none
+        if !users[place].isOnline {
+            users[place].isOnline = true
+            tellPresence(users[place].id, online: true)
         }
-        guard !users[place].isOnline else { return noteConnected(place) }
-        users[place].isOnline = true
-        tellPresence(users[place].id, online: true)
         noteConnected(place)
     }
 
@@ -51,14 +50,11 @@ extension Switchboard {
         let user = users[place].id
         for slot in users[place].calls {
             guard let index = calls[slot].index(of: user) else { continue }
-            let hadIdle = calls[slot].idleAlarm != nil
-            guard !calls[slot].participants[index].wasConnected || hadIdle else { continue }
-            var call = calls[slot]
-            call.participants[index].wasConnected = true
-            updateIdle(&call)
-            calls[slot] = call
-            effects.append(.persist([.call(call)]))
-            rearm(slot)
+            let idle = calls[slot].idleAlarm
+            guard !calls[slot].participants[index].wasConnected || idle != nil else { continue }
+            calls[slot].participants[index].wasConnected = true
+            keepIdle(slot)
+            effects.append(.persist([.call(calls[slot])]))
         }
     }
 
@@ -105,11 +101,9 @@ extension Switchboard {
 
     private mutating func startLosing(_ place: Int32, at moment: Moment) {
         guard users[place].isOnline, users[place].connectedCount == 0 else { return }
-        if let timer = users[place].lostTimer {
-            guard moment <= now else { return }
-            wheel.cancel(timer)
-            users[place].lostTimer = nil
-        }
+        guard users[place].lostTimer == .none || moment <= now else { return }
+        wheel.cancel(users[place].lostTimer)
+        users[place].lostTimer = .none
         if moment <= now {
             userIsLost(place)
         } else {
@@ -118,48 +112,63 @@ extension Switchboard {
     }
 
     mutating func userIsLost(_ place: Int32) {
-        users[place].lostTimer = nil
+        users[place].lostTimer = .none
         users[place].isOnline = false
         let user = users[place].id
         tellPresence(user, online: false)
         for slot in users[place].calls {
-            let call = calls[slot]
-            if let participant = call.participant(user), participant.wasConnected {
-                lost(participant, in: call, slot)
+            if let index = calls[slot].index(of: user),
+                self[Place(slot: slot, index: index)].wasConnected
+            {
+                lost(slot, index)
             }
         }
         users.releaseIfIdle(place)
     }
 
-    private mutating func lost(_ participant: Participant, in call: Call, _ slot: CallSlot) {
-        var commit = Commit(call, slot: slot, actor: .timer(.presence))
-        if participant.role == .caller {
-            callerIsLost(&commit, settings.mode(call.mode))
-        }
+    private mutating func lost(_ slot: CallSlot, _ index: Int) {
+        var commit = change(slot, by: .timer(.presence))
+        if index == 0 { callerIsLost(&commit) }
         if commit.call.isLive { dismissAnsweredFor(&commit) }
-        if commit.changes.isEmpty {
-            updateIdle(&commit.call)
-            guard commit.call.idleAlarm != call.idleAlarm else { return }
-            calls[slot] = commit.call
-            effects.append(.persist([.call(commit.call)]))
-            rearm(slot)
-        } else {
-            finish(commit)
-        }
+        guard commit.changes.isEmpty else { return finish(&commit) }
+        swap(&commit.call, &calls[slot])
+        let idle = calls[slot].idleAlarm
+        keepIdle(slot)
+        if calls[slot].idleAlarm != idle { effects.append(.persist([.call(calls[slot])])) }
     }
 
-    private func callerIsLost(_ commit: inout Commit, _ mode: Mode) {
+    /// Starts or stops the time alone because of who is there.
+    private mutating func keepIdle(_ slot: CallSlot) {
+        var call = calls[slot]
+        updateIdle(&call)
+        calls[slot].idleAlarm = call.idleAlarm
+        rearm(slot)
+    }
+
+    private func callerIsLost(_ commit: inout Commit) {
         guard commit.call.state == .ringing else { return }
-        switch mode.callerLost {
+        switch settings.mode(commit.call.mode).callerLost {
         case .runsOn: break
-        case .cancels:
-            cancelWhole(&commit, .callerLost)
+        case .cancels: commit.cancelWhole(.callerLost)
         case .failsAccept:
             for index in commit.call.participants.indices
             where commit.call.participants[index].state == .accepting {
                 commit.move(index, to: .failed, .callerOffline)
             }
         }
+    }
+
+    /// Whether the user has a live connection.
+    func isConnected(_ user: UserID) -> Bool {
+        guard let place = users.find(user) else { return false }
+        return users[place].devices.contains { $0.isConnected }
+    }
+
+    /// Whether the user was connected in this call and is lost.
+    func isLost(_ participant: Participant) -> Bool {
+        guard participant.wasConnected else { return false }
+        guard let place = users.find(participant.user) else { return true }
+        return !users[place].isOnline
     }
 
     // MARK: The users' lists of calls

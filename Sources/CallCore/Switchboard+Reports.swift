@@ -1,5 +1,6 @@
 // What the policies are told, and whom a push wakes.
 
+import Bookkeeping
 import CallModel
 
 extension Switchboard {
@@ -47,48 +48,44 @@ extension Switchboard {
 
     // MARK: Push
 
-    /// The push jobs that follow from a commit.
-    func pushJobs(of commit: borrowing Commit) -> [Record] {
-        guard settings.wakesDevices else { return [] }
-        var jobs: [Record] = []
+    /// Adds the push jobs that follow from a commit.
+    func addPushJobs(of commit: borrowing Commit, to records: inout [Record]) {
+        guard settings.wakesDevices else { return }
         for (index, participant) in commit.call.participants.enumerated() {
-            let change = commit.changes.first { $0.index == index }
-            guard let kind = pushKind(participant, change, commit.call.isLive) else { continue }
-            jobs += pushJob(kind, for: participant, in: commit.call, text: commit.push)
+            let change = commit.change(of: index)
+            guard let kind = pushKind(participant, change, commit.call) else { continue }
+            addPushJob(kind, for: participant, in: commit.call, commit.push, to: &records)
         }
-        return jobs
     }
 
     private func pushKind(
-        _ participant: Participant, _ change: Commit.Change?, _ isLive: Bool
+        _ participant: Participant, _ change: Commit.Change?, _ call: Call
     ) -> PushJob.Kind? {
         guard let change else {
-            return !isLive && participant.state.isPending ? .end : nil
+            return !call.isLive && participant.state.isPending ? .end : nil
         }
-        if change.isNewlyInvited(participant) {
-            return isLive && participant.isVisible ? .invite : nil
+        if change.isInvitation(in: call) {
+            return call.isLive && participant.isVisible ? .invite : nil
         }
         guard change.wasVisible, change.from?.isPending == true else { return nil }
         switch participant.state {
         case .cancelled: return .cancel
         case .timedOut: return .missed
-        case .inviting, .undelivered, .ringing, .accepting:
-            return isLive ? nil : .end
+        case .inviting, .undelivered, .ringing, .accepting: return call.isLive ? nil : .end
         case .joined, .rejected, .left, .failed: return nil
         }
     }
 
-    /// A job to wake the participant's devices that have no live connection.
-    func pushJob(
-        _ kind: PushJob.Kind, for participant: Participant, in call: Call, text: PushText? = nil
-    ) -> [Record] {
-        guard settings.wakesDevices else { return [] }
+    /// Adds a job to wake the participant's devices that have no live connection.
+    func addPushJob(
+        _ kind: PushJob.Kind, for participant: Participant, in call: Call, _ text: PushText?,
+        to records: inout [Record]
+    ) {
+        guard settings.wakesDevices else { return }
         let connected = users[participant.user]?.devices.filter(\.isConnected).map(\.id) ?? []
-        return [
-            .push(
-                PushJob(
-                    kind, callID: call.id, user: participant.user, text: text,
-                    connected: connected, expiresAt: participant.deadlineAt))
-        ]
+        let job = PushJob(
+            kind, callID: call.id, user: participant.user, text: text, connected: connected,
+            expiresAt: participant.deadlineAt)
+        records.append(.push(job))
     }
 }

@@ -1,45 +1,7 @@
 // A request on its way: idempotency keys, calls to recall, the check and the commit.
 
+import Bookkeeping
 import CallModel
-
-/// Who asks for an operation: a user with a device, or a policy for an account.
-struct Asker: Sendable {
-    /// Nil: the switchboard itself, carrying out a policy's decision.
-    let id: RequestID?
-    let user: UserID
-    var device: DeviceID?
-    var plugin: String?
-    var key: IdempotencyKey?
-    var operation: Operation
-    /// What the policies made of the operation.
-    var shaping = Shaping()
-
-    init(_ request: Request) {
-        id = request.id
-        user = request.user
-        device = request.device
-        key = request.operation.isReading ? nil : request.key
-        operation = request.operation
-    }
-
-    init(id: RequestID?, user: UserID, plugin: String, operation: Operation) {
-        self.id = id
-        self.user = user
-        self.plugin = plugin
-        self.operation = operation
-    }
-
-    /// Whether the switchboard carries out what a policy decided about an invitation.
-    var isDecision: Bool { id == nil }
-    /// The extended data that comes with the operation.
-    var text: String? { operation.extendedData }
-
-    var actor: Actor {
-        if let plugin { return .policy(plugin) }
-        guard let device else { return .policy("default") }
-        return .user(user, device)
-    }
-}
 
 /// A user's idempotency key.
 struct KeyName: Hashable, Sendable {
@@ -97,7 +59,7 @@ extension Switchboard {
         let name = Seat(user: asker.user, call: id)
         if waiting[name] != nil {
             waiting[name]?.append(asker)
-        } else if calls.find(id) != nil || ended[id] != nil {
+        } else if calls.find(id) != nil {
             shape(asker)
         } else if recalls[id] != nil {
             recalls[id]?.append(asker)
@@ -109,8 +71,10 @@ extension Switchboard {
 
     mutating func recalled(_ id: CallID, _ call: Call?) {
         guard let askers = recalls.removeValue(forKey: id) else { return }
-        if let call, !call.isLive {
-            ended.keep(call, until: now + settings.endedCallsFor, limit: settings.endedCallsMax)
+        if let call, !call.isLive, calls.find(id) == nil {
+            let slot = calls.open(id)
+            calls[slot] = call
+            retire(slot)
         }
         for asker in askers { shape(asker) }
     }
@@ -151,8 +115,8 @@ extension Switchboard {
         case .items(let change): try items(asker, id, change)
         case .signal(let to, let data): try signal(asker, id, to: to, data)
         case .get:
-            let found = try locateVisible(asker, id)
-            answer(asker, .call(found.call, viewer: asker.user))
+            let place = try locateVisible(asker, id)
+            answer(asker, .call(calls[place.slot], viewer: asker.user))
         case .token: try token(asker, id)
         case .forward(let target): try forward(asker, id, to: target)
         }
@@ -188,30 +152,34 @@ extension Switchboard {
 
     // MARK: Finding the asker's place
 
-    /// A call and the asker's place in it.
+    /// A user's place in a call that is held.
     struct Place {
-        let call: Call
-        /// Nil when the call has ended.
-        let slot: CallSlot?
+        let slot: CallSlot
         let index: Int
-        let mode: Mode
-        var participant: Participant { call.participants[index] }
     }
 
-    /// The call `id` and the asker's place in it, checked in the order of D40.
+    /// The participant at `place`.
+    subscript(place: Place) -> Participant { calls[place.slot].participants[place.index] }
+
+    /// The mode of the call at `slot`.
+    func mode(_ slot: CallSlot) -> Mode { settings.mode(calls[slot].mode) }
+
+    /// The call `id`, whose mode has `features`.
+    func find(_ id: CallID, needs features: Mode.Features) throws(Refusal) -> CallSlot {
+        guard let slot = calls.find(id) else { throw .notFound(id) }
+        guard mode(slot).has(features) else { throw .wrongMode(mode(slot)) }
+        return slot
+    }
+
+    /// The asker's place in the call `id`, checked in the order of D40.
     func locate(
         _ asker: Asker, _ id: CallID, needs features: Mode.Features = []
     ) throws(Refusal) -> Place {
-        let slot = calls.find(id)
-        guard let call = slot.map({ calls[$0] }) ?? ended[id] else { throw .notFound(id) }
-        let mode = settings.mode(call.mode)
-        guard mode.has(features) else { throw .wrongMode(mode) }
-        guard let index = call.index(of: asker.user),
-            call.participants[index].isVisible || asker.isDecision
-        else {
-            throw Refusal(.notInvited, "\(asker.user) is not a participant of this call")
-        }
-        return Place(call: call, slot: slot, index: index, mode: mode)
+        let slot = try find(id, needs: features)
+        guard let index = calls[slot].index(of: asker.user),
+            calls[slot].participants[index].isVisible || asker.isDecision
+        else { throw .notInvited(asker.user) }
+        return Place(slot: slot, index: index)
     }
 
     /// The same for an operation of joined participants of a live call.
@@ -219,16 +187,14 @@ extension Switchboard {
         _ asker: Asker, _ id: CallID, needs features: Mode.Features = []
     ) throws(Refusal) -> Place {
         let place = try locate(asker, id, needs: features)
-        let state = place.participant.state
-        guard state == .joined else {
-            throw .wrongState("\(asker.user) is \(state.rawValue) in this call, not joined")
-        }
-        guard place.slot != nil else { throw .callEnded }
+        let state = self[place].state
+        guard state == .joined else { throw .wrongState(asker.user, state) }
+        guard calls[place.slot].isLive else { throw .callEnded }
         return place
     }
 
     /// The same for reading: a stranger finds nothing.
-    func locateVisible(_ asker: Asker, _ id: CallID) throws(Refusal) -> Place {
+    private func locateVisible(_ asker: Asker, _ id: CallID) throws(Refusal) -> Place {
         do throws(Refusal) {
             return try locate(asker, id)
         } catch {
@@ -254,8 +220,16 @@ extension Refusal {
 
     static func notFound(_ id: CallID) -> Refusal { Refusal(.notFound, "no call \(id)") }
 
+    static func notInvited(_ user: UserID) -> Refusal {
+        Refusal(.notInvited, "\(user) is not a participant of this call")
+    }
+
     static func wrongMode(_ mode: Mode) -> Refusal {
         Refusal(.wrongMode, "calls of mode \(mode.name) do not have this operation")
+    }
+
+    static func wrongState(_ user: UserID, _ state: Participant.State) -> Refusal {
+        Refusal(.wrongState, "\(user) is \(state.rawValue) in this call")
     }
 
     static func wrongState(_ message: String) -> Refusal { Refusal(.wrongState, message) }

@@ -3,17 +3,8 @@
 // An operation being shaped has not happened (E65): nothing is stored, and it is checked before
 // and again at its commit. Later requests of the same user for that call wait behind it.
 
+import Bookkeeping
 import CallModel
-
-/// What the policies made of an operation.
-struct Shaping: Sendable {
-    /// Invitees that a policy left out.
-    var refused: [UserID] = []
-    /// What single receivers see instead of a text.
-    var views: [Call.View] = []
-    /// The id that the policies saw for a call that is still to be made.
-    var draftID: CallID?
-}
 
 /// An operation that waits for a policy.
 struct StagedOperation: Sendable {
@@ -30,11 +21,21 @@ struct StagedOperation: Sendable {
         }
     }
 
-    var asker: Asker
-    var step: Step
+    let asker: Asker
+    var operation: Operation
+    var shaping = Shaping()
+    var step = Step.incomingData
     /// Texts on their way out that the policies were asked about.
     var asked: [Question.OutgoingText] = []
-    var timer: TimerHandle?
+    var timer = TimerHandle.none
+
+    init(_ asker: Asker) {
+        self.asker = asker
+        operation = asker.operation
+    }
+
+    /// The asker with what the policies made of its operation.
+    var shaped: Asker { Asker(asker, operation, shaping) }
 }
 
 extension Switchboard {
@@ -49,7 +50,7 @@ extension Switchboard {
         if let id = asker.operation.callID {
             waiting[Seat(user: asker.user, call: id)] = []
         }
-        proceed(StagedOperation(asker: asker, step: .incomingData))
+        proceed(StagedOperation(asker))
     }
 
     /// Whether an operation that policies may shape would be carried out now.
@@ -78,7 +79,7 @@ extension Switchboard {
 
     /// Whether an operation of `user` for `call` is being shaped.
     func isStaged(_ user: UserID, _ call: CallID) -> Bool {
-        !waiting.isEmpty && waiting[Seat(user: user, call: call)] != nil
+        waiting[Seat(user: user, call: call)] != nil
     }
 
     /// Whether an operation brings a text, or shows the texts of a call to somebody new.
@@ -109,13 +110,13 @@ extension Switchboard {
             }
             staged.step = staged.step.next
         }
-        commit(staged.asker)
+        commit(staged.shaped)
         releaseWaiting(behind: staged.asker)
     }
 
     /// What a staged operation asks at its step; nil: nothing.
     private mutating func subject(of staged: inout StagedOperation) -> Question.Subject? {
-        let asker = staged.asker
+        let asker = staged.shaped
         switch staged.step {
         case .incomingData:
             guard settings.hooks.contains(.incomingData), asker.device != nil,
@@ -140,12 +141,12 @@ extension Switchboard {
 
     /// The call as the policies see it: the one there is, or the one to be made.
     private mutating func draft(of staged: inout StagedOperation) -> Call? {
-        guard case .invite(let invitation) = staged.asker.operation else {
-            return staged.asker.operation.callID.flatMap { call($0) }
+        guard case .invite(let invitation) = staged.operation else {
+            return staged.operation.callID.flatMap { call($0) }
         }
-        let id = staged.asker.shaping.draftID ?? newCallID()
-        staged.asker.shaping.draftID = id
-        return draftCall(id, staged.asker, invitation, invitation.invitees)
+        let id = staged.shaping.draftID ?? newCallID()
+        staged.shaping.draftID = id
+        return draftCall(id, staged.asker, invitation)
     }
 
     /// Every text that somebody would see for the first time (E65).
@@ -186,9 +187,8 @@ extension Switchboard {
 
     /// Takes the answer to a question of a staged operation; false: it was none.
     mutating func shapingAnswered(_ id: QuestionID, _ answer: Answer) -> Bool {
-        guard var operation = staged.removeValue(forKey: id) else { return false }
-        if let timer = operation.timer { wheel.cancel(timer) }
-        operation.timer = nil
+        guard let operation = staged.removeValue(forKey: id) else { return false }
+        wheel.cancel(operation.timer)
         resume(operation, with: answer)
         return true
     }
@@ -196,13 +196,12 @@ extension Switchboard {
     /// The policies did not answer in time: the operation goes on as it was.
     mutating func stagedIsLate(_ id: QuestionID) {
         if tokenRequests[id] != nil {
-            tokenRequests[id]?.timer = nil
+            tokenRequests[id]?.timer = .none
             effects.append(.withdraw(id))
             _ = tokenAnswered(id, .none)
             return
         }
-        guard var operation = staged.removeValue(forKey: id) else { return }
-        operation.timer = nil
+        guard let operation = staged.removeValue(forKey: id) else { return }
         effects.append(.withdraw(id))
         resume(operation, with: .none)
     }
@@ -211,7 +210,7 @@ extension Switchboard {
         var staged = operation
         switch answer {
         case .data(let data) where staged.step == .incomingData:
-            staged.asker.operation.extendedData = data
+            staged.operation.extendedData = data
         case .allow(let allowance) where staged.step == .dial:
             apply(allowance, to: &staged)
         case .refuse(let code, let plugin) where staged.step == .dial:
@@ -221,7 +220,7 @@ extension Switchboard {
                     Refusal(.refused, "\(plugin) refused the call", detail: .code(code))))
             return releaseWaiting(behind: staged.asker)
         case .views(let views) where staged.step == .outgoingData:
-            staged.asker.shaping.views += views
+            staged.shaping.views += views
         case .data, .allow, .refuse, .views, .token, .invite, .none: break
         }
         if staged.step != .outgoingData { staged.step = staged.step.next }
@@ -230,13 +229,13 @@ extension Switchboard {
 
     private func apply(_ allowance: Allowance, to staged: inout StagedOperation) {
         if let kept = allowance.invitees {
-            staged.asker.shaping.refused =
-                staged.asker.operation.invitees?.filter { !kept.contains($0) } ?? []
+            staged.shaping.refused =
+                staged.operation.invitees?.filter { !kept.contains($0) } ?? []
         }
-        guard case .invite(var invitation) = staged.asker.operation else { return }
+        guard case .invite(var invitation) = staged.operation else { return }
         if let timeout = allowance.timeout { invitation.timeout = timeout }
         if let data = allowance.extendedData { invitation.extendedData = data }
-        staged.asker.operation = .invite(invitation)
+        staged.operation = .invite(invitation)
     }
 
     private mutating func releaseWaiting(behind asker: Asker) {

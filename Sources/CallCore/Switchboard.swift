@@ -9,6 +9,7 @@
 // 5. Policies are asked, never called; every question has a deadline and a declared default.
 // 6. Bad requests get a `Refusal`; a broken invariant is a precondition with the call printed.
 
+import Bookkeeping
 import CallModel
 
 /// The switchboard: a value that turns inputs into effects. Whoever understands
@@ -18,8 +19,7 @@ public struct Switchboard: Sendable {
     public internal(set) var settings: Settings
 
     var calls = CallTable()
-    var users = UserTable()
-    var ended = EndedCalls()
+    var users: UserTable
     var wheel: TimerWheel
     var keys = KeyLedger()
     /// Requests with a key that has no reply yet.
@@ -40,7 +40,7 @@ public struct Switchboard: Sendable {
     /// What `handle` has to tell so far.
     var effects: [Effect] = []
     var now: Moment
-    private var dice: SeededGenerator
+    private let names: SecretNames
     private var lastQuestion: UInt64 = 0
     private var lastCallID: UInt64 = 0
 
@@ -50,7 +50,9 @@ public struct Switchboard: Sendable {
         self.settings = settings
         self.now = now
         wheel = TimerWheel(at: now)
-        dice = SeededGenerator(seed: seed)
+        var dice = SeededGenerator(seed: seed)
+        names = SecretNames(dice.next(), dice.next())
+        users = UserTable(seed: dice.next())
     }
 
     /// The only way state changes. Deadlines up to `now` fire first, then `input` is handled.
@@ -81,7 +83,8 @@ public struct Switchboard: Sendable {
         self.now = max(now, self.now)
         for mark in restored.keys { keys.insert(mark.user, mark.key, at: mark.at) }
         for call in restored.calls {
-            let slot = calls.insert(call)
+            let slot = calls.open(call.id)
+            calls[slot] = call
             for participant in call.participants where participant.state.isLive {
                 join(participant.user, slot)
                 if participant.wasConnected { expectReturn(of: participant.user) }
@@ -114,13 +117,13 @@ public struct Switchboard: Sendable {
     public var nextDeadline: Moment? { wheel.nextDeadline }
 
     /// Live calls.
-    public var liveCalls: [Call] { calls.all }
+    public var liveCalls: [Call] { calls.live }
 
     /// How many calls are live.
-    public var liveCallCount: Int { calls.count }
+    public var liveCallCount: Int { calls.liveCount }
 
     /// The call `id`, live or just ended.
-    public func call(_ id: CallID) -> Call? { calls[id] ?? ended[id] }
+    public func call(_ id: CallID) -> Call? { calls[id] }
 
     private mutating func advance(to moment: Moment) {
         now = max(now, moment)
@@ -131,7 +134,7 @@ public struct Switchboard: Sendable {
             case .staged(let question): stagedIsLate(question)
             }
         }
-        ended.forget(at: now)
+        calls.forget(at: now)
         keys.forget(at: now, lifetime: settings.keyLifetime, limit: settings.keysMax)
     }
 
@@ -146,7 +149,7 @@ public struct Switchboard: Sendable {
 
     mutating func newCallID() -> CallID {
         lastCallID = max(lastCallID + 1, UInt64(now.milliseconds) << 16)
-        return CallID(high: lastCallID, low: dice.next())
+        return CallID(high: lastCallID, low: names.secret(of: lastCallID))
     }
 
     mutating func newQuestionID() -> QuestionID {

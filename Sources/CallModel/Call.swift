@@ -53,15 +53,15 @@ public struct Call: Sendable, Equatable {
     /// When the invitation was committed.
     public let createdAt: Moment
     /// First accept or join.
-    public var answeredAt: Moment?
+    @Packed public var answeredAt: Moment? = nil
     /// First moment with all media connected.
-    public var connectedAt: Moment?
+    @Packed public var connectedAt: Moment? = nil
     /// When it ended.
-    public var endedAt: Moment?
+    @Packed public var endedAt: Moment? = nil
     /// Connect or reconnect limit.
-    public var mediaAlarm: Moment?
+    @Packed public var mediaAlarm: Moment? = nil
     /// End of the time alone.
-    public var idleAlarm: Moment?
+    @Packed public var idleAlarm: Moment? = nil
     /// Nil while the call lives.
     public var end: End?
 
@@ -133,8 +133,10 @@ public struct Call: Sendable, Equatable {
     }
 
     /// The user who made the call.
+    @inlinable
     public var caller: UserID { participants[0].user }
     /// Whether the call is not ended.
+    @inlinable
     public var isLive: Bool { state != .ended }
     /// From the answer to the end; 0 when never answered or not ended.
     public var duration: Milliseconds {
@@ -142,18 +144,27 @@ public struct Call: Sendable, Equatable {
         return max(0, endedAt - answeredAt)
     }
     /// Pending participants.
-    public var pendingCount: Int { participants.count { $0.state.isPending } }
+    public var pendingCount: Int { count(\.isPending) }
     /// Joined participants.
-    public var joinedCount: Int { participants.count { $0.state == .joined } }
+    public var joinedCount: Int { count { $0 == .joined } }
+
+    /// Participants whose state `matches`.
+    public func count(_ matches: (Participant.State) -> Bool) -> Int {
+        var count = 0
+        for index in participants.indices where matches(participants[index].state) { count += 1 }
+        return count
+    }
 
     /// The place of `user` among the participants.
+    @inlinable
     public func index(of user: UserID) -> Int? {
-        participants.firstIndex { $0.user == user }
+        for index in participants.indices where participants[index].user == user { return index }
+        return nil
     }
 
     /// The participant `user`.
     public func participant(_ user: UserID) -> Participant? {
-        participants.first { $0.user == user }
+        index(of: user).map { participants[$0] }
     }
 
     /// Puts `views` in the place of older ones of the same texts.

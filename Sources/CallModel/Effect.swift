@@ -122,11 +122,11 @@ public enum Reply: Sendable, Equatable {
     /// `{}`.
     case done
     /// `call`, as `viewer` sees it.
-    case call(Call, viewer: UserID)
+    indirect case call(Call, viewer: UserID)
     /// `call_id`, `call`, `errors[]`.
-    case invited(Call, viewer: UserID, errors: [InviteeError])
+    indirect case invited(Call, viewer: UserID, errors: [InviteeError])
     /// `call`, `errors[]`.
-    case callWithErrors(Call, viewer: UserID, errors: [InviteeError])
+    indirect case callWithErrors(Call, viewer: UserID, errors: [InviteeError])
     /// `items`, `keys[]`.
     case items([Call.Item], keys: [String])
     /// `token`: one JSON object.

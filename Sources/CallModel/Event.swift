@@ -46,9 +46,9 @@ public struct CallEvent: Sendable, Equatable {
     /// What happened, with what the event adds.
     public enum Kind: Sendable, Equatable {
         /// `call.created`, to the caller.
-        case created(Call)
+        indirect case created(Call)
         /// `call.incoming`, to an invitee; its time runs out `expiresIn` after the event was made.
-        case incoming(Call, inviter: UserID, expiresIn: Milliseconds?)
+        indirect case incoming(Call, inviter: UserID, expiresIn: Milliseconds?)
         /// `call.changed`.
         case changed([Change])
         /// `call.timed_out`.
@@ -56,7 +56,7 @@ public struct CallEvent: Sendable, Equatable {
         /// `call.cancelled`.
         case cancelled(inviter: UserID?, extendedData: String?, reason: Participant.Reason)
         /// `call.ended`.
-        case ended(Call.End, at: Moment, duration: Milliseconds)
+        indirect case ended(Call.End, at: Moment, duration: Milliseconds)
         /// `call.elsewhere`.
         case elsewhere(Elsewhere, DeviceID?)
         /// `call.failed`.

@@ -126,6 +126,7 @@ public struct Moment: Hashable, Sendable, Comparable, CustomStringConvertible {
     public let milliseconds: Int64
 
     /// The moment `milliseconds` after 1970 UTC.
+    @inlinable
     public init(_ milliseconds: Int64) { self.milliseconds = milliseconds }
 
     public static func < (left: Moment, right: Moment) -> Bool {
@@ -143,6 +144,21 @@ public struct Moment: Hashable, Sendable, Comparable, CustomStringConvertible {
     }
 
     public var description: String { String(milliseconds) }
+}
+
+/// A moment or none, in the room of a moment: there are many calls.
+@propertyWrapper
+public struct Packed: Sendable, Equatable {
+    private var milliseconds = Int64.min
+
+    /// The moment, if there is one.
+    public var wrappedValue: Moment? {
+        get { milliseconds == .min ? nil : Moment(milliseconds) }
+        set { milliseconds = newValue?.milliseconds ?? .min }
+    }
+
+    /// `wrappedValue`, packed.
+    public init(wrappedValue: Moment?) { self.wrappedValue = wrappedValue }
 }
 
 /// Random numbers that a seed decides wholly (SplitMix64): the core's only dice.

@@ -32,12 +32,15 @@ public struct Participant: Sendable, Equatable {
         case failed
 
         /// Whether an answer is still awaited.
+        @inlinable
         public var isPending: Bool { mayAnswer || self == .accepting }
         /// Whether the user may still answer.
+        @inlinable
         public var mayAnswer: Bool {
             self == .inviting || self == .undelivered || self == .ringing
         }
         /// Pending or joined.
+        @inlinable
         public var isLive: Bool { isPending || self == .joined }
     }
 
@@ -108,20 +111,25 @@ public struct Participant: Sendable, Equatable {
     /// When the user was invited, created the call or joined.
     public var invitedAt: Moment
     /// End of the ring time; nil when none runs.
-    public var deadlineAt: Moment?
+    @Packed public var deadlineAt: Moment? = nil
     /// When the user accepted, rejected, created or joined.
-    public var answeredAt: Moment?
+    @Packed public var answeredAt: Moment? = nil
     /// Delivery check, acknowledgement limit or accept handshake limit.
-    public var deliveryAlarm: Moment?
+    @Packed public var deliveryAlarm: Moment? = nil
     /// Decision, wait or ring-for limit, by `asking`.
-    public var policyAlarm: Moment?
+    @Packed public var policyAlarm: Moment? = nil
     /// Decision kept while an accept waits.
     public var waitingAccept: WaitingAccept?
 
     /// Whether the invitee's devices may know of the invitation.
+    @inlinable
     public var isVisible: Bool { asking != .deciding }
     /// Whether a question about the invitation is open.
+    @inlinable
     public var isInQuestion: Bool { asking == .deciding || asking == .decidingAgain }
+
+    /// Whether the user is in the call by a policy's decision alone, without a device.
+    public var isUnattended: Bool { isAnsweredFor && state == .joined && device == nil }
 
     /// `user` comes into the call at `now`.
     public init(user: UserID, role: Role, state: State, at now: Moment) {

@@ -62,7 +62,7 @@ public struct Settings: Sendable, Equatable {
     public init() {}
 
     /// The mode of a call.
-    public func mode(_ index: ModeIndex) -> Mode { modes[Int(index.value)] }
+    @inlinable public func mode(_ index: ModeIndex) -> Mode { modes[Int(index.value)] }
 
     /// The row named `name`.
     public func modeIndex(named name: String) -> ModeIndex? {

@@ -115,7 +115,7 @@ final class PluginState {
             return outcome
         }
         guard Int(outcome.status) == CALLUA_FINISHED else {
-            throw PolicyProblem(message: outcome.message)
+            throw PolicyProblem(message: outcome.message, in: file.name)
         }
     }
 

@@ -1,4 +1,4 @@
-// `callagent check`
+// The command `check`: mistakes found without a server.
 
 import AgentServer
 

@@ -1,5 +1,6 @@
 // The small tables of the core: kept keys, accounts, ids, and the one look into JSON.
 
+import Bookkeeping
 import CallModel
 import Testing
 
@@ -147,4 +148,29 @@ import Testing
 
 extension String {
     fileprivate func repeated(_ count: Int) -> String { String(repeating: self, count: count) }
+}
+
+@Suite struct PlaceIndexTests {
+    @Test(arguments: 1...30 as ClosedRange<UInt64>)
+    func anIndexFindsWhatTheModelFinds(_ seed: UInt64) {
+        var dice = SeededGenerator(seed: seed)
+        var index = PlaceIndex()
+        var model: [Int32: UInt32] = [:]
+        // Few hashes, so that many collide and gaps are closed across homes.
+        let hashes: [UInt32] = (0..<40).map { _ in UInt32.random(in: 0..<64, using: &dice) }
+        for step in 0..<2_000 as Range<Int32> {
+            if Bool.random(using: &dice), model.count < 60 {
+                let hash = hashes.randomElement(using: &dice) ?? 0
+                index.insert(hash, step)
+                model[step] = hash
+            } else if let (place, hash) = model.min(by: { $0.key < $1.key }) {
+                index.remove(hash, place)
+                model[place] = nil
+            }
+            for (place, hash) in model {
+                #expect(index.find(hash) { $0 == place } == place)
+            }
+            #expect(index.find(7) { _ in false } == nil)
+        }
+    }
 }

@@ -42,9 +42,10 @@ final class Program: @unchecked Sendable {
         try process.run()
     }
 
-    /// A program started from a test's thread has its signals blocked, but for this one.
+    /// All of them end when their standard input does, so also when the test run is killed. Signals
+    /// would not do: a test's thread blocks them, and so does what it starts.
     deinit {
-        kill(process.processIdentifier, SIGKILL)
+        try? input.fileHandleForWriting.close()
         process.waitUntilExit()
     }
 

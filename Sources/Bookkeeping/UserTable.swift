@@ -1,0 +1,117 @@
+// Who is known: users with their devices and live calls.
+
+import CallModel
+
+/// A user's part in a call, as a key.
+package struct Seat: Hashable, Sendable {
+    package let user: UserID
+    package let call: CallID
+
+    package init(user: UserID, call: CallID) {
+        self.user = user
+        self.call = call
+    }
+}
+
+/// A place in the table of calls.
+package typealias CallSlot = Int32
+
+/// What the switchboard holds of one user.
+package struct UserState: Sendable {
+    /// A device with a live connection, or a session that may be resumed.
+    package struct Device: Sendable {
+        package let id: DeviceID
+        /// Twice the moment of the last use, and one more while it is connected.
+        private var stamp: Int64
+
+        package init(_ id: DeviceID, usedAt now: Moment) {
+            self.id = id
+            stamp = now.milliseconds << 1 | 1
+        }
+
+        package var isConnected: Bool {
+            get { stamp & 1 == 1 }
+            set { stamp = stamp & ~1 | (newValue ? 1 : 0) }
+        }
+
+        package var usedAt: Moment {
+            get { Moment(stamp >> 1) }
+            set { stamp = newValue.milliseconds << 1 | stamp & 1 }
+        }
+    }
+
+    package let id: UserID
+    package var devices: [Device] = []
+    /// Live calls in which the user is pending or joined, in the order it came into them.
+    package var calls: [CallSlot] = []
+    /// Runs from the loss of the last connection until the user counts as lost.
+    package var lostTimer = TimerHandle.none
+    /// Whether the user was connected and is not lost.
+    package var isOnline = false
+
+    package var connectedCount: Int { devices.count { $0.isConnected } }
+}
+
+/// A slab of users, found by id.
+package struct UserTable: Sendable {
+    private var places = PlaceIndex()
+    private var slab: [UserState] = []
+    private var free: [Int32] = []
+    /// Makes the hashes differ from process to process: users choose their names.
+    private let seed: UInt64
+
+    /// A table without users.
+    package init(seed: UInt64) { self.seed = seed }
+
+    /// The place of `user`, if it is held.
+    package func find(_ user: UserID) -> Int32? {
+        places.find(user.hash(seed)) { slab[Int($0)].id == user }
+    }
+
+    /// The place of `user`, who is held from now on.
+    package mutating func hold(_ user: UserID) -> Int32 {
+        if let place = find(user) { return place }
+        let place: Int32
+        if let reused = free.popLast() {
+            slab[Int(reused)] = UserState(id: user)
+            place = reused
+        } else {
+            place = Int32(slab.count)
+            slab.append(UserState(id: user))
+        }
+        places.insert(user.hash(seed), place)
+        return place
+    }
+
+    /// Forgets the user at `place` if nothing is known of it any more.
+    package mutating func releaseIfIdle(_ place: Int32) {
+        let state = self[place]
+        guard state.devices.isEmpty, state.calls.isEmpty, state.lostTimer == .none,
+            !state.isOnline, find(state.id) == place
+        else { return }
+        places.remove(state.id.hash(seed), place)
+        slab[Int(place)] = UserState(id: UserID(""))
+        free.append(place)
+    }
+
+    /// The user at `place`.
+    package subscript(place: Int32) -> UserState {
+        _read { yield slab[Int(place)] }
+        _modify { yield &slab[Int(place)] }
+    }
+
+    /// The user, if it is held.
+    package subscript(user: UserID) -> UserState? { find(user).map { slab[Int($0)] } }
+}
+
+extension UserID {
+    /// A hash that a seed decides.
+    fileprivate func hash(_ seed: UInt64) -> UInt32 {
+        var hash = seed
+        for byte in text.utf8 {
+            hash = (hash ^ UInt64(byte)) &* 0x9E37_79B9_7F4A_7C15
+            hash ^= hash >> 32
+        }
+        return UInt32(truncatingIfNeeded: hash)
+    }
+}
