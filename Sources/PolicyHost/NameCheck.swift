@@ -30,7 +30,7 @@ extension PluginState {
             callua_compile(
                 vm, "@" + file.name, callua_bytes(start: $0.baseAddress, count: $0.count), &code)
         }
-        guard isDone else { throw PolicyProblem(message: code.string) }
+        guard isDone else { throw PolicyProblem(message: code.string, in: file.name) }
         let bytes = Array(UnsafeBufferPointer(start: code.start, count: code.count))
         return CompiledChunk(bytes)
     }

@@ -158,6 +158,8 @@ BAD_FILES = {
     "a missing plugin": ('plugins = { "bussy" }', ["bussy", "busy"]),
     "a forbidden library": ("os.exit(0)", ["callagent.lua:3", "os"]),
     "an endless loop": ("while true do end", ["callagent.lua:3"]),
+    "a bomb of strings": ("local s = 'x' while true do s = s .. s end", ["callagent.lua"]),
+    "compiled code": ("\x1bLua", ["callagent.lua"]),
     "an open address without keys": ('listen = "0.0.0.0:0"', ["listen", "auth"]),
     "an address that is none": ('listen = "somewhere"', ["callagent.lua:3", "somewhere"]),
 }
