@@ -107,7 +107,9 @@ run_step() {
     log=$logs/$1.log
     begin=$(date +%s)
     printf '==> %s: %s\n' "$1" "$(describe "$1")"
-    (while sleep 60 >/dev/null 2>&1; do echo "    … $1 runs, $(elapsed "$begin")"; done) &
+    (while sleep 60 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
+        echo "    … $1 runs, $(elapsed "$begin")"
+    done) &
     ticker=$!
     code=0
     (step "$1") >"$log" 2>&1 </dev/null || code=$?
