@@ -5,14 +5,15 @@
 #
 # Without names all steps run, at counts that fit into half an hour on two cores; --full takes the
 # counts that the project promises. A step that fails does not keep the others from running. The
-# whole output of a step is in .build/checks/STEP.log. The last line is `N passed, N failed, N skipped`.
+# whole output of a step is in .build/checks/STEP.log. The last line is `N passed, N failed, N
+# skipped`.
 set -eu
 
 cd "$(dirname "$0")/.."
 logs=.build/checks
 mkdir -p "$logs"
 
-STEPS="install installer format luacheck build release tests address thread plugins fuzz
+STEPS="install installer format luacheck build docs release tests address thread plugins fuzz
 quickstart interop autobahn"
 
 # A step that ends with this code was skipped, and said why in its last line.
@@ -27,6 +28,7 @@ describe() {
     format) echo "swift format lint --strict" ;;
     luacheck) echo "luacheck over the plugins, and over a planted typo" ;;
     build) echo "swift build" ;;
+    docs) echo "docc convert over every catalogue, warnings are errors" ;;
     release) echo "swift build -c release" ;;
     tests) echo "swift test" ;;
     address) echo "swift test --sanitize=address" ;;
@@ -44,9 +46,10 @@ step() {
     case "$1" in
     install) sh examples/install.sh --checks ;;
     installer) sh Tests/Install/run.sh ;;
-    format) swift format lint --strict --recursive Package.swift Sources Tests && echo "format: clean" ;;
+    format) lint ;;
     luacheck) sh Tests/Plugins/luacheck.sh ;;
     build) swift build --build-tests ;;
+    docs) sh Tests/Docs/run.sh ;;
     release) swift build -c release ;;
     tests) swift test ;;
     address) ASAN_OPTIONS=detect_leaks=0 sanitized address ;;
@@ -59,6 +62,10 @@ step() {
     esac
 }
 
+lint() {
+    swift format lint --strict --recursive Package.swift Sources Tests && echo "nothing to format"
+}
+
 # Each sanitizer has a build folder of its own: else every change of flags builds the house anew.
 # The house style needs no second and third look.
 sanitized() {
@@ -67,15 +74,21 @@ sanitized() {
 
 # What the runner of a step says at its end, in its own words.
 closing_lines() {
-    grep -E 'Test run with [0-9]+ tests|Executed [1-9][0-9]* tests' "$1" || :
-    grep -v '^[[:space:]]*$' "$1" | tail -n 1
+    {
+        grep -aE 'Test run with [0-9]+ tests|Executed [1-9][0-9]* tests' "$1" || :
+        grep -av '^[[:space:]]*$' "$1" | tail -n 1
+    } | awk '!printed[$0]++'
 }
+
+# How compilers, test runners, sanitizers and crashes begin the lines that matter.
+trouble='(^|[^a-z])error:|✘|↳ |FAILED|AssertionError|Sanitizer|Fatal error|Precondition failed'
+trouble="$trouble|crashed:| at .*/(Sources|Tests)/"
 
 # What went wrong, and the end of the log for what that does not tell.
 failure() {
-    grep -nE '(^|[^a-z])error:|✘|FAILED|AssertionError|Sanitizer' "$1" | head -n 40 || :
+    grep -anE "$trouble" "$1" | head -n 60 || :
     echo "--- the end of $1:"
-    tail -n 30 "$1"
+    tail -n 20 "$1"
 }
 
 is_in() {

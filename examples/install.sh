@@ -19,7 +19,7 @@ fail() {
     exit 1
 }
 
-# A package counts only when it is fully installed: dpkg also lists removed and half-configured ones.
+# A package counts only when it is fully installed: dpkg lists removed and half-configured ones too.
 is_installed() {
     [ "$(dpkg-query -W -f='${Status}' "$1" 2>/dev/null)" = "install ok installed" ]
 }

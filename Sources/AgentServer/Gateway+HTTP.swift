@@ -1,6 +1,6 @@
 // The same operations over HTTP (protocol.md, section 8).
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON
@@ -11,20 +11,25 @@ extension Gateway {
     static let subprotocol = "callagent.v1.json"
 
     func link(_ link: ClientLink, asks request: HTTPRequest) {
-        let segments = request.target.segments
-        switch (request.method, request.target.rawPath) {
-        case (.get, "/healthz"): link.respond(HTTPResponse(200, text: "ok\n"))
-        case (.get, "/readyz"): link.respond(readiness)
-        case (_, "/v1/ws"): upgrade(link, request)
-        case (.get, _) where segments.count == 3 && segments.starts(with: ["v1", "call"]):
-            getCall(segments[2], request, link)
-        case (.post, _) where segments.first == "v1" && segments.count > 1:
-            operation(segments.dropFirst().joined(separator: "."), request, link)
-        case (_, _):
-            link.respond(
-                otherRoute(request)
-                    ?? HTTPAnswer.problem(
-                        Refusal(.notFound, "no such resource: \(request.target.rawPath)")))
+        do throws(HTTPRoute.Failure) {
+            let path = request.target.rawPath
+            switch try HTTPRoute(method: request.method.rawValue, path: path) {
+            case .socket: upgrade(link, request)
+            case .health: link.respond(HTTPResponse(200, text: "ok\n"))
+            case .readiness: link.respond(readiness)
+            case .call(let id): perform(.call(id, .get), key: nil, request, link)
+            case .operation(let name): operation(name, request, link)
+            case .openAPI, .asyncAPI, .metrics:
+                link.respond(
+                    document(path)
+                        ?? HTTPResponse(HTTPReply(Refusal(.notFound, "not served here"))))
+            }
+        } catch {
+            var response = HTTPResponse(error.reply)
+            if case .methodNotAllowed(let allow) = error {
+                response.headers.append("Allow", allow)
+            }
+            link.respond(response)
         }
     }
 
@@ -34,30 +39,21 @@ extension Gateway {
     }
 
     private func upgrade(_ link: ClientLink, _ request: HTTPRequest) {
+        guard origins.admit(request) else {
+            let refusal = Refusal(.forbidden, "pages of this origin may not connect")
+            return link.respond(HTTPResponse(HTTPReply(refusal)))
+        }
         do throws(HTTPError) {
-            link.upgrade(
-                try WebSocketAcceptance(of: request, subprotocols: [Self.subprotocol]))
+            let acceptance = try WebSocketAcceptance(
+                of: request, subprotocols: [Self.subprotocol])
+            link.upgrade(acceptance, limits: limits.session, at: exchange.now())
         } catch {
-            link.respond(error.response)
+            link.respond(.problem(error))
         }
     }
 
-    private func getCall(_ text: String, _ request: HTTPRequest, _ link: ClientLink) {
-        guard let id = CallID(text) else {
-            return link.respond(
-                HTTPAnswer.problem(
-                    Refusal(
-                        .badRequest, "a call id is 32 lower-case hex digits",
-                        detail: .field("call_id"))))
-        }
-        perform(.call(id, .get), key: nil, request, link)
-    }
-
-    private func operation(_ text: String, _ request: HTTPRequest, _ link: ClientLink) {
+    private func operation(_ name: OperationName, _ request: HTTPRequest, _ link: ClientLink) {
         do throws(Refusal) {
-            guard let name = OperationName(rawValue: text) else {
-                throw Refusal(.unsupported, "unknown operation \(text.prefix(64))")
-            }
             let body = try decoder.request(
                 name, body: request.body, key: request.headers["Idempotency-Key"])
             switch body {
@@ -65,7 +61,7 @@ extension Gateway {
             case .bye: try logOut(request, link)
             }
         } catch {
-            link.respond(HTTPAnswer.problem(error))
+            link.respond(HTTPResponse(HTTPReply(error)))
         }
     }
 
@@ -83,14 +79,14 @@ extension Gateway {
                         id: newRequest(.http(link)), user: address.user, device: address.device,
                         key: key, operation: operation)))
         } catch {
-            link.respond(HTTPAnswer.problem(error))
+            link.respond(HTTPResponse(HTTPReply(error)))
         }
     }
 
     private func logOut(_ request: HTTPRequest, _ link: ClientLink) throws(Refusal) {
         let (_, address) = try asker(of: request)
         logOut(address)
-        link.respond(HTTPAnswer.response(to: .done, encoder))
+        link.respond(HTTPResponse(HTTPReply(tail: encoder.kept(.done))))
     }
 
     /// Who asks: the token's user, or for a server's token the one in `X-User`.
@@ -123,82 +119,13 @@ extension Gateway {
     }
 }
 
-/// Replies as HTTP responses (D50).
-enum HTTPAnswer {
-    /// The reply's `ok` object, or a problem document.
-    static func response(to reply: Reply, _ encoder: WireEncoder) -> HTTPResponse {
-        if case .refused(let refusal) = reply { return problem(refusal) }
-        return unwrap(encoder.kept(reply))
-    }
-
-    /// A page of calls.
-    static func page(
-        _ calls: [Call], cursor: CallID?, for user: UserID, _ encoder: WireEncoder
-    ) -> HTTPResponse {
-        var writer = JSONWriter()
-        encoder.pageTail(calls, cursor: cursor, for: user, into: &writer)
-        return unwrap(writer.bytes)
-    }
-
-    /// What stands behind `"ok":` or `"error":` in the tail of a reply.
-    private static func unwrap(_ tail: [UInt8]) -> HTTPResponse {
-        let error = Array("\"error\":".utf8)
-        if tail.starts(with: error) {
-            let body = Array(tail.dropFirst(error.count).dropLast())
-            guard let value = try? JSONValue(parsing: body), let name = value["code"]?.string,
-                let code = Refusal.Code(rawValue: name)
-            else { return HTTPResponse(500) }
-            return problem(code, value)
-        }
-        let ok = Array("\"ok\":".utf8)
-        return json(200, Array(tail.dropFirst(ok.count).dropLast()))
-    }
-
-    /// A refusal as a problem document (RFC 9457).
-    static func problem(_ refusal: Refusal) -> HTTPResponse {
-        var writer = JSONWriter()
-        WireEncoder.refusalTail(refusal, into: &writer)
-        return unwrap(writer.bytes)
-    }
-
-    private static func problem(_ code: Refusal.Code, _ error: JSONValue) -> HTTPResponse {
-        let status = status(of: code)
-        var writer = JSONWriter()
-        writer.object {
-            $0.field("type", "about:blank")
-            $0.field("title", code.rawValue)
-            $0.field("status", Int(status.rawValue))
-            for member in error.object?.members ?? [] {
-                $0.key(text: member.key == "message" ? "detail" : member.key)
-                $0.value(member.value)
-            }
-        }
-        var response = json(status, writer.bytes, type: "application/problem+json")
-        if let wait = error["retry_after_ms"]?.integer {
-            response.headers.append("Retry-After", "\(max(1, (wait + 999) / 1_000))")
-        }
-        return response
-    }
-
-    static func json(
-        _ status: HTTPStatus, _ body: [UInt8], type: String = "application/json"
-    ) -> HTTPResponse {
-        HTTPResponse(status, headers: ["Content-Type": type], body: body)
-    }
-
-    private static func status(of code: Refusal.Code) -> HTTPStatus {
-        switch code {
-        case .badRequest: 400
-        case .unauthenticated: 401
-        case .forbidden, .refused, .notInvited, .notInviter: 403
-        case .notFound: 404
-        case .tooLarge: 413
-        case .rateLimited: 429
-        case .internal: 500
-        case .unavailable: 503
-        case .unsupported, .alreadyAnswered, .alreadyJoined, .alreadyPrimary, .callEnded,
-            .expired, .cancelled, .wrongMode, .wrongState, .busy, .selfCall, .tooMany, .keyReused:
-            409
-        }
+extension HTTPResponse {
+    /// A reply of the protocol as a response.
+    init(_ reply: HTTPReply) {
+        self.init(
+            HTTPStatus(rawValue: UInt16(clamping: reply.status)),
+            headers: ["Content-Type": reply.contentType], body: reply.body)
+        if let seconds = reply.retryAfter { headers.append("Retry-After", "\(seconds)") }
+        if reply.status == 401 { headers.append("WWW-Authenticate", "Bearer") }
     }
 }

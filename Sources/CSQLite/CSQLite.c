@@ -1,3 +1,4 @@
+// The file layer that fails on purpose: every operation is the system's own, unless it is armed.
 #include "CSQLite.h"
 
 #include <pthread.h>

@@ -1,5 +1,7 @@
 // The extended data of a busy rejection: `{"type": …, "reason": "busy", "callID": …}`.
 
+import CallModel
+
 extension Switchboard {
     /// The default extended data of a rejection as busy (policy.md, section 6). `type` is that of
     /// the invitation's data, and left out when it had none (F61).
@@ -31,7 +33,7 @@ func memberText(_ name: String, of text: String) -> String? {
             expectsKey = true
             index += 1
         case UInt8(ascii: "\""):
-            let end = endOfString(bytes, from: index)
+            guard let end = endOfString(bytes, from: index) else { return nil }
             if depth == 1, expectsKey, bytes[index..<end].elementsEqual(key) {
                 return scalarText(bytes, after: end)
             }
@@ -43,7 +45,7 @@ func memberText(_ name: String, of text: String) -> String? {
     return nil
 }
 
-private func endOfString(_ bytes: [UInt8], from start: Int) -> Int {
+private func endOfString(_ bytes: [UInt8], from start: Int) -> Int? {
     var index = start + 1
     while index < bytes.count {
         if bytes[index] == UInt8(ascii: "\\") {
@@ -54,7 +56,7 @@ private func endOfString(_ bytes: [UInt8], from start: Int) -> Int {
             index += 1
         }
     }
-    return bytes.count
+    return nil
 }
 
 private func scalarText(_ bytes: [UInt8], after end: Int) -> String? {
@@ -64,11 +66,21 @@ private func scalarText(_ bytes: [UInt8], after end: Int) -> String? {
         let start = bytes[(colon + 1)...].firstIndex(where: { !isSpace($0) })
     else { return nil }
     if bytes[start] == UInt8(ascii: "\"") {
-        return String(validating: bytes[start..<endOfString(bytes, from: start)], as: UTF8.self)
+        guard let end = endOfString(bytes, from: start) else { return nil }
+        return String(validating: bytes[start..<end], as: UTF8.self)
     }
-    let stops = [UInt8(ascii: ","), UInt8(ascii: "}"), UInt8(ascii: "{"), UInt8(ascii: "[")]
-    let stop = bytes[start...].firstIndex { stops.contains($0) || isSpace($0) } ?? bytes.count
-    guard stop > start, bytes[start] != UInt8(ascii: "{"), bytes[start] != UInt8(ascii: "[")
-    else { return nil }
+    let stop = bytes[start...].firstIndex { !isScalar($0) } ?? bytes.count
+    guard stop > start else { return nil }
     return String(validating: bytes[start..<stop], as: UTF8.self)
+}
+
+/// Whether numbers or literals are made of such bytes: enough, for whoever sends anything else
+/// gets back no worse than they sent.
+private func isScalar(_ byte: UInt8) -> Bool {
+    switch UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte ? UInt8(ascii: "a") : byte {
+    case UInt8(ascii: "a"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
+        UInt8(ascii: "+"), UInt8(ascii: "."), UInt8(ascii: "E"):
+        true
+    default: false  // external: a byte of a client's text
+    }
 }

@@ -1,5 +1,7 @@
 // The live calls, and the ones that ended a moment ago.
 
+import CallModel
+
 /// The one timer of a call: its next deadline.
 struct CallTimer: Sendable {
     let handle: TimerHandle

@@ -1,5 +1,7 @@
 // One atomic change of one call: collected first, then stored and told in one order.
 
+import CallModel
+
 /// A change of one call under way. Operations and deadlines move participants and note what
 /// has to be told; `Switchboard.finish` applies the ending rules, stores and tells.
 struct Commit {
@@ -46,8 +48,8 @@ struct Commit {
     var reply = ReplyShape.none
     var changes: [Change] = []
     var notices: [Notice] = []
-    /// The end's cause is told too although it is out of the call (A1).
-    var tellsCause = false
+    /// Who is told of the end although it is out of the call (A1).
+    var cause: UserID?
     /// What cancelled invitees are told.
     var cancelText: String?
     var push: PushText?
@@ -63,6 +65,8 @@ struct Commit {
         self.asker = asker
         self.reply = reply
         actor = asker.actor
+        if !call.views.isEmpty { self.call.views.removeAll { $0.owner == .end } }
+        self.call.show(asker.shaping.views)
     }
 
     /// A change of `call` by a deadline or a rule.
@@ -91,6 +95,14 @@ struct Commit {
         changes.append(
             Change(index: call.participants.count, from: nil, wasVisible: false))
         call.participants.append(participant)
+    }
+
+    /// The participant at `index` has said `text`: views of what it said before are over.
+    mutating func say(_ text: String?, _ index: Int) {
+        call.participants[index].extendedData = text
+        let owner = TextOwner.participant(call.participants[index].user)
+        if !call.views.isEmpty { call.views.removeAll { $0.owner == owner } }
+        call.show(asker?.shaping.views ?? [])
     }
 
     /// Ends the call, unless it has ended before.
@@ -123,6 +135,7 @@ extension Switchboard {
         if !commit.isInternal { commit.call.revision += 1 }
         noteConnected(&commit)
         updateIdle(&commit.call)
+        release(commit)
         let slot = store(&commit)
         let records = [Record.call(commit.call)] + commit.records + pushJobs(of: commit)
         if let asker = commit.asker {
@@ -186,15 +199,24 @@ extension Switchboard {
             commit.call.participants[index].waitingAccept = nil
             commit.call.participants[index].asking = .nothing
         }
-        withdrawQuestions(of: commit.call.id)
-        dropHeldSignals(of: commit.call)
+    }
+
+    /// Forgets what waited for participants that wait no longer.
+    private mutating func release(_ commit: borrowing Commit) {
+        guard !openQuestions.isEmpty || !heldSignals.isEmpty else { return }
+        for participant in commit.call.participants
+        where !commit.call.isLive || !participant.state.mayAnswer {
+            let seat = Seat(user: participant.user, call: commit.call.id)
+            withdrawQuestion(seat)
+            heldSignals[seat] = nil
+        }
     }
 
     private func noteConnected(_ commit: inout Commit) {
         for change in commit.changes {
             let participant = commit.call.participants[change.index]
             guard participant.state.isLive, !participant.wasConnected,
-                users[participant.user]?.isOnline == true
+                (users[participant.user]?.connectedCount ?? 0) > 0
             else { continue }
             commit.call.participants[change.index].wasConnected = true
         }
@@ -313,6 +335,8 @@ extension Switchboard {
             if let change, change.isNewlyInvited(participant) || !change.wasVisible { return [] }
             return participant.isVisible ? addresses(of: participant.user) : []
         case .joined: return addresses(of: participant.user)
+        case .left where change != nil && participant.reason == .idle:
+            return addresses(of: participant.user)
         case .rejected, .left:
             guard change != nil, commit.asker?.user == participant.user else { return [] }
             return address(of: participant.user, commit.asker?.device)
@@ -338,16 +362,8 @@ extension Switchboard {
                 .left:
                 continue
             }
-            send(to: ownReceivers(commit, participant), event(commit, kind))
+            send(to: addresses(of: participant.user), event(commit, kind))
         }
-    }
-
-    /// A failed accept concerns the device that accepted; all else every device.
-    private func ownReceivers(_ commit: borrowing Commit, _ participant: Participant) -> [Address] {
-        if participant.state == .failed, let device = participant.device {
-            return address(of: participant.user, device)
-        }
-        return addresses(of: participant.user)
     }
 
     private func seenCancelText(_ commit: borrowing Commit, by viewer: UserID) -> String? {
@@ -396,7 +412,7 @@ extension Switchboard {
         }
         var receivers: [Address] = []
         for (index, participant) in commit.call.participants.enumerated() {
-            let isCause = commit.tellsCause && commit.asker?.user == participant.user
+            let isCause = commit.cause == participant.user
             let change = commit.changes.first { $0.index == index }
             let knows = change.map { $0.wasVisible || $0.from == nil } ?? true
             guard isCause || (participant.state.isLive && knows) else { continue }

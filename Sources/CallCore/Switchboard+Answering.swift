@@ -1,5 +1,7 @@
 // call.ringing, call.accept, call.accept_ack and call.reject.
 
+import CallModel
+
 extension Switchboard {
     // MARK: call.ringing
 
@@ -44,13 +46,11 @@ extension Switchboard {
     }
 
     mutating func accept(
-        _ asker: Asker, _ id: CallID, _ acceptance: Acceptance, _ data: String?,
-        _ shaped: Shaping
+        _ asker: Asker, _ id: CallID, _ acceptance: Acceptance
     ) throws(Refusal) {
         let (place, slot) = try checkAccept(asker, id)
         let index = place.index
         var commit = Commit(place.call, slot: slot, asker: asker, reply: .call)
-        commit.call.views += shaped.views
         let isHandshake = place.mode.acceptHandshake != nil
         if isHandshake, isLost(place.call.participants[0]) {
             commit.move(index, to: .failed, .callerOffline)
@@ -60,10 +60,7 @@ extension Switchboard {
         } else {
             commit.move(index, to: .joined)
         }
-        commit.call.participants[index].join(
-            with: asker, acceptance, saying: data, video: place.call.kind == "video", at: now)
-        withdrawQuestion(of: place.call.id, place.participant.user)
-        dropHeldSignals(of: asker.user, in: id)
+        commit.takeUp(index, acceptance, at: now)
         finish(commit)
         if !isHandshake, place.mode.has(.hold) {
             settleOtherCalls(of: asker, but: id, holding: acceptance.holdActive)
@@ -79,7 +76,7 @@ extension Switchboard {
             else { continue }
             if !holding {
                 endCall(slot, by: asker)
-            } else if !call.participants[index].held {
+            } else if call.state == .active, !call.participants[index].held {
                 setHeld(slot, index, true, by: asker)
             }
         }
@@ -121,34 +118,27 @@ extension Switchboard {
         return (place, try answerableSlot(place))
     }
 
-    mutating func reject(
-        _ asker: Asker, _ id: CallID, busy: Bool, _ data: String?, _ shaped: Shaping
-    ) throws(Refusal) {
+    mutating func reject(_ asker: Asker, _ id: CallID, busy: Bool) throws(Refusal) {
         let (place, slot) = try checkReject(asker, id, busy: busy)
         var commit = Commit(place.call, slot: slot, asker: asker, reply: .call)
-        commit.call.views += shaped.views
         commit.move(place.index, to: .rejected, busy ? .busy : .declined)
-        commit.call.participants[place.index].extendedData = data
+        commit.say(asker.text, place.index)
         commit.call.participants[place.index].answeredAt = now
         commit.call.participants[place.index].device = asker.device
-        withdrawQuestion(of: id, place.participant.user)
         finish(commit)
     }
 }
 
-extension Participant {
-    /// Takes up the call with the asker's device.
-    mutating func join(
-        with asker: Asker, _ acceptance: Acceptance, saying text: String?, video: Bool,
-        at now: Moment
-    ) {
-        device = asker.device
-        extendedData = text
-        audio = acceptance.audio ?? true
-        self.video = acceptance.video ?? video
-        answeredAt = now
-        held = false
-        mediaConnected = false
-        isAnsweredFor = asker.device == nil
+extension Commit {
+    /// The participant at `index` is in the call with the asker's device from now on.
+    mutating func takeUp(_ index: Int, _ acceptance: Acceptance, at now: Moment) {
+        say(asker?.text, index)
+        call.participants[index].device = asker?.device
+        call.participants[index].audio = acceptance.audio ?? true
+        call.participants[index].video = acceptance.video ?? (call.kind == "video")
+        call.participants[index].answeredAt = now
+        call.participants[index].held = false
+        call.participants[index].mediaConnected = false
+        call.participants[index].isAnsweredFor = asker?.device == nil
     }
 }

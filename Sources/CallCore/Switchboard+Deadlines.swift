@@ -1,5 +1,7 @@
 // What happens when a deadline of a call comes.
 
+import CallModel
+
 extension Switchboard {
     /// Sets the one timer of a call to its next deadline.
     mutating func rearm(_ slot: CallSlot) {
@@ -29,7 +31,7 @@ extension Switchboard {
 
     /// The end of the ring time; an answer that is being shaped may still make it (E65).
     private func ringEnd(of participant: Participant, in call: Call) -> Moment? {
-        guard let deadline = participant.deadlineAt else { return nil }
+        guard participant.state.mayAnswer, let deadline = participant.deadlineAt else { return nil }
         return isStaged(participant.user, call.id) ? deadline + settings.shapingGrace : deadline
     }
 
@@ -56,15 +58,12 @@ extension Switchboard {
 
     private mutating func fireRing(_ slot: CallSlot, _ call: Call) -> Bool {
         let due = call.participants.indices.filter { index in
-            let participant = call.participants[index]
-            return participant.state.mayAnswer
-                && ringEnd(of: participant, in: call).map { $0 <= now } ?? false
+            ringEnd(of: call.participants[index], in: call).map { $0 <= now } ?? false
         }
         guard !due.isEmpty else { return false }
         let expires = settings.mode(call.mode).acknowledgeWithin != nil
         var commit = Commit(call, slot: slot, actor: .timer(expires ? .expire : .ring))
         for index in due {
-            withdrawQuestion(of: call.id, call.participants[index].user)
             if expires {
                 commit.move(index, to: .failed, .expired)
             } else {

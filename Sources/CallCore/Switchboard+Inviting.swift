@@ -1,5 +1,7 @@
 // call.invite and call.add.
 
+import CallModel
+
 extension Switchboard {
     /// The invitees that can be invited, and why the others cannot.
     struct Selection {
@@ -26,21 +28,18 @@ extension Switchboard {
         return selection
     }
 
-    mutating func invite(
-        _ asker: Asker, _ invitation: Invitation, _ shaped: Shaping
-    ) throws(Refusal) {
+    mutating func invite(_ asker: Asker, _ invitation: Invitation) throws(Refusal) {
         var selection = try checkInvite(asker, invitation)
-        selection.leaveOut(shaped.refused)
+        selection.leaveOut(asker.shaping.refused)
         try refuseUnusable(selection, settings.mode(invitation.mode))
-        let id = shaped.draftID ?? newCallID()
+        let id = asker.shaping.draftID ?? newCallID()
         let draft = draftCall(id, asker, invitation, [])
         var commit = Commit(draft, slot: nil, asker: asker, reply: .invited(selection.errors))
         commit.add(callerOf(draft, asker))
-        commit.call.views = shaped.views
         commit.push = invitation.push
         for user in selection.usable { admit(user, by: asker.user, into: &commit) }
         finish(commit)
-        consultAboutNewcomers(of: id)
+        consult(id, push: invitation.push)
     }
 
     /// The call that `invitation` would make, with `invitees` as inviting participants.
@@ -98,10 +97,10 @@ extension Switchboard {
     }
 
     mutating func add(
-        _ asker: Asker, _ id: CallID, _ invitees: [UserID], push: PushText?, _ shaped: Shaping
+        _ asker: Asker, _ id: CallID, _ invitees: [UserID], push: PushText?
     ) throws(Refusal) {
         var (place, selection) = try checkAdd(asker, id, invitees)
-        selection.leaveOut(shaped.refused)
+        selection.leaveOut(asker.shaping.refused)
         guard !selection.usable.isEmpty else {
             return answer(
                 asker,
@@ -109,12 +108,10 @@ extension Switchboard {
         }
         var commit = Commit(
             place.call, slot: place.slot, asker: asker, reply: .callWithErrors(selection.errors))
-        commit.call.views += shaped.views
         commit.push = push
-        commit.call.isGroup = true
         for user in selection.usable { admit(user, by: asker.user, into: &commit) }
         finish(commit)
-        consultAboutNewcomers(of: id)
+        consult(id, push: push)
     }
 
     // MARK: Admitting one invitee
@@ -126,7 +123,7 @@ extension Switchboard {
         let isAnsweredFor = settings.answerFor.contains(user)
         if isAnsweredFor || (mode.has(.rejectsBusy) && isBusy(user)) {
             newcomer.asking = .deciding
-            newcomer.policyAlarm = decideBy(for: commit.call) + settings.decideGrace
+            newcomer.policyAlarm = decideBy(newcomer, in: commit.call) + settings.decideGrace
         } else {
             startDeliveryClock(&newcomer, in: commit.call)
         }
@@ -136,13 +133,13 @@ extension Switchboard {
         if let index = commit.call.index(of: user) {
             let from = commit.call.participants[index].state
             commit.changes.append(.init(index: index, from: from, wasVisible: false))
-            newcomer.role = commit.call.participants[index].role
+            if index == 0 { newcomer.role = .caller }
             commit.call.participants[index] = newcomer
         } else {
             commit.add(newcomer)
         }
         let invitees = commit.call.participants.count {
-            $0.role != .caller && $0.reason != .forwarded
+            $0.role == .invitee && $0.reason != .forwarded
         }
         if invitees > 1 { commit.call.isGroup = true }
     }

@@ -1,5 +1,7 @@
 // call.cancel, call.join, call.leave and call.end.
 
+import CallModel
+
 extension Switchboard {
     // MARK: call.cancel
 
@@ -21,16 +23,14 @@ extension Switchboard {
         if participant.state == .cancelled {
             throw Refusal(.cancelled, "the call was cancelled before")
         }
-        guard let slot = place.slot else { throw .callEnded }
         guard participant.state == .joined else {
             throw .wrongState("\(asker.user) is \(participant.state.rawValue) in this call")
         }
-        guard !isWhole else {
-            if place.call.state == .active {
-                throw Refusal(.alreadyAnswered, "somebody has accepted")
-            }
-            return .whole(place, slot)
+        if isWhole, place.call.answeredAt != nil {
+            throw Refusal(.alreadyAnswered, "somebody has accepted")
         }
+        guard let slot = place.slot else { throw .callEnded }
+        if isWhole { return .whole(place, slot) }
         return try checkListed(asker, place, slot, users)
     }
 
@@ -70,50 +70,39 @@ extension Switchboard {
         }
     }
 
-    /// What a withdrawal says to the invitees.
-    struct Saying {
-        let text: String?
-        let push: PushText?
-    }
-
     mutating func cancel(
-        _ asker: Asker, _ id: CallID, _ users: [UserID], _ saying: Saying, _ shaped: Shaping
+        _ asker: Asker, _ id: CallID, _ users: [UserID], push: PushText?
     ) throws(Refusal) {
         switch try checkCancel(asker, id, users) {
         case .whole(let place, let slot):
             var commit = Commit(
                 place.call, slot: slot, asker: asker, reply: .callWithErrors([]))
-            commit.call.views += shaped.views
-            commit.push = saying.push
-            cancelWhole(
-                &commit, .whole,
-                Call.End(
-                    .cancelled, detail: .byCaller, by: asker.user, extendedData: saying.text))
+            commit.push = push
+            cancelWhole(&commit, .byCaller)
             finish(commit)
         case .listed(let place, let slot, let chosen, let errors):
             var commit = Commit(
                 place.call, slot: slot, asker: asker, reply: .callWithErrors(errors))
-            commit.call.views += shaped.views
-            commit.cancelText = saying.text
-            commit.push = saying.push
-            for index in chosen {
-                withdrawQuestion(of: id, commit.call.participants[index].user)
-                commit.move(index, to: .cancelled, .byInviter)
-            }
+            commit.cancelText = asker.text
+            commit.push = push
+            for index in chosen { commit.move(index, to: .cancelled, .byInviter) }
             finish(commit)
         }
     }
 
     /// Withdraws every pending invitation; the caller becomes cancelled too.
-    func cancelWhole(_ commit: inout Commit, _ reason: Participant.Reason, _ end: Call.End) {
-        commit.cancelText = end.extendedData
-        commit.tellsCause = true
+    func cancelWhole(_ commit: inout Commit, _ detail: EndDetail) {
+        let text = commit.asker?.text
+        let reason: Participant.Reason = detail == .callerLost ? .callerLost : .whole
+        commit.cancelText = text
+        commit.cause = commit.call.caller
         for index in commit.call.participants.indices
         where commit.call.participants[index].state.isPending || index == 0 {
             guard commit.call.participants[index].state.isLive else { continue }
             commit.move(index, to: .cancelled, reason)
         }
-        commit.end(end)
+        commit.end(
+            Call.End(.cancelled, detail: detail, by: commit.call.caller, extendedData: text))
     }
 
     // MARK: call.join
@@ -143,29 +132,23 @@ extension Switchboard {
         return (call, slot, index)
     }
 
-    mutating func join(
-        _ asker: Asker, _ id: CallID, _ data: String?, _ shaped: Shaping
-    ) throws(Refusal) {
+    mutating func join(_ asker: Asker, _ id: CallID) throws(Refusal) {
         let (call, slot, known) = try checkJoin(asker, id)
         var commit = Commit(call, slot: slot, asker: asker, reply: .call)
-        commit.call.views += shaped.views
         if let known, call.participants[known].state == .joined {
             moveCall(&commit, known, to: asker)
             return finish(commit)
         }
-        let index: Int
+        let index = known ?? call.participants.count
         if let known {
-            index = known
-            let wasLive = call.participants[known].state.isLive
-            withdrawQuestion(of: id, asker.user)
+            if !call.participants[known].state.isLive {
+                commit.call.participants[known].invitedAt = now
+            }
             commit.move(known, to: .joined)
-            if !wasLive { commit.call.participants[known].invitedAt = now }
         } else {
-            index = call.participants.count
             commit.add(Participant(user: asker.user, role: .joiner, state: .joined, at: now))
         }
-        commit.call.participants[index].join(
-            with: asker, Acceptance(), saying: data, video: call.kind == "video", at: now)
+        commit.takeUp(index, Acceptance(), at: now)
         finish(commit)
     }
 
@@ -186,15 +169,12 @@ extension Switchboard {
         try locateJoined(asker, id, needs: .leave)
     }
 
-    mutating func leave(
-        _ asker: Asker, _ id: CallID, _ data: String?, _ shaped: Shaping
-    ) throws(Refusal) {
+    mutating func leave(_ asker: Asker, _ id: CallID) throws(Refusal) {
         let place = try checkLeave(asker, id)
         var commit = Commit(place.call, slot: place.slot, asker: asker, reply: .call)
-        commit.call.views += shaped.views
-        commit.tellsCause = true
+        commit.cause = asker.user
         commit.move(place.index, to: .left, .itself)
-        commit.call.participants[place.index].extendedData = data
+        commit.say(asker.text, place.index)
         finish(commit)
     }
 
@@ -228,35 +208,29 @@ extension Switchboard {
         return .end(place, slot, Call.End(reasonOfEnd(place.call), by: asker.user))
     }
 
-    mutating func end(
-        _ asker: Asker, _ id: CallID, _ data: String?, _ shaped: Shaping
-    ) throws(Refusal) {
+    mutating func end(_ asker: Asker, _ id: CallID) throws(Refusal) {
         switch try checkEnd(asker, id) {
-        case .reject:
-            try reject(asker, id, busy: false, data, shaped)
+        case .reject: try reject(asker, id, busy: false)
         case .cancel(let place, let slot):
             var commit = Commit(place.call, slot: slot, asker: asker, reply: .call)
-            commit.call.views += shaped.views
-            cancelWhole(
-                &commit, .whole,
-                Call.End(
-                    .cancelled, detail: .byCaller, by: asker.user, extendedData: data))
+            cancelWhole(&commit, .byCaller)
             finish(commit)
         case .end(let place, let slot, let end):
             var commit = Commit(place.call, slot: slot, asker: asker, reply: .call)
-            commit.call.views += shaped.views
             commit.end(
-                Call.End(
-                    end.reason, detail: end.detail, by: end.by, extendedData: data))
+                Call.End(end.reason, detail: end.detail, by: end.by, extendedData: asker.text))
             finish(commit)
         }
     }
 
-    /// Ends an active call as its participant does with `call.end`.
+    /// Ends a call of modes with hold because its participant takes up another one.
     mutating func endCall(_ slot: CallSlot, by asker: Asker) {
-        let call = calls[slot]
-        var commit = Commit(call, slot: slot, actor: asker.actor)
-        commit.end(Call.End(reasonOfEnd(call), by: asker.user))
+        var commit = Commit(calls[slot], slot: slot, actor: asker.actor)
+        if commit.call.state == .ringing {
+            cancelWhole(&commit, .byCaller)
+        } else {
+            commit.end(Call.End(reasonOfEnd(commit.call), by: asker.user))
+        }
         finish(commit)
     }
 

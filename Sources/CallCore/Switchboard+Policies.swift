@@ -1,64 +1,75 @@
 // Asking the policies about invitations, and carrying out what they decide.
 
+import CallModel
+
 /// An open question about an invitation.
 struct InviteQuestion: Sendable {
-    let call: CallID
-    let user: UserID
+    let seat: Seat
+    /// What a push shows if the devices are to ring.
+    let push: PushText?
 }
 
 extension Switchboard {
     // MARK: Asking
 
-    /// When a question about an invitation to `call` must be answered.
-    func decideBy(for call: Call) -> Moment {
-        now + min(settings.decideWithin, call.ringTime / 4)
+    /// When a question about an invitation must be answered.
+    func decideBy(_ participant: Participant, in call: Call) -> Moment {
+        let remaining = participant.deadlineAt.map { max(0, $0 - now) } ?? call.ringTime
+        return now + min(settings.decideWithin, remaining / 4)
     }
 
-    /// Decides about invitees that nobody was told of yet: the host rejects busy ones where the
-    /// mode has it, the policies are asked about the accounts they answer for.
-    mutating func consultAboutNewcomers(of id: CallID) {
-        guard let call = calls[id] else { return }
-        for participant in call.participants where participant.asking == .deciding {
-            guard let slot = calls.find(id), let index = calls[slot].index(of: participant.user),
-                calls[slot].participants[index].asking == .deciding,
-                !questions.contains(where: {
-                    $0.value.call == id && $0.value.user == participant.user
-                })
+    /// Decides about invitees who wait for it: the host rejects busy ones where the mode has it,
+    /// the policies are asked about the accounts they answer for.
+    mutating func consult(_ id: CallID, push: PushText? = nil) {
+        for participant in calls[id]?.participants ?? [] where participant.isInQuestion {
+            let seat = Seat(user: participant.user, call: id)
+            guard openQuestions[seat] == nil, let slot = calls.find(id),
+                let index = calls[slot].index(of: participant.user),
+                calls[slot].participants[index].isInQuestion
             else { continue }
+            let isNew = participant.asking == .deciding
             let isBusy = (users[participant.user]?.calls.count ?? 0) > 1
-            if isBusy, settings.mode(call.mode).has(.rejectsBusy) {
-                let text = busyText(for: call)
-                decide(id, participant.user, by: "busy", .reject(busy: true), saying: text)
+            if isNew, isBusy, settings.mode(calls[slot].mode).has(.rejectsBusy) {
+                let text = busyText(for: calls[slot])
+                decide(seat, by: "busy", .reject(busy: true), saying: text)
             } else if settings.answerFor.contains(participant.user) {
-                ask(slot, index, from: 0)
+                ask(slot, index, push: push)
             } else {
-                ringOn(slot, index)
+                ringOn(slot, index, push: push)
             }
         }
     }
 
-    private mutating func ask(_ slot: CallSlot, _ index: Int, from place: Int) {
+    private mutating func ask(_ slot: CallSlot, _ index: Int, push: PushText?) {
         let call = calls[slot]
-        let user = call.participants[index].user
-        let subject = Question.Subject.invite(call, callee: user, from: place)
+        let participant = call.participants[index]
+        let subject = Question.Subject.invite(
+            call, callee: participant.user, from: Int(participant.askFrom))
         let question = Question(
-            id: newQuestionID(), decideBy: decideBy(for: call), subject: subject,
+            id: newQuestionID(), decideBy: decideBy(participant, in: call), subject: subject,
             facts: facts(for: subject))
-        questions[question.id] = InviteQuestion(call: call.id, user: user)
+        let seat = Seat(user: participant.user, call: call.id)
+        questions[question.id] = InviteQuestion(seat: seat, push: push)
+        openQuestions[seat] = question.id
         effects.append(.consult(question))
     }
 
     /// Asks the open questions of a restored call again, with fresh time.
-    mutating func reask(_ slot: CallSlot) {
-        for index in calls[slot].participants.indices {
-            let participant = calls[slot].participants[index]
-            guard participant.asking == .deciding || participant.asking == .decidingAgain else {
-                continue
-            }
-            calls[slot].participants[index].policyAlarm =
-                decideBy(for: calls[slot]) + settings.decideGrace
-            ask(slot, index, from: Int(participant.askFrom))
+    mutating func reask(_ id: CallID) {
+        guard let slot = calls.find(id), calls[slot].participants.contains(where: \.isInQuestion)
+        else { return }
+        for index in calls[slot].participants.indices
+        where calls[slot].participants[index].isInQuestion {
+            startDeciding(slot, index)
         }
+        effects.append(.persist([.call(calls[slot])]))
+        consult(id)
+        if let slot = calls.find(id) { rearm(slot) }
+    }
+
+    private mutating func startDeciding(_ slot: CallSlot, _ index: Int) {
+        calls[slot].participants[index].policyAlarm =
+            decideBy(calls[slot].participants[index], in: calls[slot]) + settings.decideGrace
     }
 
     /// What is known of the users that a question concerns.
@@ -72,7 +83,7 @@ extension Switchboard {
     }
 
     /// What is known of a call's participants, and of one user more.
-    func facts(of call: Call, and other: UserID? = nil) -> [UserFacts] {
+    public func facts(of call: Call, and other: UserID? = nil) -> [UserFacts] {
         let slot = calls.find(call.id)
         var known = call.participants.map { facts(of: $0.user, but: slot) }
         if let other, call.index(of: other) == nil { known.append(facts(of: other, but: slot)) }
@@ -93,85 +104,83 @@ extension Switchboard {
 
     mutating func answered(_ id: QuestionID, _ answer: Answer) {
         if shapingAnswered(id, answer) || tokenAnswered(id, answer) { return }
-        guard let question = questions.removeValue(forKey: id),
-            let slot = calls.find(question.call),
-            let index = calls[slot].index(of: question.user)
+        guard let question = questions.removeValue(forKey: id) else { return }
+        openQuestions[question.seat] = nil
+        guard let slot = calls.find(question.seat.call),
+            let index = calls[slot].index(of: question.seat.user),
+            calls[slot].participants[index].isInQuestion
         else { return }
-        let participant = calls[slot].participants[index]
-        guard participant.asking == .deciding || participant.asking == .decidingAgain else {
-            return
-        }
         if case .invite(let decision, let plugin, let next) = answer {
-            carryOut(decision, by: plugin, next: next, slot, index)
+            carryOut(decision, by: plugin, next: next, question, slot, index)
         } else {
-            applyDefault(settings.inviteDefault, slot, index)
+            apply(settings.inviteDefault, question, slot, index)
         }
     }
 
     private mutating func carryOut(
-        _ decision: Decision, by plugin: String, next: Int, _ slot: CallSlot, _ index: Int
+        _ decision: Decision, by plugin: String, next: Int, _ question: InviteQuestion,
+        _ slot: CallSlot, _ index: Int
     ) {
-        let call = calls[slot]
-        let user = call.participants[index].user
+        let push = question.push
         switch decision {
         case .accept(let wait, let data) where wait <= 0:
-            decide(call.id, user, by: plugin, .accept(), saying: data)
+            decide(question.seat, by: plugin, .accept(), saying: data)
         case .accept(let wait, let data):
-            ringOn(slot, index, asking: .waiting, for: wait) {
-                $0.waitingAccept = WaitingAccept(plugin: plugin, extendedData: data)
+            ringOn(slot, index, push: push) { participant, now in
+                participant.asking = .waiting
+                participant.policyAlarm = now + wait
+                participant.waitingAccept = WaitingAccept(plugin: plugin, extendedData: data)
             }
         case .reject(let busy, let data):
-            let text = data ?? (busy ? busyText(for: call) : nil)
-            decide(call.id, user, by: plugin, .reject(busy: busy), saying: text)
+            let text = data ?? (busy ? busyText(for: calls[slot]) : nil)
+            decide(question.seat, by: plugin, .reject(busy: busy), saying: text)
         case .ring(let time?):
-            ringOn(slot, index, asking: .ringingFor, for: time) {
-                $0.askFrom = UInt8(clamping: next)
+            ringOn(slot, index, push: push) { participant, now in
+                participant.asking = .ringingFor
+                participant.policyAlarm = now + time
+                participant.askFrom = UInt8(clamping: next)
             }
-        case .ring(nil): ringOn(slot, index)
-        case .forward(let target): forward(slot, index, to: target, by: plugin)
+        case .ring(nil): ringOn(slot, index, push: push)
+        case .forward(let target): decide(question.seat, by: plugin, .forward(to: target))
         }
     }
 
-    private mutating func applyDefault(
-        _ what: Settings.InviteDefault, _ slot: CallSlot, _ index: Int
+    private mutating func apply(
+        _ outcome: Settings.InviteDefault, _ question: InviteQuestion, _ slot: CallSlot,
+        _ index: Int
     ) {
-        let call = calls[slot]
-        switch what {
-        case .ring: ringOn(slot, index)
-        case .reject:
-            decide(call.id, call.participants[index].user, by: "default", .reject())
+        switch outcome {
+        case .ring: ringOn(slot, index, push: question.push)
+        case .reject: decide(question.seat, by: "default", .reject())
         }
     }
 
-    /// Carries out an operation that was decided for an account.
+    /// Carries out what was decided for an account.
     private mutating func decide(
-        _ id: CallID, _ user: UserID, by plugin: String, _ action: CallAction,
-        saying text: String? = nil
+        _ seat: Seat, by plugin: String, _ action: CallAction, saying text: String? = nil
     ) {
         begin(
             Asker(
-                id: nil, user: user, plugin: plugin,
-                operation: .call(id, action, saying: text)))
+                id: nil, user: seat.user, plugin: plugin,
+                operation: .call(seat.call, action, saying: text)))
     }
 
     /// Lets the devices ring, telling them of the invitation if they do not know of it yet.
     private mutating func ringOn(
-        _ slot: CallSlot, _ index: Int, asking: Participant.Asking = .nothing,
-        for time: Milliseconds? = nil, _ change: (inout Participant) -> Void = { _ in }
+        _ slot: CallSlot, _ index: Int, push: PushText?,
+        _ change: (inout Participant, Moment) -> Void = { _, _ in }
     ) {
-        var call = calls[slot]
-        let wasVisible = call.participants[index].isVisible
-        call.participants[index].asking = asking
-        call.participants[index].policyAlarm = time.map { now + $0 }
-        change(&call.participants[index])
-        if !wasVisible { startDeliveryClock(&call.participants[index], in: call) }
-        calls[slot] = call
-        var records = [Record.call(call)]
-        if !wasVisible { records += pushJob(.invite, for: call.participants[index], in: call) }
-        effects.append(.persist(records))
-        if !wasVisible {
-            tellIncoming(call, index, to: addresses(of: call.participants[index].user))
-        }
+        var participant = calls[slot].participants[index]
+        let isNews = !participant.isVisible
+        participant.asking = .nothing
+        participant.policyAlarm = nil
+        change(&participant, now)
+        if isNews { startDeliveryClock(&participant, in: calls[slot]) }
+        calls[slot].participants[index] = participant
+        let call = calls[slot]
+        let job = isNews ? pushJob(.invite, for: participant, in: call, text: push) : []
+        effects.append(.persist([.call(call)] + job))
+        if isNews { tellIncoming(call, index, to: addresses(of: participant.user)) }
         rearm(slot)
     }
 
@@ -188,69 +197,59 @@ extension Switchboard {
         sendHeldSignals(of: participant.user, in: call.id, to: receivers)
     }
 
-    /// Invites `target` in the place of the participant at `index`; a loop or too many hops is
-    /// no decision.
-    private mutating func forward(
-        _ slot: CallSlot, _ index: Int, to target: UserID, by plugin: String
-    ) {
-        let call = calls[slot]
-        let forwarder = call.participants[index]
+    // MARK: forward
+
+    /// Invites `target` in the place of the asker; a loop or too many hops is no decision.
+    mutating func forward(_ asker: Asker, _ id: CallID, to target: UserID) throws(Refusal) {
+        let place = try locate(asker, id)
+        guard let slot = place.slot, place.participant.state.mayAnswer else { throw .callEnded }
+        let forwarder = place.participant
         let isKnown = settings.users?.contains(target) ?? true
-        guard isKnown, call.index(of: target) == nil,
+        guard isKnown, place.call.index(of: target) == nil,
             Int(forwarder.hops) < settings.forwardHopsMax
-        else { return applyDefault(settings.inviteDefault, slot, index) }
-        var commit = Commit(call, slot: slot, actor: .policy(plugin))
-        commit.move(index, to: .cancelled, .forwarded)
+        else {
+            let question = InviteQuestion(seat: Seat(user: asker.user, call: id), push: nil)
+            return apply(settings.inviteDefault, question, slot, place.index)
+        }
+        var commit = Commit(place.call, slot: slot, asker: asker, reply: .none)
+        commit.move(place.index, to: .cancelled, .forwarded)
         admit(target, by: forwarder.user, into: &commit)
-        let place = commit.call.participants.count - 1
-        commit.call.participants[place].deadlineAt = forwarder.deadlineAt
-        commit.call.participants[place].hops = forwarder.hops + 1
+        let index = commit.call.participants.count - 1
+        commit.call.participants[index].deadlineAt = forwarder.deadlineAt
+        commit.call.participants[index].hops = forwarder.hops + 1
         finish(commit)
-        consultAboutNewcomers(of: call.id)
+        consult(id)
     }
 
     // MARK: decide, wait, for
 
     mutating func policyAlarm(_ slot: CallSlot, _ index: Int) {
         calls[slot].participants[index].policyAlarm = nil
-        let call = calls[slot]
-        let participant = call.participants[index]
+        let participant = calls[slot].participants[index]
+        let seat = Seat(user: participant.user, call: calls[slot].id)
         switch participant.asking {
         case .nothing: break
         case .deciding, .decidingAgain:
-            withdrawQuestion(of: call.id, participant.user)
-            applyDefault(settings.inviteWhenLate, slot, index)
+            let push = openQuestions[seat].flatMap { questions[$0] }?.push
+            withdrawQuestion(seat)
+            apply(
+                settings.inviteWhenLate, InviteQuestion(seat: seat, push: push), slot, index)
         case .waiting:
             calls[slot].participants[index].asking = .nothing
             guard let accept = participant.waitingAccept else { return }
-            decide(
-                call.id, participant.user, by: accept.plugin, .accept(),
-                saying: accept.extendedData)
+            decide(seat, by: accept.plugin, .accept(), saying: accept.extendedData)
         case .ringingFor:
             calls[slot].participants[index].asking = .decidingAgain
-            calls[slot].participants[index].policyAlarm =
-                decideBy(for: call) + settings.decideGrace
+            startDeciding(slot, index)
             effects.append(.persist([.call(calls[slot])]))
-            ask(slot, index, from: Int(participant.askFrom))
+            ask(slot, index, push: nil)
         }
     }
 
-    // MARK: Withdrawing
-
-    mutating func withdrawQuestion(of id: CallID, _ user: UserID) {
-        withdraw { $0.call == id && $0.user == user }
-    }
-
-    mutating func withdrawQuestions(of id: CallID) {
-        withdraw { $0.call == id }
-    }
-
-    private mutating func withdraw(where matches: (InviteQuestion) -> Bool) {
-        guard !questions.isEmpty else { return }
-        let open = questions.filter { matches($0.value) }.map(\.key)
-        for id in open.sorted(by: { $0.value < $1.value }) {
-            questions[id] = nil
-            effects.append(.withdraw(id))
-        }
+    /// Takes the open question of an invitation back.
+    mutating func withdrawQuestion(_ seat: Seat) {
+        guard let id = openQuestions.removeValue(forKey: seat) else { return }
+        questions[id] = nil
+        effects.append(.withdraw(id))
     }
 }

@@ -1,5 +1,7 @@
 // Devices come and go; a user without any for a while is lost (A20).
 
+import CallModel
+
 extension Switchboard {
     mutating func noteUse(of address: Address) {
         guard let place = users.find(address.user),
@@ -70,9 +72,9 @@ extension Switchboard {
         effects.append(
             .welcome(request, calls: Array(shown), more: live.count > shown.count))
         guard !resumed else { return }
-        for call in live.reversed() {
+        for call in live.prefix(settings.welcomeInvitationsMax).reversed() {
             guard let index = call.index(of: address.user),
-                call.participants[index].state.isPending
+                call.participants[index].state.mayAnswer
             else { continue }
             tellIncoming(call, index, to: [address])
         }
@@ -89,11 +91,8 @@ extension Switchboard {
     mutating func deviceGone(_ address: Address, bye: Bool) {
         guard let place = users.find(address.user) else { return }
         users[place].devices.removeAll { $0.id == address.device }
-        if bye {
-            startLosing(place, at: now)
-        } else {
-            startLosing(place, at: now + settings.lostAfter)
-        }
+        let isLast = users[place].devices.isEmpty
+        startLosing(place, at: bye && isLast ? now : now + settings.lostAfter)
         users.releaseIfIdle(place)
     }
 
@@ -154,10 +153,7 @@ extension Switchboard {
         switch mode.callerLost {
         case .runsOn: break
         case .cancels:
-            cancelWhole(
-                &commit, .callerLost,
-                Call.End(
-                    .cancelled, detail: .callerLost, by: commit.call.caller))
+            cancelWhole(&commit, .callerLost)
         case .failsAccept:
             for index in commit.call.participants.indices
             where commit.call.participants[index].state == .accepting {

@@ -1,5 +1,7 @@
 // A request on its way: idempotency keys, calls to recall, the check and the commit.
 
+import CallModel
+
 /// Who asks for an operation: a user with a device, or a policy for an account.
 struct Asker: Sendable {
     /// Nil: the switchboard itself, carrying out a policy's decision.
@@ -9,6 +11,8 @@ struct Asker: Sendable {
     var plugin: String?
     var key: IdempotencyKey?
     var operation: Operation
+    /// What the policies made of the operation.
+    var shaping = Shaping()
 
     init(_ request: Request) {
         id = request.id
@@ -27,6 +31,8 @@ struct Asker: Sendable {
 
     /// Whether the switchboard carries out what a policy decided about an invitation.
     var isDecision: Bool { id == nil }
+    /// The extended data that comes with the operation.
+    var text: String? { operation.extendedData }
 
     var actor: Actor {
         if let plugin { return .policy(plugin) }
@@ -88,7 +94,7 @@ extension Switchboard {
     /// Starts an operation once its key is settled: recalls its call if need be.
     mutating func begin(_ asker: Asker) {
         guard let id = asker.operation.callID else { return shape(asker) }
-        let name = StagedName(user: asker.user, call: id)
+        let name = Seat(user: asker.user, call: id)
         if waiting[name] != nil {
             waiting[name]?.append(asker)
         } else if calls.find(id) != nil || ended[id] != nil {
@@ -110,12 +116,11 @@ extension Switchboard {
     }
 
     /// Carries out an operation that no policy has to shape any more.
-    mutating func commit(_ asker: Asker, shaped: Shaping = Shaping()) {
+    mutating func commit(_ asker: Asker) {
         do throws(Refusal) {
             switch asker.operation {
-            case .invite(let invitation): try invite(asker, invitation, shaped)
-            case .call(let id, let action, let text):
-                try commit(asker, id, action, text, shaped)
+            case .invite(let invitation): try invite(asker, invitation)
+            case .call(let id, let action, _): try commit(asker, id, action)
             case .list(let query):
                 if let id = asker.id { effects.append(.list(id, asker.user, query)) }
             case .pushRegister(let registration):
@@ -128,19 +133,18 @@ extension Switchboard {
     }
 
     private mutating func commit(
-        _ asker: Asker, _ id: CallID, _ action: CallAction, _ text: String?, _ shaped: Shaping
+        _ asker: Asker, _ id: CallID, _ action: CallAction
     ) throws(Refusal) {
         switch action {
-        case .add(let invitees, let push): try add(asker, id, invitees, push: push, shaped)
+        case .add(let invitees, let push): try add(asker, id, invitees, push: push)
         case .ringing: try ringing(asker, id)
-        case .accept(let acceptance): try accept(asker, id, acceptance, text, shaped)
+        case .accept(let acceptance): try accept(asker, id, acceptance)
         case .acceptAck(let user): try acceptAck(asker, id, user)
-        case .reject(let busy): try reject(asker, id, busy: busy, text, shaped)
-        case .cancel(let users, let push):
-            try cancel(asker, id, users, Saying(text: text, push: push), shaped)
-        case .join: try join(asker, id, text, shaped)
-        case .leave: try leave(asker, id, text, shaped)
-        case .end: try end(asker, id, text, shaped)
+        case .reject(let busy): try reject(asker, id, busy: busy)
+        case .cancel(let users, let push): try cancel(asker, id, users, push: push)
+        case .join: try join(asker, id)
+        case .leave: try leave(asker, id)
+        case .end: try end(asker, id)
         case .report(let report): try self.report(asker, id, report)
         case .media(let audio, let video): try media(asker, id, audio: audio, video: video)
         case .hold(let on, let force): try hold(asker, id, on: on, force: force)
@@ -150,6 +154,7 @@ extension Switchboard {
             let found = try locateVisible(asker, id)
             answer(asker, .call(found.call, viewer: asker.user))
         case .token: try token(asker, id)
+        case .forward(let target): try forward(asker, id, to: target)
         }
     }
 

@@ -1,10 +1,6 @@
 // During a call: call.report, call.media, call.hold, call.items, call.signal, call.token.
 
-/// A pending participant whose devices may not know of the call yet.
-struct HeldName: Hashable, Sendable {
-    let user: UserID
-    let call: CallID
-}
+import CallModel
 
 /// A `call.token` that waits for the policies.
 struct TokenRequest: Sendable {
@@ -92,7 +88,7 @@ extension Switchboard {
         guard !on else { return (place, []) }
         let others = (users[asker.user]?.calls ?? []).filter { slot in
             let call = calls[slot]
-            guard call.id != id, settings.mode(call.mode).has(.hold),
+            guard call.id != id, call.state == .active, settings.mode(call.mode).has(.hold),
                 let participant = call.participant(asker.user)
             else { return false }
             return participant.state == .joined && !participant.held
@@ -106,10 +102,10 @@ extension Switchboard {
 
     mutating func hold(_ asker: Asker, _ id: CallID, on: Bool, force: Bool) throws(Refusal) {
         let (place, others) = try checkHold(asker, id, on: on, force: force)
-        for slot in others { endCall(slot, by: asker) }
         var commit = Commit(place.call, slot: place.slot, asker: asker, reply: .done)
         hold(&commit, place.index, on)
         finish(commit)
+        for slot in others { endCall(slot, by: asker) }
     }
 
     /// Holds a call as a consequence of another operation of its participant.
@@ -203,7 +199,7 @@ extension Switchboard {
         }
         let receivers = participant.isVisible ? addresses(of: participant.user) : []
         guard receivers.isEmpty else { return send(to: receivers, event) }
-        let name = HeldName(user: participant.user, call: call.id)
+        let name = Seat(user: participant.user, call: call.id)
         var held = heldSignals[name] ?? []
         if held.count >= settings.heldSignalsMax { held.removeFirst() }
         held.append(event)
@@ -213,19 +209,9 @@ extension Switchboard {
     /// Sends the signals that waited for the user's devices to know of the call.
     mutating func sendHeldSignals(of user: UserID, in id: CallID, to receivers: [Address]) {
         guard !receivers.isEmpty, !heldSignals.isEmpty,
-            let held = heldSignals.removeValue(forKey: HeldName(user: user, call: id))
+            let held = heldSignals.removeValue(forKey: Seat(user: user, call: id))
         else { return }
         for event in held { send(to: receivers, event) }
-    }
-
-    mutating func dropHeldSignals(of user: UserID, in id: CallID) {
-        guard !heldSignals.isEmpty else { return }
-        heldSignals[HeldName(user: user, call: id)] = nil
-    }
-
-    mutating func dropHeldSignals(of call: Call) {
-        guard !heldSignals.isEmpty else { return }
-        for participant in call.participants { dropHeldSignals(of: participant.user, in: call.id) }
     }
 
     // MARK: call.token

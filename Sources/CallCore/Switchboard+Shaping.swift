@@ -3,6 +3,8 @@
 // An operation being shaped has not happened (E65): nothing is stored, and it is checked before
 // and again at its commit. Later requests of the same user for that call wait behind it.
 
+import CallModel
+
 /// What the policies made of an operation.
 struct Shaping: Sendable {
     /// Invitees that a policy left out.
@@ -30,14 +32,9 @@ struct StagedOperation: Sendable {
 
     var asker: Asker
     var step: Step
-    var shaping = Shaping()
+    /// Texts on their way out that the policies were asked about.
+    var asked: [Question.OutgoingText] = []
     var timer: TimerHandle?
-}
-
-/// Requests of one user for one call are in order.
-struct StagedName: Hashable, Sendable {
-    let user: UserID
-    let call: CallID
 }
 
 extension Switchboard {
@@ -50,7 +47,7 @@ extension Switchboard {
             return answer(asker, .refused(error))
         }
         if let id = asker.operation.callID {
-            waiting[StagedName(user: asker.user, call: id)] = []
+            waiting[Seat(user: asker.user, call: id)] = []
         }
         proceed(StagedOperation(asker: asker, step: .incomingData))
     }
@@ -73,20 +70,26 @@ extension Switchboard {
         case .join: _ = try checkJoin(asker, id)
         case .leave: _ = try checkLeave(asker, id)
         case .end: _ = try checkEnd(asker, id)
-        case .ringing, .acceptAck, .report, .media, .hold, .items, .signal, .get, .token: break
+        case .ringing, .acceptAck, .report, .media, .hold, .items, .signal, .get, .token,
+            .forward:
+            break
         }
     }
 
     /// Whether an operation of `user` for `call` is being shaped.
     func isStaged(_ user: UserID, _ call: CallID) -> Bool {
-        !waiting.isEmpty && waiting[StagedName(user: user, call: call)] != nil
+        !waiting.isEmpty && waiting[Seat(user: user, call: call)] != nil
     }
 
+    /// Whether an operation brings a text, or shows the texts of a call to somebody new.
     private func needsShaping(_ operation: Operation) -> Bool {
         guard !settings.hooks.isDisjoint(with: [.dial, .incomingData, .outgoingData]) else {
             return false
         }
-        return operation.invitees != nil || operation.extendedData != nil
+        switch operation {
+        case .invite, .call(_, .add, _), .call(_, .join, _), .call(_, .forward, _): return true
+        case .call, .list, .pushRegister, .pushUnregister: return operation.extendedData != nil
+        }
     }
 
     /// Asks the next question of a staged operation, or commits it.
@@ -106,7 +109,7 @@ extension Switchboard {
             }
             staged.step = staged.step.next
         }
-        commit(staged.asker, shaped: staged.shaping)
+        commit(staged.asker)
         releaseWaiting(behind: staged.asker)
     }
 
@@ -116,63 +119,66 @@ extension Switchboard {
         switch staged.step {
         case .incomingData:
             guard settings.hooks.contains(.incomingData), asker.device != nil,
-                let data = asker.operation.extendedData
+                let data = asker.text, let call = draft(of: &staged)
             else { return nil }
-            return .incomingData(draft(of: &staged), user: asker.user, data: data)
+            return .incomingData(call, user: asker.user, data: data)
         case .dial:
-            guard settings.hooks.contains(.dial), let invitees = asker.operation.invitees else {
+            guard settings.hooks.contains(.dial), let invitees = asker.operation.invitees,
+                let call = draft(of: &staged)
+            else { return nil }
+            return .dial(call, user: asker.user, invitees: invitees)
+        case .outgoingData:
+            guard settings.hooks.contains(.outgoingData), let call = draft(of: &staged) else {
                 return nil
             }
-            return .dial(draft(of: &staged), user: asker.user, invitees: invitees)
-        case .outgoingData:
-            guard settings.hooks.contains(.outgoingData) else { return nil }
-            let texts = outgoingTexts(of: &staged)
-            return texts.isEmpty ? nil : .outgoingData(draft(of: &staged), texts)
+            let texts = outgoingTexts(of: asker, in: call).filter { !staged.asked.contains($0) }
+            staged.asked += texts
+            return texts.isEmpty ? nil : .outgoingData(call, texts)
         case .done: return nil
         }
     }
 
     /// The call as the policies see it: the one there is, or the one to be made.
-    private mutating func draft(of staged: inout StagedOperation) -> Call {
-        if let id = staged.asker.operation.callID, let call = call(id) { return call }
+    private mutating func draft(of staged: inout StagedOperation) -> Call? {
         guard case .invite(let invitation) = staged.asker.operation else {
-            preconditionFailure("\(staged.asker.operation) is staged without a call")
+            return staged.asker.operation.callID.flatMap { call($0) }
         }
-        let id = staged.shaping.draftID ?? newCallID()
-        staged.shaping.draftID = id
+        let id = staged.asker.shaping.draftID ?? newCallID()
+        staged.asker.shaping.draftID = id
         return draftCall(id, staged.asker, invitation, invitation.invitees)
     }
 
     /// Every text that somebody would see for the first time (E65).
-    private mutating func outgoingTexts(of staged: inout StagedOperation)
-        -> [Question.OutgoingText]
-    {
-        let user = staged.asker.user
-        let call = draft(of: &staged)
+    private func outgoingTexts(of asker: Asker, in call: Call) -> [Question.OutgoingText] {
         var texts: [Question.OutgoingText] = []
         func show(_ owner: TextOwner, _ data: String?, to receivers: [UserID]) {
             guard let data else { return }
-            for receiver in receivers where receiver != user {
+            for receiver in receivers where receiver != asker.user {
                 texts.append(.init(owner: owner, receiver: receiver, data: data))
             }
         }
-        func showAll(to receivers: [UserID]) {
-            show(.call, call.extendedData, to: receivers)
-            for participant in call.participants {
-                show(.participant(participant.user), participant.extendedData, to: receivers)
+        func showAll(to receiver: UserID) {
+            var shown: [(TextOwner, String?)] = [(.call, call.extendedData)]
+            shown += call.participants.map { (.participant($0.user), $0.extendedData) }
+            for case (let owner, let data?) in shown where owner != .participant(receiver) {
+                texts.append(.init(owner: owner, receiver: receiver, data: data))
             }
         }
         let present = call.participants.filter(\.state.isLive).map(\.user)
-        let said = staged.asker.operation.extendedData
-        switch staged.asker.operation {
-        case .invite(let invitation): show(.call, said, to: invitation.invitees)
-        case .call(_, .add(let invitees, _), _): showAll(to: invitees)
+        let own = TextOwner.participant(asker.user)
+        switch asker.operation {
+        case .invite(let invitation): show(.call, asker.text, to: invitation.invitees)
+        case .call(_, .add(let invitees, _), _): invitees.forEach(showAll)
+        case .call(_, .forward(let target), _): showAll(to: target)
         case .call(_, .accept, _), .call(_, .reject, _), .call(_, .leave, _):
-            show(.participant(user), said, to: present)
+            show(own, asker.text, to: present)
         case .call(_, .join, _):
-            showAll(to: [user])
-            show(.participant(user), said, to: present)
-        case .call(_, .cancel, _), .call(_, .end, _): show(.end, said, to: present)
+            if call.participant(asker.user)?.state.isLive != true { showAll(to: asker.user) }
+            show(own, asker.text, to: present)
+        case .call(_, .cancel(let users, _), _):
+            let isWhole = users.isEmpty || !settings.mode(call.mode).has(.cancelListed)
+            show(.end, asker.text, to: isWhole ? present : present.filter(users.contains))
+        case .call(_, .end, _): show(.end, asker.text, to: present)
         case .call, .list, .pushRegister, .pushUnregister: break
         }
         return texts
@@ -215,16 +221,16 @@ extension Switchboard {
                     Refusal(.refused, "\(plugin) refused the call", detail: .code(code))))
             return releaseWaiting(behind: staged.asker)
         case .views(let views) where staged.step == .outgoingData:
-            staged.shaping.views = views
+            staged.asker.shaping.views += views
         case .data, .allow, .refuse, .views, .token, .invite, .none: break
         }
-        staged.step = staged.step.next
+        if staged.step != .outgoingData { staged.step = staged.step.next }
         proceed(staged)
     }
 
     private func apply(_ allowance: Allowance, to staged: inout StagedOperation) {
         if let kept = allowance.invitees {
-            staged.shaping.refused =
+            staged.asker.shaping.refused =
                 staged.asker.operation.invitees?.filter { !kept.contains($0) } ?? []
         }
         guard case .invite(var invitation) = staged.asker.operation else { return }
@@ -235,7 +241,7 @@ extension Switchboard {
 
     private mutating func releaseWaiting(behind asker: Asker) {
         guard let id = asker.operation.callID,
-            let askers = waiting.removeValue(forKey: StagedName(user: asker.user, call: id))
+            let askers = waiting.removeValue(forKey: Seat(user: asker.user, call: id))
         else { return }
         for asker in askers { begin(asker) }
     }

@@ -1,5 +1,7 @@
 // All deadlines of a switchboard in one hierarchical timing wheel.
 
+import CallModel
+
 /// A deadline in the wheel, to cancel it by.
 struct TimerHandle: Sendable, Equatable {
     fileprivate let node: Int32

@@ -1,7 +1,15 @@
 // Who is known: users with their devices and live calls.
 
+import CallModel
+
 /// A place in the table of calls.
 typealias CallSlot = Int32
+
+/// A user's part in a call, as a key.
+struct Seat: Hashable, Sendable {
+    let user: UserID
+    let call: CallID
+}
 
 /// What the switchboard holds of one user.
 struct UserState: Sendable {
@@ -53,7 +61,8 @@ struct UserTable: Sendable {
     /// Forgets the user at `place` if nothing is known of it any more.
     mutating func releaseIfIdle(_ place: Int32) {
         let state = slab[Int(place)]
-        guard state.devices.isEmpty, state.calls.isEmpty, state.lostTimer == nil, !state.isOnline
+        guard places[state.id] == place, state.devices.isEmpty, state.calls.isEmpty,
+            state.lostTimer == nil, !state.isOnline
         else { return }
         places[state.id] = nil
         slab[Int(place)] = UserState(id: UserID(""))

@@ -1,6 +1,6 @@
 // The rules of the fields that are more than one word or number.
 
-import CallCore
+import CallModel
 import JSON
 
 /// What fields may hold: the limits and the names of the modes.
@@ -72,7 +72,7 @@ struct FieldRules: Sendable {
     }
 
     private func itemKey(_ text: JSONText, _ path: String) throws(Refusal) -> String {
-        guard (1...limits.itemBytes).contains(text.utf8Count) else {
+        guard text.hasSize(in: 1...limits.itemBytes) else {
             throw .badField(path, "has a key that is not of 1-\(limits.itemBytes) bytes")
         }
         let key = text.string
@@ -87,7 +87,7 @@ struct FieldRules: Sendable {
     /// `extended_data`.
     func extendedData(from form: inout FormReader) throws(Refusal) -> String {
         let text = try form.text("extended_data")
-        guard text.utf8Count <= limits.extendedDataBytes else {
+        guard text.isWithin(limits.extendedDataBytes) else {
             throw .tooLarge("extended_data", bytes: limits.extendedDataBytes)
         }
         return text.string

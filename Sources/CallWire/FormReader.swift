@@ -1,6 +1,6 @@
 // Reads JSON that is known to be well formed, and names the field that is not as it should be.
 
-import CallCore
+import CallModel
 import JSON
 
 /// A reader whose every failure is a `bad_request` with the path of the field (D49).
@@ -66,7 +66,7 @@ struct FormReader {
         _ path: @autoclosure () -> String, bytes sizes: ClosedRange<Int>
     ) throws(Refusal) -> String {
         let text = try text(path())
-        guard sizes.contains(text.utf8Count) else {
+        guard text.hasSize(in: sizes) else {
             throw .badField(path(), "must have \(sizes.lowerBound)-\(sizes.upperBound) bytes")
         }
         return text.string
@@ -113,6 +113,20 @@ struct FormReader {
     }
 
     private static let identifierRule = "must be 1-64 bytes of printable ASCII without space"
+}
+
+extension JSONText {
+    /// Whether the text has at most `count` UTF-8 bytes. Escapes only make the raw text longer, so
+    /// they are resolved only when it is too long.
+    func isWithin(_ count: Int) -> Bool { raw.count <= count || utf8Count <= count }
+
+    /// Whether the number of UTF-8 bytes is one of `sizes`.
+    func hasSize(in sizes: ClosedRange<Int>) -> Bool {
+        guard hasEscapes, raw.count > sizes.upperBound || sizes.lowerBound > 1 else {
+            return raw.count >= sizes.lowerBound && raw.count <= sizes.upperBound
+        }
+        return sizes.contains(utf8Count)
+    }
 }
 
 extension CallID {

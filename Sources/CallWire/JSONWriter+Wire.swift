@@ -1,14 +1,17 @@
 // The small values of the protocol: identifiers, moments, items, errors.
 
-import CallCore
+import CallModel
 import JSON
 
 extension JSONWriter {
     /// Writes a member that is text from inside the house.
     mutating func field(_ key: StaticString, plain text: String) { field(key, text) }
 
-    /// Writes a member that is a call id.
-    mutating func field(_ key: StaticString, _ id: CallID) { field(key, id.description) }
+    /// Writes a member that is a call id, without making a `String` of it: every event has one.
+    mutating func field(_ key: StaticString, _ id: CallID) {
+        self.key(key)
+        value(hex: id.high, id.low)
+    }
 
     /// Writes a member that is a moment.
     mutating func field(_ key: StaticString, _ moment: Moment) {

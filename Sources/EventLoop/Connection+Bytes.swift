@@ -19,7 +19,9 @@ extension Connection {
     func watch() {
         guard phase != .closed, let handle = handle(uv_poll_t.self) else { return }
         var wanted: Int32 = 0
-        if !isPaused && !peerEnded { wanted |= Int32(UV_READABLE.rawValue) }
+        // A handshake that must write first would look at the same unread bytes again and again.
+        let readsLater = isPaused || peerEnded || (isBlocked && phase == .handshaking)
+        if !readsLater { wanted |= Int32(UV_READABLE.rawValue) }
         if isBlocked { wanted |= Int32(UV_WRITABLE.rawValue) }
         guard wanted != interest else { return }
         interest = wanted
@@ -33,15 +35,19 @@ extension Connection {
     }
 
     private func announced(_ events: Int32, _ status: Int32) {
-        guard status >= 0 else { return announcedError() }
-        if events & Int32(UV_WRITABLE.rawValue) != 0 { flush() }
+        if status < 0 { interest = 0 }
+        if phase == .handshaking { return continueHandshake() }
+        if status < 0 { return announcedError() }
+        if events & Int32(UV_WRITABLE.rawValue) != 0 {
+            flush()
+            if session?.readWaitsForWrite == true { read() }
+        }
         if events & Int32(UV_READABLE.rawValue) != 0 { read() }
     }
 
     /// libuv has seen an error on the socket and stopped watching. Bytes that came before it are
     /// still there: the next read or write gives them, or the reason.
     private func announcedError() {
-        interest = 0
         if isBlocked { flush() }
         if phase != .closed { read() }
         watch()
@@ -50,6 +56,7 @@ extension Connection {
     // MARK: Reading
 
     private func read() {
+        if let session, phase == .open { return read(session) }
         switch receive() {
         case .bytes(let count): deliver(count)
         case .notNow: break
@@ -65,6 +72,7 @@ extension Connection {
             wantsDrained = false
             handler?.connectionDrained(self)
         }
+        if session != nil && !isPaused && !peerEnded && phase == .open { read() }
     }
 
     func awaitTurn() {
@@ -82,13 +90,13 @@ extension Connection {
 
     /// What arrives after `close` is read and dropped: unread bytes would turn our end into a
     /// reset.
-    private func deliver(_ count: Int) {
+    func deliver(_ count: Int) {
         guard phase == .open else { return }
         handler?.connection(
             self, received: UnsafeRawBufferPointer(rebasing: loop.readBuffer[..<count]))
     }
 
-    private func reachEnd() {
+    func reachEnd() {
         peerEnded = true
         watch()
         switch phase {
@@ -112,10 +120,15 @@ extension Connection {
         loop.flushAtEndOfTurn(self)
     }
 
-    /// The end of a turn. A blocked connection waits for the socket instead.
+    /// The end of a turn. A blocked connection waits for the socket instead; when it closes, not
+    /// for ever.
     func flushTurn() {
         isQueued = false
-        if !isBlocked { flush() }
+        if !isBlocked {
+            flush()
+        } else if phase == .finishing {
+            boundClosing()
+        }
     }
 
     private func flush() {
@@ -137,6 +150,7 @@ extension Connection {
 
     private func transmit() -> Transfer {
         let bytes = out.bytes
+        if let session { return session.write(bytes) }
         let count = cuv_send(socket, bytes.baseAddress, bytes.count)
         return count >= 0 ? .bytes(count) : outcome(ofCode: Int32(count), "writing to")
     }
@@ -145,14 +159,18 @@ extension Connection {
 
     private func finishWriting() {
         if !isBlocked {
+            session?.shutdown()
             shutdown(socket, Int32(SHUT_WR))
             if peerEnded { return finish() }
             phase = .lingering
         }
-        if deadline == nil {
-            deadline = Timer(on: loop) { [unowned self] in finish() }
-            deadline?.arm(after: loop.options.closeTimeout)
-        }
+        boundClosing()
+    }
+
+    private func boundClosing() {
+        guard deadline == nil else { return }
+        deadline = Timer(on: loop) { [unowned self] in finish() }
+        deadline?.arm(after: loop.options.closeTimeout)
     }
 
     func fail(_ error: EventLoopError) {

@@ -54,6 +54,8 @@ public final class Connection: LoopHandle {
     var out = OutBuffer()
     /// Bounds the handshake and the close; nil otherwise.
     var deadline: Timer?
+    /// Nil for a plain connection.
+    let session: TLSSession?
     var failure: (any Error)?
     /// What libuv watches the socket for now.
     var interest: Int32 = 0
@@ -68,19 +70,21 @@ public final class Connection: LoopHandle {
     /// In the loop's list for its next turn.
     var isAwaitingTurn = false
 
-    /// Takes over a connected, non-blocking socket; closes it if libuv refuses.
+    /// Takes over a connected, non-blocking socket, also if it throws. With TLS, the handshake must
+    /// come next, otherwise `begin`.
     init(
-        socket: Int32, peer: PeerAddress, on loop: EventLoop
+        socket: Int32, peer: PeerAddress, tls: TLSRole?, on loop: EventLoop
     ) throws(EventLoopError) {
         self.socket = socket
         self.peer = peer
-        super.init(on: loop, type: UV_POLL)
         do throws(EventLoopError) {
+            session = try tls?.session(over: socket, with: peer)
+            if tls != nil { phase = .handshaking }
+            super.init(on: loop, type: UV_POLL)
             try start(uv_poll_t.self, doing: "watching", "\(peer)") {
                 uv_poll_init(loop.uv, $0, socket)
             }
         } catch {
-            phase = .closed
             Glibc.close(socket)
             throw error
         }
@@ -154,6 +158,7 @@ public final class Connection: LoopHandle {
         guard isOpen, isPaused else { return }
         isPaused = false
         watch()
+        if session != nil { awaitTurn() }
     }
 
     /// Writes what waits, tells the peer that this was all, waits for its end (at most
@@ -183,9 +188,12 @@ public final class Connection: LoopHandle {
     override func loopWillClose() { finish() }
 
     override func handleDidClose() {
+        let error = failure as? EventLoopError
         let handler = self.handler
         self.handler = nil
-        handler?.connectionClosed(self, error: failure as? EventLoopError)
+        handler?.connectionClosed(self, error: error)
+        let cancelled = EventLoopError(code: -ECANCELED, doing: "TLS handshake with", "\(peer)")
+        session?.complete(.failure(error ?? cancelled))
         Unmanaged.passUnretained(self).release()
     }
 }

@@ -9,6 +9,10 @@ public final class Connector {
     public struct Options: Sendable {
         /// The limit for everything: name, connection and TLS, in milliseconds.
         public var timeout: Int64 = 10_000
+        /// Whom to trust; nil for a plain connection.
+        public var tls: TLSContext?
+        /// Whom the peer's certificate must name; nil for the host of the endpoint.
+        public var serverName: String?
 
         /// The defaults.
         public init() {}
@@ -19,10 +23,13 @@ public final class Connector {
 
     private let loop: EventLoop
     private let endpoint: Endpoint
+    private let options: Options
+    private let deadline: Int64
     private var completion: Completion?
     private var addresses: ArraySlice<SocketAddress> = []
     private var dial: Dial?
     private var timer: Timer?
+    private var handshaking: Connection?
     private var failure: EventLoopError?
 
     /// Connects. Literals, `localhost` and Unix sockets need no thread; other names are looked up
@@ -35,8 +42,8 @@ public final class Connector {
         to endpoint: Endpoint, on loop: EventLoop, options: Options = Options(),
         completion: @escaping Completion
     ) -> Connector {
-        let connector = Connector(endpoint, loop, completion)
-        connector.begin(timeout: options.timeout)
+        let connector = Connector(endpoint, loop, options, completion)
+        connector.begin()
         return connector
     }
 
@@ -46,19 +53,24 @@ public final class Connector {
         release()
     }
 
-    private init(_ endpoint: Endpoint, _ loop: EventLoop, _ completion: @escaping Completion) {
+    private init(
+        _ endpoint: Endpoint, _ loop: EventLoop, _ options: Options,
+        _ completion: @escaping Completion
+    ) {
         self.endpoint = endpoint
         self.loop = loop
+        self.options = options
         self.completion = completion
+        deadline = loop.now + options.timeout
     }
 
-    private func begin(timeout: Int64) {
+    private func begin() {
         // The timer keeps the attempt alive until it ends.
         timer = Timer(on: loop) { [self] in
-            let limit = "connecting to \(endpoint) took longer than \(timeout) ms"
+            let limit = "connecting to \(endpoint) took longer than \(options.timeout) ms"
             complete(.failure(failure ?? EventLoopError(.timedOut, "\(endpoint)", limit)))
         }
-        timer?.arm(after: timeout)
+        timer?.arm(at: deadline)
         do throws(EventLoopError) {
             switch endpoint {
             case .unix(let path): addresses = [try SocketAddress(path: path)]
@@ -99,13 +111,33 @@ public final class Connector {
         dial = nil
         do throws(EventLoopError) {
             let socket = try result.get()
-            let peer = SocketAddress.remote(of: socket)
-            let connection = try Connection(socket: socket, peer: peer, on: loop)
-            complete(.success(connection))
-            connection.begin()
+            try establish(socket)
         } catch {
             failure = error
             if error.kind == .cancelled { giveUp(error) } else { dialNext() }
+        }
+    }
+
+    private func establish(_ socket: Int32) throws(EventLoopError) {
+        let peer = SocketAddress.remote(of: socket)
+        let role = options.tls.map { TLSRole.connects($0, name: serverName) }
+        let connection = try Connection(socket: socket, peer: peer, tls: role, on: loop)
+        guard role != nil else {
+            complete(.success(connection))
+            return connection.begin()
+        }
+        handshaking = connection
+        connection.shakeHands(within: max(0, deadline - loop.now)) { [self] result in
+            handshaking = nil
+            complete(result.map { connection })
+        }
+    }
+
+    private var serverName: String {
+        if let name = options.serverName { return name }
+        switch endpoint {
+        case .tcp(let host, _): return host
+        case .unix: return "localhost"
         }
     }
 
@@ -126,130 +158,7 @@ public final class Connector {
         timer = nil
         dial?.abandon()
         dial = nil
-    }
-}
-
-/// One socket on its way to one address.
-private final class Dial: LoopHandle {
-    private let socket: Int32
-    private let endpoint: Endpoint
-    private var done: ((Result<Int32, EventLoopError>) -> Void)?
-
-    init(
-        _ address: SocketAddress, _ endpoint: Endpoint, _ loop: EventLoop,
-        _ done: @escaping (Result<Int32, EventLoopError>) -> Void
-    ) throws(EventLoopError) {
-        let socket = cuv_socket(address.family)
-        self.socket = socket
-        self.endpoint = endpoint
-        super.init(on: loop, type: UV_POLL)
-        do throws(EventLoopError) {
-            try begin(address)
-        } catch {
-            if socket >= 0 { Glibc.close(socket) }
-            throw error
-        }
-        self.done = done
-    }
-
-    private func begin(_ address: SocketAddress) throws(EventLoopError) {
-        try start(uv_poll_t.self, doing: "connecting to", "\(endpoint)") { handle in
-            if socket < 0 { return socket }
-            let isUnderWay =
-                address.withPointer { connect(socket, $0, $1) } == 0 || errno == EINPROGRESS
-            if !isUnderWay { return -errno }
-            return uv_poll_init(loop.uv, handle, socket)
-        }
-        guard let handle = handle(uv_poll_t.self) else { return }
-        uv_poll_start(handle, Int32(UV_WRITABLE.rawValue)) { handle, _, _ in
-            owner(handle, Dial.self)?.settled()
-        }
-    }
-
-    private func settled() {
-        var code: Int32 = 0
-        var size = socklen_t(MemoryLayout<Int32>.size)
-        getsockopt(socket, SOL_SOCKET, SO_ERROR, &code, &size)
-        closeHandle()
-        guard code == 0 else {
-            return end(EventLoopError(code: -code, doing: "connecting to", "\(endpoint)"))
-        }
-        let done = self.done
-        self.done = nil
-        done?(.success(socket))
-    }
-
-    func abandon() {
-        guard done != nil else { return }
-        done = nil
-        closeHandle()
-        Glibc.close(socket)
-    }
-
-    override func loopWillClose() {
-        guard done != nil else { return }
-        closeHandle()
-        end(EventLoopError(code: -ECANCELED, doing: "connecting to", "\(endpoint)"))
-    }
-
-    private func end(_ error: EventLoopError) {
-        Glibc.close(socket)
-        let done = self.done
-        self.done = nil
-        done?(.failure(error))
-    }
-}
-
-/// One name at the system's resolver.
-private final class Lookup {
-    private let host: String
-    private let loop: EventLoop
-    private let request = UnsafeMutablePointer<uv_getaddrinfo_t>.allocate(capacity: 1)
-    private let done: (Result<[SocketAddress], EventLoopError>) -> Void
-
-    private init(
-        _ host: String, _ loop: EventLoop,
-        _ done: @escaping (Result<[SocketAddress], EventLoopError>) -> Void
-    ) {
-        self.host = host
-        self.loop = loop
-        self.done = done
-    }
-
-    deinit { request.deallocate() }
-
-    static func start(
-        _ host: String, _ port: UInt16, _ loop: EventLoop,
-        _ done: @escaping (Result<[SocketAddress], EventLoopError>) -> Void
-    ) throws(EventLoopError) {
-        let lookup = Lookup(host, loop, done)
-        var hints = addrinfo()
-        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        hints.ai_flags = AI_ADDRCONFIG
-        let retained = Unmanaged.passRetained(lookup)
-        lookup.request.pointee.data = retained.toOpaque()
-        let code = uv_getaddrinfo(
-            loop.uv, lookup.request,
-            { request, code, list in
-                guard let data = request?.pointee.data else { return }
-                Unmanaged<Lookup>.fromOpaque(data).takeRetainedValue().found(list, code)
-            }, host, String(port), &hints)
-        if code < 0 {
-            retained.release()
-            throw EventLoopError(code: code, doing: "looking up", host)
-        }
-    }
-
-    private func found(_ list: UnsafeMutablePointer<addrinfo>?, _ code: Int32) {
-        defer { uv_freeaddrinfo(list) }
-        if loop.isClosed {
-            done(.failure(EventLoopError(code: -ECANCELED, doing: "looking up", host)))
-        } else if code < 0 {
-            let words = String(cString: uv_strerror(code))
-            let text = "looking up \(host): \(words)"
-            done(.failure(EventLoopError(.nameNotFound, host, text)))
-        } else {
-            done(.success(SocketAddress.all(in: list)))
-        }
+        handshaking?.abort()
+        handshaking = nil
     }
 }

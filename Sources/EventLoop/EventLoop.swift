@@ -34,6 +34,7 @@ public final class EventLoop: @unchecked Sendable {
     private var unflushed: [Connection] = []
     private var flushing: [Connection] = []
     private var awaiting: [Connection] = []
+    private var isRunning = false
     private(set) var isClosed = false
 
     /// Makes a loop. Ignores SIGPIPE for the whole process: a broken connection is an error of its
@@ -80,14 +81,17 @@ public final class EventLoop: @unchecked Sendable {
     public func run() {
         precondition(!isClosed, "the loop is closed")
         owner = pthread_self()
+        isRunning = true
         uv_run(uv, UV_RUN_DEFAULT)
+        isRunning = false
         endTurn()
     }
 
-    /// Makes `run` return at the end of this turn. What was sent in it is still written.
+    /// Makes `run` return at the end of this turn; the hooks run once more and what was sent is
+    /// written. Outside `run` it does nothing: libuv would remember it and spoil the next run.
     public func stop() {
         assertOwner()
-        uv_stop(uv)
+        if isRunning { uv_stop(uv) }
     }
 
     /// Adds a hook that runs once at the end of every turn, before connections are written and the

@@ -13,6 +13,10 @@ public final class Listener: LoopHandle {
         public var acceptsPerTurn = 64
         /// The pause after a failure for want of descriptors or memory, in milliseconds.
         public var retryAfter: Int64 = 100
+        /// The certificate to show; nil for plain connections.
+        public var tls: TLSContext?
+        /// How long a client may take for the TLS handshake, in milliseconds.
+        public var handshakeTimeout: Int64 = 10_000
 
         /// The defaults.
         public init() {}
@@ -20,6 +24,11 @@ public final class Listener: LoopHandle {
 
     /// Where it listens, with the port that the system chose.
     public let endpoint: Endpoint
+    /// What new TLS connections use. Set another one to reload the certificate; connections that
+    /// are there go on with what they began with.
+    public var tls: TLSContext?
+    /// How many TLS handshakes are under way.
+    public private(set) var handshakes = 0
     private let socket: Int32
     private let ownedFile: SocketFile?
     private let options: Options
@@ -31,10 +40,11 @@ public final class Listener: LoopHandle {
     /// Begins to listen.
     ///
     /// - Parameters:
-    ///   - accepted: gets every connection and sets its `handler`.
-    ///   - failed: is told when accepting fails; listening goes on after a pause.
-    /// - Throws: `addressInUse`, `addressUnavailable`, `permissionDenied`, `invalidAddress` (a name other
-    ///   than `localhost`, too long a path) or `system`, with the address in the text.
+    ///   - accepted: gets every connection, after its TLS handshake, and sets its `handler`.
+    ///   - failed: is told when accepting fails (listening goes on after a pause) and when a
+    ///     handshake fails.
+    /// - Throws: `addressInUse`, `addressUnavailable`, `permissionDenied`, `invalidAddress` (a name
+    ///   other than `localhost`, too long a path) or `system`, with the address in the text.
     public init(
         at endpoint: Endpoint, on loop: EventLoop, options: Options = Options(),
         failed: @escaping (EventLoopError) -> Void, accepted: @escaping (Connection) -> Void
@@ -44,6 +54,7 @@ public final class Listener: LoopHandle {
         self.endpoint = bound.endpoint
         ownedFile = bound.file
         self.options = options
+        tls = options.tls
         self.accepted = accepted
         self.failed = failed
         super.init(on: loop, type: UV_POLL)
@@ -77,7 +88,7 @@ public final class Listener: LoopHandle {
 
     /// Stops listening and removes the Unix socket's file. Accepted connections go on.
     public func close() {
-        guard handle(uv_poll_t.self) != nil else { return }
+        guard isListening else { return }
         retry = nil
         ownedFile?.remove()
         closeHandle()
@@ -97,7 +108,7 @@ public final class Listener: LoopHandle {
 
     private func acceptSome() {
         for _ in 0..<options.acceptsPerTurn where !isPaused {
-            guard handle(uv_poll_t.self) != nil, acceptOne() else { return }
+            guard isListening, acceptOne() else { return }
         }
     }
 
@@ -115,14 +126,31 @@ public final class Listener: LoopHandle {
             return false
         }
         do throws(EventLoopError) {
-            let connection = try Connection(socket: code, peer: PeerAddress(address), on: loop)
-            accepted(connection)
-            connection.begin()
+            try welcome(code, PeerAddress(address))
         } catch {
             failed(error)
         }
         return true
     }
+
+    private func welcome(_ socket: Int32, _ peer: PeerAddress) throws(EventLoopError) {
+        let role = tls.map { TLSRole.accepts($0) }
+        let connection = try Connection(socket: socket, peer: peer, tls: role, on: loop)
+        guard role != nil else {
+            accepted(connection)
+            return connection.begin()
+        }
+        handshakes += 1
+        connection.shakeHands(within: options.handshakeTimeout) { [self] result in
+            handshakes -= 1
+            switch result {
+            case .success: if isListening { accepted(connection) } else { connection.close() }
+            case .failure(let error): if isListening { failed(error) }
+            }
+        }
+    }
+
+    private var isListening: Bool { handle(uv_poll_t.self) != nil }
 
     /// The kernel would announce the same client at once, again and again: look away for a moment.
     private func rest(after error: EventLoopError) {

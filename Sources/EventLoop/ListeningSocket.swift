@@ -60,15 +60,14 @@ struct ListeningSocket {
     }
 
     private static func failure(_ number: Int32, _ endpoint: Endpoint) -> EventLoopError {
-        let kind = EventLoopError.Kind(code: number)
         let words: String
-        switch kind {
-        case .addressInUse: words = "address \(endpoint) is already in use"
-        case .addressUnavailable: words = "address \(endpoint) does not belong to this machine"
-        case .permissionDenied: words = "no permission to listen at \(endpoint)"
+        switch number {
+        case EADDRINUSE: words = "address \(endpoint) is already in use"
+        case EADDRNOTAVAIL: words = "address \(endpoint) does not belong to this machine"
+        case EACCES, EPERM: words = "no permission to listen at \(endpoint)"
         default: return EventLoopError(code: -number, doing: "listening at", "\(endpoint)")
         }
-        return EventLoopError(kind, "\(endpoint)", words)
+        return EventLoopError(EventLoopError.Kind(code: number), "\(endpoint)", words)
     }
 }
 

@@ -5,6 +5,7 @@ import Glibc
 /// A thread that runs one body to its end.
 public final class WorkerThread: @unchecked Sendable {
     private var thread = pthread_t()
+    private var isJoined = false
 
     /// Starts a thread. Signals go to the other threads; faults such as SIGSEGV stay with their
     /// cause.
@@ -32,12 +33,21 @@ public final class WorkerThread: @unchecked Sendable {
             }, start.toOpaque())
         if code != 0 {
             start.release()
+            isJoined = true
             throw EventLoopError(code: -code, doing: "starting thread", name)
         }
     }
 
-    /// Waits for the body's end. Call it once.
-    public func join() { pthread_join(thread, nil) }
+    /// Waits for the end of the body; the second call does nothing. For one thread at a time.
+    public func join() {
+        guard !isJoined else { return }
+        isJoined = true
+        pthread_join(thread, nil)
+    }
+
+    deinit {
+        if !isJoined { pthread_detach(thread) }
+    }
 }
 
 private final class Start {

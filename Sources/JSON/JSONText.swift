@@ -33,19 +33,28 @@ public struct JSONText {
         }
     }
 
-    /// Whether the text is `literal`, byte for byte.
+    /// Whether the text is `literal`, byte for byte. A long `switch` compares lengths mostly, so
+    /// that much is done in place.
+    @inlinable
     public static func == (text: JSONText, literal: StaticString) -> Bool {
-        literal.withUTF8Buffer { wanted in
-            guard text.hasEscapes else { return equal(text.raw, UnsafeRawBufferPointer(wanted)) }
-            return withUnsafeTemporaryAllocation(byteCount: text.raw.count, alignment: 1) {
-                let count = text.decode(into: $0)
-                return equal(.init(rebasing: $0[..<count]), UnsafeRawBufferPointer(wanted))
-            }
-        }
+        guard text.raw.count == literal.utf8CodeUnitCount || text.hasEscapes else { return false }
+        return text.isEqual(to: literal)
     }
 
     /// Lets a `switch` over a text have literals as its cases.
+    @inlinable
     public static func ~= (literal: StaticString, text: JSONText) -> Bool { text == literal }
+
+    @usableFromInline
+    func isEqual(to literal: StaticString) -> Bool {
+        literal.withUTF8Buffer { wanted in
+            guard hasEscapes else { return Self.equal(raw, UnsafeRawBufferPointer(wanted)) }
+            return withUnsafeTemporaryAllocation(byteCount: raw.count, alignment: 1) {
+                let count = decode(into: $0)
+                return Self.equal(.init(rebasing: $0[..<count]), UnsafeRawBufferPointer(wanted))
+            }
+        }
+    }
 
     @inline(__always)
     private static func equal(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {

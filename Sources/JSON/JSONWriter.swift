@@ -1,6 +1,6 @@
 // Appends a JSON text to one reusable buffer.
 
-/// Writes JSON into `bytes`, commas and escapes included.
+/// Writes JSON into a buffer, commas and escapes included.
 ///
 ///     writer.object {
 ///         $0.field("id", 3)
@@ -11,30 +11,44 @@
 /// Keys are literals (`field("id", …)`), which are not searched for escapes, so they must be plain
 /// text; names from outside go through `key(text:)`. The closures do not escape and cost nothing.
 /// The writer does not check that names and values alternate: that is visible at the call site.
-public struct JSONWriter {
-    /// What has been written, after what was there before.
-    public var bytes: [UInt8]
+public struct JSONWriter: ~Copyable {
+    private var buffer: TextBuffer
     /// Whether something stands before the next value in the same object or array.
     private var needsComma = false
 
     /// A writer with room for `capacity` bytes before it has to grow.
-    public init(capacity: Int = 512) {
-        bytes = []
-        bytes.reserveCapacity(capacity)
-    }
+    public init(capacity: Int = 512) { buffer = TextBuffer(capacity: capacity) }
 
-    /// A writer that goes on after `bytes`, for example after a frame header.
-    public init(appendingTo bytes: consuming [UInt8]) {
-        self.bytes = bytes
-    }
+    /// A copy of what has been written.
+    public var bytes: [UInt8] { Array(buffer.bytes) }
+
+    /// What has been written, where it stands: valid until the writer changes.
+    public var written: UnsafeRawBufferPointer { buffer.bytes }
+
+    /// Bytes written so far.
+    public var count: Int { buffer.count }
+
+    /// Takes back what was written after the first `count` bytes: whole values of the array or
+    /// object under way, but not its first.
+    public mutating func cut(to count: Int) { buffer.cut(to: count) }
 
     /// Empties the buffer for the next text and keeps its memory.
     public mutating func removeAll() {
-        bytes.removeAll(keepingCapacity: true)
+        buffer.cut(to: 0)
         needsComma = false
     }
 
-    /// Starts another text after the ones in `bytes`, without a comma before it.
+    /// Appends bytes as they are, such as what frames a text. Nothing is checked, and no comma is
+    /// set before them.
+    public mutating func append(_ bytes: some Collection<UInt8>) {
+        let done: Void? = bytes.withContiguousStorageIfAvailable { buffer.append(.init($0)) }
+        if done == nil { for byte in bytes { append(byte) } }
+    }
+
+    /// Appends a byte as it is.
+    public mutating func append(_ byte: UInt8) { append(room: 1) { $0.put(byte) } }
+
+    /// Starts another text after the ones written, without a comma before it.
     public mutating func startText() { needsComma = false }
 
     // MARK: Objects and arrays
@@ -79,14 +93,17 @@ public struct JSONWriter {
 
     @usableFromInline
     mutating func open(_ bracket: UInt8) {
-        startValue()
-        bytes.append(bracket)
+        let comma = needsComma
         needsComma = false
+        append(room: 2) {
+            if comma { $0.put(UInt8(ascii: ",")) }
+            $0.put(bracket)
+        }
     }
 
     @usableFromInline
     mutating func close(_ bracket: UInt8) {
-        bytes.append(bracket)
+        append(bracket)
         needsComma = true
     }
 
@@ -94,47 +111,36 @@ public struct JSONWriter {
 
     /// Writes a member name; its value must follow. The literal must need no escapes.
     public mutating func key(_ key: StaticString) {
-        key.withUTF8Buffer { appendName($0) }
+        let comma = needsComma
+        needsComma = false
+        append(room: JSONPen.room(forName: key)) { $0.name(key, comma: comma) }
     }
 
     /// Writes a member name from outside, escaped; its value must follow.
     public mutating func key(text: String) {
-        startValue()
-        appendString(text)
-        bytes.append(UInt8(ascii: ":"))
-        needsComma = false
-    }
-
-    private mutating func appendName(_ name: UnsafeBufferPointer<UInt8>) {
-        assert(name.allSatisfy { $0 >= 0x20 && $0 != 0x22 && $0 != 0x5C }, "a name with escapes")
-        if needsComma { bytes.append(UInt8(ascii: ",")) }
-        bytes.append(UInt8(ascii: "\""))
-        bytes.append(contentsOf: name)
-        bytes.append(UInt8(ascii: "\""))
-        bytes.append(UInt8(ascii: ":"))
+        value(text)
+        append(UInt8(ascii: ":"))
         needsComma = false
     }
 
     // MARK: Values
 
     /// Writes a string.
-    public mutating func value(_ value: String) {
-        startValue()
-        appendString(value)
-    }
+    public mutating func value(_ value: String) { writeString(nil, value) }
 
     /// Writes a string that needs no escapes, such as a name of the protocol.
     public mutating func value(literal: StaticString) {
         startValue()
-        bytes.append(UInt8(ascii: "\""))
-        literal.withUTF8Buffer { bytes.append(contentsOf: $0) }
-        bytes.append(UInt8(ascii: "\""))
+        append(room: literal.utf8CodeUnitCount + 2) {
+            $0.put(UInt8(ascii: "\""))
+            $0.put(literal)
+            $0.put(UInt8(ascii: "\""))
+        }
     }
 
     /// Writes an integer.
     public mutating func value(_ value: Int64) {
-        startValue()
-        appendInteger(value)
+        write(nil, room: JSONPen.roomForInteger) { $0.integer(value) }
     }
 
     /// Writes an integer.
@@ -145,46 +151,96 @@ public struct JSONWriter {
     public mutating func value(_ value: Double) {
         guard value.isFinite else { return null() }
         startValue()
-        bytes.append(contentsOf: value.description.utf8)
+        append(value.description.utf8)
+    }
+
+    /// Writes a string of the 32 lower-case hexadecimal digits of a number of 128 bits.
+    public mutating func value(hex high: UInt64, _ low: UInt64) {
+        write(nil, room: 34) {
+            $0.put(UInt8(ascii: "\""))
+            $0.digits(ofHex: high)
+            $0.digits(ofHex: low)
+            $0.put(UInt8(ascii: "\""))
+        }
     }
 
     /// Writes `true` or `false`.
     public mutating func value(_ value: Bool) {
-        startValue()
-        bytes.append(contentsOf: value ? "true".utf8 : "false".utf8)
+        write(nil, room: 5) { $0.put(value ? "true" : "false") }
     }
 
     /// Writes `null`.
     public mutating func null() {
-        startValue()
-        bytes.append(contentsOf: "null".utf8)
+        write(nil, room: 4) { $0.put("null") }
     }
 
     /// Writes a value that already is JSON, byte for byte. Nothing is checked.
     public mutating func value(raw: UnsafeRawBufferPointer) {
         startValue()
-        bytes.append(contentsOf: raw)
+        buffer.append(raw)
     }
 
     /// Writes a value that already is JSON, byte for byte. Nothing is checked.
     public mutating func value(raw: some Collection<UInt8>) {
         startValue()
-        bytes.append(contentsOf: raw)
+        append(raw)
     }
 
     @inline(__always)
     private mutating func startValue() {
-        if needsComma { bytes.append(UInt8(ascii: ",")) }
+        if needsComma { append(UInt8(ascii: ",")) }
         needsComma = true
+    }
+}
+
+// MARK: Writing a member at once
+
+extension JSONWriter {
+    /// Writes a string, as a member if there is a `key`.
+    fileprivate mutating func writeString(_ key: StaticString?, _ text: String) {
+        // A `String` on this platform is contiguous UTF-8, so nothing is copied here.
+        let done: Void? = text.utf8.withContiguousStorageIfAvailable { writeString(key, $0) }
+        if done == nil { Array(text.utf8).withUnsafeBufferPointer { writeString(key, $0) } }
+    }
+
+    @inline(__always)
+    private mutating func writeString(
+        _ key: StaticString?, _ text: UnsafeBufferPointer<UInt8>
+    ) {
+        let room = JSONPen.room(forString: text)
+        write(key, room: room) { $0.string(text, room: room) }
+    }
+
+    /// Writes a value of at most `room` bytes, as a member if there is a `key`.
+    @inline(__always)
+    fileprivate mutating func write(
+        _ key: StaticString?, room: Int, _ value: (inout JSONPen) -> Void
+    ) {
+        let comma = needsComma
+        needsComma = true
+        append(room: room + (key.map { JSONPen.room(forName: $0) } ?? 1)) {
+            if let key {
+                $0.name(key, comma: comma)
+            } else if comma {
+                $0.put(UInt8(ascii: ","))
+            }
+            value(&$0)
+        }
+    }
+
+    /// Appends what `body` writes, at most `room` bytes.
+    @inline(__always)
+    private mutating func append(room: Int, _ body: (inout JSONPen) -> Void) {
+        let start = buffer.reserve(room)
+        var pen = JSONPen(start)
+        body(&pen)
+        buffer.commit(pen.distance(from: start))
     }
 }
 
 extension JSONWriter {
     /// Writes a member that is a string.
-    public mutating func field(_ key: StaticString, _ value: String) {
-        self.key(key)
-        self.value(value)
-    }
+    public mutating func field(_ key: StaticString, _ value: String) { writeString(key, value) }
 
     /// Writes a member that is a string needing no escapes.
     public mutating func field(_ key: StaticString, literal: StaticString) {
@@ -194,14 +250,12 @@ extension JSONWriter {
 
     /// Writes a member that is a string, or `null`.
     public mutating func field(_ key: StaticString, _ value: String?) {
-        self.key(key)
-        if let value { self.value(value) } else { null() }
+        if let value { writeString(key, value) } else { null(key) }
     }
 
     /// Writes a member that is an integer.
     public mutating func field(_ key: StaticString, _ value: Int64) {
-        self.key(key)
-        self.value(value)
+        write(key, room: JSONPen.roomForInteger) { $0.integer(value) }
     }
 
     /// Writes a member that is an integer.
@@ -209,8 +263,7 @@ extension JSONWriter {
 
     /// Writes a member that is an integer, or `null`.
     public mutating func field(_ key: StaticString, _ value: Int64?) {
-        self.key(key)
-        if let value { self.value(value) } else { null() }
+        if let value { field(key, value) } else { null(key) }
     }
 
     /// Writes a member that is a number; see `value(_:)`.
@@ -221,14 +274,12 @@ extension JSONWriter {
 
     /// Writes a member that is `true` or `false`.
     public mutating func field(_ key: StaticString, _ value: Bool) {
-        self.key(key)
-        self.value(value)
+        write(key, room: 5) { $0.put(value ? "true" : "false") }
     }
 
     /// Writes a member that is `null`.
     public mutating func null(_ key: StaticString) {
-        self.key(key)
-        null()
+        write(key, room: 4) { $0.put("null") }
     }
 
     /// Writes a member whose value already is JSON, byte for byte.

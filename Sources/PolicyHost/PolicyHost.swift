@@ -1,1 +1,182 @@
-// PolicyHost: see Package.swift for its place in the house.
+// The policy host: runs the plugins of one generation, decides nothing itself.
+
+import CLua
+import CallModel
+import JSON
+
+/// Runs plugins. A value of time goes in with every input; effects come out; nothing is waited for
+/// and no clock is read but to bound scripts. It belongs to one thread.
+public final class PolicyHost {
+    /// The generation that answers from now on.
+    public internal(set) var generation: Generation
+    /// The names of the core's modes, in the order of its table.
+    public var modeNames = Mode.all.map(\.name)
+    /// Whether every question leaves a record in the decision log.
+    public var recordsDecisions = true
+
+    let services: Services
+    let arguments = PlainWriter()
+    /// What plugins own beyond their generations, by name.
+    var memories: [String: PluginMemory] = [:]
+    /// Grows with every generation.
+    var generationNumber = 0
+
+    /// Questions whose plugins wait for something.
+    var chains: [ChainID: Chain] = [:]
+    /// Handlers that wait for something, and three ways to find them.
+    var running: [UInt64: Running] = [:]
+    var waits: [WaitID: UInt64] = [:]
+    var tasks: [HandlerTask: UInt64] = [:]
+    var handlersOfCalls: [CallID: [UInt64]] = [:]
+    /// Notices that stand behind a waiting handler of the same plugin and call.
+    var queues: [ReportKey: NoticeQueue] = [:]
+    var detached: [Detached] = []
+
+    var deadlines = DeadlineHeap<Deadline>()
+    var timers: [UInt64: PolicyTimer] = [:]
+    var timersOfCalls: [CallID: [UInt64]] = [:]
+    /// Timers whose call is being looked up.
+    var firing: [WaitID: PolicyTimer] = [:]
+    /// Plugins whose `state` was changed and not copied yet.
+    var unsaved: [PluginState] = []
+    var ended = RecentCalls()
+    var isTellingFailure = false
+    var lastID: UInt64 = 0
+
+    /// A host that runs `generation`. `seed` decides all of its dice.
+    public init(_ generation: Generation, seed: UInt64, cryptography: Cryptography = .none) {
+        self.generation = generation
+        services = Services(seed: seed)
+        services.cryptography = cryptography
+        services.isAlive = { [unowned self] in !ended.contains($0) }
+        adopt(generation)
+    }
+
+    /// How far the wall clock is ahead of the core's clock.
+    public var wallOffset: Milliseconds {
+        get { services.wallOffset }
+        set { services.wallOffset = newValue }
+    }
+
+    /// When `PolicyInput.deadlineReached` is due.
+    public var nextDeadline: Moment? { deadlines.first }
+
+    /// What `input` leads to, to be done in this order.
+    public func handle(_ input: PolicyInput, at now: Moment) -> [PolicyEffect] {
+        services.now = now
+        switch input {
+        case .asked(let question): ask(question)
+        case .withdrawn(let id): withdraw(id)
+        case .told(let report): tell(report)
+        case .pushing(let id, let draft, let call, let facts): shape(draft, id, call, facts)
+        case .pushFailed(let draft, let call, let facts, let reason):
+            tellPushFailed(draft, call, facts, reason)
+        case .callEnded(let id): endCall(id)
+        case .replied(let id, let reply): replied(id, reply)
+        case .deadlineReached: deadlineReached()
+        }
+        if !detached.isEmpty { runDetached() }
+        return services.takeEffects()
+    }
+
+    func newID() -> UInt64 {
+        lastID += 1
+        return lastID
+    }
+
+    func memory(of plugin: String) -> PluginMemory {
+        if let memory = memories[plugin] { return memory }
+        let memory = PluginMemory()
+        memories[plugin] = memory
+        return memory
+    }
+
+    private func tellPushFailed(
+        _ draft: PushDraft, _ call: Call, _ facts: [UserFacts], _ reason: String
+    ) {
+        let view = CallView(call: call, facts: facts, now: services.now, receiver: draft.user)
+        for plugin in generation.plugins
+        where plugin.setting.users?.contains(draft.user) ?? true {
+            tell(.pushFailed(draft, view, reason: reason), plugin)
+        }
+    }
+}
+
+/// What is due at a moment.
+enum Deadline: Equatable {
+    /// A handler's sleep is over.
+    case wake(UInt64, WaitID)
+    /// A question must be answered.
+    case decide(ChainID)
+    /// A handler takes too long.
+    case overdue(UInt64)
+    /// A named timer fires.
+    case timer(UInt64)
+    /// Changed states are copied.
+    case saveStates
+    /// What is left of an old generation ends.
+    case retire(Int)
+    /// Nothing can come of an ended call any more.
+    case forget(CallID)
+}
+
+/// A handler that waits.
+struct Running {
+    let plugin: PluginState
+    let thread: Int32
+    let task: HandlerTask
+    /// The call whose end ends the handler.
+    let call: CallID?
+    /// The account that it speaks for.
+    let account: UserID?
+    /// Processor time so far, in nanoseconds.
+    var spent: UInt64
+    var wait: WaitID
+    /// Whether the shell is doing something for it.
+    var isRequest = false
+    /// The results of `all { … }` so far.
+    var parts: [LuaValue?] = []
+}
+
+/// What a handler was started for.
+enum HandlerTask: Hashable {
+    case chain(ChainID)
+    case report(ReportKey)
+    case timer(UInt64)
+    /// Detached, or told of something without a call.
+    case single(UInt64)
+    /// One function of `all { … }` in another handler.
+    case part(of: UInt64, Int)
+
+    /// Whether it has a time limit of its own; a chain has its deadline, a part its handler's.
+    var isBounded: Bool {
+        switch self {
+        case .report, .timer, .single: true
+        case .chain, .part: false
+        }
+    }
+}
+
+/// Reports of one call come to one plugin one at a time.
+struct ReportKey: Hashable {
+    let plugin: ObjectIdentifier
+    let call: CallID?
+}
+
+/// The calls that ended last.
+struct RecentCalls {
+    private static let most = 4_096
+    private var order: [CallID] = []
+    private var next = 0
+    private var members: Set<CallID> = []
+
+    func contains(_ call: CallID) -> Bool { members.contains(call) }
+
+    mutating func insert(_ call: CallID) {
+        guard members.insert(call).inserted else { return }
+        if order.count < Self.most { return order.append(call) }
+        members.remove(order[next])
+        order[next] = call
+        next = (next + 1) % Self.most
+    }
+}

@@ -1,13 +1,13 @@
 // What a store does, whether it keeps things on disk or in memory.
 
-import CallCore
+import CallModel
 
 /// The writing side of a store. Used by one thread at a time.
 public protocol CallStore: AnyObject {
     /// How much is kept; a change counts from the next call on.
     var limits: StoreLimits { get set }
 
-    /// What a start needs. Call once, before the first `commit`.
+    /// What a start needs. Comes before the first `commit`.
     func restore(at now: Moment) throws(StoreError) -> StoredState
 
     /// Stores all of `batch` or nothing; when it returns, the batch is durable.
@@ -22,7 +22,7 @@ public protocol CallStore: AnyObject {
     /// - Returns: whether there is more to remove: call again soon.
     func sweep(at now: Moment) throws(StoreError) -> Bool
 
-    /// A reading side, for another thread where the store is on disk.
+    /// A reading side. One for another thread is better opened there, as a `StoreReader`.
     func makeReader() throws(StoreError) -> any CallReader
 
     /// Notes that the process ends on purpose. The store cannot be used any more.
@@ -75,7 +75,7 @@ public protocol CallReader: AnyObject {
     func generations() throws(StoreError) -> [GenerationMark]
 
     /// A kept generation with its sources.
-    func generation(named name: String) throws(StoreError) -> Generation?
+    func generation(named name: String) throws(StoreError) -> StoredGeneration?
 }
 
 /// What a commit tells.
@@ -149,6 +149,9 @@ public struct CallPage: Sendable, Equatable {
     /// Where the next page begins (`ListQuery.before`); nil: this is the last one. A page may be
     /// empty and not the last: looking through very many calls that do not match is cut short.
     public var cursor: CallID?
+    /// Records that were left out because they cannot be read: to be logged, since one damaged
+    /// call must not hide all others.
+    public var damage: [StoreError] = []
 
     /// An empty last page.
     public init() {}

@@ -22,6 +22,18 @@ public final class FaultPlan: @unchecked Sendable {
         public static let truncate = Operations(rawValue: Int32(csqlite_fault_truncate))
         /// Opening a file.
         public static let open = Operations(rawValue: Int32(csqlite_fault_open))
+
+        /// The operation of this name, as in the text of `FaultPlan.init(_:)`.
+        init?(name: some StringProtocol) {
+            switch name {
+            case "write": self = .write
+            case "sync": self = .sync
+            case "read": self = .read
+            case "truncate": self = .truncate
+            case "open": self = .open
+            default: return nil
+            }
+        }
     }
 
     /// How an operation fails.
@@ -46,6 +58,18 @@ public final class FaultPlan: @unchecked Sendable {
         guard let faults = csqlite_faults_create(name) else { return nil }
         self.faults = faults
         layer = name
+    }
+
+    /// A layer armed by a text such as `write:120:3:full`: after 120 more writes, the next 3 fail
+    /// for lack of space. Nil: the text is not of that form.
+    public convenience init?(_ text: String) {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 4, let operations = Operations(name: parts[0]),
+            let after = Int(parts[1]), after >= 0, let times = Int(parts[2]), times > 0,
+            let failure = Failure(rawValue: String(parts[3]))
+        else { return nil }
+        self.init()
+        arm(operations, after: after, times: times, failure: failure)
     }
 
     deinit { csqlite_faults_destroy(faults) }

@@ -1,6 +1,6 @@
 // Keeps the last plugin generations with their sources. Rarely used, so nothing is prepared ahead.
 
-import CallCore
+import CallModel
 
 /// The tables `generation` and `generation_file`.
 struct GenerationTable {
@@ -19,7 +19,7 @@ struct GenerationTable {
         }
     }
 
-    private func store(_ generation: Generation, at moment: Moment) throws(StoreError) {
+    private func store(_ generation: StoredGeneration, at moment: Moment) throws(StoreError) {
         let put = try connection.prepare(
             """
             INSERT OR REPLACE INTO generation
@@ -65,18 +65,18 @@ struct GenerationTable {
     }
 
     /// The generation `name` with its sources, if it is kept.
-    func generation(named name: String) throws(StoreError) -> Generation? {
+    func generation(named name: String) throws(StoreError) -> StoredGeneration? {
         let known = try connection.prepare(
             "SELECT 1 FROM generation WHERE name = ?", for: "finding a generation")
         guard try known.first(.text(name), body: { _ in true }) != nil else { return nil }
         let all = try connection.prepare(
             "SELECT path, source FROM generation_file WHERE generation = ? ORDER BY place",
             for: "reading sources")
-        var files: [Generation.File] = []
+        var files: [StoredGeneration.File] = []
         try all.rows(.text(name)) { row in
-            files.append(Generation.File(path: row.text(0), source: row.bytes(1)))
+            files.append(StoredGeneration.File(path: row.text(0), source: row.bytes(1)))
             return true
         }
-        return Generation(name: name, files: files)
+        return StoredGeneration(name: name, files: files)
     }
 }

@@ -1,6 +1,6 @@
 // Timers, values and generations of plugins in memory.
 
-import CallCore
+import CallModel
 
 /// What `PluginTables` and `GenerationTable` are on disk.
 struct MemoryPlugins {
@@ -13,7 +13,7 @@ struct MemoryPlugins {
     private(set) var timers: [JobID: NamedTimer] = [:]
     private var values: [String: [String: Value]] = [:]
     /// Last activated first.
-    private var kept: [(generation: Generation, at: Moment, rolledBackAt: Moment?)] = []
+    private var kept: [(generation: StoredGeneration, at: Moment, rolledBackAt: Moment?)] = []
 
     mutating func apply(_ change: TimerChange) {
         switch change {
@@ -84,7 +84,7 @@ struct MemoryPlugins {
         }
     }
 
-    func generation(named name: String) -> Generation? {
+    func generation(named name: String) -> StoredGeneration? {
         kept.first { $0.generation.name == name }?.generation
     }
 }

@@ -1,6 +1,6 @@
 // Reads a stored JSON record and remembers where it is, so that damage can be named.
 
-import CallCore
+import CallModel
 import JSON
 
 /// Why a stored record cannot be read, and at which member.
@@ -26,15 +26,15 @@ struct RecordReader {
         return RecordDamage(field: names.joined(separator: "."), problem: problem)
     }
 
-    /// Reads an object; `body` gets each name and must read its value or leave it unread by
-    /// returning false.
+    /// Reads an object; `body` gets each name and tells whether it read the value.
     mutating func members(
         _ body: (inout RecordReader, JSONText) throws(RecordDamage) -> Bool
     ) throws(RecordDamage) {
         try located { (json) throws(JSONError) in try json.beginObject() }
         while let name = try located({ (json) throws(JSONError) in try json.nextKey() }) {
             path.append(name)
-            if try !body(&self, name) {
+            let isRead = try body(&self, name)
+            if !isRead {
                 try located { (json) throws(JSONError) in try json.skip() }
             }
             path.removeLast()

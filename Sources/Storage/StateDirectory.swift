@@ -38,7 +38,25 @@ public final class StateDirectory: Sendable {
         self.lock = lock
     }
 
-    deinit { close(lock) }
+    /// Makes an empty database for its owner only (mode 0600), unless there is one. SQLite gives
+    /// its own files beside it the same mode.
+    ///
+    /// An existing file must not even be opened here: closing it would end the locks that SQLite's
+    /// connections in this process hold on it (POSIX, fcntl).
+    func prepareDatabase() throws(StoreError) {
+        let file = open(database, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard file < 0 else {
+            close(file)
+            return
+        }
+        guard errno == EEXIST else { throw Self.failure(database, "making the database") }
+    }
+
+    deinit {
+        // Unlocked by name: a process that is being started may still share the descriptor.
+        flock(lock, LOCK_UN)
+        close(lock)
+    }
 
     /// A new directory is durable only when its parent is written.
     private static func syncParent(of path: String) {

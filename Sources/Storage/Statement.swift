@@ -1,7 +1,7 @@
 // A compiled SQL statement, kept and run many times.
 
 import CSQLite
-import CallCore
+import CallModel
 
 /// A value given to a statement.
 enum SQLValue {
@@ -87,14 +87,17 @@ struct Statement: ~Copyable {
         try each(values, body)
     }
 
-    /// Runs it and gives what `body` makes of the first row, or nil when there is none.
+    /// Runs it to its end, which for some is when they commit, and gives what `body` makes of the
+    /// first row, or nil when there is none.
     func first<Result>(
         _ values: SQLValue..., body: (Row) throws(StoreError) -> Result?
     ) throws(StoreError) -> Result? {
         var result: Result?
+        var found = false
         try each(values) { (row) throws(StoreError) in
-            result = try body(row)
-            return false
+            if !found { result = try body(row) }
+            found = true
+            return true
         }
         return result
     }

@@ -1,6 +1,7 @@
 // The store on disk: one SQLite file, one writer, group commit.
 
 import CallCore
+import CallModel
 
 /// Durable state in SQLite: write-ahead log, one transaction per batch.
 ///
@@ -22,8 +23,17 @@ public final class Store: CallStore {
     private let history: HistoryTable
     /// The highest id of a job or timer.
     private var highestJob: Int64 = 0
-    /// False after a failure and after `close`.
-    private var isUsable = true
+    private var state = State.opened
+
+    /// Where the store is in its life.
+    private enum State {
+        /// Opened; `restore` comes next.
+        case opened
+        /// In use.
+        case restored
+        /// Failed or closed: what SQLite and the disk hold is only known after opening it again.
+        case over
+    }
 
     /// Opens the store in `directory`, makes or migrates it, and checks it.
     ///
@@ -40,6 +50,7 @@ public final class Store: CallStore {
         self.directory = directory
         self.options = options
         limits = options.limits
+        try directory.prepareDatabase()
         connection = try Opening.writer(at: directory.database, options, schema)
         begin = try connection.prepare("BEGIN IMMEDIATE", for: "beginning")
         end = try connection.prepare("COMMIT", for: "committing")
@@ -53,19 +64,20 @@ public final class Store: CallStore {
     }
 
     public func restore(at now: Moment) throws(StoreError) -> StoredState {
-        try guardUsable("restoring")
-        var state = StoredState()
-        state.core.calls = try calls.live()
-        state.core.keys = try keys.marks(after: now + -limits.keyLifetime)
-        state.timers = try plugins.timers()
+        guard state != .over else { throw notOpen("restoring", "an earlier commit failed") }
+        var stored = StoredState()
+        stored.core.calls = try calls.live()
+        stored.core.keys = try keys.marks(after: now + -limits.keyLifetime)
+        stored.timers = try plugins.timers()
         let newest = try mark("newest")
-        state.newestMoment = newest > 0 ? Moment(newest) : nil
-        state.endedCleanly = try mark("clean") == 1
+        stored.newestMoment = newest > 0 ? Moment(newest) : nil
+        stored.endedCleanly = try mark("clean") == 1
         highestJob = try mark("job")
-        state.lastJob = highestJob > 0 ? JobID(highestJob) : nil
+        stored.lastJob = highestJob > 0 ? JobID(highestJob) : nil
         try connection.execute(
             "UPDATE mark SET value = 0 WHERE name = 'clean'", for: "marking the start")
-        return state
+        state = .restored
+        return stored
     }
 
     private func mark(_ name: String) throws(StoreError) -> Int64 {
@@ -126,8 +138,9 @@ public final class Store: CallStore {
     }
 
     public func makeReader() throws(StoreError) -> any CallReader {
-        try guardUsable("opening a reader")
-        return try StoreReader(in: directory, options: options, limits: limits)
+        var options = options
+        options.limits = limits
+        return try StoreReader(in: directory, options: options)
     }
 
     public func close() throws(StoreError) {
@@ -135,34 +148,33 @@ public final class Store: CallStore {
             try connection.execute(
                 "UPDATE mark SET value = 1 WHERE name = 'clean'", for: "marking the end")
         }
-        isUsable = false
+        state = .over
         // Readers may hold the log back; then it is simply kept for the next start.
         try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)", for: "closing")
     }
 
-    /// Runs `body` in one transaction. After a failure the store is not usable any more: what
-    /// SQLite and the disk hold then is only known after opening it again.
+    /// Runs `body` in one transaction.
     private func transaction(
         _ body: () throws(StoreError) -> Void
     ) throws(StoreError) {
-        try guardUsable("committing")
+        switch state {
+        case .opened: throw notOpen("committing", "restore it first")
+        case .over: throw notOpen("committing", "it was closed, or an earlier commit failed")
+        case .restored: break
+        }
         do {
             try begin.run()
             try body()
             try end.run()
         } catch {
-            isUsable = false
+            state = .over
             try? connection.execute("ROLLBACK", for: "rolling back")
             throw error
         }
     }
 
-    private func guardUsable(_ operation: String) throws(StoreError) {
-        guard isUsable else {
-            throw StoreError(
-                .notOpen, path: directory.database, operation: operation,
-                detail: "it was closed, or an earlier commit failed")
-        }
+    private func notOpen(_ operation: String, _ reason: String) -> StoreError {
+        StoreError(.notOpen, path: directory.database, operation: operation, detail: reason)
     }
 }
 

@@ -1,6 +1,6 @@
 // Reads the store on disk beside its writer.
 
-import CallCore
+import CallModel
 
 /// A read-only connection: sees every commit that was durable when a method is called.
 public final class StoreReader: CallReader {
@@ -19,12 +19,12 @@ public final class StoreReader: CallReader {
     private let pluginValue: Statement
     private let pluginKeys: Statement
 
-    /// Opens a reader of the store in `directory`, which a `Store` must have opened.
-    init(
-        in directory: StateDirectory, options: StoreOptions, limits: StoreLimits
+    /// Opens a reader of the store in `directory`, which a `Store` must have opened before.
+    public init(
+        in directory: StateDirectory, options: StoreOptions = StoreOptions()
     ) throws(StoreError) {
         self.directory = directory
-        self.limits = limits
+        limits = options.limits
         connection = try Opening.reader(at: directory.database, options)
         liveCall = try connection.prepare(
             "SELECT id, record FROM live_call WHERE id = ?", for: "reading a call")
@@ -95,17 +95,32 @@ public final class StoreReader: CallReader {
     ) throws(StoreError) -> CallPage {
         let filter = CallFilter(user: user, query: query)
         var builder = PageBuilder(filter, budget, scanMax: limits.pageScanMax)
+        var damage: [StoreError] = []
         let range = filter.range
         try callsOfUser.rows(.text(user.text), .id(range.from), .id(range.below)) {
             (row) throws(StoreError) in
             guard let id = row.id(0) else { return true }
             return try builder.look(at: id) { () throws(StoreError) in
-                if !row.isNull(1) { return try connection.call(of: row, id: 0, record: 1) }
-                guard !row.isNull(2), filter.mayAdmit(ended: row.text(2)) else { return nil }
-                return try connection.call(of: row, id: 0, record: 3)
+                try listedCall(row, filter, &damage)
             }
         }
-        return builder.page
+        var page = builder.page
+        page.damage = damage
+        return page
+    }
+
+    private func listedCall(
+        _ row: Row, _ filter: CallFilter, _ damage: inout [StoreError]
+    ) throws(StoreError) -> Call? {
+        do throws(StoreError) {
+            if !row.isNull(1) { return try connection.call(of: row, id: 0, record: 1) }
+            guard !row.isNull(2), filter.mayAdmit(ended: row.text(2)) else { return nil }
+            return try connection.call(of: row, id: 0, record: 3)
+        } catch {
+            guard error.kind == .damagedRecord else { throw error }
+            damage.append(error)
+            return nil
+        }
     }
 
     public func missedCount(of user: UserID) throws(StoreError) -> Int {
@@ -216,7 +231,7 @@ public final class StoreReader: CallReader {
         try GenerationTable(connection: connection).marks()
     }
 
-    public func generation(named name: String) throws(StoreError) -> Generation? {
+    public func generation(named name: String) throws(StoreError) -> StoredGeneration? {
         try GenerationTable(connection: connection).generation(named: name)
     }
 }

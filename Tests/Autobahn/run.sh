@@ -3,8 +3,8 @@
 #
 # usage: sh Tests/Autobahn/run.sh
 #
-# The suite is old and needs Python 2.7; without one the step ends with code 77 (skipped). It lives in
-# .build/autobahn, with the report of the last run in .build/autobahn/reports/index.html.
+# The suite is old and needs Python 2.7; without one the step ends with code 77 (skipped). It lives
+# in .build/autobahn, with the report of the last run in .build/autobahn/reports/index.html.
 set -eu
 
 cd "$(dirname "$0")/../.."
@@ -15,7 +15,8 @@ mkdir -p "$work"
 # A pyenv shim may answer to the name and then have no interpreter, so each candidate must run.
 find_python2() {
     for candidate in python2.7 "$HOME"/.pyenv/versions/2.7*/bin/python2.7; do
-        "$candidate" -c 'import sys; sys.exit(sys.version_info[:2] != (2, 7))' 2>/dev/null || continue
+        "$candidate" -c 'import sys; sys.exit(sys.version_info[:2] != (2, 7))' 2>/dev/null ||
+            continue
         command -v "$candidate"
         return 0
     done
@@ -29,7 +30,8 @@ install_suite() {
     python3 -m venv "$work/maker"
     "$work/maker/bin/pip" install -q --disable-pip-version-check virtualenv==20.21.1
     "$work/maker/bin/virtualenv" -q -p "$1" "$work/suite"
-    "$work/suite/bin/pip" install -q --no-python-version-warning --disable-pip-version-check autobahntestsuite==0.8.2
+    "$work/suite/bin/pip" install -q --no-python-version-warning --disable-pip-version-check \
+        autobahntestsuite==0.8.2
 }
 
 stop_server() {
@@ -78,7 +80,8 @@ cat >"$work/spec.json" <<SPEC
  "cases": ["1.*", "2.*", "3.*", "4.*", "5.*", "6.*", "7.*", "10.*"],
  "exclude-cases": [], "exclude-agent-cases": {}}
 SPEC
-timeout 900 "$work/suite/bin/wstest" -m fuzzingclient -s "$work/spec.json" >"$work/client.log" 2>&1 ||
+timeout 900 "$work/suite/bin/wstest" -m fuzzingclient -s "$work/spec.json" \
+    >"$work/client.log" 2>&1 ||
     { tail -n 30 "$work/client.log"; echo "the fuzzing client failed"; exit 1; }
 kill -0 "$server" || { tail "$work/server.log"; echo "the echo server died"; exit 1; }
 

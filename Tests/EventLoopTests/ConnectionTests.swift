@@ -1,6 +1,7 @@
 // Connections over real loopback sockets.
 import EventLoop
 import Glibc
+import TestCertificates
 import Testing
 
 @Suite struct ConnectionTests {
@@ -57,54 +58,36 @@ import Testing
         #expect(reads == [300])
     }
 
+    @Test func `A read takes no more than the buffer of the loop`() throws {
+        var options = EventLoop.Options()
+        options.readBufferBytes = 16
+        let rig = try Rig(options: options)
+        defer { rig.close() }
+        let server = Peer()
+        var reads: [Int] = []
+        server.onBytes = { _, bytes in
+            reads.append(bytes.count)
+            if reads.reduce(0, +) == 33 { rig.finish() }
+        }
+        let listener = try rig.listen { $0.handler = server }
+        rig.connect(to: listener.endpoint) { $0.send([UInt8](repeating: 1, count: 33)) }
+        rig.run()
+        #expect(reads == [16, 16, 1])
+    }
+
     @Test func `A slow reader holds the sender back and loses nothing`() throws {
         let rig = try Rig()
         defer { rig.close() }
-        let total = 64 << 20
-        let server = Peer()
-        var drained = 0
-        var sent = 0
-        var mostUnsent = 0
-        func fill(_ connection: Connection) {
-            while connection.unsentBytes < 1 << 20, sent < total {
-                let size = min(65_536, total - sent)
-                connection.send(upTo: size) { room in
-                    for index in 0..<size {
-                        room[index] = UInt8(truncatingIfNeeded: (sent + index) / 7)
-                    }
-                    return size
-                }
-                sent += size
-            }
-            mostUnsent = max(mostUnsent, connection.unsentBytes)
-            if sent == total { connection.close() } else { connection.notifyWhenDrained() }
-        }
-        server.onDrained = { connection in
-            drained += 1
-            fill(connection)
-        }
-        let listener = try rig.listen { connection in
-            connection.handler = server
-            fill(connection)
-        }
-        let client = Peer()
-        var received = 0
-        var wrong = 0
-        client.onBytes = { connection, bytes in
-            for byte in bytes {
-                if byte != UInt8(truncatingIfNeeded: received / 7) { wrong += 1 }
-                received += 1
-            }
-            connection.pauseReading()
-            rig.later { connection.resumeReading() }
-        }
-        client.onClosed = { _, _ in rig.finish() }
-        rig.connect(to: listener.endpoint) { $0.handler = client }
+        let total = 16 << 20
+        let source = Source(total: total)
+        let listener = try rig.listen { source.feed($0) }
+        let sink = Sink(rig)
+        rig.connect(to: listener.endpoint) { $0.handler = sink }
         rig.run(limit: 60_000)
-        #expect(received == total)
-        #expect(wrong == 0)
-        #expect(drained > 0)
-        #expect(mostUnsent <= (1 << 20) + 65_536)
+        #expect(sink.received == total)
+        #expect(sink.wrong == 0)
+        #expect(source.pauses > 0)
+        #expect(source.mostUnsent <= Source.highWater + 65_536)
     }
 
     @Test func `After the peer's end one can still send`() throws {
@@ -184,6 +167,29 @@ import Testing
         rig.run()
         Glibc.close(descriptor)
         #expect(try #require(closedAfter) >= 50)
+    }
+
+    @Test func `A peer that never reads is dropped when the time for closing is over`() throws {
+        var options = EventLoop.Options()
+        options.closeTimeout = 50
+        let rig = try Rig(options: options)
+        defer { rig.close() }
+        let server = Peer()
+        server.onClosed = { _, error in
+            #expect(error == nil)
+            rig.finish()
+        }
+        let listener = try rig.listen { connection in
+            connection.handler = server
+            connection.send([UInt8](repeating: 1, count: 64 << 20))
+            rig.later {
+                #expect(connection.unsentBytes > 0, "the socket took it all")
+                connection.close()
+            }
+        }
+        let descriptor = try bareConnection(to: listener.endpoint)
+        rig.run()
+        Glibc.close(descriptor)
     }
 
     @Test func `Abort is a reset for the peer`() throws {
@@ -278,6 +284,27 @@ import Testing
         }
         rig.run()
         #expect(names == ["127.0.0.1", "::1"])
+    }
+
+    @Test func `A closed connection is forgotten`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        weak var accepted: Connection?
+        weak var connected: Connection?
+        let listener = try rig.listen { connection in
+            connection.handler = Peer.echo()
+            accepted = connection
+        }
+        let client = Peer()
+        client.onClosed = { _, _ in rig.later { rig.finish() } }
+        rig.connect(to: listener.endpoint) { connection in
+            connection.handler = client
+            connected = connection
+            connection.close()
+        }
+        rig.run()
+        #expect(accepted == nil)
+        #expect(connected == nil)
     }
 
     @Test func `The end of the loop closes what is open and says so`() throws {

@@ -1,6 +1,7 @@
 // Addresses taken, refused and left behind.
 import EventLoop
 import Glibc
+import TestCertificates
 import Testing
 
 @Suite struct ListenerTests {
@@ -144,6 +145,32 @@ import Testing
         #expect(accepted == 1)
     }
 
+    @Test func `A rush of clients is let in a few per turn`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        var options = Listener.Options()
+        options.acceptsPerTurn = 2
+        var inThisTurn = 0
+        var perTurn: [Int] = []
+        let listener = try rig.listen(options: options) { _ in inThisTurn += 1 }
+        let clients = try (0..<5).map { _ in try bareConnection(to: listener.endpoint) }
+        defer { for client in clients { close(client) } }
+        rig.loop.atEndOfTurn {
+            if inThisTurn > 0 { perTurn.append(inThisTurn) }
+            inThisTurn = 0
+            if perTurn.reduce(0, +) == 5 { rig.finish() }
+        }
+        rig.run()
+        #expect(perTurn == [2, 2, 1])
+    }
+
+    @Test func `Without descriptors it rests, says so, and goes on when there are some`() async {
+        // In a process of its own: the limit would starve the other tests.
+        await #expect(processExitsWith: .success) {
+            try acceptWithoutDescriptors()
+        }
+    }
+
     @Test(arguments: [
         ("127.0.0.1:7600", Endpoint.tcp(host: "127.0.0.1", port: 7_600)),
         ("[::1]:0", .tcp(host: "::1", port: 0)),
@@ -165,4 +192,48 @@ import Testing
         #expect(try #require(error).description.contains(problem))
         #expect(try #require(error).description.contains("'\(text)'"))
     }
+}
+
+private func acceptWithoutDescriptors() throws {
+    let rig = try Rig()
+    defer { rig.close() }
+    var accepted = 0
+    var failures: [EventLoopError] = []
+    var turns = 0
+    var options = Listener.Options()
+    options.retryAfter = 20
+    let listener = try Listener(
+        at: .tcp(host: "127.0.0.1", port: 0), on: rig.loop, options: options,
+        failed: { failures.append($0) },
+        accepted: { _ in
+            accepted += 1
+            if accepted == 3 { rig.finish() }
+        })
+    let clients = try (0..<3).map { _ in try bareConnection(to: listener.endpoint) }
+    let free = dup(clients[0])
+    close(free)
+    let before = limitDescriptors(to: UInt(free) + 1)
+    let relief = Timer(on: rig.loop) { _ = limitDescriptors(to: before) }
+    relief.arm(after: 100)
+    rig.loop.atEndOfTurn { turns += 1 }
+    rig.run()
+    require(accepted == 3, "accepted \(accepted)")
+    require(!failures.isEmpty && failures.count <= 6, "\(failures)")
+    require(failures.allSatisfy { $0.kind == .outOfDescriptors }, "\(failures)")
+    require(turns < 30, "\(turns) turns")
+}
+
+/// Returns the limit that was.
+private func limitDescriptors(to count: UInt) -> UInt {
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    let before = limit.rlim_cur
+    limit.rlim_cur = count
+    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    return before
+}
+
+/// For a test in a process of its own, which fails by ending badly.
+private func require(_ isTrue: Bool, _ otherwise: @autoclosure () -> String) {
+    precondition(isTrue, otherwise())
 }

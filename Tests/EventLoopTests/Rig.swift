@@ -44,8 +44,11 @@ final class Rig {
     }
 
     /// Connects and hands the connection over; a failure fails the test.
-    func connect(to endpoint: Endpoint, _ connected: @escaping (Connection) -> Void) {
-        Connector.connect(to: endpoint, on: loop) { [weak self] result in
+    func connect(
+        to endpoint: Endpoint, options: Connector.Options = Connector.Options(),
+        _ connected: @escaping (Connection) -> Void
+    ) {
+        Connector.connect(to: endpoint, on: loop, options: options) { [weak self] result in
             switch result {
             case .success(let connection): connected(connection)
             case .failure(let error):
@@ -88,32 +91,66 @@ final class Peer: ConnectionHandler {
     }
 }
 
-/// A folder of its own for each test, removed at the end.
-final class Folder {
-    let path: String
+/// Sends a known stream, never keeping more than its high water unsent.
+final class Source: ConnectionHandler {
+    static let highWater = 1 << 20
+    private let total: Int
+    private var sent = 0
+    private(set) var pauses = 0
+    private(set) var mostUnsent = 0
 
-    init() {
-        var template = Array("/tmp/callagent-test-XXXXXX\0".utf8CString)
-        mkdtemp(&template)
-        path = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
-    }
+    init(total: Int) { self.total = total }
 
-    func write(_ text: String, to name: String) {
-        let file = fopen("\(path)/\(name)", "w")
-        fputs(text, file)
-        fclose(file)
-    }
+    static func byte(at position: Int) -> UInt8 { UInt8(truncatingIfNeeded: position / 7) }
 
-    deinit {
-        if let directory = opendir(path) {
-            while let entry = readdir(directory) {
-                let name = withUnsafeBytes(of: entry.pointee.d_name) {
-                    String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-                }
-                unlink("\(path)/\(name)")
+    func feed(_ connection: Connection) {
+        connection.handler = self
+        while connection.unsentBytes < Self.highWater, sent < total {
+            let size = min(65_536, total - sent)
+            connection.send(upTo: size) { room in
+                for index in 0..<size { room[index] = Self.byte(at: sent + index) }
+                return size
             }
-            closedir(directory)
+            sent += size
         }
-        rmdir(path)
+        mostUnsent = max(mostUnsent, connection.unsentBytes)
+        if sent == total { connection.close() } else { connection.notifyWhenDrained() }
+    }
+
+    func connection(_ connection: Connection, received bytes: UnsafeRawBufferPointer) {
+        Issue.record("received \(bytes.count) bytes")
+    }
+
+    func connectionDrained(_ connection: Connection) {
+        pauses += 1
+        feed(connection)
+    }
+
+    func connectionClosed(_ connection: Connection, error: EventLoopError?) {
+        #expect(error == nil)
+    }
+}
+
+/// Reads a known stream slowly: a pause after every read.
+final class Sink: ConnectionHandler {
+    var expected = Source.byte
+    private(set) var received = 0
+    private(set) var wrong = 0
+    private let rig: Rig
+
+    init(_ rig: Rig) { self.rig = rig }
+
+    func connection(_ connection: Connection, received bytes: UnsafeRawBufferPointer) {
+        for byte in bytes {
+            if byte != expected(received) { wrong += 1 }
+            received += 1
+        }
+        connection.pauseReading()
+        rig.later { connection.resumeReading() }
+    }
+
+    func connectionClosed(_ connection: Connection, error: EventLoopError?) {
+        #expect(error == nil)
+        rig.finish()
     }
 }

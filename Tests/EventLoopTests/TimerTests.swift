@@ -78,6 +78,20 @@ import Testing
         #expect(log.suffix(2) == ["received", "end of turn"])
     }
 
+    @Test func `A stop outside a run spoils neither the next run nor the close`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        rig.loop.stop()
+        var hasRun = false
+        rig.later {
+            hasRun = true
+            rig.finish()
+        }
+        rig.run()
+        #expect(hasRun)
+        rig.loop.stop()
+    }
+
     @Test func `The clocks run`() {
         let boot = Clock.bootMilliseconds()
         #expect(boot > 0)

@@ -3,8 +3,8 @@
 #
 # usage: sh Tests/Install/run.sh
 #
-# Nothing is installed. The made-up dpkg-query reads one file per package; the made-up apt-get writes
-# it and keeps a diary, which the cases look at.
+# Nothing is installed. The made-up dpkg-query reads one file per package; the made-up apt-get
+# writes it and keeps a diary, which the cases look at.
 # shellcheck disable=SC2016,SC2034,SC2086 # expect evaluates its condition; lists of names split
 set -eu
 

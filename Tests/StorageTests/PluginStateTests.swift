@@ -1,6 +1,6 @@
 // What plugins own beyond their memory: timers, values, generations.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import Storage
@@ -103,12 +103,12 @@ import Testing
 }
 
 @Suite struct GenerationTests {
-    private func generation(_ name: String) -> Generation {
-        Generation(
+    private func generation(_ name: String) -> StoredGeneration {
+        StoredGeneration(
             name: name,
             files: [
-                Generation.File(path: "callagent.lua", source: Array("listen = 1".utf8)),
-                Generation.File(path: "plugins/busy.lua", source: Array(name.utf8)),
+                StoredGeneration.File(path: "callagent.lua", source: Array("listen = 1".utf8)),
+                StoredGeneration.File(path: "plugins/busy.lua", source: Array(name.utf8)),
             ])
     }
 

@@ -4,6 +4,8 @@
 struct Token: Sendable {
     let text: Substring
     let line: Int
+    /// Whether nothing stands between this token and the one before.
+    let isJoined: Bool
 
     var isWord: Bool { text.utf8.first.map(CodeText.isWordByte) ?? false }
 }
@@ -74,6 +76,7 @@ private struct Scanner {
     var at = 0
     var line = 1
     var lineOfLastToken = 0
+    var endOfLastToken = -1
 
     init(text: String, characterLiterals: Bool) {
         self.text = text
@@ -116,9 +119,11 @@ private struct Scanner {
     }
 
     private mutating func emit(into code: inout CodeText, length: Int, as name: Substring? = nil) {
-        code.append(Token(text: name ?? slice(at..<at + length), line: line))
+        let text = name ?? slice(at..<at + length)
+        code.append(Token(text: text, line: line, isJoined: at == endOfLastToken))
         lineOfLastToken = line
         at += length
+        endOfLastToken = at
     }
 
     private func tokenLength() -> Int {

@@ -12,6 +12,7 @@ let commentRules: [Rule] = [
         ],
         clean: [
             SourceFile("Sources/A/a.swift", "// Splits a call in two.\n"),
+            SourceFile("Sources/A/a.swift", "// Splits a call\n// in two. Joins it again\n"),
             SourceFile("Sources/A/a.h", "/* Lua's macros as functions. */\n"),
             SourceFile("Tests/a.sh", "#!/bin/sh\n# Runs it all.\n"),
             SourceFile("Tests/a.py", "\"\"\"Plays a caller.\"\"\"\n"),
@@ -44,13 +45,17 @@ private func purposeIsMissing(_ file: SourceFile) -> Bool {
     let body = file.lines.drop { $0.hasPrefix("#!") }
     let first = body.first ?? ""
     switch file.language {
-    case .swift: return !(first.hasPrefix("// ") && first.hasSuffix("."))
+    case .swift: return !(first.hasPrefix("// ") && hasSentence(body.prefix { $0.hasPrefix("//") }))
     case .c: return !(first.hasPrefix("// ") || first.hasPrefix("/* "))
     case .python: return !(first.hasPrefix("\"\"\"") || first.hasPrefix("# "))
     case .shell: return !first.hasPrefix("# ")
     case .lua: return !first.hasPrefix("--")
     case .markdown, .other: return false
     }
+}
+
+private func hasSentence(_ lines: ArraySlice<Substring>) -> Bool {
+    lines.contains { $0.hasSuffix(".") || $0.contains(". ") }
 }
 
 /// Whether a remark is Swift rather than English. Errs towards English.

@@ -2,13 +2,14 @@
 
 /// What each target may name directly. It may also import whatever those may, but for the C shims.
 private let table: [String: Set<String>] = [
-    "CallCore": [],
+    "CallModel": [],
+    "CallCore": ["CallModel"],
     "JSON": [],
     "WebProtocols": [],
-    "CallWire": ["CallCore", "JSON"],
+    "CallWire": ["CallModel", "JSON"],
     "EventLoop": ["CUV", "COpenSSL"],
-    "Storage": ["CallCore", "JSON", "CSQLite"],
-    "PolicyHost": ["CallCore", "JSON", "CLua"],
+    "Storage": ["CallModel", "JSON", "CSQLite"],
+    "PolicyHost": ["CallModel", "JSON", "CLua"],
     "Outbound": ["JSON", "CCurl", "COpenSSL"],
     "AgentServer": [
         "CallCore", "JSON", "WebProtocols", "CallWire", "EventLoop", "Storage", "PolicyHost",
@@ -22,7 +23,7 @@ private let table: [String: Set<String>] = [
 private let shims: Set<String> = ["CLua", "CSQLite", "CUV", "COpenSSL", "CCurl"]
 
 /// The core and wire rings: no module of the system at all.
-let pureTargets: Set<String> = ["CallCore", "JSON", "WebProtocols", "CallWire"]
+let pureTargets: Set<String> = ["CallModel", "CallCore", "JSON", "WebProtocols", "CallWire"]
 
 /// What the toolchain offers and the outer rings may use.
 private let systemModules: Set<String> = ["Glibc", "Synchronization"]

@@ -55,7 +55,7 @@ let purityRules: [Rule] = [
         } + unseededRolls(file)
     },
     Rule(
-        "a switch in CallCore lists its cases",
+        "a switch in the core lists its cases",
         planted: [
             SourceFile("Sources/CallCore/a.swift", "switch state {\ncase .a: f()\ndefault: g()\n}"),
             SourceFile(
@@ -69,7 +69,7 @@ let purityRules: [Rule] = [
             SourceFile("Sources/CallCore/a.swift", "kept[user, default: 0] += 1"),
         ]
     ) { file in
-        guard file.target == "CallCore" else { return [] }
+        guard ["CallModel", "CallCore"].contains(file.target) else { return [] }
         return openCases(file.code).compactMap { line in
             guard !hasReason(file.code, line) else { return nil }
             return Finding(

@@ -93,6 +93,8 @@ let sizeRules: [Rule] = [
         clean: [
             SourceFile("a.swift", "func f() { if a { for b in c { if d { } else if e { } } } }"),
             SourceFile("a.swift", "func f() { if a { b { c { d { if g(h { i }) { } } } } } }"),
+            SourceFile("a.swift", "func f() { if a { for b in c { do { if d {} } } } }"),
+            SourceFile("a.swift", "func f() { if a { for b in c { if d { guard e else {} } } } }"),
         ]
     ) { file in
         functions(of: file).compactMap { function in
@@ -116,16 +118,23 @@ private struct Function {
     let body: ArraySlice<Token>
     let lines: ClosedRange<Int>
 
-    /// The first line on which control flow is nested deeper than `limit`.
+    /// The first line on which decisions and loops are nested deeper than `limit`. A `do` and the
+    /// way out of a guard are no level of their own.
     func lineNestedTooDeep(_ limit: Int) -> Int? {
         var braces: [Bool] = []
         var parentheses = 0
         var pendingAt: Int?
+        var exits = false
         var previous: Substring = ""
         for token in body {
             switch token.text {
-            case "if", "guard", "for", "while", "repeat", "switch", "do", "catch", "else":
-                if previous != "." && previous != "#" { pendingAt = pendingAt ?? parentheses }
+            case "guard": exits = true
+            case "if", "for", "while", "repeat", "switch", "catch", "else":
+                if exits {
+                    exits = token.text != "else"
+                } else if previous != "." && previous != "#" {
+                    pendingAt = pendingAt ?? parentheses
+                }
             case "(", "[": parentheses += 1
             case ")", "]": parentheses -= 1
             case "{":

@@ -4,9 +4,15 @@ let wordingRules: [Rule] = [
     Rule(
         "no try! anywhere",
         planted: [SourceFile("Tests/ATests/a.swift", "let a = try! f()")],
-        clean: [SourceFile("Tests/ATests/a.swift", "let a = try f() // not try! f()")]
+        clean: [
+            SourceFile("Tests/ATests/a.swift", "let a = try f() // not try! f()"),
+            SourceFile("Tests/ATests/a.swift", "if try !f() { g() }"),
+        ]
     ) { file in
-        file.code.lines(where: ["try", "!"]).map { Finding(file, $0, "try!: handle the error") }
+        zip(file.code.tokens, file.code.tokens.dropFirst()).compactMap { word, sign in
+            guard word.text == "try", sign.text == "!", sign.isJoined else { return nil }
+            return Finding(file, word.line, "try!: handle the error")
+        }
     },
     Rule(
         "no fatalError or print outside programs",

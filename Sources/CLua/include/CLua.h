@@ -1,5 +1,195 @@
-// CLua: what Swift cannot call of the library itself.
+// CLua: a sandboxed Lua 5.4 state behind plain C calls, so that Swift never meets longjmp.
+//
+// A vm is one Lua state with its own memory limit. Everything that may raise a Lua error runs
+// inside C; Swift hands in bytes and gets bytes back (see CLuaPlain.h for their form). A function of
+// the host is called from C with bytes and answers with a status: no Swift frame is ever jumped
+// over. A vm belongs to one thread at a time.
 #pragma once
-#include <lua5.4/lua.h>
-#include <lua5.4/lauxlib.h>
-#include <lua5.4/lualib.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "CLuaPlain.h"
+
+/// One Lua state with its limits.
+typedef struct callua_vm callua_vm;
+
+/// Bytes that somebody else owns.
+typedef struct {
+    const uint8_t *start;
+    size_t count;
+} callua_bytes;
+
+/// How a run came back.
+enum {
+    /// The function returned; `value` has what it returned, as an array.
+    CALLUA_FINISHED = 0,
+    /// It waits for the host function `function`.
+    CALLUA_WAITING = 1,
+    /// It failed; `failure` says how, `value` has the message, `traceback` the way there.
+    CALLUA_FAILED = 2,
+};
+
+/// Why a run failed.
+enum {
+    CALLUA_NOTHING = 0,
+    /// A Lua error.
+    CALLUA_ERROR = 1,
+    /// More processor time than a run or an event may use.
+    CALLUA_CPU = 2,
+    /// More memory than the vm may use.
+    CALLUA_MEMORY = 3,
+    /// Returned what cannot leave Lua: a function, a cycle, too much.
+    CALLUA_BAD_RETURN = 4,
+    /// Asked for what the operator has not granted.
+    CALLUA_DENIED = 5,
+};
+
+/// How a host function may be used and what it takes.
+enum {
+    /// May answer `CALLUA_WAIT`: the host resumes the handler with the result.
+    CALLUA_WAITS = 1 << 0,
+    /// Takes functions: the host gets references to them.
+    CALLUA_TAKES_FUNCTIONS = 1 << 1,
+    /// Only while a file is loaded.
+    CALLUA_LOAD_ONLY = 1 << 2,
+    /// Only inside handlers.
+    CALLUA_HANDLER_ONLY = 1 << 3,
+    /// Gets the caller's `FILE` and `LINE` as two arguments before the others.
+    CALLUA_SITED = 1 << 4,
+};
+
+/// Host functions that C itself calls; the host's own begin at `CALLUA_OWN`.
+enum {
+    /// JSON text of an object to that object, other text to nil.
+    CALLUA_PARSE = 1,
+    /// A call to whether it lives.
+    CALLUA_ALIVE = 2,
+    /// The name given to `require` to `CALLUA_RUN`.
+    CALLUA_MODULE = 3,
+    /// File, line and name of a global that a file of settings assigns; may be refused.
+    CALLUA_ASSIGN = 4,
+    /// A call to the table of its vars.
+    CALLUA_VARS = 5,
+    /// The two halves of a call's id and its vars, to be kept.
+    CALLUA_KEEP_VARS = 6,
+    CALLUA_OWN = 16,
+};
+
+/// What a host function says.
+enum {
+    /// The result is an array of values to return.
+    CALLUA_RETURN = 0,
+    /// The result is a message to raise, with the caller's position put before it.
+    CALLUA_RAISE = 1,
+    /// Like `CALLUA_RAISE`; the failure is `CALLUA_DENIED` if nothing catches it.
+    CALLUA_REFUSE = 2,
+    /// The result is a string for the chunk's name and one for its source: run it and return
+    /// what it returns.
+    CALLUA_RUN = 3,
+    /// The result comes later, by `callua_resume`.
+    CALLUA_WAIT = 4,
+};
+
+/// The answer of a host function that came later.
+typedef struct {
+    /// `CALLUA_RETURN`, `CALLUA_RAISE` or `CALLUA_REFUSE`.
+    int32_t status;
+    callua_bytes bytes;
+} callua_answer;
+
+/// The host's side: one function that serves all host functions by number.
+typedef struct {
+    void *context;
+    /// Must not keep `arguments`; `result` must stay valid until the next call.
+    int32_t (*call)(
+        void *context, uint32_t function, callua_bytes arguments, callua_bytes *result);
+} callua_host;
+
+/// The limits of a vm.
+typedef struct {
+    /// Bytes.
+    size_t memory;
+    /// Script coroutines and handlers alive at once.
+    uint32_t coroutines;
+    /// Bytes of one value that leaves Lua.
+    size_t value;
+    /// Bytes of `state`, and of the vars of one call.
+    size_t state;
+    /// Bytes of source that `load` takes.
+    size_t source;
+    /// Instructions between two looks at the clock.
+    int32_t stride;
+} callua_limits;
+
+/// What a run did.
+typedef struct {
+    int32_t status;
+    int32_t failure;
+    /// The handler, to resume or cancel it while it waits; -1 when it is over.
+    int32_t thread;
+    uint32_t function;
+    callua_bytes value;
+    callua_bytes traceback;
+    /// `FILE:LINE: decision made but not returned`, or nothing.
+    callua_bytes unreturned;
+    /// Nothing else could end it: the vm is of no use any more, nor are its waiting handlers.
+    bool broken;
+    /// Time of this run.
+    uint64_t nanoseconds;
+} callua_outcome;
+
+/// A vm with the guarded library and nothing of the host, or NULL without memory.
+callua_vm *callua_new(callua_limits limits, callua_host host, uint64_t seed);
+/// Ends a vm. Nothing of its scripts runs.
+void callua_free(callua_vm *vm);
+/// Names the objects that `PLAIN_HANDLE` with this kind stands for, before their methods are bound.
+bool callua_kind(callua_vm *vm, uint8_t kind, const char *name);
+/// Makes a host function visible as `name`: `f`, `table.f` or `kind:method`.
+bool callua_bind(callua_vm *vm, const char *name, uint32_t function, uint32_t flags);
+/// Closes the table of names; from here on scripts can only read it.
+bool callua_seal(callua_vm *vm);
+/// Lets files assign globals, each told to the host; `tables` are tables whose entries they set.
+bool callua_make_assignable(callua_vm *vm, const char *const *tables, size_t count);
+/// Reads a global that a file assigned: plain data, or a message and false.
+bool callua_read(callua_vm *vm, const char *name, callua_bytes *value);
+/// Adds the unguarded string library as `stock`, to compare the guarded one with.
+bool callua_add_stock(callua_vm *vm);
+
+/// Compiles `source` and runs it as the file `chunk`, for at most `budget` ns.
+void callua_load(
+    callua_vm *vm, const char *chunk, callua_bytes source, uint64_t budget,
+    callua_outcome *outcome);
+/// Calls the function `reference` with `arguments`, an array, for at most `budget` ns.
+void callua_start(
+    callua_vm *vm, int32_t reference, callua_bytes arguments, uint64_t budget,
+    callua_outcome *outcome);
+/// Goes on with a waiting handler: `answer` is what the host function says.
+void callua_resume(
+    callua_vm *vm, int32_t thread, callua_answer answer, uint64_t budget,
+    callua_outcome *outcome);
+/// Ends a waiting handler; its `<close>` variables are closed for at most `budget` ns.
+void callua_cancel(callua_vm *vm, int32_t thread, uint64_t budget);
+/// Gives back a reference that the host got for a function.
+void callua_release(callua_vm *vm, int32_t reference);
+
+/// Whether `state` was changed since it was read.
+bool callua_state_changed(const callua_vm *vm);
+/// The plugin's `state` as an object; on failure a message and false.
+bool callua_read_state(callua_vm *vm, callua_bytes *bytes);
+/// Lays the members of an object over `state`; on failure a message and false.
+bool callua_write_state(callua_vm *vm, callua_bytes bytes, callua_bytes *problem);
+
+/// Bytes in use now.
+size_t callua_memory(const callua_vm *vm);
+/// The most bytes ever in use.
+size_t callua_memory_peak(const callua_vm *vm);
+/// Collects all garbage; returns the bytes in use after it.
+size_t callua_collect(callua_vm *vm);
+/// Whether a run had to be left in the middle: then only `callua_free` is allowed.
+bool callua_is_broken(const callua_vm *vm);
+/// Whether this thread can end runs that hooks cannot end.
+bool callua_has_watchdog(void);
+/// Handlers and script coroutines alive.
+uint32_t callua_coroutines(const callua_vm *vm);

@@ -154,6 +154,8 @@ import WebProtocols
         #expect(requests(in: plain(11), limits: limits).error == .bodyTooLarge(limit: 10))
         #expect(requests(in: chunked([4, 6]), limits: limits).requests.first?.body.count == 10)
         #expect(requests(in: chunked([4, 7]), limits: limits).error == .bodyTooLarge(limit: 10))
+        let announced = chunked([4]).dropLast(5) + wire("7\n")
+        #expect(requests(in: Array(announced), limits: limits).error == .bodyTooLarge(limit: 10))
         #expect(requests(in: plain(65_536)).requests.first?.body.count == 65_536)
         #expect(requests(in: plain(65_537)).error == .bodyTooLarge(limit: 65_536))
         let long = wire("POST / HTTP/1.1\nHost: a\nContent-Length: 99999999999999999999\n\n")

@@ -1,0 +1,111 @@
+// What a running process tells the operator's tools.
+
+import CallCore
+import CallModel
+import CallWire
+import EventLoop
+import JSON
+import WebProtocols
+
+extension Agent {
+    func addRoutes() {
+        let documents = ProtocolDocuments(
+            limits: options.limits.wire, modes: options.settings.modes, version: Self.version)
+        let (openAPI, asyncAPI) = (documents.openAPI, documents.asyncAPI)
+        gateway.document = { path in
+            let body = path == "/v1/openapi.json" ? openAPI : asyncAPI
+            guard path.hasSuffix("api.json") else { return nil }
+            return HTTPResponse(200, headers: ["Content-Type": "application/json"], body: body)
+        }
+        admin.route(.get, "/healthz") { _, respond in
+            respond(HTTPResponse(200, text: "ok\n"))
+        }
+        admin.route(.get, "/metrics") { [unowned self] _, respond in
+            respond(
+                HTTPResponse(
+                    200, headers: ["Content-Type": "text/plain; version=0.0.4"],
+                    body: Array(metricsText.utf8)))
+        }
+        admin.route(.get, "/admin/status") { [unowned self] _, respond in
+            respond(.json(200, status))
+        }
+        admin.route(.post, "/admin/reload") { [unowned self] _, respond in
+            guard let reloader else {
+                return respond(.trouble(409, "this process has no file to read again"))
+            }
+            reloader.reload { respond(HTTPResponse($0)) }
+        }
+        admin.route(.post, "/admin/rollback") { [unowned self] request, respond in
+            rollBack(to: request.target.query("generation")) { respond(HTTPResponse($0)) }
+        }
+        admin.route(.get, "/admin/explain") { [unowned self] request, respond in
+            guard let id = request.target.query("call").flatMap({ CallID($0) }) else {
+                return respond(.trouble(400, "call: 32 lower-case hex digits are wanted"))
+            }
+            respond(decisions(desk?.decisions.lines(about: id) ?? []))
+        }
+        admin.route(.get, "/admin/decisions") { [unowned self] request, respond in
+            let count = request.target.query("limit").flatMap { Int($0) } ?? 100
+            respond(decisions(desk?.decisions.newest(count) ?? []))
+        }
+        admin.route(.get, "/admin/calls") { [unowned self] request, respond in
+            respond(liveCalls(request.target.query("limit").flatMap { Int($0) } ?? 100))
+        }
+    }
+
+    /// Everything countable as Prometheus text.
+    var metricsText: String {
+        metrics.text(with: [
+            .gauge("live_calls", "Calls that are not ended.", exchange.switchboard.liveCallCount),
+            .gauge("connections", "Client connections.", gateway.links.count),
+            .gauge("unsent_bytes", "What clients have not read.", gateway.unsentBytes),
+            .gauge("sessions", "Sessions, connected or resumable.", gateway.sessionCount),
+            .gauge("ready", "Whether calls are accepted.", exchange.isReady ? 1 : 0),
+        ])
+    }
+
+    private var status: JSONValue {
+        [
+            "version": .string(Self.version),
+            "ready": .bool(exchange.isReady),
+            "live_calls": .integer(Int64(exchange.switchboard.liveCallCount)),
+            "connections": .integer(Int64(gateway.links.count)),
+            "sessions": .integer(Int64(gateway.sessionCount)),
+            "clock_gap_ms": .integer(exchange.clock.gap),
+        ]
+    }
+
+    private func decisions(_ lines: [[UInt8]]) -> HTTPResponse {
+        var writer = JSONWriter()
+        writer.object {
+            $0.array("decisions") {
+                for line in lines { $0.value(raw: line) }
+            }
+        }
+        return HTTPResponse(
+            200, headers: ["Content-Type": "application/json"], body: writer.bytes)
+    }
+
+    /// The newest live calls as their callers see them.
+    private func liveCalls(_ limit: Int) -> HTTPResponse {
+        let newest = exchange.switchboard.liveCalls.sorted { $0.id > $1.id }.prefix(max(0, limit))
+        var writer = JSONWriter()
+        writer.object {
+            $0.array("calls") {
+                for call in newest { gateway.encoder.write(call, for: call.caller, into: &$0) }
+            }
+        }
+        return HTTPResponse(
+            200, headers: ["Content-Type": "application/json"], body: writer.bytes)
+    }
+}
+
+extension HTTPResponse {
+    /// What came of a reload.
+    fileprivate init(_ outcome: Reloader.Outcome) {
+        switch outcome {
+        case .success(let name): self = .json(200, ["generation": .string(name)])
+        case .failure(let error): self = .trouble(409, "\(error)")
+        }
+    }
+}

@@ -1,0 +1,59 @@
+// Tokens signed with the operator's keys.
+
+import CallModel
+import Outbound
+import PolicyHost
+
+/// Believes tokens that one of the configured keys has signed.
+struct ConfiguredTokens: TokenChecker {
+    private let verifier: TokenVerifier
+
+    /// A checker with the keys of a configuration.
+    ///
+    /// - Throws: `configuration`, naming the key that cannot be used.
+    init(_ configuration: Configuration) throws(AgentError) {
+        var keys: [TrustedKey] = []
+        for (place, entry) in configuration.auth.enumerated() {
+            let line = configuration.lines["auth"].map { ":\($0)" } ?? ""
+            let name = "\(configuration.file ?? "callagent.lua")\(line): auth[\(place + 1)]"
+            guard let algorithm = SignatureAlgorithm(rawValue: entry.algorithm) else {
+                throw .configuration("\(name): unknown algorithm \(entry.algorithm)")
+            }
+            do throws(KeyError) {
+                let key = try SignatureKey(
+                    algorithm, entry.key.text, leastSecretBytes: TrustedKey.leastSecretBytes)
+                keys.append(
+                    TrustedKey(
+                        key, keyID: entry.id, issuer: entry.issuer, audience: entry.audience))
+            } catch {
+                throw .configuration("\(name): \(error)")
+            }
+        }
+        verifier = TokenVerifier(keys)
+    }
+
+    func identity(in token: String, at now: Int64) throws(Refusal) -> Identity {
+        let claims: TokenClaims
+        do throws(TokenRefusal) {
+            claims = try verifier.verify(token, at: now)
+        } catch {
+            throw Refusal(.unauthenticated, error.description)
+        }
+        // A server's token acts for the user of `X-User`; its own name is only for the log.
+        guard let user = UserID(checking: claims.user ?? (claims.isServer ? "server" : "")) else {
+            throw Refusal(
+                .unauthenticated, "sub must be 1-64 bytes of printable ASCII without space")
+        }
+        var identity = Identity(user: user)
+        if let device = claims.device {
+            guard let device = DeviceID(checking: device) else {
+                throw Refusal(.unauthenticated, "dev is not a device")
+            }
+            identity.device = device
+        }
+        identity.capabilities = claims.capabilities.map { Set($0) }
+        identity.isServer = claims.isServer
+        identity.expiresAt = claims.expiresAt
+        return identity
+    }
+}

@@ -1,0 +1,96 @@
+// The clock of a run, and the kill that nothing in a script can catch.
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "vm.h"
+
+static uint64_t read_clock(clockid_t clock) {
+    struct timespec moment;
+    clock_gettime(clock, &moment);
+    return (uint64_t)moment.tv_sec * 1000000000u + (uint64_t)moment.tv_nsec;
+}
+
+uint64_t cl_now(void) { return read_clock(CLOCK_MONOTONIC); }
+
+void cl_arm(callua_vm *vm, uint64_t budget) {
+    vm->started = cl_now();
+    vm->budget = budget;
+    vm->deadline = vm->started + budget;
+    vm->cpu_mark = 0;
+    vm->charged = 0;
+    vm->nested = 0;
+    vm->closing = 0;
+    vm->killed = 0;
+    vm->denied = false;
+    vm->note[0] = 0;
+}
+
+// The budget is processor time. The monotonic clock is cheap to read and never behind it, so
+// the processor's own clock is only asked when that one says that the time is over.
+static bool is_over(callua_vm *vm) {
+    uint64_t now = cl_now();
+    if (vm->cpu_mark == 0) {
+        vm->cpu_mark = read_clock(CLOCK_THREAD_CPUTIME_ID);
+        vm->cpu_before = now - vm->started;
+    }
+    if (now < vm->deadline) return false;
+    uint64_t spent = read_clock(CLOCK_THREAD_CPUTIME_ID) - vm->cpu_mark + vm->cpu_before;
+    if (spent >= vm->budget) return true;
+    vm->deadline = now + (vm->budget - spent);
+    return false;
+}
+
+static void note_position(lua_State *L) {
+    callua_vm *vm = cl_vm(L);
+    lua_Debug record;
+    for (int level = 0; level < 8 && lua_getstack(L, level, &record); level++) {
+        lua_getinfo(L, "Sl", &record);
+        if (record.currentline < 0) continue;
+        snprintf(vm->note, CL_NOTE, "%s:%d", record.short_src, record.currentline);
+        return;
+    }
+}
+
+// Light: raising it needs no memory.
+static const char kill_mark;
+
+int cl_raise_kill(lua_State *L) {
+    lua_sethook(L, cl_hook, LUA_MASKCOUNT, 1);
+    lua_pushlightuserdata(L, (void *)&kill_mark);
+    return lua_error(L);
+}
+
+void cl_kill(lua_State *L, int32_t failure) {
+    callua_vm *vm = cl_vm(L);
+    if (vm->killed == 0) {
+        vm->killed = failure;
+        note_position(L);
+    }
+    cl_raise_kill(L);
+}
+
+// Called where nothing may be raised: the next instruction raises instead.
+void cl_look(callua_vm *vm) {
+    if (vm->running == NULL || vm->killed != 0 || !is_over(vm)) return;
+    vm->killed = CALLUA_CPU;
+    lua_sethook(vm->running, cl_hook, LUA_MASKCOUNT, 1);
+}
+
+void cl_check(lua_State *L) {
+    callua_vm *vm = cl_vm(L);
+    if (vm->killed != 0) {
+        if (vm->note[0] == 0) note_position(L);
+        cl_raise_kill(L);
+    }
+    if (is_over(vm)) cl_kill(L, CALLUA_CPU);
+}
+
+void cl_hook(lua_State *L, lua_Debug *record) {
+    (void)record;
+    cl_check(L);
+}
+
+void cl_watch(callua_vm *vm, lua_State *L) {
+    lua_sethook(L, cl_hook, LUA_MASKCOUNT, vm->limits.stride);
+}

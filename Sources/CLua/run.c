@@ -1,0 +1,326 @@
+// Runs: every handler is a coroutine that the host starts, resumes and cancels.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vm.h"
+
+enum { MESSAGE_MAX = 2048, TRACE_LEVELS = 12 };
+
+// Handlers.
+
+static int new_thread(lua_State *L) {
+    cl_handler *handler = lua_touserdata(L, 1);
+    handler->thread = lua_newthread(L);
+    handler->reference = luaL_ref(L, LUA_REGISTRYINDEX);
+    return 0;
+}
+
+static bool grow_handlers(callua_vm *vm) {
+    int32_t count = vm->handler_count == 0 ? 8 : vm->handler_count * 2;
+    cl_handler *grown = realloc(vm->handlers, (size_t)count * sizeof *grown);
+    if (grown == NULL) return false;
+    memset(grown + vm->handler_count, 0, (size_t)(count - vm->handler_count) * sizeof *grown);
+    vm->handlers = grown;
+    vm->handler_count = count;
+    return true;
+}
+
+static int32_t find_free(callua_vm *vm) {
+    int32_t empty = -1;
+    for (int32_t i = 0; i < vm->handler_count; i++) {
+        if (vm->handlers[i].busy) continue;
+        if (vm->handlers[i].thread != NULL) return i;
+        if (empty < 0) empty = i;
+    }
+    if (empty >= 0) return empty;
+    empty = vm->handler_count;
+    return grow_handlers(vm) ? empty : -1;
+}
+
+// Takes an idle coroutine, or makes one; -1 when there is no memory.
+static int32_t take_handler(callua_vm *vm) {
+    int32_t number = find_free(vm);
+    if (number < 0) return -1;
+    cl_handler *handler = &vm->handlers[number];
+    if (handler->thread == NULL) {
+        lua_pushcfunction(vm->main, new_thread);
+        lua_pushlightuserdata(vm->main, handler);
+        bool made = lua_pcall(vm->main, 1, 0, 0) == LUA_OK;
+        lua_settop(vm->main, 0);
+        if (!made) return -1;
+    }
+    handler->busy = true;
+    handler->made.count = 0;
+    vm->alive++;
+    return number;
+}
+
+static void drop_thread(callua_vm *vm, cl_handler *handler) {
+    luaL_unref(vm->main, LUA_REGISTRYINDEX, handler->reference);
+    handler->thread = NULL;
+}
+
+// A coroutine that a script has seen, that failed or that nobody needs is not used again.
+static void give_back(callua_vm *vm, int32_t number, bool reusable) {
+    cl_handler *handler = &vm->handlers[number];
+    if (!reusable || number >= CL_IDLE_MAX || cl_has_mark(handler->thread, CL_ESCAPED)) {
+        drop_thread(vm, handler);
+    } else {
+        lua_settop(handler->thread, 0);
+    }
+    handler->busy = false;
+    vm->alive--;
+}
+
+// What a run leaves behind.
+
+static void append_text(cl_buffer *buffer, const char *text) {
+    cl_append(buffer, text, strlen(text));
+}
+
+static void write_message(callua_vm *vm, lua_State *L) {
+    size_t count;
+    vm->out.count = 0;
+    if (lua_type(L, -1) == LUA_TSTRING) {
+        const char *text = lua_tolstring(L, -1, &count);
+        cl_append(&vm->out, text, count < MESSAGE_MAX ? count : MESSAGE_MAX);
+    } else {
+        append_text(&vm->out, "error object is a ");
+        append_text(&vm->out, luaL_typename(L, -1));
+    }
+}
+
+static void write_kill(callua_vm *vm) {
+    char text[CL_NOTE + 80];
+    vm->out.count = 0;
+    const char *colon = vm->note[0] ? ": " : "";
+    if (vm->killed == CALLUA_BAD_RETURN) {
+        snprintf(text, sizeof text, "%s", vm->note);
+    } else if (vm->killed == CALLUA_CPU) {
+        snprintf(text, sizeof text, "%s%sover the processor budget of %g ms", vm->note, colon,
+                 (double)vm->budget / 1e6);
+    } else {
+        snprintf(text, sizeof text, "%s%sover the memory limit of %zu KB", vm->note, colon,
+                 vm->limits.memory / 1024);
+    }
+    append_text(&vm->out, text);
+}
+
+static void write_trace(callua_vm *vm, lua_State *L) {
+    lua_Debug record;
+    char line[CL_NOTE];
+    vm->trace.count = 0;
+    for (int level = 0; level < TRACE_LEVELS && lua_getstack(L, level, &record); level++) {
+        lua_getinfo(L, "Sl", &record);
+        if (record.currentline <= 0) continue;
+        int count = snprintf(line, sizeof line, "%s%s:%d", vm->trace.count ? " < " : "",
+                             record.short_src, record.currentline);
+        cl_append(&vm->trace, line, (size_t)count);
+    }
+}
+
+static void fail(callua_vm *vm, lua_State *L, int status, callua_outcome *outcome) {
+    if (status == LUA_ERRMEM && vm->killed == 0) vm->killed = CALLUA_MEMORY;
+    outcome->status = CALLUA_FAILED;
+    write_trace(vm, L);
+    if (vm->killed != 0) {
+        outcome->failure = vm->killed;
+        write_kill(vm);
+    } else {
+        outcome->failure = vm->denied ? CALLUA_DENIED : CALLUA_ERROR;
+        write_message(vm, L);
+    }
+    outcome->value = cl_bytes(&vm->out);
+    outcome->traceback = cl_bytes(&vm->trace);
+}
+
+static void note_unreturned(callua_vm *vm, cl_handler *handler, callua_outcome *outcome) {
+    const cl_made *made = &handler->made;
+    bool returned = vm->out.count > 5 && vm->out.start[5] != PLAIN_NIL;
+    if (made->count == 0 || returned) return;
+    int count = snprintf(vm->unreturned, CL_NOTE, "%s:%d: decision made but not returned",
+                         made->source, made->line);
+    outcome->unreturned = (callua_bytes){(const uint8_t *)vm->unreturned, (size_t)count};
+}
+
+// A status of our own: the run was left by the watchdog.
+enum { GIVEN_UP = 100 };
+
+// Resumes a coroutine under the eyes of the watchdog.
+static int resume(callua_vm *vm, lua_State *thread, int arguments) {
+    int results = 0;
+    if (sigsetjmp(vm->escape, 0) != 0) {
+        vm->broken = true;
+        return GIVEN_UP;
+    }
+    cl_guard_run(vm);
+    int status = lua_resume(thread, vm->main, arguments, &results);
+    cl_end_guard();
+    return status;
+}
+
+// Nothing of the state may be touched any more.
+static void fail_broken(callua_vm *vm, callua_outcome *outcome) {
+    char text[CL_NOTE];
+    vm->killed = CALLUA_CPU;
+    snprintf(text, sizeof text,
+             "over the processor budget of %g ms within one instruction; its state is given up",
+             (double)vm->budget / 1e6);
+    vm->out.count = vm->trace.count = 0;
+    append_text(&vm->out, text);
+    outcome->status = CALLUA_FAILED;
+    outcome->failure = CALLUA_CPU;
+    outcome->broken = true;
+    outcome->value = cl_bytes(&vm->out);
+}
+
+// Runs a handler until it returns, waits or fails.
+static void run(callua_vm *vm, int32_t number, int arguments, uint64_t budget,
+                callua_outcome *outcome) {
+    cl_handler *handler = &vm->handlers[number];
+    lua_State *thread = handler->thread;
+    vm->current = number;
+    vm->running = thread;
+    vm->request = 0;
+    cl_arm(vm, budget);
+    int status = resume(vm, thread, arguments);
+    vm->running = NULL;
+    vm->current = -1;
+    *outcome = (callua_outcome){.thread = -1};
+    if (status == GIVEN_UP) {
+        fail_broken(vm, outcome);
+    } else if (status == LUA_YIELD) {
+        outcome->status = CALLUA_WAITING;
+        outcome->function = vm->request;
+        outcome->thread = number;
+    } else if (status == LUA_OK) {
+        outcome->status = CALLUA_FINISHED;
+        outcome->value = cl_bytes(&vm->out);
+        note_unreturned(vm, handler, outcome);
+        give_back(vm, number, true);
+    } else {
+        fail(vm, thread, status, outcome);
+        give_back(vm, number, false);
+    }
+    outcome->nanoseconds = cl_now() - vm->started;
+    if (status != GIVEN_UP && (vm->dirty || vm->has_vars)) cl_flush_calls(vm);
+}
+
+static void fail_without_memory(callua_vm *vm, callua_outcome *outcome) {
+    *outcome = (callua_outcome){.thread = -1};
+    outcome->status = CALLUA_FAILED;
+    outcome->failure = CALLUA_MEMORY;
+    vm->killed = CALLUA_MEMORY;
+    vm->note[0] = 0;
+    write_kill(vm);
+    outcome->value = cl_bytes(&vm->out);
+}
+
+// Writes the results, from the stack's second value on, as an array.
+static int leave(lua_State *L, int status, lua_KContext context) {
+    callua_vm *vm = cl_vm(L);
+    char problem[CL_NOTE];
+    (void)status;
+    (void)context;
+    int count = lua_gettop(L);
+    vm->out.count = 0;
+    cl_append_byte(&vm->out, PLAIN_ARRAY);
+    cl_append_count(&vm->out, (uint32_t)count);
+    for (int i = 1; i <= count; i++) {
+        if (cl_encode(L, i, &vm->out, false, problem)) continue;
+        vm->killed = CALLUA_BAD_RETURN;
+        snprintf(vm->note, CL_NOTE, "bad result: %.400s", problem);
+        return cl_raise_kill(L);
+    }
+    lua_settop(L, 0);
+    return 0;
+}
+
+// The body of a handler's coroutine; upvalue-free, so that pushing it needs no memory.
+static int enter(lua_State *L) {
+    callua_vm *vm = cl_vm(L);
+    callua_bytes in = vm->in;
+    vm->in = (callua_bytes){NULL, 0};
+    int count = cl_decode_array(L, in);
+    lua_callk(L, count, LUA_MULTRET, 0, leave);
+    return leave(L, LUA_OK, 0);
+}
+
+void callua_start(callua_vm *vm, int32_t reference, callua_bytes arguments, uint64_t budget,
+                  callua_outcome *outcome) {
+    int32_t number = vm->broken ? -1 : take_handler(vm);
+    if (number < 0) {
+        fail_without_memory(vm, outcome);
+        return;
+    }
+    lua_State *thread = vm->handlers[number].thread;
+    lua_pushcfunction(thread, enter);
+    lua_rawgeti(thread, LUA_REGISTRYINDEX, reference);
+    vm->in = arguments;
+    run(vm, number, 1, budget, outcome);
+}
+
+void callua_resume(callua_vm *vm, int32_t thread, callua_answer answer, uint64_t budget,
+                   callua_outcome *outcome) {
+    vm->in = answer.bytes;
+    vm->in_status = answer.status;
+    run(vm, thread, 0, budget, outcome);
+}
+
+void callua_cancel(callua_vm *vm, int32_t thread, uint64_t budget) {
+    cl_handler *handler = &vm->handlers[thread];
+    vm->current = thread;
+    vm->running = handler->thread;
+    cl_arm(vm, budget);
+    if (sigsetjmp(vm->escape, 0) != 0) {
+        vm->broken = true;
+    } else {
+        cl_guard_run(vm);
+        lua_resetthread(handler->thread);
+        cl_end_guard();
+    }
+    vm->running = NULL;
+    vm->current = -1;
+    if (!vm->broken) give_back(vm, thread, false);
+}
+
+void callua_release(callua_vm *vm, int32_t reference) {
+    luaL_unref(vm->main, LUA_REGISTRYINDEX, reference);
+}
+
+// Loading.
+
+typedef struct {
+    const char *chunk;
+    callua_bytes source;
+} file;
+
+static int load_file(lua_State *L) {
+    const file *f = lua_touserdata(L, 1);
+    lua_settop(L, 0);
+    const char *text = (const char *)f->source.start;
+    if (luaL_loadbufferx(L, text, f->source.count, f->chunk, "t") != LUA_OK) {
+        return lua_error(L);
+    }
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_globals);
+    lua_setupvalue(L, -2, 1);
+    lua_callk(L, 0, 0, 0, leave);
+    return leave(L, LUA_OK, 0);
+}
+
+void callua_load(callua_vm *vm, const char *chunk, callua_bytes source, uint64_t budget,
+                 callua_outcome *outcome) {
+    int32_t number = vm->broken ? -1 : take_handler(vm);
+    if (number < 0) {
+        fail_without_memory(vm, outcome);
+        return;
+    }
+    file f = {chunk, source};
+    lua_State *thread = vm->handlers[number].thread;
+    lua_pushcfunction(thread, load_file);
+    lua_pushlightuserdata(thread, &f);
+    vm->loading = true;
+    run(vm, number, 1, budget, outcome);
+    vm->loading = false;
+}

@@ -1,0 +1,53 @@
+// TLS over a socket: contexts, sessions, and what OpenSSL offers as macros only.
+#pragma once
+#include <openssl/ssl.h>
+#include <stddef.h>
+
+/// What came of loading a certificate and its key.
+enum cossl_identity {
+    COSSL_IDENTITY_LOADED,
+    COSSL_IDENTITY_BAD_CERTIFICATE,
+    COSSL_IDENTITY_BAD_KEY,
+    COSSL_IDENTITY_ENCRYPTED_KEY,
+    COSSL_IDENTITY_MISMATCH,
+};
+
+/// What came of one step of a session, when it is not a count of bytes.
+enum cossl_step {
+    COSSL_END = 0,
+    COSSL_WANTS_READ = -1,
+    COSSL_WANTS_WRITE = -2,
+    COSSL_FAILED = -3,
+};
+
+/// A context for TLS 1.2 and 1.3 that speaks http/1.1 only and keeps no buffers in idle sessions.
+/// NULL if OpenSSL has no memory. Free it with SSL_CTX_free.
+SSL_CTX *cossl_tls_server(void);
+
+/// As the server's, for the other side: peers must prove their name.
+SSL_CTX *cossl_tls_client(void);
+
+/// Loads a chain (leaf first) and its private key from PEM files. Never asks for a pass phrase.
+enum cossl_identity cossl_tls_identify(SSL_CTX *context, const char *chain, const char *key);
+
+/// A server's session over a non-blocking socket, which it does not own. NULL if out of memory.
+SSL *cossl_tls_accept(SSL_CTX *context, int socket);
+
+/// A client's session. `name` is what the peer's certificate must be for: a host name, which is
+/// also sent as SNI, or an IP address. NULL if out of memory or if the name is none.
+SSL *cossl_tls_connect(SSL_CTX *context, int socket, const char *name);
+
+/// One step of the handshake. Returns 1 when it is done.
+long cossl_tls_handshake(SSL *session);
+
+/// Decrypts up to `count` bytes. Returns how many, or a step.
+long cossl_tls_read(SSL *session, void *bytes, size_t count);
+
+/// Encrypts and sends up to `count` bytes. Returns how many, or a step.
+long cossl_tls_write(SSL *session, const void *bytes, size_t count);
+
+/// Tells the peer that nothing more comes.
+void cossl_tls_shutdown(SSL *session);
+
+/// Why the last step of this thread failed, in words; empties OpenSSL's queue of errors.
+void cossl_tls_reason(SSL *session, char *text, size_t size);

@@ -1,0 +1,175 @@
+// The operations of the protocol (section 5), by name and with typed answers.
+
+import CallModel
+import CallWire
+import JSON
+
+/// The answer to an invitation.
+public struct Invited: Sendable, Equatable {
+    /// The call as it is now.
+    public let call: Call
+    /// Who was left out, and why.
+    public let errors: [InviteeError]
+}
+
+/// A page of calls.
+public struct ListedCalls: Sendable, Equatable {
+    /// The newest first.
+    public let calls: [Call]
+    /// Where the next page begins; nil: this is the last one.
+    public let cursor: CallID?
+}
+
+extension CallClient {
+    /// What came of a request that answers with a call.
+    public typealias CallAnswer = (Result<Call, RequestFailure>) -> Void
+    /// What came of a request that answers with nothing.
+    public typealias Done = (Result<Void, RequestFailure>) -> Void
+
+    /// Creates a call and invites.
+    public func invite(
+        _ invitation: Invitation, key: RequestKey = .automatic,
+        _ completion: @escaping (Result<Invited, RequestFailure>) -> Void
+    ) {
+        perform(.invite(invitation), key: key, Reading.answer(Reading.invited, completion))
+    }
+
+    /// Invites more people to a call.
+    public func add(
+        _ invitees: [UserID], to call: CallID, push: PushText? = nil,
+        _ completion: @escaping (Result<Invited, RequestFailure>) -> Void
+    ) {
+        perform(
+            .call(call, .add(invitees, push: push)), Reading.answer(Reading.invited, completion))
+    }
+
+    /// Tells that this device shows the call.
+    public func ringing(_ call: CallID, _ completion: @escaping Done = { _ in }) {
+        perform(.call(call, .ringing), Reading.answer(Reading.nothing, completion))
+    }
+
+    /// Accepts an invitation, saying `text`.
+    public func accept(
+        _ call: CallID, with acceptance: Acceptance = Acceptance(), saying text: String? = nil,
+        _ completion: @escaping CallAnswer
+    ) {
+        ask(.call(call, .accept(acceptance), saying: text), completion)
+    }
+
+    /// Acknowledges the acceptance of `user`, in mode `handshake`.
+    public func acknowledgeAccept(
+        of user: UserID, in call: CallID, _ completion: @escaping CallAnswer
+    ) {
+        ask(.call(call, .acceptAck(user)), completion)
+    }
+
+    /// Rejects an invitation, as declined or as busy, saying `text`.
+    public func reject(
+        _ call: CallID, busy: Bool = false, saying text: String? = nil,
+        _ completion: @escaping CallAnswer
+    ) {
+        ask(.call(call, .reject(busy: busy), saying: text), completion)
+    }
+
+    /// Takes back the invitations of `users`, or all that are pending.
+    public func cancel(
+        _ call: CallID, only users: [UserID] = [], saying text: String? = nil,
+        _ completion: @escaping (Result<Invited, RequestFailure>) -> Void
+    ) {
+        perform(
+            .call(call, .cancel(users), saying: text), Reading.answer(Reading.invited, completion))
+    }
+
+    /// Joins a call from outside, or moves it to this device.
+    public func join(
+        _ call: CallID, saying text: String? = nil, _ completion: @escaping CallAnswer
+    ) {
+        ask(.call(call, .join, saying: text), completion)
+    }
+
+    /// Leaves a call that goes on without the user.
+    public func leave(
+        _ call: CallID, saying text: String? = nil, _ completion: @escaping CallAnswer
+    ) {
+        ask(.call(call, .leave, saying: text), completion)
+    }
+
+    /// Ends a call for everybody.
+    public func end(
+        _ call: CallID, saying text: String? = nil, _ completion: @escaping CallAnswer
+    ) {
+        ask(.call(call, .end, saying: text), completion)
+    }
+
+    /// Tells how the media of this device is.
+    public func report(
+        _ media: MediaReport, in call: CallID, _ completion: @escaping Done = { _ in }
+    ) {
+        perform(.call(call, .report(media)), Reading.answer(Reading.nothing, completion))
+    }
+
+    /// Sends JSON to another participant, or to all others that joined.
+    public func signal(
+        _ data: JSONValue, to user: UserID? = nil, in call: CallID,
+        _ completion: @escaping Done = { _ in }
+    ) {
+        perform(
+            .call(call, .signal(to: user, data: data.bytes)),
+            Reading.answer(Reading.nothing, completion))
+    }
+
+    /// Asks how a call is.
+    public func get(_ call: CallID, _ completion: @escaping CallAnswer) {
+        ask(.call(call, .get), completion)
+    }
+
+    /// Asks for calls, the newest first.
+    public func list(
+        _ query: ListQuery = ListQuery(),
+        _ completion: @escaping (Result<ListedCalls, RequestFailure>) -> Void
+    ) {
+        perform(.list(query), Reading.answer(Reading.listed, completion))
+    }
+
+    /// Asks for an operation that answers with a call.
+    public func ask(
+        _ operation: Operation, key: RequestKey = .automatic, _ completion: @escaping CallAnswer
+    ) {
+        perform(operation, key: key, Reading.answer(Reading.call, completion))
+    }
+}
+
+/// Answers as values.
+enum Reading {
+    private static let decoder = ServerMessageDecoder()
+
+    /// A completion that reads `ok` before it goes on; nil: the answer lacks something.
+    static func answer<Value>(
+        _ read: @escaping (JSONValue) -> Value?,
+        _ completion: @escaping (Result<Value, RequestFailure>) -> Void
+    ) -> CallClient.Answer {
+        { result in
+            completion(
+                result.flatMap { ok in read(ok).map { .success($0) } ?? .failure(.unreadable) })
+        }
+    }
+
+    static func nothing(_ ok: JSONValue) -> Void? { () }
+
+    static func call(_ ok: JSONValue) -> Call? { decoder.call(ok["call"]) }
+
+    static func invited(_ ok: JSONValue) -> Invited? {
+        call(ok).map { call in
+            let errors = ok["errors"]?.array ?? []
+            return Invited(call: call, errors: errors.compactMap { InviteeError($0) })
+        }
+    }
+
+    static func listed(_ ok: JSONValue) -> ListedCalls? {
+        ok["calls"]?.array.map { calls in
+            ListedCalls(
+                calls: calls.compactMap { decoder.call($0) },
+                cursor: ok["cursor"]?.string.flatMap { CallID($0) })
+        }
+    }
+}

@@ -1,0 +1,98 @@
+// Requests: sent now or when the connection is back, repeated until answered, given up in time.
+
+import CallModel
+import CallWire
+import EventLoop
+import JSON
+
+extension CallClient {
+    /// What came of a request: the members of `ok`, or why there are none.
+    public typealias Answer = (Result<JSONValue, RequestFailure>) -> Void
+
+    /// Asks for an operation.
+    ///
+    /// - Parameters:
+    ///   - key: with one, the request is repeated over losses of the connection and while the
+    ///     server says `rate_limited` or `unavailable`, and is carried out once.
+    ///   - completion: called once, on the loop's thread, never before this returns.
+    public func perform(
+        _ operation: Operation, key: RequestKey = .automatic, _ completion: @escaping Answer
+    ) {
+        let key = key.text(for: operation, using: &dice)
+        begin(.operation(operation), key: key, completion)
+    }
+
+    /// Asks for an operation by its name on the wire: for those that this client does not know.
+    ///
+    /// - Parameters:
+    ///   - key: with one, the request is repeated as with `perform`.
+    ///   - completion: called once, on the loop's thread, never before this returns.
+    public func perform(
+        named name: String, data: JSONValue, key: String? = nil, _ completion: @escaping Answer
+    ) {
+        begin(.named(name, data), key: key, completion)
+    }
+
+    private func begin(_ asked: Asked, key: String?, _ completion: @escaping Answer) {
+        let patience = state == .stopped ? 0 : options.answerWithin
+        submit(
+            OpenRequest(
+                asked: asked, key: key, deadline: loop.now + patience, completion: completion))
+    }
+
+    private func submit(_ request: OpenRequest) {
+        var request = request
+        request.repeatAt = nil
+        let (id, message) =
+            switch request.asked {
+            case .operation(let operation): link.request(operation, key: request.key)
+            case .named(let name, let data):
+                link.request(named: name, data: data, key: request.key)
+            }
+        requests.add(request, as: id)
+        armRequestAlarm()
+        if let message { send(message) }
+    }
+
+    /// The server has answered.
+    func answered(_ id: Int64, _ reply: ServerReply) {
+        guard let request = requests.remove(id).first else { return }
+        switch reply {
+        case .ok(let value): request.completion(.success(value))
+        case .error(let refusal):
+            let again = loop.now + max(refusal.retryAfter ?? 0, Self.leastPause)
+            guard refusal.code.isRetryable, request.mayRepeat, again < request.deadline else {
+                return request.completion(.failure(.refused(refusal)))
+            }
+            var waiting = request
+            waiting.repeatAt = again
+            requests.add(waiting, as: id)
+            armRequestAlarm()
+        }
+    }
+
+    /// Nothing will come of these any more.
+    func settle(_ lost: [OpenRequest], _ failure: RequestFailure) {
+        for request in lost { request.completion(.failure(failure)) }
+    }
+
+    func requestAlarmRang() {
+        let now = loop.now
+        for (id, request) in requests.takeDue(at: now) {
+            link.forget(id)
+            if request.deadline > now {
+                submit(request)
+            } else {
+                settle([request], state == .stopped ? .stopped : .unanswered)
+            }
+        }
+        armRequestAlarm()
+    }
+
+    private func armRequestAlarm() {
+        if let due = requests.nextDue { requestAlarm?.arm(at: due) }
+    }
+
+    /// The least pause before a request is repeated, in milliseconds.
+    private static var leastPause: Milliseconds { 50 }
+}

@@ -1,0 +1,67 @@
+// For scripts and tests: an event loop that is turned until something has happened.
+
+import EventLoop
+
+/// Turns a loop on the calling thread and returns when a condition holds: asynchronous clients in
+/// a program that goes from top to bottom.
+public final class LoopWaiter {
+    /// What did not happen in time.
+    public struct Impatience: Error, Sendable, Equatable, CustomStringConvertible {
+        /// What was waited for, and how long.
+        public let description: String
+    }
+
+    /// The loop, for clients to live on.
+    public let loop: EventLoop
+    private var condition: () -> Bool = { true }
+    private var isWaiting = false
+
+    /// A loop that stands still but for `wait`.
+    ///
+    /// - Throws: if the system has no means for it.
+    public init() throws(EventLoopError) {
+        loop = try EventLoop()
+        loop.atEndOfTurn { [unowned self] in
+            if isWaiting, condition() { loop.stop() }
+        }
+    }
+
+    /// Turns the loop until `condition` holds; asks at the end of every turn.
+    ///
+    /// - Parameters:
+    ///   - what: for the error.
+    ///   - limit: in milliseconds.
+    public func wait(
+        for what: String, upTo limit: Int64 = 10_000, until condition: @escaping () -> Bool
+    ) throws(Impatience) {
+        if condition() { return }
+        self.condition = condition
+        var isLate = false
+        let timer = Timer(on: loop) { [loop] in
+            isLate = true
+            loop.stop()
+        }
+        timer.arm(after: limit)
+        isWaiting = true
+        loop.run()
+        isWaiting = false
+        timer.cancel()
+        if isLate, !condition() {
+            throw Impatience(description: "\(what): not within \(limit) ms")
+        }
+    }
+
+    /// The value that `begin` hands to its completion.
+    public func result<Value>(
+        of what: String, upTo limit: Int64 = 10_000, _ begin: (@escaping (Value) -> Void) -> Void
+    ) throws(Impatience) -> Value {
+        var value: Value?
+        begin { value = $0 }
+        try wait(for: what, upTo: limit) { value != nil }
+        guard let value else { throw Impatience(description: "\(what): nothing came of it") }
+        return value
+    }
+
+    /// Closes whatever is still open on the loop. Call it once, at the end.
+    public func close() { loop.close() }
+}

@@ -1,0 +1,224 @@
+// A call and how it ended.
+
+/// A call: what every side agrees on. A value; the switchboard holds the only true copy.
+public struct Call: Sendable, Equatable {
+    /// Where a call is in its life.
+    public enum State: String, Sendable, CaseIterable {
+        /// No invitee has accepted and nobody has joined. Then: `active`, `ended`.
+        case ringing
+        /// Somebody besides the caller joined. Then: `ended`.
+        case active
+        /// Nothing changes any more but `items`.
+        case ended
+    }
+
+    /// How far the media is, where the mode tracks it.
+    public enum Media: String, Sendable, CaseIterable {
+        /// Not tracked, or nobody accepted yet.
+        case none
+        /// Accepted; a side has not reported its media yet.
+        case establishing
+        /// All joined participants have reported their media.
+        case connected
+        /// A side lost its media.
+        case reconnecting
+    }
+
+    /// Unique for ever.
+    public let id: CallID
+    /// The row of the mode table.
+    public let mode: ModeIndex
+    /// `audio`, `video` or the app's own word.
+    public let kind: String
+    /// See `State`.
+    public var state = State.ringing
+    /// See `Media`.
+    public var media = Media.none
+    /// Whether undelivered invitations are reported.
+    public let deliveryCheck: Bool
+    /// Whether there was ever more than one invitee.
+    public var isGroup = false
+    /// Grows by one with every commit that changes the call.
+    public var revision: UInt32 = 0
+    /// Ring time of each invitation.
+    public let ringTime: Milliseconds
+    /// Opaque to the core.
+    public var extendedData: String?
+    /// Named texts of the mode with `items`, in order of their keys' first appearance.
+    public var items: [Item] = []
+    /// Caller first, then in order of invitation.
+    public var participants: [Participant] = []
+    /// What single users see instead of the original extended data (E65).
+    public var views: [View] = []
+    /// When the invitation was committed.
+    public let createdAt: Moment
+    /// First accept or join.
+    public var answeredAt: Moment?
+    /// First moment with all media connected.
+    public var connectedAt: Moment?
+    /// When it ended.
+    public var endedAt: Moment?
+    /// Connect or reconnect limit.
+    public var mediaAlarm: Moment?
+    /// End of the time alone.
+    public var idleAlarm: Moment?
+    /// Nil while the call lives.
+    public var end: End?
+
+    /// One named text.
+    public struct Item: Sendable, Equatable {
+        /// At most 128 bytes, no comma.
+        public let key: String
+        /// At most 128 bytes.
+        public let value: String
+
+        /// The text `value` named `key`.
+        public init(key: String, value: String) {
+            self.key = key
+            self.value = value
+        }
+    }
+
+    /// What one user sees instead of an original text.
+    public struct View: Sendable, Equatable {
+        /// Who sees it.
+        public let receiver: UserID
+        /// Which text it stands for.
+        public let owner: TextOwner
+        /// What the receiver sees; nil: nothing.
+        public let text: String?
+
+        /// `receiver` sees `text` instead of the text of `owner`.
+        public init(receiver: UserID, owner: TextOwner, text: String?) {
+            self.receiver = receiver
+            self.owner = owner
+            self.text = text
+        }
+    }
+
+    /// How a call ended.
+    public struct End: Sendable, Equatable {
+        /// See `EndReason`.
+        public let reason: EndReason
+        /// More of the reason, where it has more than one cause.
+        public let detail: EndDetail?
+        /// The user who ended it.
+        public let by: UserID?
+        /// What that user said.
+        public let extendedData: String?
+
+        /// An end for `reason`, caused by `by`, who said `extendedData`.
+        public init(
+            _ reason: EndReason, detail: EndDetail? = nil, by: UserID? = nil,
+            extendedData: String? = nil
+        ) {
+            self.reason = reason
+            self.detail = detail
+            self.by = by
+            self.extendedData = extendedData
+        }
+    }
+
+    /// A new call without participants.
+    public init(
+        id: CallID, mode: ModeIndex, kind: String, ringTime: Milliseconds, deliveryCheck: Bool,
+        createdAt: Moment
+    ) {
+        self.id = id
+        self.mode = mode
+        self.kind = kind
+        self.ringTime = ringTime
+        self.deliveryCheck = deliveryCheck
+        self.createdAt = createdAt
+    }
+
+    /// The user who made the call.
+    public var caller: UserID { participants[0].user }
+    /// Whether the call is not ended.
+    public var isLive: Bool { state != .ended }
+    /// From the answer to the end; 0 when never answered or not ended.
+    public var duration: Milliseconds {
+        guard let answeredAt, let endedAt else { return 0 }
+        return max(0, endedAt - answeredAt)
+    }
+    /// Pending participants.
+    public var pendingCount: Int { participants.count { $0.state.isPending } }
+    /// Joined participants.
+    public var joinedCount: Int { participants.count { $0.state == .joined } }
+
+    /// The place of `user` among the participants.
+    public func index(of user: UserID) -> Int? {
+        participants.firstIndex { $0.user == user }
+    }
+
+    /// The participant `user`.
+    public func participant(_ user: UserID) -> Participant? {
+        participants.first { $0.user == user }
+    }
+
+    /// Puts `views` in the place of older ones of the same texts.
+    public mutating func show(_ views: [View]) {
+        guard !views.isEmpty else { return }
+        self.views.removeAll { old in
+            views.contains { $0.receiver == old.receiver && $0.owner == old.owner }
+        }
+        self.views += views
+    }
+
+    /// The extended data of `owner` as `receiver` sees it.
+    public func extendedData(of owner: TextOwner, for receiver: UserID) -> String? {
+        if !views.isEmpty,
+            let view = views.first(where: { $0.receiver == receiver && $0.owner == owner })
+        {
+            return view.text
+        }
+        switch owner {
+        case .call: return extendedData
+        case .participant(let user): return participant(user)?.extendedData
+        case .end: return end?.extendedData
+        }
+    }
+}
+
+/// One of the extended data of a call.
+public enum TextOwner: Sendable, Hashable {
+    /// What came with the invitation.
+    case call
+    /// What a participant said with its accept, reject, join or leave.
+    case participant(UserID)
+    /// What came with the cancel or the end.
+    case end
+}
+
+/// Why a call ended (protocol.md, section 4).
+public enum EndReason: String, Sendable, CaseIterable {
+    case completed
+    case notConnected = "not_connected"
+    case cancelled
+    case rejected
+    case busy
+    case noAnswer = "no_answer"
+    case settled
+    case peerOffline = "peer_offline"
+    case peerNoAck = "peer_no_ack"
+    case expired
+    case connectTimeout = "connect_timeout"
+    case connectionLost = "connection_lost"
+    case dialFailed = "dial_failed"
+    case acceptFailed = "accept_failed"
+    case lastLeft = "last_left"
+    case idle
+    case policy
+}
+
+/// More of an end's reason (C34).
+public enum EndDetail: String, Sendable, CaseIterable {
+    case byCaller = "by_caller"
+    case callerLost = "caller_lost"
+    case endedWhileRinging = "ended_while_ringing"
+    case answered
+    case mixed
+    case callerOffline = "caller_offline"
+    case noAck = "no_ack"
+    case maxAge = "max_age"
+}

@@ -1,0 +1,138 @@
+// Everything that the shell may be told to do.
+
+/// What a switchboard tells its shell to do.
+///
+/// All effects of all inputs form one queue and are performed in order. `persist` is a barrier:
+/// nothing queued after it leaves the process until it is durable. Only `consult` and `recall`
+/// may pass it, because asking tells nobody anything.
+public enum Effect: Sendable, Equatable {
+    /// Make these durable before anything after it leaves.
+    case persist([Record])
+    /// Answer a request.
+    indirect case reply(RequestID, Reply)
+    /// Answer a `hello` with the user's live calls, newest first; `more`: there are others.
+    case welcome(RequestID, calls: [Call], more: Bool)
+    /// Tell these devices of an event.
+    indirect case send(to: [Address], CallEvent)
+    /// Close a device's connection: another device took its place (4209).
+    case replace(Address)
+    /// Ask the policies.
+    indirect case consult(Question)
+    /// Take a question back: its answer no longer matters.
+    case withdraw(QuestionID)
+    /// Tell the policies.
+    indirect case tell(Report)
+    /// Fetch a call that the core does not hold; `Input.recalled` answers.
+    case recall(CallID)
+    /// Fetch what is kept under a key; `Input.recalledKey` answers.
+    case recallKey(UserID, key: String)
+    /// Answer a `call.list` from the store.
+    indirect case list(RequestID, UserID, ListQuery)
+}
+
+/// Where an event goes.
+public struct Address: Hashable, Sendable {
+    /// The user.
+    public let user: UserID
+    /// The device.
+    public let device: DeviceID
+
+    /// The device `device` of `user`.
+    public init(_ user: UserID, _ device: DeviceID) {
+        self.user = user
+        self.device = device
+    }
+}
+
+/// What is stored with a commit. An ended call moves to history.
+public enum Record: Sendable, Equatable {
+    /// A call as it is after the commit.
+    case call(Call)
+    /// A reply kept under an idempotency key.
+    case key(KeyRecord)
+    /// Wake a user's devices that have no live connection.
+    case push(PushJob)
+    /// A device's push registration; nil: removed.
+    case registration(Address, provider: String, PushRegistration?)
+}
+
+/// An idempotency key with the reply to keep. The shell encodes the reply as it sends it.
+public struct KeyRecord: Sendable, Equatable {
+    /// Whose key.
+    public let user: UserID
+    /// The key and the hash of the request's body.
+    public let key: IdempotencyKey
+    /// When it was used.
+    public let at: Moment
+    /// The reply.
+    public let reply: Reply
+
+    /// The reply to keep for `user` under `key`, first used at `at`.
+    public init(user: UserID, key: IdempotencyKey, at: Moment, reply: Reply) {
+        self.user = user
+        self.key = key
+        self.at = at
+        self.reply = reply
+    }
+}
+
+/// One user to wake for one reason.
+public struct PushJob: Sendable, Equatable {
+    /// Why a user is woken.
+    public enum Kind: String, Sendable, CaseIterable {
+        /// Somebody calls.
+        case invite
+        /// The invitation was withdrawn.
+        case cancel
+        /// The call ended while it rang.
+        case end
+        /// The ring time passed.
+        case missed
+    }
+
+    /// The call.
+    public let callID: CallID
+    /// Who is woken.
+    public let user: UserID
+    /// Why.
+    public let kind: Kind
+    /// What the inviter wants to be shown.
+    public let text: PushText?
+    /// Devices with a live connection, which need no push.
+    public let connected: [DeviceID]
+    /// When it no longer matters.
+    public let expiresAt: Moment?
+
+    /// Wake `user` because of `kind` in the call `callID`.
+    public init(
+        _ kind: Kind, callID: CallID, user: UserID, text: PushText? = nil,
+        connected: [DeviceID] = [], expiresAt: Moment? = nil
+    ) {
+        self.kind = kind
+        self.callID = callID
+        self.user = user
+        self.text = text
+        self.connected = connected
+        self.expiresAt = expiresAt
+    }
+}
+
+/// The answer to a request.
+public enum Reply: Sendable, Equatable {
+    /// `{}`.
+    case done
+    /// `call`, as `viewer` sees it.
+    case call(Call, viewer: UserID)
+    /// `call_id`, `call`, `errors[]`.
+    case invited(Call, viewer: UserID, errors: [InviteeError])
+    /// `call`, `errors[]`.
+    case callWithErrors(Call, viewer: UserID, errors: [InviteeError])
+    /// `items`, `keys[]`.
+    case items([Call.Item], keys: [String])
+    /// `token`: one JSON object.
+    case token([UInt8])
+    /// The first reply to the same key, unchanged.
+    case kept([UInt8])
+    /// No.
+    case refused(Refusal)
+}

@@ -1,0 +1,206 @@
+// What a user or a policy may ask for (protocol.md, section 5).
+
+/// One request of a user. Its form was checked before it came here (D49): sizes, ranges and
+/// types are right; whether it fits the state is the switchboard's business.
+public enum Operation: Sendable, Equatable {
+    /// `call.invite`.
+    case invite(Invitation)
+    /// An operation on a call that there is; `saying`: the extended data that comes with it.
+    case call(CallID, CallAction, saying: String? = nil)
+    /// `call.list`.
+    case list(ListQuery)
+    /// `device.push_register`; the registration is opaque to the core.
+    case pushRegister(PushRegistration)
+    /// `device.push_unregister`.
+    case pushUnregister(provider: String)
+
+    /// The call it is about.
+    public var callID: CallID? {
+        if case .call(let id, _, _) = self { id } else { nil }
+    }
+
+    /// The extended data that comes with it.
+    public var extendedData: String? {
+        get {
+            switch self {
+            case .invite(let invitation): invitation.extendedData
+            case .call(_, _, let text): text
+            case .list, .pushRegister, .pushUnregister: nil
+            }
+        }
+        set {
+            switch self {
+            case .invite(var invitation):
+                invitation.extendedData = newValue
+                self = .invite(invitation)
+            case .call(let id, let action, _): self = .call(id, action, saying: newValue)
+            case .list, .pushRegister, .pushUnregister: break
+            }
+        }
+    }
+
+    /// Whether an idempotency key has no meaning for it (B25).
+    public var isReading: Bool {
+        switch self {
+        case .list, .call(_, .get, _), .call(_, .token, _): true
+        case .invite, .call, .pushRegister, .pushUnregister: false
+        }
+    }
+
+    /// Whom it invites; nil when it invites nobody.
+    public var invitees: [UserID]? {
+        switch self {
+        case .invite(let invitation): invitation.invitees
+        case .call(_, .add(let invitees, _), _): invitees
+        case .call, .list, .pushRegister, .pushUnregister: nil
+        }
+    }
+}
+
+/// What may be done with a call that there is. `accept`, `reject`, `cancel`, `join`, `leave` and
+/// `end` may say something: their extended data stands beside the action.
+public enum CallAction: Sendable, Equatable {
+    /// `call.add`.
+    case add([UserID], push: PushText? = nil)
+    /// `call.ringing`.
+    case ringing
+    /// `call.accept`.
+    case accept(Acceptance = Acceptance())
+    /// `call.accept_ack`.
+    case acceptAck(UserID)
+    /// `call.reject`.
+    case reject(busy: Bool = false)
+    /// `call.cancel`; no users: all.
+    case cancel([UserID] = [], push: PushText? = nil)
+    /// `call.join`.
+    case join
+    /// `call.leave`.
+    case leave
+    /// `call.end`.
+    case end
+    /// `call.report`.
+    case report(MediaReport)
+    /// `call.media`; nil: as it was.
+    case media(audio: Bool?, video: Bool?)
+    /// `call.hold`.
+    case hold(on: Bool, force: Bool = false)
+    /// `call.items`.
+    case items(ItemsChange)
+    /// `call.signal`; nil: to all other joined participants. `data` is one JSON value.
+    case signal(to: UserID?, data: [UInt8])
+    /// `call.get`.
+    case get
+    /// `call.token`.
+    case token
+    /// Not on the wire: a policy's decision to invite another user in the invitee's place.
+    case forward(to: UserID)
+}
+
+/// The data of `call.invite`.
+public struct Invitation: Sendable, Equatable {
+    /// At least one; may hold repetitions and the caller, which `errors[]` then names.
+    public var invitees: [UserID]
+    /// The row of the mode table.
+    public var mode = ModeIndex(0)
+    /// `audio`, `video` or the app's own word of at most 32 bytes.
+    public var kind = "audio"
+    /// Ring time; nil: the mode's default.
+    public var timeout: Milliseconds?
+    /// Opaque to the core.
+    public var extendedData: String?
+    /// Whether undelivered invitations are reported.
+    public var deliveryCheck = false
+    /// Named texts to begin with, where the mode has them.
+    public var items: [Call.Item] = []
+    /// What a push shows.
+    public var push: PushText?
+
+    /// An invitation of `invitees` with the defaults of the protocol.
+    public init(invitees: [UserID]) { self.invitees = invitees }
+}
+
+/// The data of `call.accept`.
+public struct Acceptance: Sendable, Equatable {
+    /// Nil: true.
+    public var audio: Bool?
+    /// Nil: whether the call's kind is `video`.
+    public var video: Bool?
+    /// Hold the user's other calls instead of ending them, where the mode has hold.
+    public var holdActive = false
+
+    /// An acceptance with the defaults of the protocol.
+    public init() {}
+}
+
+/// What a device says of its media (C37).
+public enum MediaReport: String, Sendable, CaseIterable {
+    case connected, lost, recovered, failed
+}
+
+/// The data of `call.items`, applied in the order clear, delete, put (D43).
+public struct ItemsChange: Sendable, Equatable {
+    /// Remove all first.
+    public var clear = false
+    /// Keys to remove.
+    public var delete: [String] = []
+    /// Texts to set.
+    public var put: [Call.Item] = []
+
+    /// A change of nothing.
+    public init() {}
+}
+
+/// What a push notification shows.
+public struct PushText: Sendable, Equatable {
+    /// First line; nil: the template's.
+    public var title: String?
+    /// Second line; nil: the template's.
+    public var body: String?
+    /// The app's own data.
+    public var payload: String?
+
+    /// A push text of these parts.
+    public init(title: String? = nil, body: String? = nil, payload: String? = nil) {
+        self.title = title
+        self.body = body
+        self.payload = payload
+    }
+}
+
+/// The data of `device.push_register`.
+public struct PushRegistration: Sendable, Equatable {
+    /// `apns`, `apns_voip`, `fcm`, `web` or `webhook`.
+    public var provider: String
+    /// The provider's token, or the subscription as JSON.
+    public var token: String
+    /// `production` or `sandbox`, where the provider tells them apart.
+    public var environment: String?
+
+    /// The registration of `token` with `provider`.
+    public init(provider: String, token: String, environment: String? = nil) {
+        self.provider = provider
+        self.token = token
+        self.environment = environment
+    }
+}
+
+/// The data of `call.list`.
+public struct ListQuery: Sendable, Equatable {
+    /// 1-100.
+    public var limit = 20
+    /// Only calls that sort before this one.
+    public var before: CallID?
+    /// Only calls in this state.
+    public var state: Call.State?
+    /// Only calls in which the user has this role.
+    public var role: Participant.Role?
+    /// Only calls that ended for one of these; empty: all.
+    public var endReasons: [EndReason] = []
+    /// Only calls created at this moment or later.
+    public var since: Moment?
+    /// Only calls created before this moment.
+    public var until: Moment?
+
+    /// The newest calls.
+    public init() {}
+}

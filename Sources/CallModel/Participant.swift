@@ -1,0 +1,152 @@
+// A user's part in a call.
+
+/// A user's part in one call.
+public struct Participant: Sendable, Equatable {
+    /// How a user came into the call.
+    public enum Role: String, Sendable, CaseIterable {
+        case caller, invitee, joiner
+    }
+
+    /// Where a participant stands. The four pending states and `joined` are live; the others
+    /// last until the user is invited again or joins, where the mode has that.
+    public enum State: String, Sendable, CaseIterable {
+        /// Invited; no device has confirmed.
+        case inviting
+        /// The delivery check passed without a confirmation.
+        case undelivered
+        /// A device confirmed.
+        case ringing
+        /// Accepted; the caller has yet to acknowledge it.
+        case accepting
+        /// In the call.
+        case joined
+        /// Said no.
+        case rejected
+        /// Withdrawn.
+        case cancelled
+        /// Did not answer in time.
+        case timedOut = "timed_out"
+        /// Was in the call.
+        case left
+        /// Could not be reached, or the accept failed.
+        case failed
+
+        /// Whether an answer is still awaited.
+        public var isPending: Bool { mayAnswer || self == .accepting }
+        /// Whether the user may still answer.
+        public var mayAnswer: Bool {
+            self == .inviting || self == .undelivered || self == .ringing
+        }
+        /// Pending or joined.
+        public var isLive: Bool { isPending || self == .joined }
+    }
+
+    /// Why a participant stands where it stands (C34).
+    public enum Reason: String, Sendable, CaseIterable {
+        case declined, busy
+        case byInviter = "by_inviter"
+        case whole
+        case callerLost = "caller_lost"
+        case forwarded
+        case itself = "self"
+        case lost, kicked, idle
+        case offline
+        case noAck = "no_ack"
+        case expired
+        case callerOffline = "caller_offline"
+        case acceptUnacked = "accept_unacked"
+        case dialFailed = "dial_failed"
+        case acceptFailed = "accept_failed"
+    }
+
+    /// What the policies still have to say about an invitation.
+    public enum Asking: String, Sendable, CaseIterable {
+        /// Nothing.
+        case nothing
+        /// A first question is open: the invitee sees nothing of the call (F57).
+        case deciding
+        /// A later question is open while the invitation rings.
+        case decidingAgain = "deciding_again"
+        /// `accept { wait }`: accepted at the alarm unless somebody answers first.
+        case waiting
+        /// `ring { for_ }`: asked again at the alarm.
+        case ringingFor = "ringing_for"
+    }
+
+    /// The user.
+    public let user: UserID
+    /// See `Role`.
+    public var role: Role
+    /// See `State`.
+    public var state: State
+    /// See `Reason`.
+    public var reason: Reason?
+    /// See `Asking`.
+    public var asking = Asking.nothing
+    /// Whether the user sends audio.
+    public var audio = true
+    /// Whether the user sends video.
+    public var video = false
+    /// Whether the user holds the call.
+    public var held = false
+    /// Whether the user has reported its media.
+    public var mediaConnected = false
+    /// Whether the user was connected at some moment of the call (A20).
+    public var wasConnected = false
+    /// Whether the policies answer for the user, who joined by their decision (A22).
+    public var isAnsweredFor = false
+    /// Times this invitation was forwarded on its way here.
+    public var hops: UInt8 = 0
+    /// Position in the chain of plugins at which the next question begins.
+    public var askFrom: UInt8 = 0
+    /// Who invited the user; nil for the caller and for joiners.
+    public var invitedBy: UserID?
+    /// What the user said with its answer or leave.
+    public var extendedData: String?
+    /// The device that the user is in the call with.
+    public var device: DeviceID?
+    /// When the user was invited, created the call or joined.
+    public var invitedAt: Moment
+    /// End of the ring time; nil when none runs.
+    public var deadlineAt: Moment?
+    /// When the user accepted, rejected, created or joined.
+    public var answeredAt: Moment?
+    /// Delivery check, acknowledgement limit or accept handshake limit.
+    public var deliveryAlarm: Moment?
+    /// Decision, wait or ring-for limit, by `asking`.
+    public var policyAlarm: Moment?
+    /// Decision kept while an accept waits.
+    public var waitingAccept: WaitingAccept?
+
+    /// Whether the invitee's devices may know of the invitation.
+    public var isVisible: Bool { asking != .deciding }
+    /// Whether a question about the invitation is open.
+    public var isInQuestion: Bool { asking == .deciding || asking == .decidingAgain }
+
+    /// `user` comes into the call at `now`.
+    public init(user: UserID, role: Role, state: State, at now: Moment) {
+        self.user = user
+        self.role = role
+        self.state = state
+        invitedAt = now
+    }
+}
+
+/// An `accept { wait }` that waits: whose decision it is and what it will say. Boxed, because
+/// few participants have one.
+public final class WaitingAccept: Sendable, Equatable {
+    /// The plugin that decided.
+    public let plugin: String
+    /// What the accept says.
+    public let extendedData: String?
+
+    /// The decision of `plugin` to accept with `extendedData`.
+    public init(plugin: String, extendedData: String?) {
+        self.plugin = plugin
+        self.extendedData = extendedData
+    }
+
+    public static func == (left: WaitingAccept, right: WaitingAccept) -> Bool {
+        left.plugin == right.plugin && left.extendedData == right.extendedData
+    }
+}

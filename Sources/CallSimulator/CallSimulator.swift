@@ -1,1 +1,0 @@
-// CallSimulator: see Package.swift for its place in the house.

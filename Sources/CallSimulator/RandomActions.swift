@@ -1,0 +1,155 @@
+// Actions that dice choose: sensible ones, foolish ones, and ones at the wrong moment.
+
+import CallModel
+
+/// What some users with some devices do, as a seed decides.
+public struct RandomActions {
+    private var dice: SeededGenerator
+    /// Who there is; the last one is answered for by the policies.
+    public let users = ["ann", "bob", "cat", "dan", "eve", "bot"].map { UserID($0) }
+    private let devices = ["phone", "tablet"].map { DeviceID($0) }
+    private var calls: [CallID] = []
+    private var keys = 0
+
+    /// The same actions for the same `seed`.
+    public init(seed: UInt64) { dice = SeededGenerator(seed: seed) }
+
+    /// Remembers the calls that an observation names.
+    public mutating func note(_ observation: Observation) {
+        for id in observation.sight.callIDs where !calls.contains(id) { calls.append(id) }
+        if calls.count > 8 { calls.removeFirst(calls.count - 8) }
+    }
+
+    /// Settings that make rare things common.
+    public mutating func settings() -> Settings {
+        var settings = Settings()
+        settings.answerFor = Accounts(["bot"])
+        settings.devicesPerUser = pick([1, 2, 3])
+        settings.wakesDevices = flip(1, in: 2)
+        settings.endedCallsMax = pick([1, 1_000])
+        settings.inviteWhenLate = pick([.ring, .reject])
+        settings.hooks = Hooks(rawValue: UInt32.random(in: 0..<128, using: &dice))
+        if flip(1, in: 2) { settings.hooks = [] }
+        settings.callAgeMax = pick([24 * 3_600_000, 600_000])
+        return settings
+    }
+
+    /// What happens next; `asked`: the open questions.
+    public mutating func next(asked: [QuestionSort]) -> Action {
+        if let sort = asked.randomElement(using: &dice), flip(1, in: 3) {
+            return .answer(sort, answer(to: sort))
+        }
+        switch Int.random(in: 0..<100, using: &dice) {
+        case 0..<12: return .pass(pick([1, 100, 1_000, 5_000, 20_000, 35_000, 60_000]))
+        case 12..<19: return .connect(address(), resuming: flip(1, in: 2))
+        case 19..<24: return .disconnect(address())
+        case 24..<26: return .bye(address())
+        case 26..<28: return .forget(address())
+        case 28: return .restart(after: pick([0, 1_000, 40_000]))
+        case 29..<31: return .policyRequest(users[users.count - 1], operation())
+        default: return .request(address(), operation(), key: key())
+        }
+    }
+
+    // MARK: Requests
+
+    private mutating func operation() -> Operation {
+        if calls.isEmpty || flip(1, in: 5) { return .invite(invitation()) }
+        let id = flip(1, in: 40) ? CallID(high: 1, low: 1) : pick(calls)
+        return .call(id, action(), saying: flip(1, in: 3) ? pick(["a", "b"]) : nil)
+    }
+
+    private mutating func invitation() -> Invitation {
+        var invitation = Invitation(invitees: someUsers())
+        invitation.mode = ModeIndex(UInt8.random(in: 0..<UInt8(Mode.all.count), using: &dice))
+        if flip(1, in: 2) { invitation.timeout = pick([1_000, 10_000, 60_000]) }
+        if flip(1, in: 2) { invitation.extendedData = pick(["hi", "{\"type\":1}"]) }
+        invitation.deliveryCheck = flip(1, in: 2)
+        return invitation
+    }
+
+    private mutating func action() -> CallAction {
+        switch Int.random(in: 0..<40, using: &dice) {
+        case 0..<9: return .accept(acceptance())
+        case 9..<12: return .reject(busy: flip(1, in: 3))
+        case 12..<15: return .ringing
+        case 15..<18: return .cancel(flip(1, in: 2) ? [] : someUsers())
+        case 18..<21: return .add(someUsers())
+        case 21..<24: return .join
+        case 24..<27: return .leave
+        case 27..<29: return .end
+        case 29..<31: return .acceptAck(pick(users))
+        case 31..<34: return .report(pick(MediaReport.allCases))
+        case 34: return .media(audio: flip(1, in: 2), video: flip(1, in: 2))
+        case 35: return .hold(on: flip(1, in: 2), force: flip(1, in: 2))
+        case 36: return .items(itemsChange())
+        case 37: return .signal(to: flip(1, in: 2) ? pick(users) : nil, data: [0x31])
+        case 38: return .token
+        default: return .get
+        }
+    }
+
+    private mutating func acceptance() -> Acceptance {
+        var acceptance = Acceptance()
+        acceptance.holdActive = flip(1, in: 2)
+        return acceptance
+    }
+
+    private mutating func itemsChange() -> ItemsChange {
+        var change = ItemsChange()
+        change.clear = flip(1, in: 4)
+        change.put = [Call.Item(key: pick(["a", "b"]), value: pick(["1", "2"]))]
+        return change
+    }
+
+    private mutating func key() -> String? {
+        guard flip(1, in: 4) else { return nil }
+        if flip(1, in: 2) { keys += 1 }
+        return "k\(keys)"
+    }
+
+    // MARK: Answers of the policies
+
+    private mutating func answer(to sort: QuestionSort) -> Answer {
+        if flip(1, in: 5) { return .none }
+        switch sort {
+        case .invite: return .invite(decision(), by: "plugin", next: 1)
+        case .dial:
+            var allowance = Allowance()
+            if flip(1, in: 2) { allowance.invitees = someUsers() }
+            return flip(1, in: 3) ? .refuse(code: "no", by: "plugin") : .allow(allowance)
+        case .incomingData: return .data(flip(1, in: 3) ? nil : "shaped")
+        case .outgoingData:
+            let owners: [TextOwner] = [.call, .end, .participant(pick(users))]
+            return .views([Call.View(receiver: pick(users), owner: pick(owners), text: "view")])
+        case .token: return .token(flip(1, in: 2) ? [0x31] : nil)
+        }
+    }
+
+    private mutating func decision() -> Decision {
+        switch Int.random(in: 0..<6, using: &dice) {
+        case 0: .accept(wait: 0, extendedData: "bot")
+        case 1: .accept(wait: pick([500, 3_000]), extendedData: nil)
+        case 2: .reject(busy: flip(1, in: 2), extendedData: nil)
+        case 3: .ring(for: pick([500, 5_000]))
+        case 4: .forward(pick(users))
+        default: .ring(for: nil)
+        }
+    }
+
+    // MARK: Dice
+
+    private mutating func flip(_ chances: Int, in sides: Int) -> Bool {
+        Int.random(in: 0..<sides, using: &dice) < chances
+    }
+
+    private mutating func pick<Value>(_ values: [Value]) -> Value {
+        values[Int.random(in: 0..<values.count, using: &dice)]
+    }
+
+    private mutating func address() -> Address { Address(pick(users), pick(devices)) }
+
+    private mutating func someUsers() -> [UserID] {
+        (0..<Int.random(in: 1...3, using: &dice)).map { _ in pick(users) }
+    }
+}

@@ -1,0 +1,57 @@
+// The settings that a scenario may change, by the names of the operator's file.
+
+import CallModel
+
+extension Settings {
+    /// Sets `name` to `values`; throws when there is no such setting or value.
+    mutating func change(_ name: String, to values: [String]) throws(RigFailure) {
+        func number() throws(RigFailure) -> Int {
+            guard values.count == 1, let number = Int(values[0]) else {
+                throw RigFailure("`\(name)` is one whole number")
+            }
+            return number
+        }
+        func time() throws(RigFailure) -> Milliseconds {
+            guard values.count == 1, let time = span(values[0]) else {
+                throw RigFailure("`\(name)` is one length of time")
+            }
+            return time
+        }
+        switch name {
+        case "answer_for": answerFor = Accounts(values)
+        case "users": users = Accounts(values)
+        case "devices_per_user": devicesPerUser = try number()
+        case "decide_in": decideWithin = try time()
+        case "max_call_age": callAgeMax = try time()
+        case "keys": keysPerUser = try number()
+        case "key_lifetime": keyLifetime = try time()
+        case "calls_in_hello": welcomeCallsMax = try number()
+        case "ended_calls": endedCallsMax = try number()
+        case "push": wakesDevices = values == ["on"]
+        case "hooks": hooks = try Self.hooks(values)
+        case "default": inviteDefault = try Self.outcome(values)
+        case "late": inviteWhenLate = try Self.outcome(values)
+        default: throw RigFailure("no setting is called `\(name)`")
+        }
+    }
+
+    private static func outcome(_ values: [String]) throws(RigFailure) -> InviteDefault {
+        guard let outcome = InviteDefault(rawValue: values.first ?? "") else {
+            throw RigFailure("the default is `ring` or `reject`")
+        }
+        return outcome
+    }
+
+    private static func hooks(_ values: [String]) throws(RigFailure) -> Hooks {
+        let known: [String: Hooks] = [
+            "dial": .dial, "in": .incomingData, "out": .outgoingData, "token": .token,
+            "reports": .reports, "presence": .presence, "signal": .signal,
+        ]
+        var hooks: Hooks = []
+        for value in values {
+            guard let hook = known[value] else { throw RigFailure("no hook is called `\(value)`") }
+            hooks.insert(hook)
+        }
+        return hooks
+    }
+}

@@ -1,0 +1,80 @@
+// Reads what the policies do in a step.
+
+import CallModel
+
+extension StepParser {
+    mutating func policy(_ words: inout Words) throws(ScenarioError) -> Action {
+        if words.take("as") {
+            let user = UserID(try words.next("an account"))
+            let verb = try words.next("what the policy does")
+            return .policyRequest(user, try operation(verb, &words))
+        }
+        if words.take("dial") { return .answer(.dial, try dialAnswer(&words)) }
+        if words.take("in") {
+            return .answer(.incomingData, .data(try words.value(after: "says")))
+        }
+        if words.take("out") { return .answer(.outgoingData, .views(try views(&words))) }
+        if words.take("token") {
+            let token = try words.value(after: "is").map { Array($0.utf8) }
+            return .answer(.token, .token(token))
+        }
+        try words.must("for")
+        let user = UserID(try words.next("an account"))
+        return .answer(.invite(user), try decision(&words))
+    }
+
+    private mutating func decision(_ words: inout Words) throws(ScenarioError) -> Answer {
+        let verb = try words.next("what the policy decides")
+        let decision: Decision
+        switch verb {
+        case "accepts":
+            let wait = try words.value(after: "wait") ?? "0ms"
+            decision = .accept(
+                wait: try length(wait, words), extendedData: try words.value(after: "saying"))
+        case "rejects":
+            decision = .reject(
+                busy: words.take("busy"), extendedData: try words.value(after: "saying"))
+        case "rings":
+            let time = try words.value(after: "for")
+            decision = .ring(for: time == nil ? nil : try length(time ?? "", words))
+        case "forwards":
+            try words.must("to")
+            decision = .forward(UserID(try words.next("a user")))
+        case "abstains": return .none
+        default: throw ScenarioError(line: words.line, "no policy `\(verb)`")
+        }
+        let plugin = try words.value(after: "by") ?? "plugin"
+        let next = try words.value(after: "next").flatMap { Int($0) } ?? 1
+        return .invite(decision, by: plugin, next: next)
+    }
+
+    private func dialAnswer(_ words: inout Words) throws(ScenarioError) -> Answer {
+        if let code = try words.value(after: "refuses") { return .refuse(code: code, by: "plugin") }
+        if words.take("abstains") { return .none }
+        try words.must("allows")
+        var allowance = Allowance()
+        if words.take("only") { allowance.invitees = try users(&words) }
+        if let text = try words.value(after: "timeout") {
+            allowance.timeout = try length(text, words)
+        }
+        if words.take("saying") { allowance.extendedData = .some(try words.next("a text")) }
+        return .allow(allowance)
+    }
+
+    /// `bob sees "…" of alice, carol sees nothing of the call`.
+    private func views(_ words: inout Words) throws(ScenarioError) -> [Call.View] {
+        var views: [Call.View] = []
+        while !words.isAtEnd {
+            let receiver = UserID(try words.next("who sees it"))
+            try words.must("sees")
+            let text = words.take("nothing") ? nil : try words.next("a text")
+            try words.must("of")
+            let owner = try words.next("a user, `call` or `end`")
+            let whose: TextOwner =
+                owner == "call" ? .call : owner == "end" ? .end : .participant(UserID(owner))
+            views.append(Call.View(receiver: receiver, owner: whose, text: text))
+            guard words.takeComma() else { break }
+        }
+        return views
+    }
+}

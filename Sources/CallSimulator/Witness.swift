@@ -1,0 +1,126 @@
+// What every device knows of calls from what it was sent, compared with the truth.
+
+import CallCore
+import CallModel
+
+/// Follows what devices are sent, as a careful client does, and finds where that is not what the
+/// switchboard holds: a phone that rings for nothing, a caller and a callee who disagree.
+public struct Witness: Sendable {
+    private var devices: [Address: [CallID: View]] = [:]
+
+    /// A call as one device knows it.
+    private struct View: Sendable {
+        var revision: UInt32 = 0
+        var states: [UserID: Participant.State] = [:]
+        /// Whether the states are all known: the device was shown the whole call.
+        var isWhole = false
+        var rings = false
+        var isOver = false
+        /// Whether the last event of the call has come.
+        var hasEnded = false
+    }
+
+    /// A witness who has seen nothing.
+    public init() {}
+
+    /// Takes note of what a device sees; throws what it should not have seen now.
+    public mutating func see(_ observation: Observation) throws(RigFailure) {
+        guard case .device(let device) = observation.observer else { return }
+        switch observation.sight {
+        case .welcome(let calls, _, _, let resumed):
+            if !resumed { devices[device] = [:] }
+            for call in calls { show(call, to: device) }
+        case .reply(let reply): if let call = reply.call { show(call, to: device) }
+        case .event(let event, _): try see(event, device)
+        case .closed: devices[device] = nil
+        case .page, .question, .withdrawn, .report, .job: break
+        }
+    }
+
+    private mutating func show(_ call: Call, to device: Address) {
+        var view = devices[device]?[call.id] ?? View()
+        guard call.revision >= view.revision else { return }
+        view.revision = call.revision
+        view.isWhole = true
+        view.states = [:]
+        for participant in call.participants { view.states[participant.user] = participant.state }
+        view.isOver = !call.isLive
+        if view.states[device.user]?.mayAnswer != true || view.isOver { view.rings = false }
+        devices[device, default: [:]][call.id] = view
+    }
+
+    private mutating func see(_ event: CallEvent, _ device: Address) throws(RigFailure) {
+        let before = devices[device]?[event.callID]
+        if let before, before.hasEnded {
+            throw RigFailure("\(device) is told \(event.kind) of a call that is over for it")
+        }
+        switch event.kind {
+        case .created(let call): show(call, to: device)
+        case .incoming(let call, _, _):
+            show(call, to: device)
+            devices[device]?[call.id]?.rings = true
+        case .changed(let changes):
+            var view = before ?? View()
+            defer { devices[device, default: [:]][event.callID] = view }
+            if changes.contains(where: { $0.user == device.user && !$0.state.mayAnswer }) {
+                view.rings = false
+            }
+            guard event.revision > view.revision else { return }
+            for change in changes { view.states[change.user] = change.state }
+            view.revision = event.revision
+        case .timedOut, .cancelled, .failed:
+            devices[device]?[event.callID] = nil
+        case .ended:
+            var view = before ?? View()
+            (view.rings, view.isOver, view.hasEnded) = (false, true, true)
+            devices[device, default: [:]][event.callID] = view
+        case .elsewhere(let what, _):
+            devices[device]?[event.callID]?.rings = false
+            guard what == .rejected || what == .left else { return }
+            devices[device]?[event.callID]?.states[device.user] = nil
+        case .mediaPhase, .mediaFlags, .hold, .items, .signal: break
+        }
+    }
+
+    /// Forgets what a device knew.
+    public mutating func forget(_ device: Address) { devices[device] = nil }
+
+    /// Compares what the devices in `connected` know with what `board` holds.
+    public func compare(
+        with board: Switchboard, connected: [Address]
+    ) throws(RigFailure) {
+        let live = board.liveCalls
+        for device in connected {
+            for call in live { try compare(devices[device]?[call.id], with: call, device) }
+            for (id, view) in devices[device] ?? [:] where board.liveCall(id) == nil {
+                let thinksItIsIn = view.states[device.user]?.isLive == true && view.isWhole
+                if view.rings || (thinksItIsIn && !view.isOver) {
+                    throw RigFailure("\(device) does not know that \(id) has ended: \(view)")
+                }
+            }
+        }
+    }
+
+    private func compare(
+        _ view: View?, with call: Call, _ device: Address
+    ) throws(RigFailure) {
+        let participant = call.participant(device.user)
+        let isRung = participant.map { $0.state.mayAnswer && $0.isVisible } ?? false
+        if isRung != (view?.rings ?? false) {
+            throw RigFailure("\(device) \(isRung ? "does not ring" : "rings") for \(call)")
+        }
+        guard let participant, participant.state.isLive, participant.isVisible, let view,
+            view.isWhole
+        else { return }
+        for other in call.participants where view.states[other.user] != other.state {
+            throw RigFailure("\(device) believes \(view) of \(call)")
+        }
+    }
+}
+
+extension Switchboard {
+    /// The call `id` if it is live.
+    fileprivate func liveCall(_ id: CallID) -> Call? {
+        call(id).flatMap { $0.isLive ? $0 : nil }
+    }
+}

@@ -1,0 +1,106 @@
+// Which request line asks for what (protocol.md, section 8).
+
+import CallModel
+
+/// What an HTTP request asks for.
+public enum HTTPRoute: Sendable, Equatable {
+    /// `POST /v1/call/accept` and its like: an operation, its data in the body.
+    case operation(OperationName)
+    /// `GET /v1/call/<id>`.
+    case call(CallID)
+    /// `GET /v1/ws`: the upgrade to a WebSocket.
+    case socket
+    /// `GET /v1/openapi.json`.
+    case openAPI
+    /// `GET /v1/asyncapi.json`.
+    case asyncAPI
+    /// `GET /healthz`.
+    case health
+    /// `GET /readyz`.
+    case readiness
+    /// `GET /metrics`.
+    case metrics
+
+    /// Why there is no route.
+    public enum Failure: Error, Sendable, Equatable {
+        /// Nothing is there; how to answer.
+        case refused(Refusal)
+        /// Something is there, but for this method only.
+        case methodNotAllowed(allow: String)
+
+        /// The response; `methodNotAllowed` also needs the header `Allow`.
+        public var reply: HTTPReply {
+            switch self {
+            case .refused(let refusal): HTTPReply(refusal)
+            case .methodNotAllowed(let allow):
+                HTTPReply(Refusal(.unsupported, "only \(allow) is allowed here"), status: 405)
+            }
+        }
+    }
+
+    private static let fixed: [String: HTTPRoute] = [
+        "/v1/ws": .socket, "/v1/openapi.json": .openAPI, "/v1/asyncapi.json": .asyncAPI,
+        "/healthz": .health, "/readyz": .readiness, "/metrics": .metrics,
+    ]
+
+    /// The route of a request.
+    ///
+    /// - Parameters:
+    ///   - method: such as `POST`; `HEAD` counts as `GET`.
+    ///   - path: without query.
+    public init(method: String, path: String) throws(Failure) {
+        let reads = method == "GET" || method == "HEAD"
+        if let route = Self.fixed[path] {
+            guard reads else { throw .methodNotAllowed(allow: "GET") }
+            self = route
+            return
+        }
+        if let name = OperationName(httpPath: path) {
+            guard method == "POST" else { throw .methodNotAllowed(allow: "POST") }
+            self = .operation(name)
+            return
+        }
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 4, parts[0].isEmpty, parts[1] == "v1" else {
+            throw .refused(Refusal(.notFound, "nothing is there"))
+        }
+        if reads, parts[2] == "call" {
+            guard let id = CallID(parts[3]) else {
+                throw .refused(.badField("call_id", "must be 32 lower-case hex digits"))
+            }
+            self = .call(id)
+            return
+        }
+        guard Self.isWord(parts[2]), Self.isWord(parts[3]) else {
+            throw .refused(Refusal(.notFound, "nothing is there"))
+        }
+        throw .refused(.unsupported("\(parts[2]).\(parts[3])"))
+    }
+
+    /// Whether it might be half of the name of an operation.
+    private static func isWord(_ text: Substring) -> Bool {
+        text.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == UInt8(ascii: "_") }
+    }
+}
+
+extension OperationName {
+    /// The path under which the operation is posted; nil for what only a session has.
+    public var httpPath: String? {
+        switch self {
+        case .hello, .ping: nil
+        case .bye, .invite, .add, .ringing, .accept, .acceptAck, .reject, .cancel, .join, .leave,
+            .end, .report, .media, .hold, .items, .signal, .get, .list, .token, .pushRegister,
+            .pushUnregister:
+            "/v1/" + rawValue.split(separator: ".").joined(separator: "/")
+        }
+    }
+
+    /// The operation that is posted to `path`.
+    public init?(httpPath path: String) {
+        guard let found = Self.byPath[path] else { return nil }
+        self = found
+    }
+
+    private static let byPath: [String: OperationName] = Dictionary(
+        uniqueKeysWithValues: allCases.compactMap { name in name.httpPath.map { ($0, name) } })
+}

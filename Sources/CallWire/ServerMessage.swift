@@ -1,0 +1,199 @@
+// The client's side: what the server says.
+
+import CallModel
+import JSON
+
+/// One message of a server.
+public enum ServerMessage: Sendable, Equatable {
+    /// The answer to the request with this id.
+    case reply(MessageID?, ServerReply)
+    /// An event with its number in the session.
+    case event(UInt64, ServerEvent)
+}
+
+/// The answer to a request.
+public enum ServerReply: Sendable, Equatable {
+    /// Done; the members of `ok`.
+    case ok(JSONValue)
+    /// Not done. A code that this client does not know is `internal`.
+    case error(Refusal)
+}
+
+/// An event as a client sees it.
+public enum ServerEvent: Sendable, Equatable {
+    /// An event of a call. Its call, if it has one, holds what the wire shows; the rest of
+    /// `Call` has its default.
+    case call(CallEvent)
+    /// An event that this client does not know, which it ignores (section 1).
+    case unknown(String, JSONValue)
+}
+
+/// A message that is not of this protocol.
+public struct ProtocolViolation: Error, Sendable, Equatable {
+    /// For a person; names what was wrong.
+    public let reason: String
+}
+
+/// Decodes what a server says. A value without state; the inverse of `WireEncoder`.
+public struct ServerMessageDecoder: Sendable {
+    private let modeNames: [String]
+
+    /// A decoder that knows `modes`.
+    public init(modes: [Mode] = Mode.all) { modeNames = modes.map(\.name) }
+
+    /// Decodes one text message.
+    public func message(_ bytes: [UInt8]) throws(ProtocolViolation) -> ServerMessage {
+        let value: JSONValue
+        do {
+            value = try JSONValue(parsing: bytes, limits: JSONLimits(bytes: 1 << 26))
+        } catch {
+            throw ProtocolViolation(reason: "not JSON: \(error)")
+        }
+        if let name = value["event"]?.string, let seq = value["seq"]?.integer, seq > 0 {
+            return .event(UInt64(seq), event(name, value["data"] ?? .null, bytes))
+        }
+        guard value.object != nil, let re = value["re"] else {
+            throw ProtocolViolation(reason: "neither a reply nor an event")
+        }
+        if let ok = value["ok"] { return .reply(MessageID(re), .ok(ok)) }
+        guard let error = value["error"] else {
+            throw ProtocolViolation(reason: "a reply with neither ok nor error")
+        }
+        return .reply(MessageID(re), .error(Refusal(error)))
+    }
+
+    /// The call of a reply (`ok.call`), as far as the wire shows it.
+    public func call(_ value: JSONValue?) -> Call? {
+        guard let value, let id = value["call_id"]?.callID,
+            let created = value.moment("created_at"),
+            let name = value["mode"]?.string, let mode = modeNames.firstIndex(of: name),
+            let kind = value["kind"]?.string, let timeout = value["timeout_ms"]?.integer,
+            let state: Call.State = value.word("state"), let media: Call.Media = value.word("media")
+        else { return nil }
+        var call = Call(
+            id: id, mode: ModeIndex(UInt8(mode)), kind: kind, ringTime: timeout,
+            deliveryCheck: false, createdAt: created)
+        call.state = state
+        call.media = media
+        call.revision = UInt32(clamping: value["revision"]?.integer ?? 0)
+        call.extendedData = value["extended_data"]?.string
+        call.items = value["items"]?.items ?? []
+        call.participants = value["participants"]?.array?.compactMap(Participant.init) ?? []
+        call.answeredAt = value.moment("answered_at")
+        call.connectedAt = value.moment("connected_at")
+        call.endedAt = value.moment("ended_at")
+        call.end = value["end"].flatMap(Call.End.init)
+        return call.participants.isEmpty ? nil : call
+    }
+
+    /// The answer to `hello`.
+    public func welcome(_ ok: JSONValue) -> Welcome? {
+        guard let user = ok["user"]?.user, let device = ok["device"]?.device,
+            let session = ok["session"]?.string.flatMap({ SessionID($0) }),
+            let resumed = ok["resumed"]?.bool, let time = ok.moment("server_time_at"),
+            let calls = ok["calls"]?.array, let limits = ok["limits"]
+        else { return nil }
+        var times = SessionLimits()
+        times.pingInterval = ok["ping_interval_ms"]?.integer ?? times.pingInterval
+        times.resumeWindow = ok["resume_window_ms"]?.integer ?? times.resumeWindow
+        let settings = WelcomeSettings(
+            session: times, limits: AnnouncedLimits(limits, mode: modeNames.first ?? ""),
+            server: ok["server"]?.string ?? "")
+        return Welcome(
+            Address(user, device), session: session, resumed: resumed, serverTime: time,
+            settings: settings, calls: calls.compactMap { call($0) },
+            hasMoreCalls: ok["calls_more"]?.bool ?? false)
+    }
+}
+
+extension ServerMessageDecoder {
+    private func event(_ name: String, _ data: JSONValue, _ message: [UInt8]) -> ServerEvent {
+        guard let known = EventName(rawValue: name), let id = data["call_id"]?.callID,
+            let revision = data["revision"]?.integer, let at = data.moment("at"),
+            let actor = data["actor"].flatMap(Actor.init),
+            let kind = kind(known, data, message)
+        else { return .unknown(name, data) }
+        return .call(
+            CallEvent(
+                callID: id, revision: UInt32(clamping: revision), at: at, actor: actor, kind: kind))
+    }
+
+    private func kind(
+        _ name: EventName, _ data: JSONValue, _ message: [UInt8]
+    ) -> CallEvent.Kind? {
+        switch name {
+        case .created: return call(data["call"]).map { .created($0) }
+        case .incoming:
+            guard let call = call(data["call"]), let inviter = data["inviter"]?.user else {
+                return nil
+            }
+            return .incoming(
+                call, inviter: inviter, expiresIn: data["expires_in_ms"]?.integer)
+        case .changed:
+            return data["changes"]?.array.map { .changed($0.compactMap(CallEvent.Change.init)) }
+        case .timedOut: return .timedOut
+        case .cancelled:
+            return data.word("reason").map {
+                .cancelled(
+                    inviter: data["inviter"]?.user, extendedData: data["extended_data"]?.string,
+                    reason: $0)
+            }
+        case .ended:
+            guard let end = data["end"].flatMap(Call.End.init), let at = data.moment("ended_at")
+            else { return nil }
+            return .ended(end, at: at, duration: data["duration_ms"]?.integer ?? 0)
+        case .elsewhere:
+            return data.word("what").map { .elsewhere($0, data["device"]?.device) }
+        case .failed: return data.word("reason").map { .failed($0) }
+        case .mediaPhase, .mediaFlags, .hold, .items, .signal:
+            return kindInCall(name, data, message)
+        }
+    }
+
+    private func kindInCall(
+        _ name: EventName, _ data: JSONValue, _ message: [UInt8]
+    ) -> CallEvent.Kind? {
+        switch name {
+        case .mediaPhase: return data.word("media").map { .mediaPhase($0) }
+        case .mediaFlags:
+            guard let user = data["user"]?.user, let audio = data["audio"]?.bool,
+                let video = data["video"]?.bool
+            else { return nil }
+            return .mediaFlags(user, audio: audio, video: video)
+        case .hold:
+            guard let user = data["user"]?.user, let on = data["on"]?.bool else { return nil }
+            return .hold(user, on: on)
+        case .items:
+            return .items(
+                keys: data["keys"]?.texts ?? [], deleted: data["deleted"]?.texts ?? [],
+                items: data["items"]?.items ?? [])
+        case .signal:
+            guard let from = data["from"]?.user, let raw = Self.signalData(in: message) else {
+                return nil
+            }
+            return .signal(from: from, data: raw)
+        case .created, .incoming, .changed, .timedOut, .cancelled, .ended, .elsewhere, .failed:
+            return nil
+        }
+    }
+
+    /// The `data` of the signal in `message`, byte for byte as its sender wrote it.
+    private static func signalData(in message: [UInt8]) -> [UInt8]? {
+        message.withUnsafeBytes { bytes in
+            try? member("data", of: member("data", of: bytes)).map { [UInt8]($0) }
+        }
+    }
+
+    private static func member(
+        _ key: StaticString, of object: UnsafeRawBufferPointer?
+    ) throws(JSONError) -> UnsafeRawBufferPointer? {
+        guard let object else { return nil }
+        var reader = JSONReader(object)
+        var found: UnsafeRawBufferPointer?
+        try reader.beginObject()
+        while let name = try reader.nextKey() {
+            if name == key { found = try reader.readRaw() } else { try reader.skip() }
+        }
+        return found
+    }
+}

@@ -1,0 +1,143 @@
+// The answer to `hello` (protocol.md, section 3).
+
+import CallModel
+import JSON
+
+/// What a client is told when its connection opens.
+public struct Welcome: Sendable, Equatable {
+    /// Who the token says that it is.
+    public var user: UserID
+    /// The device it named.
+    public var device: DeviceID
+    /// The session to resume by.
+    public var session: SessionID
+    /// Whether the session goes on: then the events after the last one received follow.
+    public var resumed: Bool
+    /// The server's clock.
+    public var serverTime: Moment
+    /// The server pings as often as this.
+    public var pingInterval: Milliseconds
+    /// How long a lost connection can be resumed.
+    public var resumeWindow: Milliseconds
+    /// What the server takes.
+    public var limits: AnnouncedLimits
+    /// Product and version.
+    public var server: String
+    /// The user's live calls, newest first.
+    public var calls: [Call]
+    /// Whether there are more of them, for `call.list`.
+    public var hasMoreCalls: Bool
+
+    /// An opening with what the server's limits say.
+    public init(
+        _ address: Address, session: SessionID, resumed: Bool, serverTime: Moment,
+        settings: WelcomeSettings, calls: [Call] = [], hasMoreCalls: Bool = false
+    ) {
+        user = address.user
+        device = address.device
+        self.session = session
+        self.resumed = resumed
+        self.serverTime = serverTime
+        pingInterval = settings.session.pingInterval
+        resumeWindow = settings.session.resumeWindow
+        limits = settings.limits
+        server = settings.server
+        self.calls = calls
+        self.hasMoreCalls = hasMoreCalls
+    }
+}
+
+/// What every answer to `hello` says alike.
+public struct WelcomeSettings: Sendable, Equatable {
+    /// Times of sessions.
+    public var session: SessionLimits
+    /// What the server takes.
+    public var limits: AnnouncedLimits
+    /// Product and version, such as `callagent/0.1.0`.
+    public var server: String
+
+    /// What every answer to `hello` says alike.
+    public init(session: SessionLimits, limits: AnnouncedLimits, server: String) {
+        self.session = session
+        self.limits = limits
+        self.server = server
+    }
+}
+
+/// The limits that a client is told.
+public struct AnnouncedLimits: Sendable, Equatable {
+    /// How many people one mode lets into a call.
+    public struct Room: Sendable, Equatable {
+        /// The mode.
+        public var mode: String
+        /// Invitees of one operation.
+        public var invitees: Int
+        /// Pending and joined participants, the caller included.
+        public var participants: Int
+    }
+
+    /// Bytes of one message.
+    public var messageBytes: Int
+    /// UTF-8 bytes of `extended_data`.
+    public var extendedDataBytes: Int
+    /// Idempotency keys kept for one user.
+    public var keys: Int
+    /// The default mode's room, then that of every roomier mode under its name (A11).
+    public var rooms: [Room]
+
+    /// What `limits` and `modes` come to; the first mode is the default one.
+    public init(_ limits: WireLimits = WireLimits(), modes: [Mode] = Mode.all) {
+        messageBytes = limits.messageBytes
+        extendedDataBytes = limits.extendedDataBytes
+        keys = limits.keys
+        let least = modes.first?.participants ?? 0
+        rooms = modes.enumerated()
+            .filter { $0.offset == 0 || $0.element.participants > least }
+            .map {
+                Room(
+                    mode: $0.element.name, invitees: $0.element.invitees,
+                    participants: $0.element.participants)
+            }
+    }
+}
+
+extension WireEncoder {
+    /// Appends `"ok":{…}}`, the tail of the reply to `hello`.
+    public func welcomeTail(_ welcome: Welcome, into writer: inout JSONWriter) {
+        Self.okTail(into: &writer) {
+            $0.field("user", welcome.user.text)
+            $0.field("device", welcome.device.text)
+            $0.field("session", welcome.session.description)
+            $0.field("resumed", welcome.resumed)
+            $0.field("server_time_at", welcome.serverTime)
+            $0.field("ping_interval_ms", welcome.pingInterval)
+            $0.field("resume_window_ms", welcome.resumeWindow)
+            $0.field("limits", welcome.limits)
+            $0.field("server", welcome.server)
+            $0.array("calls") {
+                for call in welcome.calls { write(call, for: welcome.user, into: &$0) }
+            }
+            if welcome.hasMoreCalls { $0.field("calls_more", true) }
+        }
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func field(_ key: StaticString, _ limits: AnnouncedLimits) {
+        object(key) {
+            $0.field("message_bytes", limits.messageBytes)
+            $0.field("extended_data_bytes", limits.extendedDataBytes)
+            if let room = limits.rooms.first { $0.members(of: room) }
+            $0.field("keys", limits.keys)
+            for room in limits.rooms.dropFirst() {
+                $0.key(text: room.mode)
+                $0.object { $0.members(of: room) }
+            }
+        }
+    }
+
+    private mutating func members(of room: AnnouncedLimits.Room) {
+        field("invitees", room.invitees)
+        field("participants", room.participants)
+    }
+}

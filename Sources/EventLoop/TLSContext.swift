@@ -1,0 +1,84 @@
+// Certificates, keys and authorities for TLS, loaded once and shared by many connections.
+import COpenSSL
+import Glibc
+
+/// What TLS connections of one kind share. Immutable: to reload, make a new one; connections that
+/// began with the old one go on with it.
+///
+/// TLS 1.2 with forward secrecy and TLS 1.3; ALPN names http/1.1 only.
+public final class TLSContext: @unchecked Sendable {
+    let context: OpaquePointer
+
+    private init(_ context: OpaquePointer?) throws(EventLoopError) {
+        guard let context else {
+            throw EventLoopError(code: -ENOMEM, doing: "making", "a TLS context")
+        }
+        self.context = context
+    }
+
+    deinit { SSL_CTX_free(context) }
+
+    /// For listeners.
+    ///
+    /// - Parameters:
+    ///   - certificate: the path of a PEM file: the certificate, then those of its issuers.
+    ///   - key: the path of a PEM file with the private key, not encrypted.
+    /// - Throws: `tls` or `permissionDenied`, naming the file and what is wrong: missing, not
+    ///   readable, no PEM, encrypted, or a key that belongs to another certificate.
+    public static func server(
+        certificate: String, key: String
+    ) throws(EventLoopError) -> TLSContext {
+        try requireReadable(certificate, "TLS certificate")
+        try requireReadable(key, "TLS key")
+        let made = try TLSContext(cossl_tls_server())
+        let words: String
+        let subject: String
+        switch cossl_tls_identify(made.context, certificate, key) {
+        case COSSL_IDENTITY_LOADED: return made
+        case COSSL_IDENTITY_BAD_CERTIFICATE:
+            (subject, words) = (certificate, "has no certificate in PEM form")
+        case COSSL_IDENTITY_ENCRYPTED_KEY:
+            (subject, words) = (key, "is encrypted; callagent needs the key without pass phrase")
+        case COSSL_IDENTITY_MISMATCH:
+            (subject, words) = (key, "does not belong to the certificate \(certificate)")
+        default: (subject, words) = (key, "has no private key in PEM form")
+        }
+        ERR_clear_error()
+        throw EventLoopError(.tls, subject, "TLS file \(subject) \(words)")
+    }
+
+    /// For outgoing connections: the peer's certificate must be issued by a trusted authority for
+    /// the name that one connects to.
+    ///
+    /// - Parameter authorities: the path of a PEM file of trusted certificates; nil for the
+    ///   system's.
+    /// - Throws: `tls` or `permissionDenied`, naming the file.
+    public static func client(
+        authorities: String? = nil
+    ) throws(EventLoopError) -> TLSContext {
+        let made = try TLSContext(cossl_tls_client())
+        guard let authorities else {
+            SSL_CTX_set_default_verify_paths(made.context)
+            return made
+        }
+        try requireReadable(authorities, "TLS authorities")
+        if SSL_CTX_load_verify_locations(made.context, authorities, nil) != 1 {
+            ERR_clear_error()
+            let text = "TLS file \(authorities) has no certificate in PEM form"
+            throw EventLoopError(.tls, authorities, text)
+        }
+        return made
+    }
+
+    private static func requireReadable(
+        _ path: String, _ role: String
+    ) throws(EventLoopError) {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        if file < 0 {
+            let words = String(cString: strerror(errno))
+            let kind: EventLoopError.Kind = errno == EACCES ? .permissionDenied : .tls
+            throw EventLoopError(kind, path, "\(role) \(path): \(words)")
+        }
+        Glibc.close(file)
+    }
+}

@@ -1,0 +1,202 @@
+// Writes pieces of JSON to memory that is known to be large enough.
+
+/// A place in memory and what can be written from there on. The writer makes room once for a whole
+/// member, so that nothing has to be checked for each of its pieces.
+struct JSONPen {
+    private var next: UnsafeMutablePointer<UInt8>
+
+    init(_ start: UnsafeMutablePointer<UInt8>) { next = start }
+
+    /// How far the pen is from `start`.
+    func distance(from start: UnsafeMutablePointer<UInt8>) -> Int { next - start }
+
+    @inline(__always)
+    mutating func put(_ byte: UInt8) {
+        next.pointee = byte
+        next += 1
+    }
+
+    @inline(__always)
+    mutating func put(_ text: StaticString) {
+        copy(text.utf8Start, text.utf8CodeUnitCount, to: next)
+        next += text.utf8CodeUnitCount
+    }
+
+    @inline(__always)
+    mutating func put(_ text: Slice<UnsafeBufferPointer<UInt8>>) {
+        let text = UnsafeBufferPointer(rebasing: text)
+        guard let start = text.baseAddress else { return }
+        copy(start, text.count, to: next)
+        next += text.count
+    }
+
+    // MARK: Names
+
+    /// The bytes of a member name with its quotes, colon and a comma before it.
+    static func room(forName name: StaticString) -> Int { name.utf8CodeUnitCount + 4 }
+
+    /// A member name that needs no escapes.
+    @inline(__always)
+    mutating func name(_ name: StaticString, comma: Bool) {
+        assert(Self.isPlain(name), "a name with escapes")
+        if comma { put(UInt8(ascii: ",")) }
+        put(UInt8(ascii: "\""))
+        put(name)
+        put(UInt8(ascii: "\""))
+        put(UInt8(ascii: ":"))
+    }
+
+    private static func isPlain(_ name: StaticString) -> Bool {
+        name.withUTF8Buffer { firstEscaped(in: $0, from: 0) == $0.count }
+    }
+
+    // MARK: Strings
+
+    /// The bytes of a string with its quotes and escapes.
+    static func room(forString text: UnsafeBufferPointer<UInt8>) -> Int {
+        var index = firstEscaped(in: text, from: 0)
+        var room = text.count + 2
+        while index < text.count {
+            room += lengthOfEscape(text[index]) - 1
+            index = firstEscaped(in: text, from: index + 1)
+        }
+        return room
+    }
+
+    /// A string; `room` is what `room(forString:)` says.
+    mutating func string(_ text: UnsafeBufferPointer<UInt8>, room: Int) {
+        put(UInt8(ascii: "\""))
+        if room == text.count + 2 {
+            put(text[...])
+        } else {
+            escaped(text)
+        }
+        put(UInt8(ascii: "\""))
+    }
+
+    private mutating func escaped(_ text: UnsafeBufferPointer<UInt8>) {
+        var start = 0
+        while true {
+            let stop = Self.firstEscaped(in: text, from: start)
+            put(text[start..<stop])
+            guard stop < text.count else { return }
+            escape(text[stop])
+            start = stop + 1
+        }
+    }
+
+    private mutating func escape(_ byte: UInt8) {
+        switch byte {
+        case 0x08: put("\\b")
+        case 0x09: put("\\t")
+        case 0x0A: put("\\n")
+        case 0x0C: put("\\f")
+        case 0x0D: put("\\r")
+        case 0x22: put("\\\"")
+        case 0x5C: put("\\\\")
+        default:
+            put("\\u00")
+            put(Self.hexDigit(byte >> 4))
+            put(Self.hexDigit(byte & 15))
+        }
+    }
+
+    private static func hexDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+    }
+
+    private static func lengthOfEscape(_ byte: UInt8) -> Int {
+        switch byte {
+        case 0x08, 0x09, 0x0A, 0x0C, 0x0D, 0x22, 0x5C: 2
+        default: 6
+        }
+    }
+
+    /// The index of the first byte from `start` on that must be escaped, or the end.
+    @inline(__always)
+    private static func firstEscaped(in text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+        let raw = UnsafeRawBufferPointer(text)
+        var index = start
+        while index &+ 8 <= raw.count {
+            let word = raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            let marks = markEscapedBytes(UInt64(littleEndian: word))
+            if marks != 0 { return index &+ marks.trailingZeroBitCount / 8 }
+            index &+= 8
+        }
+        while index < raw.count, raw[index] >= 0x20, raw[index] != 0x22, raw[index] != 0x5C {
+            index &+= 1
+        }
+        return index
+    }
+
+    // MARK: Other values
+
+    /// The most digits of an integer and its sign.
+    static let roomForInteger = 20
+
+    /// An integer.
+    mutating func integer(_ value: Int64) {
+        if value < 0 { put(UInt8(ascii: "-")) }
+        let count = Self.digits(of: value.magnitude)
+        var rest = value.magnitude
+        var place = next + count
+        while rest >= 100 {
+            let (quotient, pair) = rest.quotientAndRemainder(dividingBy: 100)
+            place -= 2
+            Self.put(pair: Int(truncatingIfNeeded: pair), at: place)
+            rest = quotient
+        }
+        if rest >= 10 {
+            Self.put(pair: Int(truncatingIfNeeded: rest), at: next)
+        } else {
+            next.pointee = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest)
+        }
+        next += count
+    }
+
+    /// The two digits of a number below 100.
+    @inline(__always)
+    private static func put(pair: Int, at place: UnsafeMutablePointer<UInt8>) {
+        let pairs: StaticString = """
+            0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243\
+            4445464748495051525354555657585960616263646566676869707172737475767778798081828384858687\
+            888990919293949596979899
+            """
+        copy(pairs.utf8Start + pair * 2, 2, to: place)
+    }
+
+    private static func digits(of value: UInt64) -> Int {
+        var (count, limit): (Int, UInt64) = (1, 10)
+        while value >= limit {
+            count += 1
+            // 20 digits are the most that 64 bits can have.
+            let (next, overflow) = limit.multipliedReportingOverflow(by: 10)
+            if overflow { break }
+            limit = next
+        }
+        return count
+    }
+
+    /// The sixteen hexadecimal digits of `word`.
+    mutating func digits(ofHex word: UInt64) {
+        let target = UnsafeMutableRawPointer(next)
+        target.storeBytes(of: Self.hexDigits(of: word >> 32).bigEndian, as: UInt64.self)
+        target.storeBytes(
+            of: Self.hexDigits(of: word).bigEndian, toByteOffset: 8, as: UInt64.self)
+        next += 16
+    }
+
+    /// The eight hexadecimal digits of the lower half of `word` as text, the first in the highest
+    /// byte.
+    @inline(__always)
+    private static func hexDigits(of word: UInt64) -> UInt64 {
+        // Spread the nibbles over the bytes, halving the distance each time.
+        var nibbles = word & 0xFFFF_FFFF
+        nibbles = (nibbles << 16 | nibbles) & 0x0000_FFFF_0000_FFFF
+        nibbles = (nibbles << 8 | nibbles) & 0x00FF_00FF_00FF_00FF
+        nibbles = (nibbles << 4 | nibbles) & 0x0F0F_0F0F_0F0F_0F0F
+        // Adding six carries into the next bit for ten and more: those are letters.
+        let letters = (nibbles &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+        return nibbles &+ 0x3030_3030_3030_3030 &+ letters &* 0x27
+    }
+}

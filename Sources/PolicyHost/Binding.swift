@@ -1,0 +1,136 @@
+// The one table of what scripts can call: names, types, help and the code behind them.
+
+import CLua
+import JSON
+
+/// A host function as scripts see it.
+struct Binding: Sendable {
+    /// `f`, `table.f` or `kind:method`.
+    let name: String
+    /// `CALLUA_WAITS` and its like.
+    var flags: Int = 0
+    /// Parameters and result as lua-language-server writes them: `fun(a: T, b?: T): R`.
+    let type: String
+    /// One line for the editor.
+    let help: String
+    /// Runs it; what it returns goes back to Lua.
+    let body: @Sendable (PluginState, Arguments) throws(Refused) -> Response
+
+    init(
+        _ name: String, _ flags: Int = 0, type: String, help: String,
+        body: @escaping @Sendable (PluginState, Arguments) throws(Refused) -> Response
+    ) {
+        self.name = name
+        self.flags = flags
+        self.type = type
+        self.help = help
+        self.body = body
+    }
+}
+
+/// What a host function says.
+enum Response {
+    case values([LuaValue])
+    /// The answer comes later; this is what it waits for.
+    case wait(Wait)
+
+    static let nothing = Response.values([])
+    static func value(_ value: LuaValue) -> Response { .values([value]) }
+    /// `nil, error`: trouble that a script is meant to handle.
+    static func trouble(_ text: String) -> Response { .values([.null, .text(text)]) }
+}
+
+/// Why a host function was not carried out: raised in Lua at the caller's line.
+struct Refused: Error {
+    let message: String
+    /// Whether it was a grant that was missing.
+    var isDenied = false
+
+    init(_ message: String, isDenied: Bool = false) {
+        self.message = message
+        self.isDenied = isDenied
+    }
+}
+
+/// The arguments of a host function.
+struct Arguments {
+    let values: [LuaValue]
+    let name: String
+
+    subscript(index: Int) -> LuaValue { index < values.count ? values[index] : .null }
+    var count: Int { values.count }
+
+    func text(_ index: Int) throws(Refused) -> String {
+        if let text = self[index].text { return text }
+        throw wrong(index, "string")
+    }
+
+    func integer(_ index: Int) throws(Refused) -> Int64 {
+        if let integer = self[index].integer { return integer }
+        throw wrong(index, "integer")
+    }
+
+    func function(_ index: Int) throws(Refused) -> Int32 {
+        if let function = self[index].function { return function }
+        throw wrong(index, "function")
+    }
+
+    func table(_ index: Int) throws(Refused) -> LuaValue {
+        switch self[index] {
+        case .table, .list: return self[index]
+        default: throw wrong(index, "table")
+        }
+    }
+
+    /// A duration as text (`"3s"`).
+    func duration(_ index: Int) throws(Refused) -> Int64 {
+        let text = try text(index)
+        guard let span = Duration.parse(text) else {
+            throw Refused("bad duration '\(text)' (write \"250ms\", \"3s\", \"10m\", \"2h\")")
+        }
+        return span
+    }
+
+    /// Plain data.
+    func json(_ index: Int) throws(Refused) -> JSONValue {
+        do throws(LuaProblem) {
+            return try self[index].json()
+        } catch {
+            throw Refused("bad argument #\(index + 1) to '\(name)' (\(error.message))")
+        }
+    }
+
+    /// The bytes of a string, whatever they are.
+    func bytes(_ index: Int) throws(Refused) -> [UInt8] {
+        switch self[index] {
+        case .text(let text): return Array(text.utf8)
+        case .bytes(let bytes): return bytes
+        default: throw wrong(index, "string")
+        }
+    }
+
+    func wrong(_ index: Int, _ expected: String) -> Refused {
+        Refused(
+            "bad argument #\(index + 1) to '\(name)' (\(expected) expected, got "
+                + "\(index < count ? self[index].typeName : "no value"))")
+    }
+}
+
+/// All bindings of plugins.
+enum Bindings {
+    static let all: [Binding] =
+        declarations + options + output + data + clock + waits + calls
+
+    /// The methods of host objects need their kind named first.
+    enum Kind: UInt8, CaseIterable {
+        case hours = 1
+        case accounts = 2
+
+        var name: String {
+            switch self {
+            case .hours: "hours"
+            case .accounts: "users"
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+// log, count, observe: what plugins say to the operator.
+
+import CLua
+import CallModel
+import JSON
+
+extension Bindings {
+    static let output: [Binding] =
+        PolicyLog.Level.allCases.map(log) + [
+            Binding(
+                "print", type: "fun(...)", help: "Writes its arguments to the log (info)."
+            ) { state, arguments throws(Refused) in
+                let text = arguments.values.map(\.shown).joined(separator: "\t")
+                state.log(.info, text)
+                return .nothing
+            },
+            Binding(
+                "count", type: "fun(name: string, n?: number, labels?: table<string, string>)",
+                help: "Adds to a counter of this plugin."
+            ) { state, arguments throws(Refused) in
+                state.services.emit(
+                    .count(
+                        plugin: state.name, name: try arguments.metric(0),
+                        amount: arguments[1].number ?? 1, labels: try arguments.labels(2)))
+                return .nothing
+            },
+            Binding(
+                "observe", type: "fun(name: string, value: number, labels?: table<string, string>)",
+                help: "Notes a value of a histogram of this plugin."
+            ) { state, arguments throws(Refused) in
+                guard let value = arguments[1].number else { throw arguments.wrong(1, "number") }
+                state.services.emit(
+                    .observe(
+                        plugin: state.name, name: try arguments.metric(0), value: value,
+                        labels: try arguments.labels(2)))
+                return .nothing
+            },
+        ]
+
+    private static func log(_ level: PolicyLog.Level) -> Binding {
+        Binding(
+            "log.\(level.rawValue)", type: "fun(message: any, fields?: table)",
+            help: "Writes a line to the log."
+        ) { state, arguments throws(Refused) in
+            var fields = JSONObject()
+            if !arguments[1].isNull {
+                _ = try arguments.table(1)
+                fields = try arguments.json(1).object ?? fields
+            }
+            state.log(level, arguments[0].shown, fields)
+            return .nothing
+        }
+    }
+}
+
+extension PluginState {
+    /// A line of the log in the name of the plugin.
+    func log(_ level: PolicyLog.Level, _ text: String, _ fields: JSONObject = JSONObject()) {
+        services.emit(.log(PolicyLog(level, text, plugin: name, call: call, fields: fields)))
+    }
+}
+
+extension LuaValue {
+    /// The value for a person: strings as they are, anything else as JSON.
+    var shown: String {
+        switch self {
+        case .text(let text): text
+        case .null: "nil"
+        case .bool, .integer, .number, .list, .table, .user, .call:
+            (try? json()).map(\.description) ?? typeName
+        case .bytes(let bytes): String(decoding: bytes, as: UTF8.self)
+        case .function, .handle, .decision: typeName
+        }
+    }
+}
+
+extension Arguments {
+    /// The name of a counter or histogram.
+    fileprivate func metric(_ index: Int) throws(Refused) -> String {
+        let name = try text(index)
+        let isFine = name.utf8.allSatisfy {
+            $0 == 0x5F || (0x61...0x7A).contains($0) || (0x30...0x39).contains($0)
+        }
+        guard isFine, (1...48).contains(name.utf8.count), name.utf8.first.map({ $0 > 0x39 }) == true
+        else { throw Refused("bad metric name '\(name)' (a-z, 0-9 and _, at most 48 bytes)") }
+        return name
+    }
+
+    /// At most 4 labels of at most 64 bytes.
+    fileprivate func labels(_ index: Int) throws(Refused) -> [String: String] {
+        guard !self[index].isNull else { return [:] }
+        var labels: [String: String] = [:]
+        for pair in try table(index).table ?? [] {
+            guard let name = pair.key.text, labels.count < 4 else {
+                throw Refused("at most 4 labels, each with a name")
+            }
+            labels[name] = String(pair.value.shown.prefix(64))
+        }
+        return labels
+    }
+}

@@ -1,0 +1,199 @@
+// The operator's file, callagent.lua, as plain values (policy.md, section 3).
+
+import CallModel
+import JSON
+
+/// Everything that the operator decides. Without a file the defaults serve.
+public struct Configuration: Sendable, Equatable {
+    /// Address and port for clients.
+    public var listen = "127.0.0.1:7600"
+    /// Where the admin interface listens; nil: a Unix socket in `stateDirectory`.
+    public var admin: String?
+    /// Where everything durable lives; `:memory:` keeps nothing.
+    public var stateDirectory = "callagent.state"
+    /// Accounts whose invitations go to the plugins.
+    public var answerFor: [String] = []
+    /// The plugins in order of precedence.
+    public var plugins: [Plugin] = []
+    /// `options["NAME"]`, by name.
+    public var options: [String: JSONObject] = [:]
+    /// `override["NAME"]`, by name.
+    public var overrides: [String: Override] = [:]
+    /// The operator's time zone.
+    public var timezone = "UTC"
+    /// What becomes of invitations.
+    public var invite = Invite()
+    /// Keys that tokens of clients may be signed with.
+    public var auth: [Key] = []
+    /// The user directory; nil: everybody.
+    public var users: [String]?
+    /// Devices of one user.
+    public var devicesPerUser = 10
+    /// See `Limits`.
+    public var limits = Limits()
+    /// How long ended calls are kept.
+    public var retention: Milliseconds = 90 * 86_400_000
+    /// Age at which a forgotten call ends.
+    public var maxCallAge: Milliseconds = 24 * 3_600_000
+    /// Certificate and key; nil: no TLS.
+    public var tls: TLS?
+    /// Origins of web pages that may connect; nil: all.
+    public var origins: [String]?
+    /// Whether a changed file leads to a reload by itself.
+    public var watch = false
+    /// Whether a reload runs the plugins' own tests first.
+    public var testOnReload = false
+    /// See `Log`.
+    public var log = Log()
+    /// Push providers by name, as the sender of pushes reads them.
+    public var push = JSONObject()
+    /// Receivers of events, as the sender of webhooks reads them.
+    public var webhooks: [JSONValue] = []
+    /// Line of the assignment of every name, for messages.
+    public var lines: [String: Int] = [:]
+    /// The file; nil: the defaults.
+    public var file: String?
+
+    /// The defaults.
+    public init() {}
+
+    /// One plugin of the list.
+    public struct Plugin: Sendable, Equatable {
+        /// `plugins/NAME.lua` or `plugins/NAME/init.lua`.
+        public var name: String
+        /// Whom it is asked about; nil: everybody.
+        public var users: [String]?
+
+        /// The plugin `name`, asked about `users`.
+        public init(name: String, users: [String]? = nil) {
+            self.name = name
+            self.users = users
+        }
+    }
+
+    /// The operator's word over a plugin's own.
+    public struct Override: Sendable, Equatable {
+        /// What its failure leads to.
+        public var onError: OnError?
+        /// Capabilities granted.
+        public var grants: [String] = []
+        /// Bytes of its Lua state.
+        public var memory: Int?
+        /// Processor time of one uninterrupted run.
+        public var runTime: Milliseconds?
+        /// Processor time of one event.
+        public var eventTime: Milliseconds?
+
+        /// Nothing overridden.
+        public init() {}
+    }
+
+    /// What becomes of invitations to the accounts of `answerFor`.
+    public struct Invite: Sendable, Equatable {
+        /// When no plugin decided.
+        public var standard = Settings.InviteDefault.ring
+        /// When a plugin failed that says nothing itself.
+        public var onError = OnError.default
+        /// Time for the whole chain of plugins.
+        public var decideIn: Milliseconds = 2_000
+    }
+
+    /// A key that tokens may be signed with.
+    public struct Key: Sendable, Equatable {
+        /// `HS256`, `ES256` or `RS256`.
+        public var algorithm: String
+        /// A text or PEM.
+        public var key: Secret
+        /// Which key a token names.
+        public var id: String?
+        /// The issuer that tokens must name.
+        public var issuer: String?
+        /// The audience that tokens must name.
+        public var audience: String?
+    }
+
+    /// A text that is never shown.
+    public struct Secret: Sendable, Equatable, CustomStringConvertible {
+        /// The text.
+        public let text: String
+
+        /// The secret `text`.
+        public init(_ text: String) { self.text = text }
+
+        public var description: String { "(secret)" }
+    }
+
+    /// Certificate chain and private key, paths of PEM files.
+    public struct TLS: Sendable, Equatable {
+        public var certificate: String
+        public var key: String
+    }
+
+    /// What the log looks like.
+    public struct Log: Sendable, Equatable {
+        /// The least serious line that is written.
+        public var level = PolicyLog.Level.info
+        /// See `Format`.
+        public var format = Format.auto
+
+        /// How lines are written.
+        public enum Format: String, Sendable, CaseIterable {
+            /// For people on a terminal, else JSON.
+            case auto
+            case text, json
+        }
+    }
+
+    /// Sizes and rates. One client at a limit is not felt by others.
+    public struct Limits: Sendable, Equatable {
+        /// Bytes of one message of a client.
+        public var message = 65_536
+        /// Bytes of extended data.
+        public var extendedData = 2_048
+        /// Invitees of one operation.
+        public var invitees = 9
+        /// Pending and joined participants of one call.
+        public var participants = 10
+        /// Requests of one user.
+        public var requestsPerSecond = 200
+        /// Connections in all.
+        public var connections = 100_000
+        /// Connections from one address.
+        public var connectionsPerAddress = 10_000
+        /// Bytes unsent to one connection before it is closed.
+        public var unsent = 1 << 20
+        /// Idempotency keys of one user.
+        public var keysPerUser = 1_000
+        /// Idempotency keys in all.
+        public var keys = 1_000_000
+        /// How long a drain may take at the end.
+        public var drain: Milliseconds = 10_000
+        /// Plugin memory without an override.
+        public var pluginMemory = 16 << 20
+    }
+}
+
+extension Configuration {
+    /// The switchboard's settings with plugins that have `hooks`.
+    public func settings(hooks: Hooks) -> Settings {
+        var settings = Settings()
+        settings.answerFor = Accounts(answerFor)
+        settings.users = users.flatMap { $0 == ["*"] ? nil : Accounts($0) }
+        settings.hooks = hooks
+        settings.inviteDefault = invite.standard
+        settings.inviteWhenLate = invite.onError == .reject ? .reject : invite.standard
+        settings.decideWithin = invite.decideIn
+        settings.devicesPerUser = devicesPerUser
+        settings.callAgeMax = maxCallAge
+        settings.keysPerUser = limits.keysPerUser
+        settings.keysMax = limits.keys
+        settings.wakesDevices = push.count > 0
+        settings.modes = Mode.all.map { mode in
+            var mode = mode
+            if mode.invitees == 9 { mode.invitees = limits.invitees }
+            if mode.participants == 10 { mode.participants = limits.participants }
+            return mode
+        }
+        return settings
+    }
+}

@@ -1,0 +1,134 @@
+// A generation: all plugins of one snapshot of the files, loaded and checked.
+
+import CLua
+import CallModel
+import JSON
+
+/// What a generation is made of: every source and every decision of the operator about plugins.
+public struct GenerationPlan: Sendable {
+    /// The plugins in the operator's order.
+    public var plugins: [(source: PluginSource, setting: PluginSetting)] = []
+    /// Names the generation: a hash of everything that it is made of.
+    public var name = "empty"
+    /// What a failing plugin without an `on_error` of its own leads to.
+    public var onError = OnError.default
+    /// Accounts whose invitations go to the plugins.
+    public var answerFor = Accounts()
+
+    /// A generation without plugins.
+    public init() {}
+}
+
+/// All plugins of one snapshot.
+///
+/// Built on any thread and then handed over as a whole: from `PolicyHost.activate` on it belongs to
+/// the thread of its host.
+public final class Generation: @unchecked Sendable {
+    /// See `GenerationPlan.name`.
+    public let name: String
+    let plan: GenerationPlan
+    let plugins: [PluginState]
+    let services: Services
+
+    /// Loads every plugin of `plan` within the limits; nothing is waited for and nothing is asked.
+    public init(
+        _ plan: GenerationPlan, seed: UInt64, cryptography: Cryptography = .none,
+        wallTime: Int64 = 0
+    ) throws(PolicyProblems) {
+        services = Services(seed: seed)
+        services.cryptography = cryptography
+        services.now = Moment(wallTime)
+        name = plan.name
+        self.plan = plan
+        var problems: [PolicyProblem] = []
+        var loaded: [PluginState] = []
+        for (source, setting) in plan.plugins {
+            do throws(PolicyProblem) {
+                let state = try PluginState(source: source, setting: setting, services: services)
+                try state.refuseUndeclaredOptions()
+                try state.refuseMissingGrants()
+                loaded.append(state)
+            } catch {
+                problems.append(error)
+            }
+        }
+        plugins = loaded
+        problems += Self.orderProblems(loaded)
+        guard problems.isEmpty else { throw PolicyProblems(problems) }
+    }
+
+    /// What the switchboard must ask and tell.
+    public var hooks: Hooks {
+        plugins.reduce(into: Hooks()) { hooks, plugin in
+            for hook in Hook.allCases where plugin.hooks[hook.index] >= 0 {
+                hooks.formUnion(hook.demand)
+            }
+        }
+    }
+
+    /// Whether some plugin has `on.push`.
+    public var shapesPushes: Bool { plugins.contains { $0.hooks[Hook.push.index] >= 0 } }
+
+    /// The names of the plugins in order.
+    public var pluginNames: [String] { plugins.map(\.name) }
+
+    /// Lines that plugins wrote while they were loaded.
+    public var loadLog: [PolicyLog] {
+        services.effects.compactMap { if case .log(let line) = $0 { line } else { nil } }
+    }
+
+    /// `after` must agree with the operator's list.
+    private static func orderProblems(_ plugins: [PluginState]) -> [PolicyProblem] {
+        var problems: [PolicyProblem] = []
+        for (place, plugin) in plugins.enumerated() {
+            let line = plugin.manifest.line
+            for other in plugin.manifest.after {
+                guard let found = plugins.firstIndex(where: { $0.name == other }) else {
+                    let hint = Suggestion.text(for: other, among: plugins.map(\.name))
+                    problems.append(
+                        PolicyProblem(
+                            "after = \"\(other)\": no such plugin is listed\(hint)",
+                            file: plugin.file, line: line))
+                    continue
+                }
+                guard found > place else { continue }
+                problems.append(
+                    PolicyProblem(
+                        "must come after \"\(other)\" in the list of plugins", file: plugin.file,
+                        line: line))
+            }
+        }
+        return problems
+    }
+}
+
+/// Everything that is wrong with a generation.
+public struct PolicyProblems: Error, Sendable, Equatable, CustomStringConvertible {
+    /// At least one.
+    public let all: [PolicyProblem]
+
+    /// These faults.
+    public init(_ all: [PolicyProblem]) { self.all = all }
+
+    /// One line each.
+    public var description: String { all.map(\.description).joined(separator: "\n") }
+}
+
+extension PluginState {
+    /// What a plugin says it needs must be granted.
+    fileprivate func refuseMissingGrants() throws(PolicyProblem) {
+        for need in manifest.needs where !setting.grants.contains(need) {
+            throw PolicyProblem(
+                "needs \"\(need)\", which is not granted (write override[\"\(name)\"] = "
+                    + "{ grant = { \"\(need)\" } })", file: file, line: manifest.line)
+        }
+    }
+
+    /// Options for a plugin that declares none are a mistake of the operator.
+    fileprivate func refuseUndeclaredOptions() throws(PolicyProblem) {
+        guard schema == nil, let first = setting.options.members.first else { return }
+        throw PolicyProblem(
+            "options[\"\(name)\"].\(first.key): this plugin has no options",
+            file: setting.optionsSite?.file, line: setting.optionsSite?.line)
+    }
+}

@@ -1,0 +1,66 @@
+// The hooks that a plugin may have (policy.md, section 5).
+
+import CallModel
+
+/// A hook: `on.NAME(function … end)`.
+public enum Hook: String, Sendable, CaseIterable {
+    case dial, invite, token
+    case push
+    case extendedData = "extended_data"
+    case accepted, rejected, cancelled, timeout, undelivered, participant, ended
+    case signal, presence
+    case pushFailed = "push_failed"
+    case start, stop
+    case pluginError = "plugin_error"
+
+    /// How the answers of several plugins become one.
+    public enum Kind: Sendable {
+        /// The first answer wins.
+        case decision
+        /// Each gets the result of the one before.
+        case shaping
+        /// Nobody waits for an answer.
+        case report
+    }
+
+    /// See `Kind`.
+    public var kind: Kind {
+        switch self {
+        case .dial, .invite, .token: .decision
+        case .push, .extendedData: .shaping
+        case .accepted, .rejected, .cancelled, .timeout, .undelivered, .participant, .ended,
+            .signal, .presence, .pushFailed, .start, .stop, .pluginError:
+            .report
+        }
+    }
+
+    /// What the switchboard must ask or tell for it.
+    var demand: Hooks {
+        switch self {
+        case .dial: .dial
+        case .token: .token
+        case .extendedData: [.incomingData, .outgoingData]
+        case .accepted, .rejected, .cancelled, .timeout, .undelivered, .participant, .ended:
+            .reports
+        case .signal: .signal
+        case .presence: .presence
+        case .invite, .push, .pushFailed, .start, .stop, .pluginError: []
+        }
+    }
+
+    /// Its place among all hooks.
+    var index: Int { Self.places[self] ?? 0 }
+    private static let places = Dictionary(
+        uniqueKeysWithValues: allCases.enumerated().map { ($1, $0) })
+}
+
+/// What the host does in the place of a plugin that failed.
+public enum OnError: String, Sendable, CaseIterable {
+    /// As if the plugin were not there.
+    case skip
+    /// The operator's default, without asking further plugins.
+    case `default`
+    case reject, accept
+    /// What is shaped stays as it was.
+    case unchanged
+}

@@ -1,0 +1,153 @@
+// Options of a plugin: their kinds, ranges and what becomes of the operator's values.
+
+import CallModel
+import JSON
+
+/// One option of a plugin's `config { … }`.
+struct OptionField: Equatable {
+    enum Kind: String, CaseIterable {
+        case int, number, bool, text, choice, list, user, users, hours, timezone, duration, url
+        case secret
+    }
+    let name: String
+    let kind: Kind
+    let standard: LuaValue
+    var least: Double?
+    var most: Double?
+    var choices: [String] = []
+    var isRequired = false
+    var help = ""
+}
+
+extension OptionField {
+    /// The field that `option.KIND(default, extras)` described.
+    init(name: String, description: LuaValue) throws(LuaProblem) {
+        guard let word = description["option"].text, let kind = Kind(rawValue: word) else {
+            throw LuaProblem(name, "write option.int(…), option.text(…) or another option")
+        }
+        self.init(name: name, kind: kind, standard: description["default"])
+        least = description["min"].number
+        most = description["max"].number
+        isRequired = description["required"].bool ?? false
+        help = description["help"].text ?? ""
+        choices = (description["choices"].list ?? []).compactMap(\.text)
+        if !standard.isNull { _ = try checked(standard) }
+    }
+
+    /// The operator's value as the plugin gets it, or what is wrong with it.
+    func checked(_ value: LuaValue) throws(LuaProblem) -> LuaValue {
+        switch kind {
+        case .int:
+            guard let integer = value.integer else { throw wrong(value, "an integer") }
+            try range(Double(integer), "")
+            return value
+        case .number:
+            guard let number = value.number else { throw wrong(value, "a number") }
+            try range(number, "")
+            return value
+        case .bool:
+            guard value.bool != nil else { throw wrong(value, "true or false") }
+            return value
+        case .text, .user, .secret:
+            guard let text = value.text else { throw wrong(value, "a string") }
+            try range(Double(text.utf8.count), " bytes")
+            if kind == .user, UserID(checking: text) == nil { throw wrong(value, "a user id") }
+            return value
+        case .list, .users: return try checkedList(value)
+        case .choice: return try checkedChoice(value)
+        case .hours, .timezone, .duration, .url: return try checkedForm(value)
+        }
+    }
+
+    private func checkedChoice(_ value: LuaValue) throws(LuaProblem) -> LuaValue {
+        guard let text = value.text else { throw wrong(value, "a string") }
+        guard choices.contains(text) else {
+            throw LuaProblem(
+                name,
+                "'\(text)' is none of \(choices.joined(separator: ", "))"
+                    + Suggestion.text(for: text, among: choices))
+        }
+        return value
+    }
+
+    private func checkedList(_ value: LuaValue) throws(LuaProblem) -> LuaValue {
+        let values = value == .table([]) ? [] : value.list
+        guard let values, values.allSatisfy({ $0.text != nil }) else {
+            throw wrong(value, "a list of strings")
+        }
+        try range(Double(values.count), " entries")
+        return .list(values)
+    }
+
+    private func checkedForm(_ value: LuaValue) throws(LuaProblem) -> LuaValue {
+        guard let text = value.text else { throw wrong(value, "a string") }
+        switch kind {
+        case .hours: _ = try Hours(text)
+        case .timezone:
+            guard TimeZoneRules(named: text) != nil else {
+                throw LuaProblem(name, "unknown time zone '\(text)'")
+            }
+        case .duration:
+            guard let span = Duration.parse(text) else {
+                throw LuaProblem(name, "bad duration '\(text)' (write \"250ms\", \"3s\", \"10m\")")
+            }
+            try range(Double(span) / 1_000, " seconds")
+        case .url:
+            guard text.hasPrefix("https://") || text.hasPrefix("http://") else {
+                throw LuaProblem(name, "'\(text)' is no http address")
+            }
+        case .int, .number, .bool, .text, .choice, .list, .user, .users, .secret: break
+        }
+        return value
+    }
+
+    private func range(_ number: Double, _ unit: String) throws(LuaProblem) {
+        if let least, number < least {
+            throw LuaProblem(
+                name, "at least \(Self.plain(least))\(unit), not \(Self.plain(number))")
+        }
+        if let most, number > most {
+            throw LuaProblem(name, "at most \(Self.plain(most))\(unit), not \(Self.plain(number))")
+        }
+    }
+
+    private static func plain(_ number: Double) -> String {
+        number == number.rounded() && abs(number) < 1e15 ? "\(Int64(number))" : "\(number)"
+    }
+
+    private func wrong(_ value: LuaValue, _ expected: String) -> LuaProblem {
+        LuaProblem(name, "\(expected) expected, got \(value.typeName)")
+    }
+}
+
+extension [OptionField] {
+    /// The fields of a `config { … }` table.
+    static func reading(_ table: LuaValue) throws(LuaProblem) -> [OptionField] {
+        var fields: [OptionField] = []
+        for pair in table.table ?? [] {
+            guard let name = pair.key.text else { throw LuaProblem("options have names") }
+            fields.append(try OptionField(name: name, description: pair.value))
+        }
+        return fields
+    }
+
+    /// Every option's value: the operator's, else the default.
+    func values(of given: JSONObject) throws(LuaProblem) -> [(OptionField, LuaValue)] {
+        for member in given.members where !contains(where: { $0.name == member.key }) {
+            throw LuaProblem(
+                "unknown option '\(member.key)'"
+                    + Suggestion.text(for: member.key, among: map(\.name)))
+        }
+        var values: [(OptionField, LuaValue)] = []
+        for field in self {
+            if let value = given[field.name], !value.isNull {
+                values.append((field, try field.checked(LuaValue(value))))
+            } else if field.isRequired {
+                throw LuaProblem(field.name, "this option must be set")
+            } else {
+                values.append((field, field.standard))
+            }
+        }
+        return values
+    }
+}

@@ -1,0 +1,158 @@
+// Writes values in the form in which they cross into Lua (CLuaPlain.h).
+
+import CLua
+import CallModel
+import JSON
+
+/// A growing row of bytes that is written again and again without giving its memory back.
+final class PlainWriter {
+    private(set) var count = 0
+    private var capacity = 1024
+    private var base = UnsafeMutableRawPointer.allocate(byteCount: 1024, alignment: 16)
+
+    deinit { base.deallocate() }
+
+    /// What was written; valid until the next change.
+    var written: callua_bytes {
+        callua_bytes(start: base.assumingMemoryBound(to: UInt8.self), count: count)
+    }
+
+    /// Forgets what was written from `place` on.
+    func cut(to place: Int = 0) { count = place }
+
+    @inline(__always)
+    private func room(_ size: Int) -> UnsafeMutableRawPointer {
+        if count + size > capacity { grow(by: size) }
+        let place = base + count
+        count += size
+        return place
+    }
+
+    private func grow(by size: Int) {
+        var wanted = capacity * 2
+        while wanted < count + size { wanted *= 2 }
+        let grown = UnsafeMutableRawPointer.allocate(byteCount: wanted, alignment: 16)
+        grown.copyMemory(from: base, byteCount: count)
+        base.deallocate()
+        base = grown
+        capacity = wanted
+    }
+
+    @inline(__always)
+    func tag(_ tag: some BinaryInteger) {
+        room(1).storeBytes(of: UInt8(truncatingIfNeeded: tag), as: UInt8.self)
+    }
+
+    @inline(__always)
+    func length(_ count: Int) {
+        room(4).storeBytes(of: UInt32(truncatingIfNeeded: count), as: UInt32.self)
+    }
+
+    /// Overwrites a count written before.
+    func setCount(_ count: Int, at place: Int) {
+        base.storeBytes(of: UInt32(truncatingIfNeeded: count), toByteOffset: place, as: UInt32.self)
+    }
+
+    func word(_ word: UInt64) { room(8).storeBytes(of: word, as: UInt64.self) }
+
+    func null() { tag(PLAIN_NIL) }
+
+    func bool(_ value: Bool) { tag(value ? PLAIN_TRUE : PLAIN_FALSE) }
+
+    func integer(_ value: some BinaryInteger) {
+        let place = room(9)
+        place.storeBytes(of: UInt8(PLAIN_INTEGER), as: UInt8.self)
+        place.storeBytes(of: Int64(value), toByteOffset: 1, as: Int64.self)
+    }
+
+    func number(_ value: Double) {
+        let place = room(9)
+        place.storeBytes(of: UInt8(PLAIN_NUMBER), as: UInt8.self)
+        place.storeBytes(of: value, toByteOffset: 1, as: Double.self)
+    }
+
+    func text(_ value: String) {
+        var value = value
+        value.withUTF8 { bytes($0) }
+    }
+
+    func bytes(_ value: UnsafeBufferPointer<UInt8>) {
+        let place = room(5 + value.count)
+        place.storeBytes(of: UInt8(PLAIN_STRING), as: UInt8.self)
+        place.storeBytes(
+            of: UInt32(truncatingIfNeeded: value.count), toByteOffset: 1, as: UInt32.self)
+        if let start = value.baseAddress, !value.isEmpty {
+            (place + 5).copyMemory(from: start, byteCount: value.count)
+        }
+    }
+
+    func list(_ count: Int) {
+        tag(PLAIN_ARRAY)
+        length(count)
+    }
+
+    func table(_ count: Int) {
+        tag(PLAIN_OBJECT)
+        length(count)
+    }
+
+    /// Writes JSON: null is absent, so members that are null are left out.
+    func json(_ value: JSONValue) {
+        switch value {
+        case .null: null()
+        case .bool(let value): bool(value)
+        case .integer(let value): integer(value)
+        case .number(let value): number(value)
+        case .string(let value): text(value)
+        case .array(let values):
+            list(values.count)
+            for value in values { json(value) }
+        case .object(let object):
+            table(object.members.count { !$0.value.isNull })
+            for member in object.members where !member.value.isNull {
+                text(member.key)
+                json(member.value)
+            }
+        }
+    }
+
+    func value(_ value: LuaValue) {
+        switch value {
+        case .null: null()
+        case .bool(let value): bool(value)
+        case .integer(let value): integer(value)
+        case .number(let value): number(value)
+        case .text(let value): text(value)
+        case .bytes(let value): value.withUnsafeBufferPointer { bytes($0) }
+        case .list(let values):
+            list(values.count)
+            for element in values { self.value(element) }
+        case .table(let pairs):
+            table(pairs.count)
+            for pair in pairs {
+                self.value(pair.key)
+                self.value(pair.value)
+            }
+        case .function(let reference):
+            tag(PLAIN_FUNCTION)
+            length(Int(reference))
+        case .handle(let kind, let number):
+            tag(PLAIN_HANDLE)
+            tag(kind)
+            length(Int(number))
+        case .decision(let payload):
+            tag(PLAIN_DECISION)
+            length(payload.count)
+            for byte in payload { tag(byte) }
+        case .user(let facts): user(facts)
+        case .call: preconditionFailure("a call crosses as a snapshot")
+        }
+    }
+
+    func user(_ facts: UserFacts) {
+        tag(PLAIN_USER)
+        text(facts.user.text)
+        integer(facts.calls)
+        integer(facts.devices)
+    }
+}

@@ -1,0 +1,169 @@
+// Finds plugins on disk and makes one snapshot of everything that a generation is made of.
+
+import CallModel
+import JSON
+
+/// The folders in which plugins are looked up, in this order.
+public struct PluginLibrary: Sendable {
+    /// Usually `plugins/` beside the operator's file, then the bundled ones.
+    public var folders: [String]
+    /// Bytes of one file.
+    public var fileMax = 1 << 20
+    /// Plugins that were read before, by name; nil: the folders are looked into.
+    private var kept: [String: PluginSource]?
+
+    /// Plugins in `folders`.
+    public init(folders: [String]) { self.folders = folders }
+
+    /// Plugins that were read before, and no others.
+    public init(keeping sources: [PluginSource]) {
+        folders = []
+        kept = Dictionary(sources.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The files of the plugin `name`, or nil when there is none.
+    public func find(_ name: String) -> PluginSource? {
+        if let kept { return kept[name] }
+        for folder in folders {
+            if let text = Files.read("\(folder)/\(name).lua", limit: fileMax) {
+                return PluginSource(name: name, main: SourceFile(name: "\(name).lua", text: text))
+            }
+            if let text = Files.read("\(folder)/\(name)/init.lua", limit: fileMax) {
+                return PluginSource(
+                    name: name, main: SourceFile(name: "\(name)/init.lua", text: text),
+                    modules: modules(of: name, in: "\(folder)/\(name)"))
+            }
+        }
+        return nil
+    }
+
+    /// The other files of a folder, by the name that `require` takes: `a`, `b.c`.
+    private func modules(of plugin: String, in folder: String) -> [String: SourceFile] {
+        var found: [String: SourceFile] = [:]
+        for name in Files.list(folder) {
+            if name.hasSuffix(".lua"), name != "init.lua" {
+                guard let text = Files.read("\(folder)/\(name)", limit: fileMax) else { continue }
+                found[String(name.dropLast(4))] = SourceFile(name: "\(plugin)/\(name)", text: text)
+            } else if !name.hasPrefix("."), !name.contains(".") {
+                let below = modules(of: "\(plugin)/\(name)", in: "\(folder)/\(name)")
+                for (module, file) in below { found["\(name).\(module)"] = file }
+            }
+        }
+        return found
+    }
+
+    /// Every plugin that is there, sorted.
+    public var names: [String] {
+        if let kept { return kept.keys.sorted() }
+        var names = Set<String>()
+        for folder in folders {
+            for name in Files.list(folder) {
+                if name.hasSuffix(".lua") {
+                    names.insert(String(name.dropLast(4)))
+                } else if Files.exists("\(folder)/\(name)/init.lua") {
+                    names.insert(name)
+                }
+            }
+        }
+        return names.sorted()
+    }
+
+    /// Files beside the operator's that no list names: they do nothing.
+    public func unlisted(in configuration: Configuration) -> [String] {
+        guard let own = folders.first else { return [] }
+        let listed = Set(configuration.plugins.map(\.name))
+        return PluginLibrary(folders: [own]).names.filter { !listed.contains($0) }
+    }
+
+    /// One snapshot of all plugins of `configuration`, or everything that is missing.
+    public func plan(for configuration: Configuration) throws(PolicyProblems) -> GenerationPlan {
+        var plan = GenerationPlan()
+        var problems: [PolicyProblem] = []
+        let names = names
+        for entry in configuration.plugins {
+            if let source = find(entry.name) {
+                plan.plugins.append((source, configuration.setting(of: entry)))
+            } else {
+                let hint = Suggestion.text(for: entry.name, among: names)
+                problems.append(
+                    configuration.problem("plugin '\(entry.name)' not found\(hint)", at: "plugins"))
+            }
+        }
+        problems += configuration.strayTables()
+        guard problems.isEmpty else { throw PolicyProblems(problems) }
+        plan.onError = configuration.invite.onError
+        plan.answerFor = Accounts(configuration.answerFor)
+        plan.name = plan.hash(with: configuration)
+        return plan
+    }
+}
+
+extension Configuration {
+    func problem(_ text: String, at name: String) -> PolicyProblem {
+        let file = file.map { $0.split(separator: "/").last.map(String.init) ?? $0 }
+        return PolicyProblem(text, file: file, line: lines[name])
+    }
+
+    /// Options and overrides of plugins that are not listed.
+    fileprivate func strayTables() -> [PolicyProblem] {
+        let names = plugins.map(\.name)
+        var problems: [PolicyProblem] = []
+        for name in options.keys.sorted() where !names.contains(name) {
+            problems.append(
+                problem(
+                    "options[\"\(name)\"]: no such plugin is listed"
+                        + Suggestion.text(for: name, among: names), at: "options.\(name)"))
+        }
+        for name in overrides.keys.sorted() where !names.contains(name) {
+            problems.append(
+                problem(
+                    "override[\"\(name)\"]: no such plugin is listed"
+                        + Suggestion.text(for: name, among: names), at: "override.\(name)"))
+        }
+        return problems
+    }
+
+    /// What the operator decides about one plugin.
+    func setting(of plugin: Plugin) -> PluginSetting {
+        var setting = PluginSetting()
+        setting.users = plugin.users.map { Accounts($0) }
+        setting.options = options[plugin.name] ?? JSONObject()
+        setting.optionsSite = problem("", at: "options.\(plugin.name)")
+        setting.zone = TimeZoneRules(named: timezone) ?? .utc
+        setting.extendedDataMax = limits.extendedData
+        setting.limits.memory = limits.pluginMemory
+        guard let override = overrides[plugin.name] else { return setting }
+        setting.onError = override.onError
+        setting.grants = override.grants
+        setting.limits.memory = override.memory ?? setting.limits.memory
+        setting.limits.runTime = override.runTime ?? setting.limits.runTime
+        setting.limits.eventTime = override.eventTime ?? setting.limits.eventTime
+        return setting
+    }
+}
+
+extension GenerationPlan {
+    /// The first 12 digits of a digest of every source and every decision about plugins.
+    fileprivate func hash(with configuration: Configuration) -> String {
+        var bytes: [UInt8] = []
+        func add(_ part: [UInt8]) {
+            withUnsafeBytes(of: UInt64(part.count).littleEndian) { bytes += $0 }
+            bytes += part
+        }
+        for (source, setting) in plugins {
+            add(Array(source.name.utf8))
+            add(source.main.text)
+            for module in source.modules.sorted(by: { $0.key < $1.key }) {
+                add(Array(module.value.name.utf8))
+                add(module.value.text)
+            }
+            add(JSONCanonical.bytes(of: .object(setting.options)))
+            add(Array("\(setting.onError.debugDescription) \(setting.grants)".utf8))
+            let entry = configuration.plugins.first { $0.name == source.name }
+            add(Array("\(entry?.users ?? ["*"])".utf8))
+        }
+        add(Array("\(configuration.answerFor) \(configuration.timezone)".utf8))
+        add(Array("\(configuration.invite)".utf8))
+        return String(SHA256.hex(bytes).prefix(12))
+    }
+}

@@ -1,0 +1,343 @@
+// One plugin of one generation: its Lua state and what its file declared.
+
+import CLua
+import CallModel
+import JSON
+
+/// One plugin, loaded.
+final class PluginState {
+    let name: String
+    /// The file that is run, for messages.
+    let file: String
+    /// Everything that its files may see of the operator.
+    let setting: PluginSetting
+    /// The world; another one after a generation was handed over.
+    var services: Services
+    private(set) var vm: OpaquePointer?
+    let reply = PlainWriter()
+
+    // What the file declared.
+    var manifest = Manifest()
+    var hooks = [Int32](repeating: -1, count: Hook.allCases.count)
+    var timers: [String: TimerDeclaration] = [:]
+    var tests: [TestDeclaration] = []
+    var migration: Int32?
+    var schema: [OptionField]?
+    var objects: [HostObject] = []
+    var warnings: [PolicyProblem] = []
+    /// Its files; `require` finds those in `modules`.
+    let source: PluginSource
+
+    // What it does now.
+    /// What the run at hand waits for, once it says so.
+    var pending: Wait?
+    /// The call of the run at hand.
+    var call: CallID?
+    /// The account that the run at hand speaks for.
+    var account: UserID?
+    /// Functions that the run at hand wants to be run apart from it.
+    var detached: [Int32] = []
+    var startedTimers: [StartedTimer] = []
+    /// What outlives this state.
+    var memory = PluginMemory()
+    /// Whether the host will copy `state` soon.
+    var isSavePending = false
+    /// Which of the host's generations it belongs to.
+    var generationNumber = 0
+    /// Whether another generation has taken over.
+    var isRetired = false
+    var tally: Tally {
+        _read { yield memory.tally }
+        _modify { yield &memory.tally }
+    }
+    var breaker: Breaker {
+        _read { yield memory.breaker }
+        _modify { yield &memory.breaker }
+    }
+
+    init(
+        source: PluginSource, setting: PluginSetting, services: Services
+    ) throws(PolicyProblem) {
+        name = source.name
+        file = source.main.name
+        self.setting = setting
+        self.services = services
+        self.source = source
+        try open()
+        try load()
+    }
+
+    deinit { callua_free(vm) }
+
+    private func open() throws(PolicyProblem) {
+        let limits = callua_limits(
+            memory: setting.limits.memory, coroutines: UInt32(setting.limits.coroutines),
+            value: setting.limits.value, state: setting.limits.state,
+            source: setting.limits.source,
+            stride: Int32(setting.limits.stride))
+        let host = callua_host(
+            context: Unmanaged.passUnretained(self).toOpaque(), call: serveCall)
+        vm = callua_new(limits, host, services.dice.next())
+        guard vm != nil else { throw PolicyProblem("no memory for the plugin '\(name)'") }
+        var isDone = Bindings.Kind.allCases.allSatisfy { callua_kind(vm, $0.rawValue, $0.name) }
+        for (index, binding) in Bindings.all.enumerated() where isDone {
+            isDone = callua_bind(
+                vm, binding.name, UInt32(CALLUA_OWN + index), UInt32(binding.flags))
+        }
+        guard isDone, callua_seal(vm) else {
+            throw PolicyProblem("the memory limit of the plugin '\(name)' is too low")
+        }
+    }
+
+    // MARK: Runs
+
+    /// Runs the plugin's file.
+    private func load() throws(PolicyProblem) {
+        let file = source.main
+        manifest = Manifest()
+        manifest.name = source.name
+        let outcome = file.text.withUnsafeBufferPointer { bytes in
+            var outcome = callua_outcome()
+            callua_load(
+                vm, "@" + file.name,
+                callua_bytes(start: bytes.baseAddress, count: bytes.count),
+                setting.limits.loadTime.nanoseconds, &outcome)
+            return outcome
+        }
+        guard Int(outcome.status) == CALLUA_FINISHED else {
+            throw PolicyProblem(message: outcome.message)
+        }
+    }
+
+    /// Begins anew from the same files, when the Lua state is of no use any more.
+    func rebuild() throws(PolicyProblem) {
+        callua_free(vm)
+        vm = nil
+        hooks = [Int32](repeating: -1, count: Hook.allCases.count)
+        (timers, tests, objects, schema, migration) = ([:], [], [], nil, nil)
+        try open()
+        try load()
+    }
+
+    /// Whether the Lua state cannot go on, or is so full of what is not garbage that it will
+    /// not go on for long.
+    var isWornOut: Bool {
+        callua_is_broken(vm) || callua_collect(vm) > setting.limits.memory / 4 * 3
+    }
+
+    /// Starts a handler.
+    @inline(__always)
+    func start(
+        _ reference: Int32, _ arguments: PlainWriter, budget: UInt64
+    ) -> callua_outcome {
+        var outcome = callua_outcome()
+        callua_start(vm, reference, arguments.written, budget, &outcome)
+        return outcome
+    }
+
+    /// Goes on with a handler; what it waited for is in `reply`.
+    func resume(_ thread: Int32, status: Int, budget: UInt64) -> callua_outcome {
+        var outcome = callua_outcome()
+        callua_resume(
+            vm, thread, callua_answer(status: Int32(status), bytes: reply.written), budget,
+            &outcome)
+        return outcome
+    }
+
+    /// Ends a waiting handler.
+    func cancel(_ thread: Int32) {
+        if callua_is_broken(vm) { return }
+        callua_cancel(vm, thread, setting.limits.runTime.nanoseconds)
+    }
+
+    /// Bytes that its scripts use now.
+    var bytesInUse: Int { callua_memory(vm) }
+
+    // MARK: state
+
+    /// Whether a script has changed `state` since it was copied last.
+    var hasChangedState: Bool { callua_state_changed(vm) }
+
+    /// Keeps a copy of `state` if it was changed; it is what a new Lua state begins with.
+    func saveState() {
+        guard callua_state_changed(vm) else { return }
+        if isRetired {
+            tally.lateWrites += 1
+            return
+        }
+        var bytes = callua_bytes()
+        guard callua_read_state(vm, &bytes) else { return }
+        memory.state = Array(UnsafeBufferPointer(start: bytes.start, count: bytes.count))
+        memory.stateVersion = manifest.stateVersion
+    }
+
+    /// Lays `state`, plain data, over what the top level has set.
+    func restoreState(_ state: [UInt8]) throws(PolicyProblem) {
+        var problem = callua_bytes()
+        let isDone = state.withUnsafeBufferPointer {
+            callua_write_state(
+                vm, callua_bytes(start: $0.baseAddress, count: $0.count), &problem)
+        }
+        if !isDone { throw PolicyProblem(problem.string, file: file) }
+    }
+
+    private func vars(_ values: [LuaValue]) {
+        guard case .call(let id)? = values.first, let kept = memory.vars[id] else {
+            return reply.list(0)
+        }
+        reply.list(1)
+        for byte in kept { reply.tag(byte) }
+    }
+
+    /// Keeps the vars of a call as the bytes that came.
+    private func keepVars(_ bytes: callua_bytes) {
+        // An array of two integers of 9 bytes each, and the table.
+        var reader = PlainReader(bytes)
+        _ = reader.block(6)
+        let high = reader.word()
+        _ = reader.byte()
+        let id = CallID(high: high, low: reader.word())
+        let rest = UnsafeBufferPointer(start: bytes.start, count: bytes.count).dropFirst(23)
+        memory.vars[id] = Array(rest)
+        reply.list(0)
+    }
+
+    // MARK: Host functions
+
+    /// Runs a host function that a script called; the result is in `reply`.
+    fileprivate func serve(_ function: Int, _ bytes: callua_bytes) -> Int {
+        var reader = PlainReader(bytes)
+        let values = reader.values()
+        reply.cut()
+        do throws(Refused) {
+            switch function {
+            case CALLUA_PARSE: parse(values)
+            case CALLUA_ALIVE: try isAlive(values)
+            case CALLUA_MODULE: return try module(values)
+            case CALLUA_VARS: vars(values)
+            case CALLUA_KEEP_VARS:
+                keepVars(bytes)
+                return CALLUA_RETURN
+            default: return try serve(Bindings.all[function - CALLUA_OWN], values)
+            }
+            return CALLUA_RETURN
+        } catch {
+            reply.cut()
+            reply.raw(error.message)
+            return error.isDenied ? CALLUA_REFUSE : CALLUA_RAISE
+        }
+    }
+
+    private func serve(_ binding: Binding, _ values: [LuaValue]) throws(Refused) -> Int {
+        switch try binding.body(self, Arguments(values: values, name: binding.name)) {
+        case .values(let values):
+            reply.list(values.count)
+            for value in values { reply.value(value) }
+            return CALLUA_RETURN
+        case .wait(let wait):
+            pending = wait
+            return CALLUA_WAIT
+        }
+    }
+
+    /// Extended data that is a JSON object becomes a table, anything else nil (F66).
+    private func parse(_ values: [LuaValue]) {
+        reply.list(1)
+        guard let text = values.first?.text, let json = try? JSONValue(parsing: text),
+            case .object = json
+        else { return reply.null() }
+        reply.json(json)
+    }
+
+    private func isAlive(_ values: [LuaValue]) throws(Refused) {
+        guard case .call(let id)? = values.first else { throw Refused("a call expected") }
+        reply.list(1)
+        reply.bool(services.isAlive(id))
+    }
+
+    private func module(_ values: [LuaValue]) throws(Refused) -> Int {
+        let name = values.first?.text ?? ""
+        guard let file = source.modules[name] else {
+            throw Refused(
+                "module '\(name)' is not a file of the plugin '\(self.name)'"
+                    + Suggestion.text(for: name, among: source.modules.keys.sorted()))
+        }
+        reply.list(2)
+        reply.text("@" + file.name)
+        file.text.withUnsafeBufferPointer { reply.bytes($0) }
+        return CALLUA_RUN
+    }
+}
+
+/// The one function that C calls for every host function.
+private let serveCall:
+    @convention(c) (
+        UnsafeMutableRawPointer?, UInt32, callua_bytes, UnsafeMutablePointer<callua_bytes>?
+    ) -> Int32 = { context, function, arguments, result in
+        guard let context, let result else { return Int32(CALLUA_RAISE) }
+        let state = Unmanaged<PluginState>.fromOpaque(context).takeUnretainedValue()
+        let status = state.serve(Int(function), arguments)
+        result.pointee = state.reply.written
+        return Int32(status)
+    }
+
+extension callua_outcome {
+    /// The message of a failure.
+    var message: String { value.string }
+}
+
+extension callua_bytes {
+    var string: String {
+        String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    }
+}
+
+extension PlainWriter {
+    /// Writes text without tag and length.
+    func raw(_ text: String) { for byte in text.utf8 { tag(byte) } }
+}
+
+extension Milliseconds {
+    var nanoseconds: UInt64 { UInt64(Swift.max(0, self)) * 1_000_000 }
+}
+
+/// What `plugin { … }` says.
+struct Manifest: Equatable {
+    var name = ""
+    var version: String?
+    var needs: [String] = []
+    var after: [String] = []
+    var isGuard = false
+    var onError: OnError?
+    var stateVersion: Int64 = 1
+    var line: Int?
+}
+
+/// A timer declared at top level.
+struct TimerDeclaration {
+    enum Schedule: Equatable {
+        /// `timer(name, fn)`: started by `later`.
+        case started
+        /// `every(period, name, fn)`.
+        case every(Milliseconds)
+        /// `at("09:00", name, fn)`: minutes of the local day.
+        case daily(Int)
+    }
+    let schedule: Schedule
+    let function: Int32
+    let line: Int
+}
+
+/// A `test(…)` block.
+struct TestDeclaration {
+    let name: String
+    let function: Int32
+    let file: String
+    let line: Int
+}
+
+/// An object of the host that scripts hold.
+enum HostObject {
+    case hours(Hours, zone: TimeZoneRules)
+    case accounts(Accounts)
+}

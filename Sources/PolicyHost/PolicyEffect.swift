@@ -1,0 +1,219 @@
+// What happens to a policy host, and what it tells its shell to do.
+
+import CallModel
+import JSON
+
+/// Something that happened outside the policy host.
+public enum PolicyInput: Sendable {
+    /// The core asks (`Effect.consult`).
+    case asked(Question)
+    /// The core takes a question back (`Effect.withdraw`).
+    case withdrawn(QuestionID)
+    /// The core tells (`Effect.tell`).
+    case told(Report)
+    /// A push is about to be sent; `PolicyEffect.shaped` answers. Only when some plugin shapes
+    /// pushes (`Generation.shapesPushes`).
+    case pushing(PushID, PushDraft, Call, [UserFacts])
+    /// A push could not be delivered.
+    case pushFailed(PushDraft, Call, [UserFacts], reason: String)
+    /// A call is over: its handlers end and what was kept for it goes.
+    case callEnded(CallID)
+    /// What a handler waits for has come.
+    case replied(WaitID, WaitReply)
+    /// `nextDeadline` has come.
+    case deadlineReached
+}
+
+/// What a policy host tells its shell to do, in this order.
+public enum PolicyEffect: Sendable, Equatable {
+    /// Give the core this answer (`Input.answered`).
+    case answer(QuestionID, Answer)
+    /// Send this push; nil: send nothing.
+    case shaped(PushID, PushDraft?)
+    /// Write a line to the log.
+    case log(PolicyLog)
+    /// Write a line to the decision log.
+    case record(DecisionRecord)
+    /// Give the core this request (`Input.policyRequest`); answer with `WaitReply.operation`.
+    case operate(WaitID, UserID, plugin: String, Operation)
+    /// Answer with `WaitReply.values` or `.trouble`.
+    case perform(WaitID, plugin: String, WaitRequest)
+    /// Keep a timer over a restart (`PolicyHost.restore`), in the place of one with the same id.
+    case keepTimer(PolicyTimer)
+    /// Forget the timer with this id.
+    case dropTimer(UInt64)
+    /// Nobody waits for it any more.
+    case abandon(WaitID)
+    /// Add `amount` to a counter of a plugin.
+    case count(plugin: String, name: String, amount: Double, labels: [String: String])
+    /// Note a value of a plugin's histogram.
+    case observe(plugin: String, name: String, value: Double, labels: [String: String])
+}
+
+/// Something that a handler waits for, named by the host.
+public struct WaitID: Hashable, Sendable {
+    /// Unique within one life of a host.
+    public let value: UInt64
+
+    /// A wait named `value`.
+    public init(_ value: UInt64) { self.value = value }
+}
+
+/// What the shell is asked to do for a handler.
+public enum WaitRequest: Sendable, Equatable {
+    /// `kv.get` and its like.
+    case store(StoreRequest)
+    /// `http.get`, `http.post`.
+    case fetch(FetchRequest)
+    /// `users.get`; answer with `WaitReply.user`.
+    case lookUp(UserID)
+    /// The call of a timer; answer with `WaitReply.call`.
+    case call(CallID)
+}
+
+/// A request to a plugin's durable store.
+public enum StoreRequest: Sendable, Equatable {
+    case get(key: String)
+    case set(key: String, JSONValue, lifetime: Milliseconds?)
+    case increment(key: String, by: Int64, lifetime: Milliseconds?)
+    case delete(key: String)
+    case keys(prefix: String)
+}
+
+/// A request to a granted host.
+public struct FetchRequest: Sendable, Equatable {
+    /// `GET` or `POST`.
+    public var method: String
+    /// `http` or `https`, host, path.
+    public var url: String
+    /// In the order given.
+    public var headers: [Header]
+    /// Nothing for `GET`.
+    public var body: [UInt8]
+    /// After which it is given up.
+    public var timeout: Milliseconds
+
+    /// One header.
+    public struct Header: Sendable, Equatable {
+        /// As the plugin wrote it.
+        public let name: String
+        /// As the plugin wrote it.
+        public let value: String
+
+        /// The header `name: value`.
+        public init(_ name: String, _ value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+}
+
+/// What a server answered.
+public struct FetchReply: Sendable, Equatable {
+    /// The HTTP status.
+    public let status: Int
+    /// As they came.
+    public let headers: [FetchRequest.Header]
+    /// The body as it came.
+    public let body: [UInt8]
+
+    /// An answer with `status` and `body`.
+    public init(status: Int, headers: [FetchRequest.Header], body: [UInt8]) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+}
+
+/// What came of something a handler waits for.
+public enum WaitReply: Sendable {
+    /// The value, as JSON; null: nothing there.
+    case value(JSONValue)
+    /// What a server answered to a `fetch`.
+    case fetched(FetchReply)
+    /// The call as it is now, with what is known of its users; nil: it is over.
+    case call(Call?, [UserFacts])
+    /// What an `operate` came to; nil: done.
+    case operation(Refusal?)
+    /// What is known of a user.
+    case user(UserFacts)
+    /// It failed; the text is for the script.
+    case trouble(String)
+}
+
+/// A line for the log.
+public struct PolicyLog: Sendable, Equatable {
+    /// How serious.
+    public enum Level: String, Sendable, CaseIterable {
+        case debug, info, warn, error
+    }
+
+    /// See `Level`.
+    public var level: Level
+    /// What happened.
+    public var text: String
+    /// Whose line; nil: the host's.
+    public var plugin: String?
+    /// Of which call.
+    public var call: CallID?
+    /// What the script added, in order.
+    public var fields: JSONObject
+
+    /// A line saying `text`.
+    public init(
+        _ level: Level, _ text: String, plugin: String? = nil, call: CallID? = nil,
+        fields: JSONObject = JSONObject()
+    ) {
+        self.level = level
+        self.text = text
+        self.plugin = plugin
+        self.call = call
+        self.fields = fields
+    }
+}
+
+/// How one question was decided, for the decision log.
+public struct DecisionRecord: Sendable, Equatable {
+    /// One plugin's part.
+    public struct Asked: Sendable, Equatable {
+        /// The plugin.
+        public let plugin: String
+        /// Processor time of its runs, in nanoseconds.
+        public let processor: UInt64
+        /// From its question to its answer, in milliseconds.
+        public let wall: Milliseconds
+        /// What it said.
+        public let verdict: Verdict
+    }
+
+    /// What a plugin said.
+    public enum Verdict: Sendable, Equatable {
+        case noOpinion
+        case decided
+        case failed(Failure)
+        /// Not asked: quarantined.
+        case quarantined
+    }
+
+    /// The hook.
+    public let hook: Hook
+    /// The call.
+    public let call: CallID
+    /// The account concerned.
+    public let user: UserID
+    /// When it was asked.
+    public let at: Moment
+    /// The generation that answered.
+    public let generation: String
+    /// Every plugin asked, in order.
+    public var asked: [Asked]
+    /// What was committed.
+    public var answer: Answer
+}
+
+/// Why a plugin gave no usable answer.
+public enum Failure: String, Sendable, CaseIterable {
+    case error, cpu, wall, memory, denied
+    case badReturn = "bad_return"
+    case late
+}

@@ -1,0 +1,208 @@
+// Report hooks: results ignored; per call in order, one at a time per plugin.
+
+import CLua
+import CallModel
+import JSON
+
+/// Something to be told to one plugin.
+enum Notice {
+    case report(Report)
+    /// `on.push_failed`.
+    case pushFailed(PushDraft, CallView, reason: String)
+    /// `on.start`, `on.stop`, `on.plugin_error`: one table.
+    case table(Hook, JSONObject)
+
+    var hook: Hook {
+        switch self {
+        case .report(let report): report.kind.hook
+        case .pushFailed: .pushFailed
+        case .table(let hook, _): hook
+        }
+    }
+
+    var call: CallID? {
+        switch self {
+        case .report(let report): report.call?.id
+        case .pushFailed(_, let view, _): view.call.id
+        case .table: nil
+        }
+    }
+}
+
+extension PolicyHost {
+    func tell(_ report: Report) {
+        let hook = report.kind.hook
+        for plugin in generation.plugins where plugin.hooks[hook.index] >= 0 {
+            if concerns(plugin, report) { tell(.report(report), plugin) }
+        }
+    }
+
+    /// Tells a plugin, behind what it is being told of the same call.
+    func tell(_ notice: Notice, _ plugin: PluginState) {
+        guard plugin.hooks[notice.hook.index] >= 0 else { return }
+        let key = ReportKey(plugin: ObjectIdentifier(plugin), call: notice.call)
+        if notice.call != nil, tasks[.report(key)] != nil {
+            queues[key, default: NoticeQueue(plugin: plugin)].notices.append(notice)
+        } else {
+            run(plugin, notice, key)
+        }
+    }
+
+    /// Whether the operator lets the plugin see it (E55).
+    private func concerns(_ plugin: PluginState, _ report: Report) -> Bool {
+        guard let users = plugin.setting.users else { return true }
+        switch report.kind {
+        case .presence(let user, _): return users.contains(user)
+        case .signal(let from, let to, _):
+            return users.contains(from) || to.map { users.contains($0) } ?? true
+        case .accepted, .rejected, .cancelled, .timeout, .undelivered, .participant, .ended:
+            return report.call?.participants.contains { users.contains($0.user) } ?? true
+        }
+    }
+
+    private func run(_ plugin: PluginState, _ notice: Notice, _ key: ReportKey) {
+        guard plugin.breaker.admits(at: services.now) else { return }
+        let account = write(notice)
+        if case .report(let report) = notice, case .signal(let from, _, _) = report.kind,
+            from == account
+        {
+            // Nobody hears its own signals (F68).
+            return
+        }
+        begin(plugin, call: notice.call, account: account)
+        let outcome = start(plugin, plugin.hooks[notice.hook.index])
+        let task: HandlerTask = notice.call == nil ? .single(newID()) : .report(key)
+        settle(outcome, plugin, task: task, call: notice.hook == .ended ? nil : notice.call)
+    }
+
+    /// Runs what stood behind a handler, until one waits again.
+    func nextReport(_ key: ReportKey) {
+        while tasks[.report(key)] == nil, var queue = queues.removeValue(forKey: key) {
+            let notice = queue.notices.removeFirst()
+            if !queue.notices.isEmpty { queues[key] = queue }
+            run(queue.plugin, notice, key)
+        }
+    }
+
+    // MARK: Arguments
+
+    /// Writes the arguments; returns the account that the handler speaks for.
+    private func write(_ notice: Notice) -> UserID? {
+        arguments.cut()
+        switch notice {
+        case .report(let report): return write(report)
+        case .pushFailed(let draft, let view, let reason):
+            arguments.list(3)
+            arguments.json(.object(draft.table))
+            write(view)
+            arguments.text(reason)
+            return draft.user
+        case .table(_, let table):
+            arguments.list(1)
+            arguments.json(.object(table))
+            return nil
+        }
+    }
+
+    /// The account that a report's handlers speak for: the one the plugins answer for.
+    private func account(in call: Call) -> UserID? {
+        call.participants.first { $0.isAnsweredFor }?.user
+            ?? call.participants.first { generation.plan.answerFor.contains($0.user) }?.user
+    }
+
+    private func write(_ report: Report) -> UserID? {
+        guard let call = report.call else {
+            writePresence(report)
+            return nil
+        }
+        let account = account(in: call)
+        let view = CallView(
+            call: call, facts: report.facts, now: services.now, callee: account)
+        let place = arguments.count
+        arguments.list(0)
+        write(view)
+        let added = writeRest(report, view)
+        arguments.setCount(1 + added, at: place + 1)
+        return account
+    }
+
+    private func writePresence(_ report: Report) {
+        guard case .presence(let user, let online) = report.kind else {
+            arguments.list(0)
+            return
+        }
+        arguments.list(3)
+        arguments.user(report.facts.first ?? UserFacts(user, calls: 0, devices: online ? 1 : 0))
+        arguments.text(online ? "online" : "offline")
+        arguments.text(online ? "offline" : "online")
+    }
+
+    /// Writes the arguments after the call; returns how many.
+    private func writeRest(_ report: Report, _ view: CallView) -> Int {
+        switch report.kind {
+        case .accepted(let user):
+            arguments.user(view.facts(of: user))
+            return 1
+        case .rejected(let user, let reason):
+            arguments.user(view.facts(of: user))
+            arguments.text(reason.rawValue)
+            return 2
+        case .cancelled(let user):
+            if let user { arguments.user(view.facts(of: user)) } else { arguments.null() }
+            return 1
+        case .timeout(let users), .undelivered(let users):
+            arguments.list(users.count)
+            for user in users { arguments.user(view.facts(of: user)) }
+            return 1
+        case .participant(let user, let from, let to):
+            arguments.user(view.facts(of: user))
+            if let from { arguments.text(from.rawValue) } else { arguments.null() }
+            arguments.text(to.rawValue)
+            return 3
+        case .ended:
+            writeSummary(view.call)
+            return 1
+        case .signal(let from, _, let data):
+            arguments.user(view.facts(of: from))
+            arguments.json((try? JSONValue(parsing: data)) ?? .null)
+            return 2
+        case .presence: return 0
+        }
+    }
+
+    private func writeSummary(_ call: Call) {
+        var summary: JSONObject = [
+            "reason": .string(call.end?.reason.rawValue ?? ""),
+            "duration": .number(Double(call.duration) / 1_000),
+            "answered": .bool(call.answeredAt != nil),
+        ]
+        if call.duration % 1_000 == 0 { summary["duration"] = .integer(call.duration / 1_000) }
+        if let detail = call.end?.detail { summary["detail"] = .string(detail.rawValue) }
+        if let by = call.end?.by { summary["by"] = .string(by.text) }
+        if let data = call.end?.extendedData { summary["extended_raw"] = .string(data) }
+        arguments.json(.object(summary))
+    }
+}
+
+/// What stands behind a waiting handler of a plugin and a call.
+struct NoticeQueue {
+    let plugin: PluginState
+    var notices: [Notice] = []
+}
+
+extension Report.Kind {
+    /// The hook that is told.
+    var hook: Hook {
+        switch self {
+        case .accepted: .accepted
+        case .rejected: .rejected
+        case .cancelled: .cancelled
+        case .timeout: .timeout
+        case .undelivered: .undelivered
+        case .participant: .participant
+        case .ended: .ended
+        case .signal: .signal
+        case .presence: .presence
+        }
+    }
+}

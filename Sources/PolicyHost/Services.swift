@@ -1,0 +1,51 @@
+// What the code behind the bindings may use of the world: the time given, and a place for effects.
+
+import CallModel
+
+/// Signs and hashes; given by the shell, because this target knows no cryptography.
+public struct Cryptography: Sendable {
+    /// The HMAC of `text` under `key` with `sha1`, `sha256` or `sha512`; nil: no such algorithm.
+    public var hmac: @Sendable (_ algorithm: String, _ key: [UInt8], _ text: [UInt8]) -> [UInt8]?
+    /// The JWS signature of `text` with `HS256`, `ES256` or `RS256` under a text or PEM key.
+    public var sign: @Sendable (_ algorithm: String, _ key: [UInt8], _ text: [UInt8]) -> [UInt8]?
+
+    /// Cryptography by these functions.
+    public init(
+        hmac: @escaping @Sendable (String, [UInt8], [UInt8]) -> [UInt8]?,
+        sign: @escaping @Sendable (String, [UInt8], [UInt8]) -> [UInt8]?
+    ) {
+        self.hmac = hmac
+        self.sign = sign
+    }
+
+    /// No algorithm at all.
+    public static let none = Cryptography(hmac: { _, _, _ in nil }, sign: { _, _, _ in nil })
+}
+
+/// Shared by a host and the plugins of its generations; replaced when a generation is handed over.
+final class Services {
+    /// The time of the input at hand.
+    var now = Moment(0)
+    /// How far the wall clock is ahead of the core's clock.
+    var wallOffset: Milliseconds = 0
+    /// What the input at hand leads to.
+    var effects: [PolicyEffect] = []
+    /// Calls that are known to live because something of theirs is under way here.
+    var isAlive: (CallID) -> Bool = { _ in true }
+    var cryptography = Cryptography.none
+    var dice: SeededGenerator
+    var zone = TimeZoneRules.utc
+
+    init(seed: UInt64) { dice = SeededGenerator(seed: seed) }
+
+    /// Milliseconds since 1970 by the wall clock.
+    var wallTime: Int64 { now.milliseconds + wallOffset }
+
+    func emit(_ effect: PolicyEffect) { effects.append(effect) }
+
+    func takeEffects() -> [PolicyEffect] {
+        let taken = effects
+        effects = []
+        return taken
+    }
+}

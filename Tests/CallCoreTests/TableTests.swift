@@ -1,0 +1,150 @@
+// The small tables of the core: kept keys, accounts, ids, and the one look into JSON.
+
+import CallModel
+import Testing
+
+@testable import CallCore
+
+@Suite struct KeyLedgerTests {
+    private let ann = UserID("ann")
+    private let bob = UserID("bob")
+
+    @Test func aKeyIsKeptForItsUserAlone() {
+        var ledger = KeyLedger()
+        ledger.insert(ann, "k", at: Moment(0))
+        #expect(ledger.mayContain(ann, "k"))
+        #expect(!ledger.mayContain(bob, "k"))
+        #expect(!ledger.mayContain(ann, "l"))
+        // The border between user and key counts.
+        #expect(!ledger.mayContain(UserID("an"), "nk"))
+    }
+
+    @Test func keysAreForgottenWhenTheyAreTooOld() {
+        var ledger = KeyLedger()
+        ledger.insert(ann, "old", at: Moment(0))
+        ledger.insert(ann, "new", at: Moment(10))
+        ledger.forget(at: Moment(99), lifetime: 100, limit: 10)
+        #expect(ledger.mayContain(ann, "old"))
+        ledger.forget(at: Moment(100), lifetime: 100, limit: 10)
+        #expect(!ledger.mayContain(ann, "old"))
+        #expect(ledger.mayContain(ann, "new"))
+    }
+
+    @Test func theOldestGoFirstWhenThereAreTooMany() {
+        var ledger = KeyLedger()
+        for number in 0..<10_000 { ledger.insert(ann, "\(number)", at: Moment(0)) }
+        ledger.forget(at: Moment(1), lifetime: 100, limit: 3)
+        #expect(ledger.count == 3)
+        #expect(!ledger.mayContain(ann, "9996"))
+        #expect(ledger.mayContain(ann, "9997"))
+        #expect(ledger.mayContain(ann, "9999"))
+    }
+
+    @Test func aKeyUsedAgainIsForgottenWithItsLastUse() {
+        var ledger = KeyLedger()
+        ledger.insert(ann, "k", at: Moment(0))
+        ledger.insert(ann, "k", at: Moment(50))
+        ledger.forget(at: Moment(100), lifetime: 100, limit: 10)
+        #expect(ledger.mayContain(ann, "k"))
+        ledger.forget(at: Moment(150), lifetime: 100, limit: 10)
+        #expect(!ledger.mayContain(ann, "k"))
+    }
+}
+
+@Suite struct AccountsTests {
+    @Test func namesAndPatternsAreMatched() {
+        let accounts = Accounts(["support", "desk-*"])
+        #expect(accounts.contains(UserID("support")))
+        #expect(accounts.contains(UserID("desk-")))
+        #expect(accounts.contains(UserID("desk-7")))
+        #expect(!accounts.contains(UserID("desk")))
+        #expect(!accounts.contains(UserID("supporter")))
+        #expect(!accounts.isEmpty)
+    }
+
+    @Test func aStarIsEverybodyAndNothingIsNobody() {
+        #expect(Accounts(["*"]).contains(UserID("anybody")))
+        #expect(!Accounts().contains(UserID("anybody")))
+        #expect(Accounts().isEmpty)
+        #expect(!Accounts(["*"]).isEmpty)
+    }
+}
+
+@Suite struct IdentifierTests {
+    @Test func aCallIDIsWrittenAndReadAgain() throws {
+        let id = CallID(high: 0x0199_AABB_CCDD_0001, low: 0x0123_4567_89AB_CDEF)
+        #expect("\(id)" == "0199aabbccdd00010123456789abcdef")
+        #expect(CallID("\(id)") == id)
+        #expect(CallID("0".repeated(32)) == CallID(high: 0, low: 0))
+    }
+
+    @Test(arguments: ["", "0199AABBCCDD00010123456789abcdef", "0199", "g".repeated(32)])
+    func anythingElseIsNoCallID(_ text: String) { #expect(CallID(text) == nil) }
+
+    @Test func newCallIDsGrow() {
+        var board = Switchboard(settings: Settings(), seed: 1, at: Moment(5))
+        let ids = (0..<1_000).map { _ in board.newCallID() }
+        #expect(ids == ids.sorted())
+        #expect(Set(ids).count == 1_000)
+        // More of them than a millisecond has room for still grow.
+        #expect(ids[999].high >> 16 == 5)
+    }
+
+    @Test func idsStayBehindTheNewestRestoredCall() {
+        var board = Switchboard(settings: Settings(), seed: 1, at: Moment(5))
+        let old = CallID(high: 9 << 16 | 3, low: 0)
+        var call = Call(
+            id: old, mode: ModeIndex(0), kind: "audio", ringTime: 1_000, deliveryCheck: false,
+            createdAt: Moment(5))
+        call.participants = [
+            Participant(user: UserID("a"), role: .caller, state: .joined, at: Moment(5))
+        ]
+        var restored = Restored()
+        restored.calls = [call]
+        _ = board.restore(restored, at: Moment(5))
+        #expect(board.newCallID() > old)
+    }
+
+    @Test func userIDsArePrintableASCIIWithoutSpace() {
+        #expect(UserID(checking: "a") != nil)
+        #expect(UserID(checking: "~!".repeated(32)) != nil)
+        for text in ["", " ", "a b", "ä", "a\u{7F}", "a".repeated(65)] {
+            #expect(UserID(checking: text) == nil, "\(text)")
+        }
+    }
+}
+
+@Suite struct MemberTextTests {
+    @Test(arguments: [
+        (#"{"type":1}"#, "1"),
+        (#"{"type": "audio" , "x":2}"#, #""audio""#),
+        (#" { "a" : {"type":2}, "type" : -1.5e3 }"#, "-1.5e3"),
+        (#"{"a":"\"type\":9","type":true}"#, "true"),
+        (#"{"a":["type",3],"type":null}"#, "null"),
+        (#"{"type":"a\"b"}"#, #""a\"b""#),
+    ])
+    func aScalarMemberIsFound(_ text: String, _ value: String) {
+        #expect(memberText("type", of: text) == value)
+    }
+
+    @Test(arguments: [
+        "", "type", "{}", #"{"a":1}"#, #"{"type":{"x":1}}"#, #"{"type":[1]}"#, #"["type",1]"#,
+        #"{"a":{"type":1}}"#, #"{"a":"type"}"#, #"{"type""#, #"{"type":"#, #"{"type":"x\"#,
+        #"{"type":<script>}"#, #"{"type" 1}"#,
+    ])
+    func anythingElseIsNoMember(_ text: String) {
+        #expect(memberText("type", of: text) == nil)
+    }
+
+    @Test(arguments: 1...200 as ClosedRange<UInt64>)
+    func noTextMakesItFail(_ seed: UInt64) {
+        var dice = SeededGenerator(seed: seed)
+        let pieces = ["{", "}", "[", "]", "\"type\"", ":", ",", "1", "\"", "\\", " ", "é", "true"]
+        let text = (0..<20).map { _ in pieces.randomElement(using: &dice) ?? "" }.joined()
+        _ = memberText("type", of: text)
+    }
+}
+
+extension String {
+    fileprivate func repeated(_ count: Int) -> String { String(repeating: self, count: count) }
+}

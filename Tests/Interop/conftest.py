@@ -1,0 +1,59 @@
+"""Fixtures: a fresh server for every test, and short ways to common situations."""
+
+import pytest
+
+from agent import Agent
+from calls import invite
+
+SUPPORT = 'answer_for = { "support" }\nplugins = { "support" }\n'
+
+
+@pytest.fixture
+def make_agent(tmp_path):
+    """Makes servers that are ended after the test; their log is shown when the test fails."""
+    made = []
+
+    def make(config="", plugins=None, folder="agent", **options):
+        agent = Agent(tmp_path / folder, config, plugins, **options)
+        made.append(agent)
+        return agent
+
+    yield make
+    try:
+        for agent in made:
+            agent.close()
+    finally:
+        for agent in made:
+            if agent.process and agent.process.poll() is None:
+                agent.crash()
+            if (agent.folder / "log").exists():
+                print(f"--- log of {agent.folder.name}\n{agent.log_text()[-8000:]}")
+
+
+@pytest.fixture
+def agent(make_agent):
+    """A server without plugins, with everything else at its default."""
+    return make_agent().start()
+
+
+@pytest.fixture
+def bot(make_agent):
+    """Starts a server on which the given plugin answers for `support`."""
+
+    def start(plugin, config=SUPPORT):
+        return make_agent(config, {"support": plugin}).start()
+
+    return start
+
+
+@pytest.fixture
+def ringing(agent):
+    """A call of alice that rings at bob: both devices and the call's id."""
+
+    def place(mode="advanced", **data):
+        alice, bob = agent.connect("alice"), agent.connect("bob")
+        call = invite(alice, "bob", mode=mode, **data)
+        bob.event("call.incoming")
+        return alice, bob, call
+
+    return place

@@ -1,0 +1,298 @@
+"""Lua answers calls: decisions, trouble, reload."""
+
+import json
+import signal
+import time
+
+import pytest
+
+from agent import wait_for
+from calls import changes, ended, invite, participant
+
+ACCEPT = "-- Accepts at once.\non.invite(function(call) return accept {} end)\n"
+REJECT = '-- Refuses.\non.invite(function(call) return reject "declined" end)\n'
+SUPPORT = 'answer_for = { "support" }\nplugins = { "support" }\n'
+
+
+def call_support(agent, **data):
+    """alice calls `support`; the events of the placing are taken."""
+    alice = agent.connect("alice")
+    ok = alice.ok("call.invite", invitees=["support"], mode="advanced", **data)
+    assert ok["errors"] == []
+    alice.event("call.created")
+    return alice, ok["call_id"]
+
+
+def test_an_account_without_devices_accepts(bot):
+    alice, call = call_support(bot(ACCEPT))
+    event = alice.event("call.changed")
+    assert changes(event) == {"support": ("joined", None)}
+    assert event["actor"] == {"policy": "support"}
+    got = alice.ok("call.get", call_id=call)["call"]
+    assert (got["state"], participant(got, "support")["device"]) == ("active", None)
+
+
+def test_the_invitation_is_delivered_by_asking_the_plugins(bot):
+    agent = bot(ACCEPT.replace("accept {}", 'accept { wait = "2s" }'))
+    alice = agent.connect("alice")
+    ok = alice.ok("call.invite", invitees=["support"], mode="advanced")
+    assert participant(ok["call"], "support")["state"] == "ringing"
+    alice.event("call.created")
+
+
+def test_greeting_data_reaches_the_caller(bot):
+    plugin = ACCEPT.replace("accept {}", 'accept { extended_data = { text = "Hello " .. '
+                                         'call.caller.id, n = 1 } }')
+    alice, _ = call_support(bot(plugin))
+    (change,) = alice.event("call.changed")["changes"]
+    assert json.loads(change["extended_data"]) == {"text": "Hello alice", "n": 1}
+
+
+def test_a_wait_lets_a_person_take_it_first(bot):
+    agent = bot(ACCEPT.replace("accept {}", 'accept { wait = "3s" }'))
+    person = agent.connect("support", "desk")
+    alice, call = call_support(agent)
+    person.event("call.incoming")
+    person.ok("call.accept", call_id=call)
+    event = alice.event("call.changed")
+    assert event["actor"] == {"user": "support", "device": "desk"}
+    alice.quiet()
+
+
+def test_at_the_end_of_the_wait_the_plugin_accepts(bot):
+    agent = bot(ACCEPT.replace("accept {}", 'accept { wait = "1s" }'))
+    alice, call = call_support(agent)
+    event = alice.event("call.changed")
+    assert changes(event) == {"support": ("joined", None)}
+    got = alice.ok("call.get", call_id=call)["call"]
+    assert 900 <= got["answered_at"] - got["created_at"] < 2_500
+
+
+def test_busy_with_the_data_that_clients_know(bot):
+    alice, call = call_support(bot(REJECT.replace("declined", "busy")),
+                               extended_data='{"type":"video_call"}')
+    event = alice.event("call.changed")
+    assert changes(event) == {"support": ("rejected", "busy")}
+    assert json.loads(event["changes"][0]["extended_data"]) == {
+        "type": "video_call", "reason": "busy", "callID": call}
+
+
+def test_busy_without_a_type_leaves_it_out(bot):
+    alice, call = call_support(bot(REJECT.replace("declined", "busy")))
+    (change,) = alice.event("call.changed")["changes"]
+    assert json.loads(change["extended_data"]) == {"reason": "busy", "callID": call}
+
+
+def test_own_text_as_a_reason(bot):
+    alice, _ = call_support(bot(REJECT.replace("declined", "gone fishing")))
+    event = alice.event("call.changed")
+    assert changes(event) == {"support": ("rejected", "declined")}
+    assert json.loads(event["changes"][0]["extended_data"]) == {"reason": "gone fishing"}
+
+
+def test_ring_lets_the_devices_ring(bot):
+    agent = bot("on.invite(function(call) return ring {} end)\n")
+    person = agent.connect("support")
+    alice, call = call_support(agent)
+    person.event("call.incoming")
+    person.ok("call.accept", call_id=call)
+    assert changes(alice.event("call.changed")) == {"support": ("joined", None)}
+
+
+def test_no_answer_is_the_default_and_the_devices_ring(bot):
+    agent = bot("on.invite(function(call) end)\n")
+    person = agent.connect("support")
+    call_support(agent)
+    person.event("call.incoming")
+
+
+def test_the_operators_default_may_be_reject(bot):
+    agent = bot("on.invite(function(call) end)\n", SUPPORT + 'invite = { default = "reject" }\n')
+    alice, _ = call_support(agent)
+    event = alice.event("call.changed")
+    assert changes(event) == {"support": ("rejected", "declined")}
+    assert event["actor"] == {"policy": "default"}
+
+
+def test_a_rejected_invitation_was_never_shown(bot):
+    agent = bot(REJECT)
+    person = agent.connect("support")
+    call_support(agent)[0].event("call.changed")
+    person.quiet()
+
+
+def test_other_accounts_are_not_asked(bot):
+    agent = bot(REJECT)
+    alice, bob = agent.connect("alice"), agent.connect("bob")
+    invite(alice, "bob")
+    bob.event("call.incoming")
+
+
+def test_the_first_plugin_in_the_list_wins(make_agent):
+    config = 'answer_for = { "*" }\nplugins = { "silent", "yes", "no" }\n'
+    plugins = {"silent": "on.invite(function() end)\n", "yes": ACCEPT, "no": REJECT}
+    alice, _ = call_support(make_agent(config, plugins).start())
+    assert alice.event("call.changed")["actor"] == {"policy": "yes"}
+
+
+def test_a_second_caller_is_refused_while_the_first_is_served(bot):
+    agent = bot("on.invite(function(call)\n"
+                '  if call.callee.calls > 0 then return reject "busy" end\n'
+                "  return accept {}\nend)\n")
+    alice, first = call_support(agent)
+    assert changes(alice.event("call.changed")) == {"support": ("joined", None)}
+    carol = agent.connect("carol")
+    second = invite(carol, "support", mode="advanced")
+    assert changes(carol.event("call.changed")) == {"support": ("rejected", "busy")}
+    alice.ok("call.leave", call_id=first)
+    wait_for("the end", lambda: alice.ok("call.get", call_id=first)["call"]["state"] == "ended")
+    assert answer(agent, "dave") == ("joined", None)
+    assert carol.ok("call.get", call_id=second)["call"]["state"] == "ringing"
+
+
+def test_a_caller_who_vanishes_frees_the_account_after_35_seconds(bot):
+    agent = bot("on.invite(function(call)\n"
+                '  if call.callee.calls > 0 then return reject "busy" end\n'
+                "  return accept {}\nend)\n")
+    alice, _ = call_support(agent)
+    assert changes(alice.event("call.changed")) == {"support": ("joined", None)}
+    alice.vanish()
+    assert answer(agent, "bob") == ("rejected", "busy")
+    begin = time.monotonic()
+    wait_for("the account to be free", patience=45, pause=1,
+             condition=lambda: answer(agent, "bob") == ("joined", None))
+    assert time.monotonic() - begin > 25
+
+
+# Trouble: the caller always gets an answer, and nobody else notices
+
+TROUBLE = {
+    "an error": "error 'oops'",
+    "an endless loop": "while true do end",
+    "an endless loop under pcall": "while true do pcall(function() while true do end end) end",
+    "a slow pattern": "return (('a'):rep(26) .. 'b'):find(('a?'):rep(26) .. ('a'):rep(26) .. 'c')",
+    "a bomb of strings": "local s = 'x' while true do s = s .. s end",
+    "a bomb of tables": "local t = {} while true do t[#t + 1] = {} end",
+    "endless recursion": "local function f() return 1 + f() end f()",
+    "a bad answer": "return 42",
+    "an answer of another hook": "return drop 'x'",
+}
+
+
+@pytest.mark.parametrize("name", TROUBLE)
+def test_trouble_costs_one_decision(bot, name):
+    """The invitation rings at the person behind the account: the default, also after trouble."""
+    agent = bot("on.invite(function(call)\n"
+                f"  if call.extended_raw == 'trouble' then {TROUBLE[name]} end\n"
+                "  return accept {}\nend)\n")
+    person, alice, bob, carol = (
+        agent.connect(user) for user in ("support", "alice", "bob", "carol"))
+    troubled = invite(alice, "support", mode="advanced", extended_data="trouble")
+    invite(bob, "carol")
+    carol.event("call.incoming", timeout=1)
+    assert person.event("call.incoming")["call_id"] == troubled
+    assert answer(agent, "dave") == ("joined", None)
+
+
+# Reload
+
+
+def rewrite(agent, text):
+    (agent.folder / "plugins" / "support.lua").write_text(text)
+
+
+def answer(agent, user):
+    """How `support` answers a call of this user."""
+    caller = agent.connect(user)
+    invite(caller, "support", mode="advanced")
+    return changes(caller.event("call.changed"))["support"]
+
+
+def test_reload_returns_when_the_next_call_gets_the_new_answer(bot):
+    agent = bot(ACCEPT)
+    assert answer(agent, "ann") == ("joined", None)
+    rewrite(agent, REJECT)
+    assert answer(agent, "ben") == ("joined", None)
+    code, output = agent.tool("reload")
+    assert code == 0, output
+    assert answer(agent, "cid") == ("rejected", "declined")
+
+
+def test_a_broken_reload_changes_nothing_and_names_the_line(bot):
+    agent = bot(ACCEPT)
+    for broken in ("-- one\non.invte(f)\n", "return (\n", "error 'no'\n", "while true do end\n"):
+        rewrite(agent, broken)
+        code, output = agent.tool("reload")
+        assert code != 0 and "support.lua:" in output, output
+        assert answer(agent, "ann") == ("joined", None)
+    rewrite(agent, REJECT)
+    assert agent.tool("reload")[0] == 0
+    assert answer(agent, "ben") == ("rejected", "declined")
+
+
+def test_sighup_reloads(bot):
+    agent = bot(ACCEPT)
+    rewrite(agent, REJECT)
+    agent.signal(signal.SIGHUP)
+    wait_for("the new answer", lambda: answer(agent, "ann") == ("rejected", "declined"))
+
+
+def test_a_broken_sighup_is_logged_and_changes_nothing(bot):
+    agent = bot(ACCEPT)
+    rewrite(agent, "-- one\nreturn (\n")
+    agent.signal(signal.SIGHUP)
+    wait_for("a line in the log", lambda: "support.lua:" in agent.log_text())
+    assert answer(agent, "ann") == ("joined", None)
+
+
+def test_a_reload_of_what_needs_a_restart_says_so(bot):
+    agent = bot(ACCEPT)
+    for line in ('listen = "127.0.0.1:1"', 'state_dir = "elsewhere"', 'admin = "127.0.0.1:1"'):
+        agent.configure(SUPPORT + line + "\n")
+        code, output = agent.tool("reload", "--config", "callagent.lua")
+        assert code != 0 and "restart" in output, output
+    assert answer(agent, "ann") == ("joined", None)
+
+
+def test_reload_without_a_server_says_so(make_agent):
+    agent = make_agent()
+    code, output = agent.tool("reload")
+    assert code != 0 and len(output.strip().splitlines()) <= 2, output
+
+
+def test_a_call_in_progress_survives_reloads(bot):
+    agent = bot(ACCEPT)
+    alice, call = call_support(agent)
+    alice.event("call.changed")
+    for text in (REJECT, ACCEPT, REJECT):
+        rewrite(agent, text)
+        assert agent.tool("reload")[0] == 0
+    assert alice.ok("call.get", call_id=call)["call"]["state"] == "active"
+    alice.quiet()
+
+
+def test_plugins_are_listed_with_their_hooks(bot):
+    agent = bot(ACCEPT)
+    answer(agent, "ann")
+    code, output = agent.tool("plugins")
+    assert code == 0 and "support" in output and "invite" in output, output
+
+
+def test_after_a_crash_the_plugin_is_asked_again(bot):
+    agent = bot(ACCEPT.replace("accept {}", 'accept { wait = "4s" }'))
+    _, call = call_support(agent)
+    agent.crash()
+    agent.start()
+    alice = agent.connect("alice")
+    event = alice.event("call.changed", timeout=10)
+    assert (event["call_id"], changes(event)) == (call, {"support": ("joined", None)})
+
+
+def test_reports_are_told(bot):
+    agent = bot(ACCEPT + "on.accepted(function(call, who) log.info('taken by ' .. who.id) end)\n"
+                         "on.ended(function(call) log.info('over ' .. call.id) end)\n")
+    alice, call = call_support(agent)
+    alice.event("call.changed")
+    alice.ok("call.end", call_id=call)
+    wait_for("both reports", lambda: "taken by support" in agent.log_text()
+             and f"over {call}" in agent.log_text())

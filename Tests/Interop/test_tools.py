@@ -1,0 +1,82 @@
+"""The command-line client against the real server: call, phone, calls."""
+
+import os
+import subprocess
+
+from agent import wait_for
+from calls import changes, invite, states
+
+
+class Program:
+    """A command of the tool that runs beside the test."""
+
+    def __init__(self, agent, *arguments):
+        self.output = open(agent.folder / ("-".join(arguments[:2]) + ".out"), "w+b")
+        self.process = subprocess.Popen(
+            [os.environ["CALLAGENT"], *arguments], cwd=agent.folder,
+            stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.output)
+
+    def text(self):
+        self.output.seek(0)
+        return self.output.read().decode(errors="replace")
+
+    def end(self):
+        """Ends it as Ctrl-C does; it must go in peace."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        code = self.process.wait(10)
+        assert "Fatal error" not in self.text() and code >= -15, self.text()
+        return self.text()
+
+
+def test_a_call_between_two_command_lines(agent):
+    phone = Program(agent, "phone", "--as", "bob", "--accept")
+    caller = Program(agent, "call", "bob", "--as", "alice", "--timeout", "20s", "--video")
+
+    def active():
+        calls = agent.post("call.list", "bob", {}).body["calls"]
+        return calls and calls[0]["state"] == "active" and calls[0]
+
+    call = wait_for("the answer", active)
+    assert (call["caller"], call["mode"], call["kind"]) == ("alice", "advanced", "video")
+    assert call["timeout_ms"] == 20_000 and states(call) == {"alice": "joined", "bob": "joined"}
+    assert call["call_id"] in caller.end() + phone.end()
+
+
+def test_data_goes_along(agent):
+    caller = Program(agent, "call", "bob", "--as", "alice", "--data", '{"type":"video_call"}')
+    bob = agent.connect("bob")
+    assert bob.event("call.incoming")["call"]["extended_data"] == '{"type":"video_call"}'
+    caller.end()
+
+
+def test_a_phone_refuses_as_busy(agent):
+    alice = agent.connect("alice")
+    phone = Program(agent, "phone", "--as", "bob", "--reject", "busy")
+    invite(alice, "bob", mode="advanced")
+    seen = alice.event("call.changed", timeout=10)
+    if changes(seen) == {"bob": ("ringing", None)}:
+        seen = alice.event("call.changed")
+    assert changes(seen) == {"bob": ("rejected", "busy")}
+    phone.end()
+
+
+def test_a_phone_only_rings(agent):
+    alice = agent.connect("alice")
+    phone = Program(agent, "phone", "--as", "bob", "--ring")
+    call = invite(alice, "bob", mode="advanced")
+    assert changes(alice.event("call.changed", timeout=10)) == {"bob": ("ringing", None)}
+    alice.ok("call.cancel", call_id=call)
+    wait_for("the cancel on the phone", lambda: "cancel" in phone.text())
+    phone.end()
+
+
+def test_calls_lists_what_is_live(ringing, agent):
+    _, _, call = ringing()
+    code, output = agent.tool("calls")
+    assert code == 0 and call in output, output
+
+
+def test_without_a_server_the_client_says_so(make_agent):
+    code, output = make_agent().tool("call", "bob", "--as", "alice")
+    assert code != 0 and len(output.strip().splitlines()) <= 2, output

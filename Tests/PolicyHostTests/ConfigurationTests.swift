@@ -1,0 +1,170 @@
+// callagent.lua: what it may say and what is said of mistakes.
+
+import CallModel
+import JSON
+import Testing
+
+@testable import PolicyHost
+
+@Suite struct ConfigurationTests {
+    private func read(_ text: String) throws -> Configuration {
+        try Configuration.read(
+            SourceFile(name: "callagent.lua", text: Array(text.utf8)), folder: "/nowhere",
+            environment: { $0 == "KEY" ? "s3cret" : nil })
+    }
+
+    private func problem(_ text: String) -> String {
+        do {
+            _ = try read(text)
+            return "no problem"
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    @Test func theFileOfTheManualIsRead() throws {
+        let configuration = try read(
+            """
+            listen     = "127.0.0.1:7600"
+            state_dir  = "callagent.state"
+            answer_for = { "support", "desk-*" }
+            plugins    = { "blocklist", "busy", { "reception", users = { "desk-*" } } }
+            timezone   = "UTC"
+            invite = { default = "ring", on_error = "default", decide_in = "2s" }
+            auth   = { { alg = "HS256", key = secret "env:KEY", aud = "callagent" } }
+            options["desk-hours"] = { lines = 2, hours = "mon-fri 09:00-18:00" }
+            override["blocklist"] = { on_error = "reject", grant = { "http:crm.example.com" }, limits = { memory = "16MB" } }
+            """)
+        #expect(configuration.answerFor == ["support", "desk-*"])
+        #expect(configuration.plugins.map(\.name) == ["blocklist", "busy", "reception"])
+        #expect(configuration.plugins[2].users == ["desk-*"])
+        #expect(configuration.options["desk-hours"]?["lines"] == 2)
+        #expect(configuration.overrides["blocklist"]?.onError == .reject)
+        #expect(configuration.overrides["blocklist"]?.memory == 16 << 20)
+        #expect(configuration.auth.first?.key.text == "s3cret")
+        #expect("\(configuration.auth)".contains("s3cret") == false)
+        #expect(configuration.lines["plugins"] == 4)
+    }
+
+    @Test func anEmptyFileIsTheDefaults() throws {
+        var configuration = try read("-- nothing")
+        configuration.lines = [:]
+        #expect(configuration == Configuration())
+    }
+
+    @Test func theFileMayCompute() throws {
+        let configuration = try read(
+            "local port = 7000 + 600\nlisten = '127.0.0.1:' .. port\nadmin = listen")
+        #expect(configuration.admin == "127.0.0.1:7600")
+    }
+
+    @Test(arguments: [
+        (
+            "\nlisen = '127.0.0.1:1'",
+            "callagent.lua:2: unknown name 'lisen' (did you mean 'listen'?)"
+        ),
+        ("listen = 7600", "callagent.lua:1: listen: a string expected, got number"),
+        ("listen = 'here'", "callagent.lua:1: listen: bad address 'here'"),
+        ("invite = { decide_in = 2 }", "callagent.lua:1: invite: decide_in: a duration as text"),
+        (
+            "invite = { defalt = 'ring' }",
+            "invite: unknown field 'defalt' (did you mean 'default'?)"
+        ),
+        ("invite = { default = 'rign' }", "'rign' is none of ring, reject (did you mean 'ring'?)"),
+        ("plugins = { 'busy', 'busy' }", "plugins: [2]: 'busy' is listed twice"),
+        ("plugins = { { 'busy', usrs = {} } }", "unknown field 'usrs' (did you mean 'users'?)"),
+        ("plugins = { '../busy' }", "bad plugin name '../busy'"),
+        ("override.busy = { limits = { memory = '1KB' } }", "1KB is not between 1MB and 1GB"),
+        ("timezone = 'Europe/Berln'", "unknown time zone 'Europe/Berln'"),
+        ("auth = { { alg = 'none', key = 'x' } }", "alg is one of HS256, ES256, RS256"),
+        ("auth = { { alg = 'HS256', key = secret 'env:NONE' } }", "'NONE' is not set"),
+        ("listen = ", "callagent.lua:1: unexpected symbol near <eof>"),
+        ("io.write('x')", "callagent.lua:1: unknown name 'io'"),
+        ("while true do end", "callagent.lua:1: over the processor budget of 200 ms"),
+        ("reject 'busy'", "callagent.lua:1: unknown name 'reject'"),
+        ("tls = { cert = 'a.pem' }", "tls: cert and key belong together"),
+        ("limits = { extended_data = '9KB' }", "9KB is not between 0B and 8KB"),
+    ])
+    func aMistakeStopsWithFileLineAndSuggestion(_ text: String, _ expected: String) {
+        #expect(problem(text).contains(expected), "\(problem(text))")
+    }
+
+    @Test func everyNameHasTypeDefaultAndHelp() {
+        for field in ConfigurationField.all {
+            #expect(!field.type.isEmpty && !field.standard.isEmpty && field.help.hasSuffix("."))
+        }
+    }
+}
+
+@Suite struct PlainValueTests {
+    @Test(arguments: [
+        ("250ms", 250), ("3s", 3_000), ("1.5s", 1_500), ("10m", 600_000), ("2h", 7_200_000),
+        ("7d", 604_800_000),
+    ])
+    func durationsAreRead(_ text: String, _ span: Int64) { #expect(Duration.parse(text) == span) }
+
+    @Test(arguments: ["", "3", "s", "3 s", "-3s", ".5s", "3.s", "3sec", "99999999999999999s"])
+    func otherTextsAreNoDurations(_ text: String) { #expect(Duration.parse(text) == nil) }
+
+    @Test func knownDigests() {
+        #expect(
+            SHA256.hex([])
+                == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+        #expect(
+            SHA256.hex(Array("abc".utf8))
+                == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+        #expect(
+            SHA256.hex(Array(repeating: UInt8(ascii: "a"), count: 200))
+                == "c2a908d98f5df987ade41b5fce213067efbcc21ef2240212a41e54b5e7c28ae5")
+    }
+
+    @Test func base64OfBothAlphabets() {
+        #expect(Base64.encode(Array("fo".utf8), forURL: false) == "Zm8=")
+        #expect(Base64.encode([0xFF, 0xEF, 0xFE], forURL: true) == "_-_-")
+        #expect(Base64.decode("Zm9vYmE=") == Array("fooba".utf8))
+        #expect(Base64.decode("Zm9vYg") == Array("foob".utf8))
+        #expect(Base64.decode("Zm9vYmFy") == Array("foobar".utf8))
+        #expect(Base64.decode("A") == nil)
+        #expect(Base64.decode("Zm9*") == nil)
+    }
+}
+
+@Suite struct TimeTests {
+    @Test func summerAndWinterInBerlin() throws {
+        let zone = try #require(TimeZoneRules(named: "Europe/Berlin"))
+        #expect(
+            zone.format(1_700_000_000, "%Y-%m-%d %H:%M:%S %a %z") == "2023-11-14 23:13:20 Tue +0100"
+        )
+        #expect(
+            zone.format(1_720_000_000, "%Y-%m-%d %H:%M:%S %a %z") == "2024-07-03 11:46:40 Wed +0200"
+        )
+        #expect(zone.format(4_100_000_000, "%H:%M %z") == "17:53 +0100")
+        #expect(zone.format(4_090_000_000, "%z") == "+0200")
+    }
+
+    @Test func openingHoursFollowTheClocks() throws {
+        let zone = try #require(TimeZoneRules(named: "Europe/Berlin"))
+        let hours = try Hours("mon-fri 09:00-18:00, sat 10:00-14:00")
+        let saturday = zone.moment(of: LocalTime(year: 2024, month: 3, day: 30)) + 12 * 3_600
+        #expect(hours.isOpen(at: saturday, in: zone))
+        #expect(!hours.isOpen(at: saturday + 3 * 3_600, in: zone))
+        // The clocks are set forward in the night to Sunday.
+        let monday = zone.moment(of: LocalTime(year: 2024, month: 4, day: 1)) + 9 * 3_600
+        #expect(hours.nextOpening(after: saturday + 3 * 3_600, in: zone) == monday)
+        #expect(zone.format(monday, "%a %H:%M") == "Mon 09:00")
+    }
+
+    @Test func hoursOverMidnightAndOverTheWeek() throws {
+        let hours = try Hours("sun 22:00-02:00")
+        let monday = LocalTime(year: 2024, month: 4, day: 1).secondsSince1970
+        #expect(hours.isOpen(at: monday - 3_600, in: .utc))
+        #expect(hours.isOpen(at: monday + 3_600, in: .utc))
+        #expect(!hours.isOpen(at: monday + 7_200, in: .utc))
+        #expect(hours.nextOpening(after: monday, in: .utc) == monday + 6 * 86_400 + 22 * 3_600)
+    }
+
+    @Test(arguments: ["monday 09:00-18:00", "mon 9-18", "mon 09:00", "mon 25:00-26:00"])
+    func otherTextsAreNoHours(_ text: String) {
+        #expect(throws: LuaProblem.self) { try Hours(text) }
+    }
+}

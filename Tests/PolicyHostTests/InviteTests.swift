@@ -1,0 +1,56 @@
+// on.invite: what plugins may answer and what becomes of it.
+
+import CallModel
+import Testing
+
+@testable import PolicyHost
+
+@Suite struct InviteTests {
+    @Test func theFirstPluginOfTheManualRefusesASecondCall() throws {
+        let rig = try Rig(
+            """
+            on.invite(function(call)
+              if call.callee.calls > 0 then
+                return reject "busy"
+              end
+            end)
+            """)
+        #expect(rig.invite(busy: 1) == .decided(.reject(busy: true, extendedData: nil)))
+        #expect(rig.invite(busy: 0) == Answer.none)
+    }
+
+    @Test func anUnknownEventFailsAtLoadWithASuggestion() {
+        #expect(
+            Rig.problem("\non.invte(function(call) end)")
+                == "p.lua:2: unknown event 'on.invte' (did you mean 'on.invite'?)")
+    }
+
+    @Test func aDecisionThatIsNotReturnedWarns() throws {
+        let rig = try Rig("on.invite(function(call)\n  reject 'busy'\nend)")
+        #expect(rig.ask(rig.call()).lines == ["warn: p.lua:2: decision made but not returned"])
+    }
+
+    @Test func waitingInsideTheHookDelaysTheAnswer() throws {
+        let rig = try Rig(
+            """
+            on.invite(function(call)
+              local ok = pcall(function() sleep "1s" end)
+              if ok then return accept { wait = "3s", extended_data = { a = 1, b = {} } } end
+            end)
+            """)
+        #expect(rig.invite() == nil)
+        #expect(
+            rig.pass(1_000).answer
+                == .decided(.accept(wait: 3_000, extendedData: #"{"a":1,"b":{}}"#)))
+    }
+
+    @Test func anEndlessLoopCostsOneDecision() throws {
+        let rig = try Rig(
+            "on.invite(function(call) while call.callee.calls == 0 do end return reject 'busy' end)"
+        )
+        let effects = rig.ask(rig.call())
+        #expect(effects.answer == Answer.none)
+        #expect(effects.lines == ["error: p.lua:1: over the processor budget of 10 ms"])
+        #expect(rig.invite(busy: 1) == .decided(.reject(busy: true, extendedData: nil)))
+    }
+}

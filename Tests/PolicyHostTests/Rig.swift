@@ -1,0 +1,176 @@
+// What the tests of the policy host share: a host over sources in the test itself.
+
+import CallModel
+import JSON
+import Testing
+
+@testable import PolicyHost
+
+/// A policy host with one or more plugins written in the test.
+final class Rig {
+    let host: PolicyHost
+    var now = Moment(1_790_000_000_000)
+    private var lastQuestion: UInt64 = 0
+
+    /// Plugins by name and text, in order.
+    convenience init(
+        _ plugins: [(String, String)], _ change: (inout GenerationPlan) -> Void = { _ in }
+    )
+        throws
+    {
+        self.init(try Rig.generation(plugins, change))
+    }
+
+    /// One plugin called `p`.
+    convenience init(_ text: String, _ change: (inout GenerationPlan) -> Void = { _ in }) throws {
+        try self.init([("p", text)], change)
+    }
+
+    init(_ generation: Generation) {
+        host = PolicyHost(generation, seed: 1)
+    }
+
+    static func generation(
+        _ plugins: [(String, String)], _ change: (inout GenerationPlan) -> Void = { _ in }
+    ) throws -> Generation {
+        var plan = GenerationPlan()
+        plan.answerFor = Accounts(["bob"])
+        plan.plugins = plugins.map { name, text in
+            let file = SourceFile(name: "\(name).lua", text: Array(text.utf8))
+            return (PluginSource(name: name, main: file), PluginSetting())
+        }
+        change(&plan)
+        return try Generation(plan, seed: 1)
+    }
+
+    /// The problem that loading `text` runs into.
+    static func problem(_ text: String, _ change: (inout GenerationPlan) -> Void = { _ in })
+        -> String
+    {
+        do {
+            _ = try generation([("p", text)], change)
+            return "no problem"
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    /// A call of `ann` to `bob` that rings.
+    func call(data: String? = nil, id: UInt64 = 1, ring: Milliseconds = 60_000) -> Call {
+        var call = Call(
+            id: CallID(high: 0x0199, low: id), mode: ModeIndex(1), kind: "audio", ringTime: ring,
+            deliveryCheck: false, createdAt: now)
+        call.extendedData = data
+        var ann = Participant(user: UserID("ann"), role: .caller, state: .joined, at: now)
+        ann.answeredAt = now
+        var bob = Participant(user: UserID("bob"), role: .invitee, state: .inviting, at: now)
+        bob.invitedBy = UserID("ann")
+        bob.deadlineAt = now + ring
+        call.participants = [ann, bob]
+        return call
+    }
+
+    /// Asks `on.invite` about `call`; returns everything that came of it at once.
+    func ask(_ call: Call, busy: Int = 0, from: Int = 0) -> [PolicyEffect] {
+        lastQuestion += 1
+        let question = Question(
+            id: QuestionID(lastQuestion), decideBy: now + 2_000,
+            subject: .invite(call, callee: UserID("bob"), from: from),
+            facts: [
+                UserFacts(UserID("ann"), calls: 0, devices: 1),
+                UserFacts(UserID("bob"), calls: busy, devices: 2),
+            ])
+        return host.handle(.asked(question), at: now)
+    }
+
+    /// The answer to an invitation, nil while there is none.
+    func invite(data: String? = nil, busy: Int = 0) -> Answer? {
+        ask(call(data: data), busy: busy).answer
+    }
+
+    /// Lets time pass, doing what falls due.
+    func pass(_ span: Milliseconds) -> [PolicyEffect] {
+        let end = now + span
+        var effects: [PolicyEffect] = []
+        while let due = host.nextDeadline, due <= end {
+            now = max(now, due)
+            effects += host.handle(.deadlineReached, at: now)
+        }
+        now = end
+        return effects
+    }
+
+    /// Asks anything else than `on.invite`.
+    func ask(_ subject: Question.Subject) -> [PolicyEffect] {
+        lastQuestion += 1
+        let question = Question(
+            id: QuestionID(lastQuestion), decideBy: now + 2_000, subject: subject)
+        return host.handle(.asked(question), at: now)
+    }
+
+    func reply(_ wait: WaitID?, _ reply: WaitReply) -> [PolicyEffect] {
+        guard let wait else { return [] }
+        return host.handle(.replied(wait, reply), at: now)
+    }
+
+    func end(_ call: Call) -> [PolicyEffect] { host.handle(.callEnded(call.id), at: now) }
+
+    /// Puts other sources into force.
+    func reload(
+        _ plugins: [(String, String)], _ change: (inout GenerationPlan) -> Void = { _ in }
+    ) throws -> [PolicyEffect] {
+        try host.activate(try Rig.generation(plugins, change), at: now)
+    }
+
+    func tell(_ kind: Report.Kind, _ call: Call? = nil) -> [PolicyEffect] {
+        host.handle(.told(Report(call: call ?? self.call(), at: now, kind: kind)), at: now)
+    }
+}
+
+extension [PolicyEffect] {
+    var answer: Answer? {
+        for case .answer(_, let answer) in self { return answer }
+        return nil
+    }
+    var lines: [String] {
+        compactMap {
+            if case .log(let line) = $0 { "\(line.level.rawValue): \(line.text)" } else { nil }
+        }
+    }
+    /// Log lines of plugins, without their level.
+    var said: [String] { compactMap { if case .log(let line) = $0 { line.text } else { nil } } }
+    var request: WaitRequest? {
+        for case .perform(_, _, let request) in self { return request }
+        return nil
+    }
+    /// What is waited for.
+    var wait: WaitID? {
+        for effect in self {
+            switch effect {
+            case .perform(let wait, _, _), .operate(let wait, _, _, _): return wait
+            default: continue
+            }
+        }
+        return nil
+    }
+    var operation: Operation? {
+        for case .operate(_, _, _, let operation) in self { return operation }
+        return nil
+    }
+    var kept: [PolicyTimer] {
+        compactMap { if case .keepTimer(let timer) = $0 { timer } else { nil } }
+    }
+    var isAbandoning: Bool {
+        contains { if case .abandon = $0 { true } else { false } }
+    }
+    var record: DecisionRecord? {
+        for case .record(let record) in self { return record }
+        return nil
+    }
+}
+
+extension Answer {
+    static func decided(_ decision: Decision, by plugin: String = "p", next: Int = 1) -> Answer {
+        .invite(decision, by: plugin, next: next)
+    }
+}

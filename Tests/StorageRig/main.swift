@@ -1,0 +1,22 @@
+// A process that writes to a store: to be killed by the crash test, and to be timed.
+//
+//     StorageRig write DIRECTORY SEED    commits until it is killed, a line per acknowledged batch
+//     StorageRig rate [SECONDS]          prints rows per second for batches of 1, 10, 100, 1000
+//     StorageRig start CALLS KEYS        prints how long a start with so many of each takes
+
+import CallModel
+import Glibc
+import Storage
+
+let arguments = CommandLine.arguments
+switch arguments.dropFirst().first {
+case "write" where arguments.count == 4:
+    var writer = try Writer(directory: arguments[2], seed: UInt64(arguments[3]) ?? 0)
+    try writer.run()
+case "rate": try Rate(seconds: arguments.count > 2 ? Double(arguments[2]) ?? 1 : 1).run()
+case "start" where arguments.count == 4:
+    try Start(calls: Int(arguments[2]) ?? 0, keys: Int(arguments[3]) ?? 0).run()
+default:
+    print("usage: StorageRig write DIRECTORY SEED | rate [SECONDS] | start CALLS KEYS")
+    exit(2)
+}

@@ -1,0 +1,188 @@
+// The store on disk and the one in memory agree on everything, whatever is committed.
+
+import CallModel
+import Testing
+
+@testable import Storage
+
+/// Random commits for a handful of users, keys and calls, so that they meet often.
+private struct Workload {
+    var dice: Dice
+    var now = start
+    var calls: [Call] = []
+    var job: Int64 = 0
+    let users = ["ann", "bob", "cid", "dan"]
+
+    init(seed: UInt64) { dice = Dice(seed: seed) }
+
+    mutating func batch() -> [StoreRecord] {
+        now = now + Milliseconds(dice.number(0...2_000))
+        return (0..<dice.number(1...8)).map { _ in record() }
+    }
+
+    private mutating func record() -> StoreRecord {
+        switch dice.number(0...9) {
+        case 0...3: .call(call())
+        case 4: .key(key())
+        case 5: .value(value())
+        case 6: push()
+        case 7: webhook()
+        case 8: timer()
+        default: missed()
+        }
+    }
+
+    private mutating func call() -> Call {
+        guard !calls.isEmpty, dice.chance(70) else {
+            let new = ringingCall(now - start, [user().text, user().text + "2"])
+            guard !calls.contains(where: { $0.id == new.id }) else {
+                return change(calls.count - 1)
+            }
+            calls.append(new)
+            return new
+        }
+        return change(dice.number(0...calls.count - 1))
+    }
+
+    private mutating func change(_ place: Int) -> Call {
+        var call = calls[place]
+        call.revision += 1
+        call.items = [Call.Item(key: dice.text(), value: dice.text())]
+        let newcomer = user()
+        if call.isLive, call.index(of: newcomer) == nil {
+            call.participants.append(
+                Participant(user: newcomer, role: .joiner, state: .joined, at: now))
+        }
+        if call.isLive, dice.chance(40) {
+            call = ended(call, at: now, dice.one(of: [.rejected, .completed]))
+        }
+        calls[place] = call
+        return call
+    }
+
+    private mutating func user() -> UserID { UserID(dice.one(of: users)) }
+
+    private mutating func key() -> KeyEntry {
+        KeyEntry(
+            user: user(), key: "k\(dice.number(1...12))", at: now,
+            kept: KeptReply(bodyHash: dice.generator.next(), reply: Array(dice.text().utf8)))
+    }
+
+    private mutating func value() -> ValueChange {
+        let (plugin, key) = (dice.one(of: ["p", "q"]), "key\(dice.number(1...5))")
+        let until = dice.maybe { $0.number(0...5_000) }.map { now + Milliseconds($0) }
+        switch dice.number(0...3) {
+        case 0: return .remove(plugin: plugin, key: key)
+        case 1:
+            let text = dice.one(of: ["1", "\"x\"", "-9"])
+            return .set(plugin: plugin, key: key, value: Array(text.utf8), expiresAt: until)
+        default:
+            return .increment(
+                plugin: plugin, key: key, by: Int64(dice.number(0...9)), expiresAt: until)
+        }
+    }
+
+    private mutating func push() -> StoreRecord {
+        guard job > 0, dice.chance(60) else {
+            job += 1
+            return .push(.add(JobID(job), dice.pushJob()))
+        }
+        let id = JobID(Int64(dice.number(1...Int(job))))
+        guard dice.chance(50) else { return .push(.finish(id)) }
+        return .push(
+            .outcome(
+                PushOutcome(
+                    job: id, call: calls.last?.id ?? callID(0),
+                    address: Address(user(), DeviceID("phone")), provider: "fcm", kind: .invite,
+                    at: now, result: dice.one(of: ["sent", "gone"]))))
+    }
+
+    private mutating func webhook() -> StoreRecord {
+        guard job > 0, dice.chance(60) else {
+            job += 1
+            return .webhook(
+                .add(
+                    WebhookJob(
+                        JobID(job), endpoint: "crm", call: callID(0), type: "call.ended", at: now,
+                        body: Array(dice.text().utf8))))
+        }
+        let progress = WebhookProgress(
+            dice.one(of: WebhookProgress.State.allCases), attempts: dice.number(0...9), dueAt: now,
+            lastError: dice.maybe { $0.text() })
+        return .webhook(.update(JobID(Int64(dice.number(1...Int(job)))), progress))
+    }
+
+    private mutating func timer() -> StoreRecord {
+        guard job > 0, dice.chance(60) else {
+            job += 1
+            return .timer(
+                .set(NamedTimer(JobID(job), plugin: "p", name: "t", dueAt: now, data: [1])))
+        }
+        return .timer(.remove(JobID(Int64(dice.number(1...Int(job))))))
+    }
+
+    private mutating func missed() -> StoreRecord {
+        guard dice.chance(80), let call = calls.last else { return .seen(user(), upTo: now) }
+        return .missed(user(), call.id, at: now)
+    }
+}
+
+/// Everything that a reader can tell.
+private struct Picture: Equatable {
+    var live: [Call] = []
+    var marks: [KeyMark] = []
+    var timers: [NamedTimer] = []
+    var newest: Moment?
+    var lastJob: JobID?
+    var pages: [CallPage] = []
+    var replies: [KeptReply?] = []
+    var missed: [[MissedCall]] = []
+    var pushes: [StoredPush] = []
+    var outcomes: [PushOutcome] = []
+    var webhooks: [StoredWebhook] = []
+    var values: [String: [UInt8]] = [:]
+
+    init(_ rig: Rig, _ load: Workload) throws {
+        let state = try rig.store.restore(at: load.now)
+        (live, marks, timers) = (state.core.calls, state.core.keys, state.timers)
+        (newest, lastJob) = (state.newestMoment, state.lastJob)
+        for user in load.users {
+            pages.append(try rig.page(user) { $0.limit = 50 })
+            pages.append(try rig.page(user) { $0.endReasons = [.rejected] })
+            missed.append(try rig.reader.missedCalls(of: UserID(user), limit: 99))
+            for key in 1...12 {
+                replies.append(try rig.reader.reply(of: UserID(user), under: "k\(key)"))
+            }
+        }
+        pushes = try rig.reader.openPushes(after: nil, limit: 999)
+        for call in load.calls { outcomes += try rig.reader.pushOutcomes(of: call.id) }
+        for state in WebhookProgress.State.allCases {
+            webhooks += try rig.reader.webhooks(state, after: nil, limit: 999)
+        }
+        for key in try rig.reader.keys(of: "p", prefix: "", limit: 99, at: load.now) {
+            values[key] = try rig.reader.value(of: "p", key: key, at: load.now)
+        }
+    }
+}
+
+@Suite struct AgreementTests {
+    @Test(arguments: 1...UInt64(12))
+    func bothStoresAgree(seed: UInt64) throws {
+        var limits = StoreLimits()
+        (limits.keysPerUser, limits.keysMax, limits.sweepStep) = (5, 14, 7)
+        (limits.retention, limits.keyLifetime, limits.webhookRetention) = (60_000, 40_000, 30_000)
+        let (disk, memory) = (try Rig(.disk, limits: limits), try Rig(.memory, limits: limits))
+        var load = Workload(seed: seed)
+        for round in 0..<120 {
+            let batch = load.batch()
+            let results = try [disk, memory].map { try $0.store.commit(batch, at: load.now) }
+            #expect(results[0] == results[1], "seed \(seed), round \(round)")
+            if round % 10 == 9 {
+                while try disk.store.sweep(at: load.now) {}
+                while try memory.store.sweep(at: load.now) {}
+                let pictures = try [disk, memory].map { try Picture($0, load) }
+                #expect(pictures[0] == pictures[1], "seed \(seed), round \(round)")
+            }
+        }
+    }
+}

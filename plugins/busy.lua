@@ -1,0 +1,47 @@
+-- busy: refuse a second call.
+--
+-- Who is in a call, or being called for another one, is busy. The caller gets the reason `busy`
+-- with {"type", "reason": "busy", "callID"} as extended data.
+--
+-- Options
+--   lines   calls one account may have at once                     1
+--   vips    callers who are let through whatever is going on       none
+--
+--   options["busy"] = { lines = 2, vips = { "boss" } }
+
+plugin { version = "1.0.0" }
+
+local cfg = config {
+  lines = option.int(1, { min = 1, max = 1000, help = "calls one account may have at once" }),
+  vips = option.users({}, { help = "callers who are never refused here" }),
+}
+
+on.invite(function(call)
+  if cfg.vips:has(call.caller) then return end
+  if call.callee.calls >= cfg.lines then
+    return reject "busy"
+  end
+end)
+
+test("a free account is left to the next plugin", function(t)
+  t.expect(t.invite { from = "ann", to = "bob" }, nil)
+end)
+
+test("a second call is refused", function(t)
+  t.user("bob", { calls = 1 })
+  t.expect(t.invite { from = "ann", to = "bob" }, reject "busy")
+end)
+
+test("with more lines the next call is refused", function(t)
+  t.options { lines = 3 }
+  t.user("bob", { calls = 2 })
+  t.expect(t.invite { from = "ann", to = "bob" }, nil)
+  t.user("bob", { calls = 3 })
+  t.expect(t.invite { from = "ann", to = "bob" }, reject "busy")
+end)
+
+test("important callers get through", function(t)
+  t.options { vips = { "boss" } }
+  t.user("bob", { calls = 1 })
+  t.expect(t.invite { from = "boss", to = "bob" }, nil)
+end)
