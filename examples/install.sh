@@ -8,7 +8,7 @@
 set -eu
 
 LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev"
-TOOLS="lua-check python3 python3-venv gcc libc6-dev"
+TOOLS="lua-check python3 python3-venv gcc libc6-dev nghttp2-server"
 SWIFT_MAJOR=6
 SWIFT_MINOR=3
 

@@ -13,7 +13,7 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/callagent-install-test.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT INT TERM
 
 LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev"
-TOOLS="lua-check python3 python3-venv gcc libc6-dev"
+TOOLS="lua-check python3 python3-venv gcc libc6-dev nghttp2-server"
 passed=0
 failed=0
 

@@ -173,7 +173,14 @@ struct HTTPEngineTests {
     }
 
     @Test func `header fields are bounded`() throws {
-        #expect((try engine.run(try echo(1, "headers-20000")[0]).get()).header("x-long") != nil)
+        let long = try echo(1, "headers-20000")[0]
+        #expect((try engine.run(long).get()).header("x-long") != nil)
+        var options = double.options
+        // The name, the colon with a space, the value and the line's end.
+        options.headerLimit = 20_000 + "x-long: ".utf8.count + 4
+        #expect(try HTTPEngine(options).run(long).status == 200)
+        options.headerLimit -= 4
+        #expect(try HTTPEngine(options).run(long).failure?.kind == .tooLarge)
         var request = try echo(1, "headers-70000")[0]
         request.timeout = 1_000
         #expect(try engine.run(request).failure != nil)

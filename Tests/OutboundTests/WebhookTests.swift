@@ -219,6 +219,18 @@ final class WebhookDeskTests {
         #expect(add("c"))
     }
 
+    @Test func `a body beyond the limit is given up at once`() throws {
+        var limits = WebhookDesk.Limits()
+        limits.body = 2
+        desk = try Self.make(limits)
+        #expect(add("fits"))
+        let large = WebhookJob(id: "large", endpoint: "crm", order: nil, body: Array("{ }".utf8))
+        let isTaken = desk.add(large, at: now)
+        #expect(isTaken && sent().keys.sorted() == ["fits"])
+        let reason = "the body has 3 bytes, more than 2"
+        #expect(desk.takeOutcomes().map(\.result) == [.gaveUp(reason: reason)])
+    }
+
     @Test func `a job from the outbox goes on where it was`() throws {
         let job = WebhookJob(
             id: "old", endpoint: "crm", order: "a", body: [], attempts: 9, notBefore: now + 100)

@@ -19,6 +19,9 @@ public final class HTTPEngine {
         public var limits = HTTPLimits()
         /// A PEM file of the certificates to trust; nil: those of the system.
         public var trustFile: String?
+        /// What the header fields of one response may take in all, in bytes. nghttp2 takes no more
+        /// than 64 KiB either.
+        public var headerLimit = 65_536
         /// What servers are told.
         public var userAgent = "callagent"
         /// How long an idle connection is kept, in seconds.
@@ -33,7 +36,7 @@ public final class HTTPEngine {
     private static let repetitions = 2
     /// libcurl looks at every request of a connection whenever the connection has news. So while
     /// many are under way, news are gathered for a moment: a millisecond per so many requests …
-    private static let requestsPerMillisecond = 10
+    private static let requestsPerMillisecond = 5
     /// … and at most so many milliseconds.
     private static let longestGathering = 20
     /// Makes a `perform` that waits return; any thread may use it.

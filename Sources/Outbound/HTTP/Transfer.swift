@@ -5,11 +5,9 @@ import Glibc
 
 /// An easy handle with everything its callbacks touch. Used by the engine's thread only.
 final class Transfer {
-    /// What a response's header fields may take in all, in bytes.
-    private static let headerLimit = 65_536
-
     let queued: QueuedRequest
     let easy: UnsafeMutableRawPointer
+    private let headerLimit: Int
     private var fields: UnsafeMutablePointer<curl_slist>?
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
@@ -27,6 +25,7 @@ final class Transfer {
     ) {
         self.queued = queued
         self.easy = easy
+        headerLimit = options.headerLimit
         errorText.pointee = 0
         setDestination(options)
         setTimes(rest)
@@ -174,7 +173,7 @@ final class Transfer {
             return count
         }
         headerBytes += count
-        guard headerBytes <= Self.headerLimit else {
+        guard headerBytes <= headerLimit else {
             isTooLarge = true
             return 0
         }

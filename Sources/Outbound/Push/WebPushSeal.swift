@@ -4,7 +4,7 @@
 enum WebPushSeal {
     private static let recordSize: UInt32 = 4_096
 
-    /// The body of the request for `message`; nil if the browser's key is no key.
+    /// The body of the request for `message`; nil if OpenSSL fails.
     ///
     /// - Parameters:
     ///   - own: a pair that is used for this message only.
@@ -13,8 +13,7 @@ enum WebPushSeal {
         _ message: [UInt8], for subscription: WebPushSubscription,
         own: KeyPair = .generateP256(), salt: [UInt8] = RandomBytes.make(16)
     ) -> [UInt8]? {
-        guard let browser = KeyPair(p256Point: subscription.publicKey),
-            let secret = own.agree(with: browser), let ownPoint = own.p256Point
+        guard let secret = own.agree(with: subscription.browser), let ownPoint = own.p256Point
         else { return nil }
         let combined = derive(
             secret: secret, salt: subscription.secret,

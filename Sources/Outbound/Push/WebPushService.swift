@@ -44,8 +44,9 @@ public struct WebPushIdentity: Sendable {
 public struct WebPushSubscription: Sendable, Equatable {
     /// Where pushes go.
     public let endpoint: HTTPURL
-    /// The browser's public key, a point on P-256.
+    /// The browser's public key, a point on P-256, as bytes and read.
     let publicKey: [UInt8]
+    let browser: KeyPair
     /// The browser's secret, 16 bytes.
     let secret: [UInt8]
 
@@ -63,13 +64,19 @@ public struct WebPushSubscription: Sendable, Equatable {
             throw PushFailure(.deadToken, "the subscription's 'endpoint' is not https")
         }
         publicKey = Self.bytes("p256dh", json)
-        guard KeyPair(p256Point: publicKey) != nil else {
+        guard let browser = KeyPair(p256Point: publicKey) else {
             throw PushFailure(.deadToken, "the subscription's 'p256dh' is no point on P-256")
         }
+        self.browser = browser
         secret = Self.bytes("auth", json)
         guard secret.count == 16 else {
             throw PushFailure(.deadToken, "the subscription's 'auth' is not 16 bytes")
         }
+    }
+
+    /// Whether both are the same subscription.
+    public static func == (a: WebPushSubscription, b: WebPushSubscription) -> Bool {
+        a.endpoint == b.endpoint && a.publicKey == b.publicKey && a.secret == b.secret
     }
 
     private static func bytes(_ name: String, _ json: JSONValue) -> [UInt8] {

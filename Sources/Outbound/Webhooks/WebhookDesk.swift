@@ -12,6 +12,8 @@ public struct WebhookDesk {
         public var jobs = 1_000
         /// Bytes of bodies per endpoint.
         public var bytes = 8 << 20
+        /// The longest body; a longer one is given up at once. The specification advises 20 kB.
+        public var body = 65_536
         /// Requests under way per endpoint.
         public var underWay = 8
         /// How long a receiver may take, in milliseconds.
@@ -130,6 +132,13 @@ public struct WebhookDesk {
     /// - Returns: false if there is no room: keep it in the outbox and ask later.
     public mutating func add(_ job: WebhookJob, at now: Int64) -> Bool {
         guard room(for: job.endpoint) > 0 else { return false }
+        guard job.body.count <= limits.body else {
+            let reason = "the body has \(job.body.count) bytes, more than \(limits.body)"
+            outcomes.append(
+                WebhookOutcome(
+                    id: job.id, endpoint: job.endpoint, result: .gaveUp(reason: reason)))
+            return true
+        }
         let name = job.order.map { "call " + $0 } ?? "job " + job.id
         let place = Place(endpoint: job.endpoint, line: name)
         let isFirst = desks[job.endpoint]?.lines[name] == nil
