@@ -3,7 +3,7 @@
 import CallModel
 
 /// Decides whether a plugin is still run.
-struct Breaker: Equatable {
+struct Breaker {
     enum State: Equatable {
         case closed
         /// Not run until this moment.
@@ -19,8 +19,7 @@ struct Breaker: Equatable {
     static let longestPause: Milliseconds = 3_600_000
 
     private(set) var state = State.closed
-    private var failures: [Moment] = []
-    private var kills = 0
+    private var failures: [(at: Moment, isKill: Bool)] = []
 
     /// Whether the plugin may be run now. After its pause one event is tried.
     mutating func admits(at now: Moment) -> Bool {
@@ -55,14 +54,13 @@ struct Breaker: Equatable {
             return true
         case .open: return false
         case .closed:
-            failures.removeAll { now - $0 >= Self.window }
-            failures.append(now)
-            if failure == .cpu || failure == .memory { kills += 1 }
+            failures.removeAll { now - $0.at >= Self.window }
+            failures.append((now, failure == .cpu || failure == .memory))
+            let kills = failures.count { $0.isKill }
             guard failures.count >= Self.failuresMax || kills >= Self.killsMax else {
                 return false
             }
             failures = []
-            kills = 0
             state = .open(until: now + Self.firstPause, pause: Self.firstPause)
             return true
         }

@@ -111,6 +111,16 @@ import Testing
         #expect(rig.ask(rig.call()).lines.isEmpty)
     }
 
+    @Test func killsFarApartDoNotQuarantine() throws {
+        let rig = try Rig("on.invite(function() while true do end end)") {
+            $0.plugins[0].setting.limits.runTime = 1
+        }
+        for _ in 0..<6 {
+            #expect(rig.ask(rig.call()).lines.count == 1)
+            _ = rig.pass(30_000)
+        }
+    }
+
     @Test func aTrialThatWorksEndsTheQuarantine() throws {
         let rig = try Rig(
             """
