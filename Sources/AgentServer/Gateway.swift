@@ -45,6 +45,8 @@ final class Gateway {
     /// Sessions that may be resumed, in the order in which they expire.
     var detached: [(address: Address, id: SessionID, until: Moment)] = []
     var writer = JSONWriter(capacity: 4_096)
+    /// See `CallText`.
+    var callText = CallText()
     /// Links with much unsent: found in this turn, and in the one before.
     var watched: [ClientLink] = []
     var judged: [ClientLink] = []

@@ -24,10 +24,24 @@ public enum PluginTests {
         do throws(PolicyProblems) {
             var lines: [PluginTestLine] = []
             for (source, setting) in try plugins(names, file) {
-                let results = try PluginTest.run(source, setting: setting, cryptography: .system)
-                lines += results.map(PluginTestLine.init)
+                let report = try PluginTest.run(source, setting: setting, cryptography: .system)
+                lines += report.results.map(PluginTestLine.init)
             }
             return lines
+        } catch {
+            throw .configuration(error.description)
+        }
+    }
+
+    /// Looks for mistakes in the named plugins, each by itself; nothing of them runs but the top
+    /// level.
+    ///
+    /// - Throws: `configuration`, one line `FILE:LINE: text` for each fault.
+    public static func check(_ names: [String], file: String?) throws(AgentError) {
+        do throws(PolicyProblems) {
+            var plan = GenerationPlan()
+            plan.plugins = try plugins(names, file).map { ($0.0, $0.1) }
+            _ = try Generation(plan, seed: 0, cryptography: .system)
         } catch {
             throw .configuration(error.description)
         }

@@ -89,10 +89,11 @@ void cl_check(lua_State *L) {
 }
 
 void cl_hook(lua_State *L, lua_Debug *record) {
-    (void)record;
+    if (record->event == LUA_HOOKLINE) cl_cover_line(L, record);
     cl_check(L);
 }
 
 void cl_watch(callua_vm *vm, lua_State *L) {
-    lua_sethook(L, cl_hook, LUA_MASKCOUNT, vm->limits.stride);
+    int covering = vm->cover != NULL ? LUA_MASKLINE : 0;
+    lua_sethook(L, cl_hook, LUA_MASKCOUNT | covering, vm->limits.stride);
 }

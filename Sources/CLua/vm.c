@@ -78,6 +78,7 @@ void callua_free(callua_vm *vm) {
     free(vm->out.start);
     free(vm->trace.start);
     free(vm->spare.start);
+    free(vm->cover);
     free(vm);
 }
 

@@ -10,6 +10,7 @@
 #include <lua5.4/lualib.h>
 
 #include <setjmp.h>
+#include <string.h>
 
 #include "CLua.h"
 #include "heap.h"
@@ -23,8 +24,21 @@ typedef struct {
 } cl_buffer;
 
 bool cl_append(cl_buffer *buffer, const void *bytes, size_t count);
-bool cl_append_byte(cl_buffer *buffer, uint8_t byte);
-bool cl_append_count(cl_buffer *buffer, uint32_t count);
+bool cl_make_room(cl_buffer *buffer, size_t count);
+
+static inline bool cl_append_byte(cl_buffer *buffer, uint8_t byte) {
+    if (buffer->count == buffer->capacity && !cl_make_room(buffer, 1)) return false;
+    buffer->start[buffer->count++] = byte;
+    return true;
+}
+
+static inline bool cl_append_count(cl_buffer *buffer, uint32_t count) {
+    if (buffer->capacity - buffer->count < 4 && !cl_make_room(buffer, 4)) return false;
+    memcpy(buffer->start + buffer->count, &count, 4);
+    buffer->count += 4;
+    return true;
+}
+
 callua_bytes cl_bytes(const cl_buffer *buffer);
 
 // Decisions that a handler made and has not returned yet.
@@ -100,6 +114,9 @@ struct callua_vm {
     // Script coroutines made and not known to be over.
     uint32_t scripted;
 
+    // Which lines have run; NULL unless that is wanted.
+    struct cl_cover *cover;
+
     // Random numbers (xoshiro256**).
     uint64_t dice[4];
 };
@@ -146,6 +163,9 @@ static inline void cl_charge(lua_State *L, uint64_t steps) {
     vm->charged = 0;
     cl_check(L);
 }
+
+// cover.c
+void cl_cover_line(lua_State *L, lua_Debug *record);
 
 // memory.c
 void *cl_allocate(void *context, void *block, size_t old_size, size_t new_size);

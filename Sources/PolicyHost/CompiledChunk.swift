@@ -14,6 +14,8 @@ struct CompiledChunk {
     private let bytes: [UInt8]
     private var place = 0
     private(set) var uses: [GlobalUse] = []
+    /// Every line that has code.
+    private(set) var codeLines: Set<Int> = []
 
     /// Reads `bytes`; nil when they are no bytecode of this version.
     init?(_ bytes: [UInt8]) {
@@ -123,9 +125,13 @@ struct CompiledChunk {
         static let getGlobal: UInt32 = 11
         static let getField: UInt32 = 14
         static let setGlobal: UInt32 = 15
+        /// Stands at the beginning of a file, on no line of anybody's.
+        static let prepareArguments: UInt32 = 81
     }
 
     private mutating func scan(_ code: Code, upvalues: [String]) {
+        for (instruction, line) in zip(code.instructions, code.lines)
+        where instruction & 0x7F != Opcode.prepareArguments { codeLines.insert(line) }
         for (index, instruction) in code.instructions.enumerated() {
             let (a, b, c) = Self.operands(instruction)
             let line = index < code.lines.count ? code.lines[index] : 0

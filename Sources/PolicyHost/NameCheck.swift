@@ -6,10 +6,9 @@ import CallModel
 extension PluginState {
     /// Every global of the plugin's files that does not exist, and every one that is assigned.
     func undefinedNames() -> [PolicyProblem] {
-        let files = [source.main] + source.modules.sorted { $0.key < $1.key }.map(\.value)
         let known = knownNames()
         var problems: [PolicyProblem] = []
-        for file in files {
+        for file in source.files {
             do throws(PolicyProblem) {
                 let uses = try globals(of: file).sorted { $0.line < $1.line }
                 problems += uses.compactMap { $0.problem(in: file.name, known: known) }
@@ -21,6 +20,11 @@ extension PluginState {
     }
 
     private func globals(of file: SourceFile) throws(PolicyProblem) -> [GlobalUse] {
+        try compile(file)?.uses ?? []
+    }
+
+    /// The bytecode of one of its files.
+    func compile(_ file: SourceFile) throws(PolicyProblem) -> CompiledChunk? {
         var code = callua_bytes()
         let isDone = file.text.withUnsafeBufferPointer {
             callua_compile(
@@ -28,7 +32,7 @@ extension PluginState {
         }
         guard isDone else { throw PolicyProblem(message: code.string, in: file.name) }
         let bytes = Array(UnsafeBufferPointer(start: code.start, count: code.count))
-        return CompiledChunk(bytes)?.uses ?? []
+        return CompiledChunk(bytes)
     }
 
     /// Every name that its scripts can use: `NAME` and `LIBRARY.NAME`.

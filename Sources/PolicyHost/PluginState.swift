@@ -88,6 +88,7 @@ final class PluginState {
         vm = callua_new(limits, host, services.dice.next())
         let tooLow = PolicyProblem("the memory limit of the plugin '\(name)' is too low")
         guard vm != nil else { throw tooLow }
+        if setting.notesLines { _ = callua_cover(vm) }
         var isDone = Bindings.Kind.allCases.allSatisfy { callua_kind(vm, $0.rawValue, $0.name) }
         for (index, binding) in bindings.enumerated() where isDone {
             isDone = callua_bind(
@@ -157,6 +158,18 @@ final class PluginState {
     func cancel(_ thread: Int32) {
         if callua_is_broken(vm) { return }
         callua_cancel(vm, thread, setting.limits.runTime.nanoseconds)
+    }
+
+    /// The lines of one of its files that have run.
+    func linesRun(of file: SourceFile) -> Set<Int> {
+        let bits = callua_covered(vm, file.name)
+        var lines: Set<Int> = []
+        for place in 0..<bits.count where bits.start[place] != 0 {
+            for bit in 0..<8 where bits.start[place] >> UInt8(bit) & 1 == 1 {
+                lines.insert(place * 8 + bit)
+            }
+        }
+        return lines
     }
 
     /// Bytes that its scripts use now.

@@ -13,9 +13,9 @@ public enum PolicyInput: Sendable {
     case told(Report)
     /// A push is about to be sent; `PolicyEffect.shaped` answers. Only when some plugin shapes
     /// pushes (`Generation.shapesPushes`).
-    case pushing(PushID, PushDraft, Call, [UserFacts])
+    indirect case pushing(PushID, PushDraft, Call, [UserFacts])
     /// A push could not be delivered.
-    case pushFailed(PushDraft, Call, [UserFacts], reason: String)
+    indirect case pushFailed(PushDraft, Call, [UserFacts], reason: String)
     /// A call is over: its handlers end and what was kept for it goes.
     case callEnded(CallID)
     /// What a handler waits for has come.

@@ -101,11 +101,12 @@ import Testing
 
     @Test func theFirstPluginPassesItsTests() throws {
         let text = Array(EditorFiles.plugin(named: "first").utf8)
-        let results = try PluginTest.run(
+        let report = try PluginTest.run(
             PluginSource(name: "first", main: SourceFile(name: "first.lua", text: text)),
             setting: PluginSetting())
-        #expect(results.count == 2)
-        #expect(results.allSatisfy { $0.problem == nil })
+        #expect(report.results.count == 2)
+        #expect(report.isPassed)
+        #expect(report.coverage.allSatisfy { $0.missed.isEmpty })
     }
 
     @Test func theTableOfTheOperatorsNames() {

@@ -15,9 +15,9 @@ import Testing
     @Test(arguments: library.names)
     func aBundledPluginPassesItsOwnTests(_ name: String) throws {
         let source = try #require(Self.library.find(name))
-        let results = try PluginTest.run(source, setting: PluginSetting())
-        #expect(!results.isEmpty)
-        for result in results {
+        let report = try PluginTest.run(source, setting: PluginSetting())
+        #expect(!report.results.isEmpty)
+        for result in report.results {
             let problem = result.problem?.description ?? ""
             #expect(result.problem == nil, "\(result.name): \(problem)")
         }
@@ -26,6 +26,7 @@ import Testing
     private func run(_ text: String) throws -> [PluginTestResult] {
         let file = SourceFile(name: "p.lua", text: Array(text.utf8))
         return try PluginTest.run(PluginSource(name: "p", main: file), setting: PluginSetting())
+            .results
     }
 
     /// The first problem, or `passed`.
@@ -33,8 +34,8 @@ import Testing
         try run(text).first { $0.problem != nil }?.problem?.description ?? "passed"
     }
 
-    /// A plugin whose tests use every step there is.
-    private static let everyStep = """
+    /// A plugin that does something of everything, and tests that see it.
+    private static let everything = """
         plugin { needs = { "http:x.y" } }
         local cfg = config { n = option.int(1) }
         state.seen = state.seen or 0
@@ -106,7 +107,7 @@ import Testing
         """
 
     @Test func everyStepOfATest() throws {
-        let results = try run(Self.everyStep)
+        let results = try run(Self.everything)
         #expect(results.map(\.name) == ["decisions", "other questions", "reports and timers"])
         for result in results { #expect(result.problem == nil, "\(result.problem as Any)") }
     }
@@ -160,6 +161,27 @@ import Testing
             test("b", function(t) t.invite {} t.equal(t.logs(), { "1 1" }) end)
             """
         #expect(try verdict(text) == "passed")
+    }
+
+    @Test func linesThatNoTestRunsAreMissed() throws {
+        let text = """
+            on.invite(function(call)
+              if call.callee.calls > 0 then
+                return reject "busy"
+              end
+              return
+                ring {}
+            end)
+
+            test("x", function(t)
+              t.expect(t.invite {}, ring {})
+            end)
+            """
+        let file = SourceFile(name: "p.lua", text: Array(text.utf8))
+        let report = try PluginTest.run(
+            PluginSource(name: "p", main: file), setting: PluginSetting())
+        #expect(report.coverage.map(\.missed) == [[3]])
+        #expect(report.coverage[0].lines.contains(10))
     }
 
     @Test func testsAreNotKeptInProduction() throws {

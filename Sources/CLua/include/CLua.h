@@ -161,6 +161,10 @@ bool callua_add_stock(callua_vm *vm);
 void callua_load(
     callua_vm *vm, const char *chunk, callua_bytes source, uint64_t budget,
     callua_outcome *outcome);
+/// Begins to note which lines run; before the first load. Runs are much slower then.
+bool callua_cover(callua_vm *vm);
+/// One bit for every line of `file`: whether it has run.
+callua_bytes callua_covered(const callua_vm *vm, const char *file);
 /// Compiles `source` without running it: Lua's bytecode, or a message and false.
 bool callua_compile(callua_vm *vm, const char *chunk, callua_bytes source, callua_bytes *code);
 /// Every name that scripts can use, as an array of `NAME` and `LIBRARY.NAME`.

@@ -26,6 +26,7 @@ final class TestWorld {
     private var lastQuestion: UInt64 = 0
     private var lastCall: UInt64 = 0
     private var calls: [CallID: Call] = [:]
+    private var ran: [String: Set<Int>] = [:]
 
     init(
         _ source: PluginSource, _ setting: PluginSetting, _ bench: PluginState,
@@ -175,6 +176,7 @@ final class TestWorld {
     /// Loads the plugin anew: with other options, or as a reload does it.
     func load(keepingState: Bool) throws(Refused) {
         seed += 1
+        noteLines()
         do throws(PolicyProblems) {
             let next = try Self.generation(source, setting, seed, cryptography)
             if keepingState {
@@ -185,6 +187,23 @@ final class TestWorld {
             }
         } catch {
             throw Refused(error.description)
+        }
+    }
+
+    // MARK: Coverage
+
+    /// The lines that the plugin has run in this world.
+    func linesRun(of file: SourceFile) -> Set<Int> {
+        noteLines()
+        return ran[file.name] ?? []
+    }
+
+    /// Keeps what a generation has run before it goes.
+    private func noteLines() {
+        for plugin in host.generation.plugins {
+            for file in source.files {
+                ran[file.name, default: []].formUnion(plugin.linesRun(of: file))
+            }
         }
     }
 
