@@ -136,6 +136,7 @@ read_globals = {
   ["pcall"] = {},
   ["plugin"] = {},
   ["print"] = {},
+  ["random"] = {},
   ["rawequal"] = {},
   ["rawget"] = {},
   ["rawlen"] = {},

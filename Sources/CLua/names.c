@@ -374,7 +374,8 @@ static int read_global(lua_State *L) {
 // What has no meaning in a file of settings.
 static int hide_names(lua_State *L) {
     static const char *const hidden[] = {"accept", "reject", "ring",      "forward", "refuse",
-                                         "allow",  "drop",   "coroutine", "load",    "require"};
+                                         "allow",  "drop",   "coroutine", "load",    "require",
+                                         "random", "state"};
     lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_api);
     for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
         lua_pushstring(L, hidden[i]);

@@ -171,8 +171,24 @@ int cl_view_next(lua_State *L) {
     return 2;
 }
 
+// Upvalue 1: the iterator of the real table's `pairs`.
+static int view_step(lua_State *L) {
+    lua_settop(L, 2);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    cl_push_backing(L, 1);
+    lua_pushvalue(L, 2);
+    lua_call(L, 2, 2);
+    if (lua_isnil(L, -2)) return 1;
+    show(L, 1, lua_gettop(L) - 1);
+    return 2;
+}
+
 static int store_pairs(lua_State *L) {
-    lua_pushcfunction(L, cl_view_next);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_api);
+    lua_getfield(L, -1, "pairs");
+    cl_push_backing(L, 1);
+    lua_call(L, 1, 1);
+    lua_pushcclosure(L, view_step, 1);
     lua_pushvalue(L, 1);
     lua_pushnil(L);
     return 3;

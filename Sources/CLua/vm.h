@@ -198,6 +198,9 @@ void cl_push_vars(lua_State *L, const uint8_t *id);
 void cl_flush_calls(callua_vm *vm);
 void cl_open_store(lua_State *L);
 
+// pairs.c
+int cl_pairs(lua_State *L);
+
 // Parts of the library; those that return an int leave their table on the stack.
 void cl_open_base(lua_State *L);
 void cl_open_coroutines(lua_State *L);

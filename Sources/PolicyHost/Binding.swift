@@ -31,6 +31,7 @@ struct Binding: Sendable {
 /// What a host function says.
 enum Response {
     case values([LuaValue])
+    case json(JSONValue)
     /// The answer comes later; this is what it waits for.
     case wait(Wait)
 

@@ -20,7 +20,7 @@ public enum MetaFile {
 
     /// Every name that the file declares: `f`, `table.f`, `kind:method`.
     static var names: [String] {
-        (Bindings.all + Bindings.tests).map(\.name) + decisions.map(\.name)
+        (Bindings.all + Bindings.tests).map(\.name) + decisions.map(\.name) + ["random"]
             + callFieldNames.map { "call.\($0)" }
     }
 
@@ -138,6 +138,14 @@ public enum MetaFile {
     }
 
     private static var functions: [String] {
+        [
+            "---A number from 0 to 1, from 1 to m, or from m to n.", "---@param m? integer",
+            "---@param n? integer", "---@return number", "function random(m, n) end", "",
+        ]
+            + bound
+    }
+
+    private static var bound: [String] {
         Bindings.all.filter { !$0.name.contains(".") && !$0.name.contains(":") }.flatMap {
             ["---\($0.help)"] + signature($0.name, $0.type) + [""]
         }

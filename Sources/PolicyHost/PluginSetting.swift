@@ -58,7 +58,7 @@ public struct PluginLimits: Sendable, Equatable {
     /// Requests under way at once.
     public var requests = 64
     /// Bytes of one value that leaves Lua.
-    public var value = 1 << 20
+    public var value = 256 << 10
     /// Bytes of `state`, and of one call's `vars`.
     public var state = 64 << 10
     /// Bytes of source that `load` takes.

@@ -256,6 +256,10 @@ final class PluginState {
             reply.list(values.count)
             for value in values { reply.value(value) }
             return CALLUA_RETURN
+        case .json(let value):
+            reply.list(1)
+            reply.json(value)
+            return CALLUA_RETURN
         case .wait(let wait):
             pending = wait
             return CALLUA_WAIT

@@ -195,6 +195,7 @@ extension PolicyHost {
         stopParts(of: id)
         guard let handler = forget(id) else { return nil }
         handler.plugin.cancel(handler.thread)
+        handler.plugin.breaker.trialEnded(at: services.now)
         if handler.isRequest { services.emit(.abandon(handler.wait)) }
         return handler
     }

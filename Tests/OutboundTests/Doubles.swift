@@ -156,7 +156,7 @@ final class PushDouble: Sendable {
 extension HTTPEngine {
     /// Sends requests and waits for all of their ends, in the order of the requests.
     func run(
-        _ requests: [HTTPRequest], atMost seconds: Int = 20
+        _ requests: [HTTPRequest], atMost seconds: Int = 60
     ) throws -> [Result<HTTPResponse, HTTPFailure>] {
         let tickets = try requests.map { try submit($0) }
         var ends: [HTTPTicket: Result<HTTPResponse, HTTPFailure>] = [:]

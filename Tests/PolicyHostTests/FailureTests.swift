@@ -127,6 +127,23 @@ import Testing
         #expect(rig.ask(rig.call(), busy: 1).lines.count == 2)
     }
 
+    @Test func aTrialThatIsTakenBackIsTriedAgain() throws {
+        let rig = try Rig(
+            """
+            on.invite(function(call)
+              if call.callee.calls > 0 then error "x" end
+              sleep "1s"
+              return ring {}
+            end)
+            """)
+        for _ in 0..<5 { _ = rig.invite(busy: 1) }
+        _ = rig.pass(60_000)
+        #expect(rig.invite() == nil)
+        _ = rig.host.handle(.withdrawn(QuestionID(6)), at: rig.now)
+        #expect(rig.invite() == nil)
+        #expect(rig.pass(1_000).answer == .decided(.ring(for: nil)))
+    }
+
     @Test func aQuarantinedGuardKeepsFailingClosed() throws {
         let rig = try Rig("plugin { guard = true } on.invite(function() error 'x' end)")
         for _ in 0..<8 {
