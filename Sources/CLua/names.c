@@ -17,8 +17,15 @@ static int missing(lua_State *L) {
     const char *prefix = lua_tostring(L, lua_upvalueindex(2));
     const char *key = shown_key(L, 2);
     cl_suggest(L, 1, key, prefix, suggestion, sizeof suggestion);
-    return luaL_error(L, "unknown %s '%s%s'%s", lua_tostring(L, lua_upvalueindex(1)), prefix,
-                      key, suggestion);
+    lua_Debug caller;
+    // The look-up may come through a function of ours, which has no line.
+    bool is_ours = lua_getstack(L, 1, &caller) && lua_getinfo(L, "l", &caller)
+        && caller.currentline < 0;
+    luaL_where(L, is_ours ? 2 : 1);
+    lua_pushfstring(L, "unknown %s '%s%s'%s", lua_tostring(L, lua_upvalueindex(1)), prefix, key,
+                    suggestion);
+    lua_concat(L, 2);
+    return lua_error(L);
 }
 
 static int deny_change(lua_State *L) {

@@ -216,6 +216,30 @@ typedef struct {
     const char *name;
 } kind_name;
 
+// Upvalue 1: the methods of the kind. A kind with the methods `at` and `len` is also a list.
+static int handle_index(lua_State *L) {
+    if (lua_isinteger(L, 2)) {
+        lua_pushliteral(L, "at");
+        if (lua_rawget(L, lua_upvalueindex(1)) == LUA_TNIL) return 1;
+        lua_insert(L, 1);
+        lua_call(L, 2, 1);
+        return 1;
+    }
+    lua_gettable(L, lua_upvalueindex(1));
+    return 1;
+}
+
+static int handle_length(lua_State *L) {
+    lua_settop(L, 1);
+    lua_pushliteral(L, "len");
+    if (lua_rawget(L, lua_upvalueindex(1)) == LUA_TNIL) {
+        return luaL_error(L, "attempt to get length of a %s value", luaL_typename(L, 1));
+    }
+    lua_insert(L, 1);
+    lua_call(L, 1, 1);
+    return 1;
+}
+
 static int add_kind(lua_State *L) {
     const kind_name *k = lua_touserdata(L, 1);
     char prefix[64];
@@ -226,6 +250,10 @@ static int add_kind(lua_State *L) {
     cl_make_strict(L, "method", prefix);
     lua_pushvalue(L, -1);
     lua_setfield(L, 2, k->name);
+    lua_pushvalue(L, -1);
+    lua_pushcclosure(L, handle_length, 1);
+    lua_setfield(L, -3, "__len");
+    lua_pushcclosure(L, handle_index, 1);
     lua_setfield(L, -2, "__index");
     protect(L, k->name);
     lua_rawseti(L, 2, k->kind);

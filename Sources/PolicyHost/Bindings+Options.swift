@@ -83,10 +83,24 @@ extension Bindings {
             "users:has", type: "fun(self: Users, id: string|User): boolean",
             help: "Whether the user is one of them."
         ) { state, arguments throws(Refused) in
-            guard case .accounts(let accounts)? = state.object(arguments[0]) else {
-                throw arguments.wrong(0, "users")
-            }
+            let (accounts, _) = try state.users(arguments)
             return .value(.bool(accounts.contains(try arguments.user(1))))
+        },
+        Binding(
+            "users:at", type: "fun(self: Users, index: integer): string?",
+            help: "One of the ids and patterns, as users[index]; nil beyond the end."
+        ) { state, arguments throws(Refused) in
+            let (_, list) = try state.users(arguments)
+            guard let index = arguments[1].integer, index >= 1, index <= list.count else {
+                return .value(.null)
+            }
+            return .value(.text(list[Int(index) - 1]))
+        },
+        Binding(
+            "users:len", type: "fun(self: Users): integer",
+            help: "How many ids and patterns there are, as #users."
+        ) { state, arguments throws(Refused) in
+            .value(.integer(Int64(try state.users(arguments).list.count)))
         },
     ]
 }
@@ -99,7 +113,8 @@ extension PluginState {
             guard let text = value.text, let hours = try? Hours(text) else { return .null }
             return keep(.hours(hours, zone: setting.zone), .hours)
         case .users:
-            return keep(.accounts(Accounts((value.list ?? []).compactMap(\.text))), .accounts)
+            let list = (value.list ?? []).compactMap(\.text)
+            return keep(.accounts(Accounts(list), list: list), .accounts)
         case .int, .number, .bool, .text, .choice, .list, .user, .timezone, .duration, .url,
             .secret:
             return value
@@ -115,6 +130,15 @@ extension PluginState {
     func object(_ value: LuaValue) -> HostObject? {
         guard case .handle(_, let number) = value, Int(number) < objects.count else { return nil }
         return objects[Int(number)]
+    }
+
+    fileprivate func users(
+        _ arguments: Arguments
+    ) throws(Refused) -> (accounts: Accounts, list: [String]) {
+        guard case .accounts(let accounts, let list)? = object(arguments[0]) else {
+            throw arguments.wrong(0, "users")
+        }
+        return (accounts, list)
     }
 
     fileprivate func hours(_ arguments: Arguments) throws(Refused) -> (Hours, TimeZoneRules) {
@@ -160,7 +184,7 @@ extension OptionField.Kind {
         case .choice: "One of the strings given."
         case .list: "A list of strings; min and max bound its length."
         case .user: "A user id."
-        case .users: "User ids and patterns (\"desk-*\"); has(id) asks."
+        case .users: "A list of user ids and patterns (\"desk-*\"); has(id) asks."
         case .hours: "Opening hours, \"mon-fri 09:00-18:00\"; open() and next_open() ask."
         case .timezone: "A time zone, \"Europe/Berlin\"."
         case .duration: "A duration, \"3s\"; min and max bound it in seconds."

@@ -10,9 +10,9 @@ public enum MetaFile {
         var lines = ["---@meta callagent", "-- Made by `callagent meta`; do not edit.", ""]
         for shape in shapes { lines += shape + [""] }
         lines += ["---@class Test"] + fields(of: "t", in: Bindings.tests) + [""]
-        for (object, kind) in [("Hours", "hours"), ("Users", "users")] {
-            lines += ["---@class \(object)"] + fields(of: kind, in: Bindings.all) + [""]
-        }
+        lines += ["---@class Hours"] + fields(of: "hours", in: Bindings.all) + [""]
+        lines += ["---@class Users", "---@field [integer] string", "---@operator len: integer"]
+        lines += fields(of: "users", in: Bindings.all) + [""]
         lines += ["---@class Call"] + callFields + fields(of: "call", in: Bindings.all) + [""]
         lines += libraries + constructors + functions
         return lines.joined(separator: "\n") + "\n"

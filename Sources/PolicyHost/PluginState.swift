@@ -365,5 +365,5 @@ struct TestDeclaration {
 /// An object of the host that scripts hold.
 enum HostObject {
     case hours(Hours, zone: TimeZoneRules)
-    case accounts(Accounts)
+    case accounts(Accounts, list: [String])
 }

@@ -293,6 +293,31 @@ def test_after_a_crash_the_plugin_is_asked_again(bot):
     assert (event["call_id"], changes(event)) == (call, {"support": ("joined", None)})
 
 
+def test_a_question_under_way_is_asked_again_after_a_crash(bot):
+    config = SUPPORT + 'invite = { default = "reject", decide_in = "8s" }\n'
+    agent = bot('on.invite(function(call) sleep "1s" return accept {} end)\n', config)
+    alice = agent.connect("alice")
+    call = invite(alice, "support", mode="advanced")
+    agent.crash()
+    agent.start()
+    alice = agent.connect("alice")
+    event = alice.event("call.changed", timeout=10)
+    assert (event["call_id"], changes(event)) == (call, {"support": ("joined", None)})
+    assert event["actor"] == {"policy": "support"}
+    alice.quiet()
+
+
+def test_a_value_that_was_kept_is_there_after_a_crash(bot):
+    agent = bot("on.invite(function(call)\n"
+                "  return accept { extended_data = { n = kv.incr('calls', 1) } }\nend)\n")
+    for number in range(1, 4):
+        alice, _ = call_support(agent)
+        (change,) = alice.event("call.changed")["changes"]
+        assert json.loads(change["extended_data"]) == {"n": number}
+        agent.crash()
+        agent.start()
+
+
 def test_reports_are_told(bot):
     agent = bot(ACCEPT + "on.accepted(function(call, who) log.info('taken by ' .. who.id) end)\n"
                          "on.ended(function(call) log.info('over ' .. call.id) end)\n")

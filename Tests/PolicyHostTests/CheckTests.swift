@@ -105,6 +105,21 @@ import Testing
         #expect(problem(["x": 1], "") == #"options["p"].x: this plugin has no options"#)
     }
 
+    @Test func usersAreAListThatCanBeAsked() throws {
+        let rig = try Rig(
+            """
+            local cfg = config { who = option.users { "ann", "desk-*" }, none = option.users {} }
+            on.invite(function(call)
+              local seen = {}
+              for index, id in ipairs(cfg.who) do seen[#seen + 1] = index .. id end
+              log.info(table.concat(seen, " "), { count = #cfg.who + #cfg.none })
+              log.info(tostring(cfg.who[0]) .. tostring(cfg.who[3]) .. tostring(cfg.none[1]))
+              log.info(tostring(pcall(function() return cfg.who.hsa end)))
+            end)
+            """)
+        #expect(rig.ask(rig.call()).said == ["1ann 2desk-*", "nilnilnil", "false"])
+    }
+
     @Test func valuesOfOptionsAsThePluginSeesThem() throws {
         let rig = try Rig(
             """
