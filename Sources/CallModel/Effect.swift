@@ -54,6 +54,12 @@ public enum Record: Sendable, Equatable {
     case push(PushJob)
     /// A device's push registration; nil: removed.
     case registration(Address, provider: String, PushRegistration?)
+
+    /// The call that ends with it.
+    @inlinable
+    public var endedCall: CallID? {
+        if case .call(let call) = self, !call.isLive { call.id } else { nil }
+    }
 }
 
 /// An idempotency key with the reply to keep. The shell encodes the reply as it sends it.
