@@ -47,7 +47,7 @@ public struct Address: Hashable, Sendable {
 /// What is stored with a commit. An ended call moves to history.
 public enum Record: Sendable, Equatable {
     /// A call as it is after the commit.
-    case call(Call)
+    indirect case call(Call)
     /// A reply kept under an idempotency key.
     case key(KeyRecord)
     /// Wake a user's devices that have no live connection.
