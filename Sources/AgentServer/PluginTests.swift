@@ -33,6 +33,20 @@ public enum PluginTests {
         }
     }
 
+    /// Looks for mistakes in the named plugins, each by itself; nothing of them runs but the top
+    /// level.
+    ///
+    /// - Throws: `configuration`, one line `FILE:LINE: text` for each fault.
+    public static func check(_ names: [String], file: String?) throws(AgentError) {
+        do throws(PolicyProblems) {
+            var plan = GenerationPlan()
+            plan.plugins = try plugins(names, file).map { ($0.0, $0.1) }
+            _ = try Generation(plan, seed: 0, cryptography: .system)
+        } catch {
+            throw .configuration(error.description)
+        }
+    }
+
     private static func plugins(
         _ names: [String], _ file: String?
     ) throws(PolicyProblems) -> [(PluginSource, PluginSetting)] {
