@@ -169,7 +169,10 @@ final class Exchange {
             switch effect {
             case .persist(let records):
                 for record in records { queue.add(storeRecord(record), at: now()) }
-                if policies != nil { noteEnds(records) }
+                // Handlers of the policies end with their call.
+                for index in records.indices {
+                    if let call = records[index].endedCall { callEnded(call) }
+                }
             case .consult(let question): policies?.ask(question)
             case .withdraw(let question): policies?.withdraw(question)
             case .reply, .welcome, .send, .replace, .tell, .recall, .recallKey, .list:
@@ -178,11 +181,6 @@ final class Exchange {
         }
         drain()
         arm()
-    }
-
-    /// Handlers of the policies end with their call.
-    private func noteEnds(_ records: [Record]) {
-        for case .call(let call) in records where !call.isLive { callEnded(call.id) }
     }
 
     private func storeRecord(_ record: Record) -> StoreRecord {

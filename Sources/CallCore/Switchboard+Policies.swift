@@ -22,20 +22,22 @@ extension Switchboard {
     /// Decides about invitees who wait for it: the host rejects busy ones where the mode has it,
     /// the policies are asked about the accounts they answer for.
     mutating func consult(_ id: CallID, push: PushText? = nil) {
-        guard let slot = calls.find(id), calls[slot].participants.contains(where: \.isInQuestion)
-        else { return }
-        for participant in calls[slot].participants where participant.isInQuestion {
-            let seat = Seat(user: participant.user, call: id)
+        guard let slot = calls.find(id) else { return }
+        let participants = calls[slot].participants
+        for place in participants.indices where participants[place].isInQuestion {
+            let user = participants[place].user
+            let seat = Seat(user: user, call: id)
             guard openQuestions[seat] == nil, let slot = calls.find(id), calls[slot].isLive,
-                let index = calls[slot].index(of: participant.user),
+                let index = calls[slot].index(of: user),
                 calls[slot].participants[index].isInQuestion
             else { continue }
-            let isNew = participant.asking == .deciding
-            let isBusy = (users[participant.user]?.calls.count ?? 0) > 1
-            if isNew, isBusy, settings.mode(calls[slot].mode).has(.rejectsBusy) {
+            let isNew = participants[place].asking == .deciding
+            if isNew, settings.mode(calls[slot].mode).has(.rejectsBusy),
+                (users[user]?.calls.count ?? 0) > 1
+            {
                 let text = calls[slot].busyText
                 decide(seat, by: "busy", .reject(busy: true), saying: text)
-            } else if settings.answerFor.contains(participant.user) {
+            } else if settings.answerFor.contains(user) {
                 ask(slot, index, push: push)
             } else {
                 ringOn(slot, index, push: push)

@@ -185,7 +185,9 @@ extension Switchboard {
 
     /// Takes the answer to a question about a token; false: it was none.
     mutating func tokenAnswered(_ id: QuestionID, _ answer: Answer) -> Bool {
-        guard let request = tokenRequests.removeValue(forKey: id) else { return false }
+        guard !tokenRequests.isEmpty, let request = tokenRequests.removeValue(forKey: id) else {
+            return false
+        }
         wheel.cancel(request.timer)
         if case .token(let token?) = answer {
             effects.append(.reply(request.id, .token(token)))

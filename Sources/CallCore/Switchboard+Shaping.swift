@@ -187,7 +187,9 @@ extension Switchboard {
 
     /// Takes the answer to a question of a staged operation; false: it was none.
     mutating func shapingAnswered(_ id: QuestionID, _ answer: Answer) -> Bool {
-        guard let operation = staged.removeValue(forKey: id) else { return false }
+        guard !staged.isEmpty, let operation = staged.removeValue(forKey: id) else {
+            return false
+        }
         wheel.cancel(operation.timer)
         resume(operation, with: answer)
         return true

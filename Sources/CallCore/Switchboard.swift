@@ -114,7 +114,7 @@ public struct Switchboard: Sendable {
     }
 
     /// When `Input.deadlineReached` is next due; nil: never. May be earlier than any deadline.
-    public var nextDeadline: Moment? { wheel.nextDeadline }
+    public private(set) var nextDeadline: Moment?
 
     /// Live calls.
     public var liveCalls: [Call] { calls.live }
@@ -139,6 +139,8 @@ public struct Switchboard: Sendable {
     }
 
     private mutating func takeEffects() -> [Effect] {
+        // Kept, because asking a switchboard that lies in an object copies all of it.
+        nextDeadline = wheel.nextDeadline
         let taken = effects
         effects = []
         effects.reserveCapacity(8)

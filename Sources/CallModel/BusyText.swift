@@ -4,17 +4,30 @@ extension Call {
     /// The default extended data of a rejection as busy (policy.md, section 6). `type` is that of
     /// the invitation's data, and left out when it had none (F61).
     public var busyText: String {
-        let type = extendedData.flatMap { memberText("type", of: $0) }
-        let opening = type.map { "{\"type\":\($0)," } ?? "{"
-        return opening + "\"reason\":\"busy\",\"callID\":\"\(id)\"}"
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(128)
+        bytes += "{".utf8
+        if let type = extendedData.flatMap({ memberText("type", of: $0) }) {
+            bytes += "\"type\":".utf8
+            bytes += type.utf8
+            bytes += ",".utf8
+        }
+        bytes += "\"reason\":\"busy\",\"callID\":\"".utf8
+        bytes += id.description.utf8
+        bytes += "\"}".utf8
+        return String(decoding: bytes, as: UTF8.self)
     }
 }
 
 /// The raw text of the member `name` of the JSON object `text`, when it is a string, a number or
 /// a literal; nil for anything else. The core reads no other JSON.
-package func memberText(_ name: String, of text: String) -> String? {
-    let bytes = Array(text.utf8)
-    let key = Array("\"\(name)\"".utf8)
+package func memberText(_ name: StaticString, of text: String) -> String? {
+    var text = text
+    return text.withUTF8 { memberText(name, of: $0) }
+}
+
+private func memberText(_ name: StaticString, of bytes: UnsafeBufferPointer<UInt8>) -> String? {
+    let name = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
     var depth = 0
     var index = 0
     var expectsKey = false
@@ -32,7 +45,7 @@ package func memberText(_ name: String, of text: String) -> String? {
             index += 1
         case UInt8(ascii: "\""):
             guard let end = endOfString(bytes, from: index) else { return nil }
-            if depth == 1, expectsKey, bytes[index..<end].elementsEqual(key) {
+            if depth == 1, expectsKey, bytes[(index + 1)..<(end - 1)].elementsEqual(name) {
                 return scalarText(bytes, after: end)
             }
             expectsKey = false
@@ -43,7 +56,7 @@ package func memberText(_ name: String, of text: String) -> String? {
     return nil
 }
 
-private func endOfString(_ bytes: [UInt8], from start: Int) -> Int? {
+private func endOfString(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
     var index = start + 1
     while index < bytes.count {
         if bytes[index] == UInt8(ascii: "\\") {
@@ -57,7 +70,7 @@ private func endOfString(_ bytes: [UInt8], from start: Int) -> Int? {
     return nil
 }
 
-private func scalarText(_ bytes: [UInt8], after end: Int) -> String? {
+private func scalarText(_ bytes: UnsafeBufferPointer<UInt8>, after end: Int) -> String? {
     let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) }
     guard let colon = bytes[end...].firstIndex(where: { !isSpace($0) }),
         bytes[colon] == UInt8(ascii: ":"),

@@ -28,9 +28,12 @@ public struct CallQueue: Sendable {
 
     /// Adds `call` at the end with `stamp`, or replaces it where it stands.
     public mutating func put(_ call: Call, stamp: Moment) {
-        if update(call) { return }
-        numbers[call.id] = firstNumber + places.count
-        places.append((call, stamp))
+        let number = firstNumber + places.count
+        guard let standing = numbers.updateValue(number, forKey: call.id) else {
+            return places.append((call, stamp))
+        }
+        numbers[call.id] = standing
+        places[standing - firstNumber].call = call
     }
 
     /// Replaces `call` where it stands; returns whether it is there.

@@ -47,13 +47,19 @@ public struct Address: Hashable, Sendable {
 /// What is stored with a commit. An ended call moves to history.
 public enum Record: Sendable, Equatable {
     /// A call as it is after the commit.
-    case call(Call)
+    indirect case call(Call)
     /// A reply kept under an idempotency key.
     case key(KeyRecord)
     /// Wake a user's devices that have no live connection.
     case push(PushJob)
     /// A device's push registration; nil: removed.
     case registration(Address, provider: String, PushRegistration?)
+
+    /// The call that ends with it.
+    @inlinable
+    public var endedCall: CallID? {
+        if case .call(let call) = self, !call.isLive { call.id } else { nil }
+    }
 }
 
 /// An idempotency key with the reply to keep. The shell encodes the reply as it sends it.

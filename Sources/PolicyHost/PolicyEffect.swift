@@ -6,11 +6,11 @@ import JSON
 /// Something that happened outside the policy host.
 public enum PolicyInput: Sendable {
     /// The core asks (`Effect.consult`).
-    case asked(Question)
+    indirect case asked(Question)
     /// The core takes a question back (`Effect.withdraw`).
     case withdrawn(QuestionID)
     /// The core tells (`Effect.tell`).
-    case told(Report)
+    indirect case told(Report)
     /// A push is about to be sent; `PolicyEffect.shaped` answers. Only when some plugin shapes
     /// pushes (`Generation.shapesPushes`).
     indirect case pushing(PushID, PushDraft, Call, [UserFacts])
@@ -31,11 +31,11 @@ public enum PolicyEffect: Sendable, Equatable {
     /// Send this push; nil: send nothing.
     case shaped(PushID, PushDraft?)
     /// Write a line to the log.
-    case log(PolicyLog)
+    indirect case log(PolicyLog)
     /// Write a line to the decision log.
-    case record(DecisionRecord)
+    indirect case record(DecisionRecord)
     /// Give the core this request (`Input.policyRequest`); answer with `WaitReply.operation`.
-    case operate(WaitID, UserID, plugin: String, Operation)
+    indirect case operate(WaitID, UserID, plugin: String, Operation)
     /// Answer with `WaitReply.values` or `.trouble`.
     case perform(WaitID, plugin: String, WaitRequest)
     /// Keep a timer over a restart (`PolicyHost.restore`), in the place of one with the same id.

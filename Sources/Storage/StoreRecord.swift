@@ -6,7 +6,7 @@ import CallModel
 public enum StoreRecord: Sendable, Equatable {
     /// A call as it is now; an ended one moves to history. Of several in one batch only the last
     /// version of a call is written.
-    case call(Call)
+    indirect case call(Call)
     /// A reply under an idempotency key.
     case key(KeyEntry)
     /// A device's push registration; nil: removed.
