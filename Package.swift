@@ -49,44 +49,59 @@ let package = Package(
         // wire
         house("JSON"),
         house("WebProtocols"),
-        house("CallWire", ["CallCore", "JSON"]),
+        house("CallWire", ["CallModel", "JSON"]),
         // adapter
         house("EventLoop", ["CUV", "COpenSSL"]),
-        house("Storage", ["CallCore", "JSON", "CSQLite"]),
-        house("PolicyHost", ["CallCore", "JSON", "CLua"]),
+        house("Storage", ["CallModel", "JSON", "CSQLite"]),
+        house("PolicyHost", ["CallModel", "JSON", "CLua"]),
         house("Outbound", ["JSON", "CCurl", "COpenSSL"]),
         // shell
         house(
             "AgentServer",
             [
-                "CallCore", "JSON", "WebProtocols", "CallWire", "EventLoop", "Storage",
-                "PolicyHost", "Outbound",
+                "CallModel", "CallCore", "JSON", "WebProtocols", "CallWire", "EventLoop",
+                "Storage", "PolicyHost", "Outbound",
             ]),
         // tool
-        house("CallSimulator", ["CallCore", "CallWire", "JSON", "PolicyHost"]),
+        house("CallSimulator", ["CallModel", "CallCore", "CallWire", "JSON", "PolicyHost"]),
         // product
-        house("CallClient", ["CallWire", "CallCore", "JSON", "WebProtocols", "EventLoop"]),
+        house("CallClient", ["CallModel", "CallWire", "JSON", "WebProtocols", "EventLoop"]),
         .executableTarget(
             name: "callagent",
-            dependencies: ["AgentServer", "CallSimulator", "CallClient", "PolicyHost"],
+            dependencies: ["AgentServer", "CallSimulator", "CallClient"],
             swiftSettings: strict),
         // tests
         tests("JSONTests", ["JSON"]),
         tests("WebProtocolsTests", ["WebProtocols"]),
         .executableTarget(
-            name: "fuzz", dependencies: ["JSON", "WebProtocols"], path: "Tests/Fuzz",
-            swiftSettings: strict),
-        tests("EventLoopTests", ["EventLoop", "COpenSSL"]),
-        tests("CallCoreTests", ["CallCore", "CallModel", "CallSimulator"], exclude: ["Scenarios"]),
-        program("core-benchmark", at: "Tests/Benchmarks/Core", ["CallCore"]),
-        tests("SimulationTests", ["CallSimulator", "CallCore"]),
-        tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
-        program("StorageRig", at: "Tests/StorageRig", ["Storage", "CallCore"]),
-        tests("StorageTests", ["Storage", "CallCore", "JSON", "StorageRig"]),
-        tests("PolicyHostTests", ["PolicyHost", "CallCore", "JSON"]),
+            name: "fuzz",
+            dependencies: ["JSON", "WebProtocols", "CallWire", "CallModel", "CallCore"],
+            path: "Tests/Fuzz", swiftSettings: strict),
+        .target(
+            name: "TestCertificates", dependencies: ["EventLoop", "COpenSSL"],
+            path: "Tests/TestCertificates", swiftSettings: strict),
+        tests("EventLoopTests", ["EventLoop", "COpenSSL", "TestCertificates"]),
+        tests("CallCoreTests", ["CallModel", "CallCore", "CallSimulator"], exclude: ["Scenarios"]),
+        tests("SimulationTests", ["CallSimulator", "CallModel", "CallCore"]),
+        program("core-benchmark", at: "Tests/Benchmarks/Core", ["CallModel", "CallCore"]),
+        tests("CallWireTests", ["CallWire", "CallModel", "CallCore", "JSON"]),
+        program("StorageRig", at: "Tests/StorageRig", ["Storage", "CallModel", "CallCore"]),
+        tests("StorageTests", ["Storage", "CallModel", "CallCore", "JSON", "StorageRig"]),
+        tests(
+            "PolicyHostTests", ["PolicyHost", "CallModel", "CallCore", "JSON", "CLua"],
+            exclude: ["Hostile", "Scripts"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
-        tests("AgentServerTests", ["AgentServer", "CallCore", "CallClient"]),
+        tests("AgentServerTests", ["AgentServer", "CallModel", "CallCore", "CallClient"]),
+        tests(
+            "CallClientTests",
+            ["CallClient", "AgentServer", "CallModel", "CallCore", "callagent", "TestCertificates"]),
         tests("TidyTests", []),
+        tests(
+            "DocumentationTests",
+            [
+                "CallModel", "CallCore", "CallWire", "JSON", "WebProtocols", "PolicyHost",
+                "AgentServer",
+            ]),
         program("echo-server", at: "Tests/EchoServer", ["WebProtocols", "EventLoop"]),
     ],
     swiftLanguageModes: [.v6]

@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 logs=.build/checks
 mkdir -p "$logs"
 
-STEPS="install installer format luacheck build release tests address thread plugins fuzz
+STEPS="install installer format luacheck build docs release tests address thread plugins fuzz
 quickstart interop autobahn"
 
 # A step that ends with this code was skipped, and said why in its last line.
@@ -28,6 +28,7 @@ describe() {
     format) echo "swift format lint --strict" ;;
     luacheck) echo "luacheck over the plugins, and over a planted typo" ;;
     build) echo "swift build" ;;
+    docs) echo "docc convert over every catalogue, warnings are errors" ;;
     release) echo "swift build -c release" ;;
     tests) echo "swift test" ;;
     address) echo "swift test --sanitize=address" ;;
@@ -48,6 +49,7 @@ step() {
     format) lint ;;
     luacheck) sh Tests/Plugins/luacheck.sh ;;
     build) swift build --build-tests ;;
+    docs) sh Tests/Docs/run.sh ;;
     release) swift build -c release ;;
     tests) swift test ;;
     address) ASAN_OPTIONS=detect_leaks=0 sanitized address ;;

@@ -1,6 +1,7 @@
 // What a running process tells the operator's tools.
 
 import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON
@@ -8,6 +9,14 @@ import WebProtocols
 
 extension Agent {
     func addRoutes() {
+        let documents = ProtocolDocuments(
+            limits: options.limits.wire, modes: options.settings.modes, version: Self.version)
+        let (openAPI, asyncAPI) = (documents.openAPI, documents.asyncAPI)
+        gateway.document = { path in
+            let body = path == "/v1/openapi.json" ? openAPI : asyncAPI
+            guard path.hasSuffix("api.json") else { return nil }
+            return HTTPResponse(200, headers: ["Content-Type": "application/json"], body: body)
+        }
         admin.route(.get, "/healthz") { _, respond in
             respond(HTTPResponse(200, text: "ok\n"))
         }
@@ -24,12 +33,10 @@ extension Agent {
             guard let reloader else {
                 return respond(.trouble(409, "this process has no file to read again"))
             }
-            reloader.reload { outcome in
-                switch outcome {
-                case .success(let name): respond(.json(200, ["generation": .string(name)]))
-                case .failure(let error): respond(.trouble(409, "\(error)"))
-                }
-            }
+            reloader.reload { respond(HTTPResponse($0)) }
+        }
+        admin.route(.post, "/admin/rollback") { [unowned self] request, respond in
+            rollBack(to: request.target.query("generation")) { respond(HTTPResponse($0)) }
         }
         admin.route(.get, "/admin/explain") { [unowned self] request, respond in
             guard let id = request.target.query("call").flatMap({ CallID($0) }) else {
@@ -51,6 +58,7 @@ extension Agent {
         metrics.text(with: [
             .gauge("live_calls", "Calls that are not ended.", exchange.switchboard.liveCallCount),
             .gauge("connections", "Client connections.", gateway.links.count),
+            .gauge("unsent_bytes", "What clients have not read.", gateway.unsentBytes),
             .gauge("sessions", "Sessions, connected or resumable.", gateway.sessionCount),
             .gauge("ready", "Whether calls are accepted.", exchange.isReady ? 1 : 0),
         ])
@@ -89,5 +97,15 @@ extension Agent {
         }
         return HTTPResponse(
             200, headers: ["Content-Type": "application/json"], body: writer.bytes)
+    }
+}
+
+extension HTTPResponse {
+    /// What came of a reload.
+    fileprivate init(_ outcome: Reloader.Outcome) {
+        switch outcome {
+        case .success(let name): self = .json(200, ["generation": .string(name)])
+        case .failure(let error): self = .trouble(409, "\(error)")
+        }
     }
 }

@@ -1,6 +1,6 @@
 // The whole process put together: it moves bytes, feeds inputs and performs effects.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import PolicyHost
@@ -20,6 +20,8 @@ public struct AgentOptions: Sendable {
     public var limits = ServerLimits()
     /// See `StoreOptions`.
     public var store = StoreOptions()
+    /// Origins of web pages that may connect, such as `https://app.example.com`; nil: all.
+    public var origins: [String]?
     /// Who may connect; nil: development tokens, on loopback only.
     public var tokens: (any TokenChecker)?
 
@@ -56,20 +58,22 @@ public final class Agent {
 
     /// A server of what the operator's files say, which can be reloaded.
     ///
-    /// - Parameter file: where `deployment` was read from; nil: the defaults.
+    /// - Parameter file: the operator's file; nil: the defaults.
     /// - Throws: an `AgentError` of one line.
-    public convenience init(
-        _ deployment: Deployment, file: String?, log: Log
-    ) throws(AgentError) {
+    public convenience init(file: String?, log makeLog: (Configuration) -> Log) throws(AgentError) {
         var dice = SystemRandomNumberGenerator()
+        let start = try Start(file: file, seed: dice.next(), log: makeLog)
         let host = PolicyHost(
-            deployment.generation, seed: dice.next(), cryptography: .system)
-        try self.init(try AgentOptions(deployment), policies: host, log: log)
+            start.deployment.generation, seed: dice.next(), cryptography: .system)
+        try self.init(
+            try AgentOptions(start.deployment), policies: host, opened: start.opened,
+            log: start.log)
+        record(start.deployment)
         do throws(EventLoopError) {
             reloader = try Reloader(
-                file: file, active: deployment, loop: loop, log: log,
-                enforce: { [unowned self] deployment, done throws(AgentError) in
-                    try enforce(deployment, done)
+                file: file, active: start.deployment, loop: loop, log: log,
+                enforce: { [unowned self] deployment, reason, done throws(AgentError) in
+                    try enforce(deployment, reason, done)
                 })
         } catch {
             throw .system(error)
@@ -80,13 +84,18 @@ public final class Agent {
     ///
     /// - Parameter host: what decides about invitations; nil: nobody does.
     /// - Throws: an `AgentError` of one line.
-    public init(
+    public convenience init(
         _ options: AgentOptions, policies host: PolicyHost? = nil, log: Log
+    ) throws(AgentError) {
+        try self.init(options, policies: host, opened: try OpenedStore(options), log: log)
+    }
+
+    private init(
+        _ options: AgentOptions, policies host: PolicyHost?, opened: OpenedStore, log: Log
     ) throws(AgentError) {
         try Self.check(options)
         self.options = options
         self.log = log
-        let opened = try OpenedStore(options)
         directory = opened.directory
         restored = opened.state
         do throws(EventLoopError) {
@@ -104,6 +113,7 @@ public final class Agent {
             log: log, metrics: metrics)
         admin = AdminDesk(exchange: exchange, limits: options.limits)
         try connectStore(opened)
+        configure(options)
         try connectPolicies(host)
         drainTimer = Timer(on: loop) { [unowned self] in finish() }
     }
@@ -180,7 +190,9 @@ public final class Agent {
             store?.close()
             throw .system(error)
         }
+        desk?.start(restored.timers)
         exchange.restore(restored)
+        if options.store.faults != nil { log.warn("the store will fail as planned") }
         log.info(
             "ready", ("listen", listeners.map { "\($0.endpoint)" }.joined(separator: " ")),
             ("state", options.stateDirectory), ("calls", "\(restored.core.calls.count)"),
@@ -231,15 +243,52 @@ public final class Agent {
 
     /// Puts a deployment into force: plugins first, then what the switchboard asks them.
     private func enforce(
-        _ deployment: Deployment, _ done: @escaping () -> Void
+        _ deployment: Deployment, _ reason: ChangeReason,
+        _ done: @escaping (AgentError?) -> Void
     ) throws(AgentError) {
         let options = try AgentOptions(deployment)
         try Self.check(options)
-        gateway.tokens = options.tokens ?? DevelopmentTokens()
-        desk?.swap(to: deployment.generation) { [unowned self] in
-            exchange.feed(.configured(options.settings))
-            done()
+        desk?.swap(to: deployment.generation, reason) { [unowned self] problems in
+            if let problems { return done(.configuration(problems.description)) }
+            configure(options)
+            record(deployment)
+            done(nil)
         }
+    }
+
+    /// Returns to a kept generation; nil: the one before the active one.
+    func rollBack(to name: String?, _ done: @escaping (Reloader.Outcome) -> Void) {
+        guard let reloader else {
+            return done(.failure(.refused("this process has no file to read again")))
+        }
+        exchange.generationFound = { [unowned self] kept in
+            guard let kept else {
+                let which = name.map { "no kept generation \($0)" } ?? "no earlier generation"
+                return done(.failure(.refused(which)))
+            }
+            let old = reloader.active.generation.name
+            reloader.rollBack(to: kept) { [unowned self] outcome in
+                if case .success = outcome {
+                    exchange.store([.generation(.rollBack(name: old, at: exchange.now()))])
+                }
+                done(outcome)
+            }
+        }
+        exchange.lookUp(.generation(named: name))
+    }
+
+    /// Keeps the files of the generation in force: a start after a crash goes on with them (E54).
+    private func record(_ deployment: Deployment) {
+        exchange.store([.generation(.activate(deployment.files, at: exchange.now()))])
+    }
+
+    /// Puts everything into force that needs no restart.
+    private func configure(_ options: AgentOptions) {
+        exchange.configure(options.settings, options.limits)
+        gateway.configure(
+            options.limits, modes: options.settings.modes, origins: Origins(options.origins))
+        gateway.tokens = options.tokens ?? DevelopmentTokens()
+        store?.limit(to: options.store.limits)
     }
 
     // MARK: Stopping
@@ -266,32 +315,13 @@ public final class Agent {
         drainTimer?.arm(at: now + 20)
     }
 
+    /// Tells the plugins, and ends when they know or have had a second to.
     private func finish() {
         adminListener?.close()
-        loop.stop()
-    }
-}
-
-/// A store that is open, with what it kept.
-private struct OpenedStore {
-    let store: any CallStore
-    let state: StoredState
-    let directory: StateDirectory?
-
-    init(_ options: AgentOptions) throws(AgentError) {
-        do throws(StoreError) {
-            if options.isInMemory {
-                directory = nil
-                store = MemoryStore(limits: options.store.limits)
-            } else {
-                let claimed = try StateDirectory(claiming: options.stateDirectory)
-                directory = claimed
-                store = try Store(in: claimed, options: options.store)
-            }
-            state = try store.restore(at: Moment(Clock.wallMilliseconds()))
-        } catch {
-            throw .store(error)
-        }
+        guard let desk else { return loop.stop() }
+        drainTimer = Timer(on: loop) { [unowned self] in loop.stop() }
+        drainTimer?.arm(at: Clock.bootMilliseconds() + 1_000)
+        desk.stop { [unowned self] in loop.stop() }
     }
 }
 

@@ -1,6 +1,6 @@
 // Tokens signed with the operator's keys.
 
-import CallCore
+import CallModel
 import Outbound
 import PolicyHost
 

@@ -1,6 +1,6 @@
 // The core's time (architecture.md, rule 10).
 
-import CallCore
+import CallModel
 import EventLoop
 
 /// Reads the clock by which deadlines run: the wall clock at the start plus the time since, also
@@ -30,6 +30,9 @@ struct CoreClock {
         last = max(last, base + boot)
         return Moment(last)
     }
+
+    /// When `moment` comes by the boot clock, in milliseconds.
+    func bootMoment(of moment: Moment) -> Int64 { moment.milliseconds - base }
 
     /// How far the wall clock is ahead, in milliseconds.
     var gap: Milliseconds { Clock.wallMilliseconds() - (base + Clock.bootMilliseconds()) }

@@ -1,6 +1,6 @@
 // What the policies were asked, what each plugin said and what was committed: JSON lines.
 
-import CallCore
+import CallModel
 import Glibc
 import JSON
 import PolicyHost
@@ -10,15 +10,15 @@ import PolicyHost
 final class DecisionLog {
     /// Bytes of one file.
     static let fileMax = 64 << 20
-    /// Lines kept in memory.
+    /// Decisions kept in memory.
     static let kept = 10_000
 
     private let path: String?
     private let log: Log
     private var file: Int32 = -1
     private var size = 0
-    private var pending: [UInt8] = []
-    private var lines: [(call: CallID, line: [UInt8])] = []
+    private var pending = JSONWriter()
+    private var records: [DecisionRecord] = []
 
     /// A log in `directory`; nil: in memory only.
     init(directory: String?, log: Log) {
@@ -31,39 +31,35 @@ final class DecisionLog {
 
     /// Notes one decision; `flush` writes it.
     func note(_ record: DecisionRecord) {
-        var writer = JSONWriter()
-        record.write(into: &writer)
-        keep(record.call, writer.bytes)
+        records.append(record)
+        // Moving the rest only now and then makes keeping one constant on average.
+        if records.count >= Self.kept * 2 { records.removeFirst(Self.kept) }
         guard file >= 0 else { return }
-        pending += writer.bytes
+        pending.startText()
+        record.write(into: &pending)
         pending.append(UInt8(ascii: "\n"))
     }
 
     /// Writes what was noted since the last time.
     func flush() {
-        guard !pending.isEmpty, file >= 0 else { return }
-        let written = pending.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
-        if written != pending.count {
+        let lines = pending.written
+        guard !lines.isEmpty else { return }
+        let written = Glibc.write(file, lines.baseAddress, lines.count)
+        if written != lines.count {
             log.warn("cannot write the decision log", ("path", path ?? ""))
         }
         size += max(0, written)
-        pending.removeAll(keepingCapacity: true)
+        pending.removeAll()
         if size >= Self.fileMax { moveAside() }
     }
 
     /// The decisions about a call, oldest first, one JSON object each.
     func lines(about call: CallID) -> [[UInt8]] {
-        lines.filter { $0.call == call }.map(\.line)
+        records.filter { $0.call == call }.map(\.line)
     }
 
     /// The newest decisions, oldest first.
-    func newest(_ count: Int) -> [[UInt8]] { lines.suffix(max(0, count)).map(\.line) }
-
-    private func keep(_ call: CallID, _ line: [UInt8]) {
-        lines.append((call, line))
-        // Moving the rest only now and then makes keeping one constant on average.
-        if lines.count >= Self.kept * 2 { lines.removeFirst(Self.kept) }
-    }
+    func newest(_ count: Int) -> [[UInt8]] { records.suffix(max(0, count)).map(\.line) }
 
     private func open() {
         guard let path else { return }
@@ -82,12 +78,20 @@ final class DecisionLog {
 }
 
 extension DecisionRecord {
+    /// The record as one JSON object.
+    var line: [UInt8] {
+        var writer = JSONWriter()
+        write(into: &writer)
+        return writer.bytes
+    }
+
     /// Writes the record as one JSON object.
     func write(into writer: inout JSONWriter) {
         writer.object {
             $0.field("at", at.milliseconds)
-            $0.field("call", call.description)
-            $0.field("event", "\(hook)")
+            $0.key("call")
+            $0.value(hex: call.high, call.low)
+            $0.field("event", hook.rawValue)
             $0.field("user", user.text)
             $0.field("generation", generation)
             $0.array("asked") {

@@ -1,12 +1,13 @@
 // What the operator's files say: read, checked and loaded, but not yet in force.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import Glibc
 import JSON
 import PolicyHost
 import Storage
+import WebProtocols
 
 /// One state of the operator's files: the configuration and a loaded generation of its plugins.
 public struct Deployment: Sendable {
@@ -14,8 +15,8 @@ public struct Deployment: Sendable {
     public let configuration: Configuration
     /// The plugins, loaded.
     public let generation: Generation
-    /// The sources of the generation, to keep it.
-    let plan: GenerationPlan
+    /// All files as they were read, to be kept under the generation's name.
+    let files: StoredGeneration
 
     /// Reads the files from disk and loads the plugins.
     ///
@@ -24,22 +25,104 @@ public struct Deployment: Sendable {
     ///   - seed: of the plugins' dice.
     /// - Throws: `configuration`, one line `FILE:LINE: text` for each fault.
     public init(file: String?, seed: UInt64) throws(AgentError) {
+        try self.init(Self.text(of: file), file, Self.library(for: file), seed: seed)
+    }
+
+    /// Loads files that were kept.
+    ///
+    /// - Parameter file: where the operator's file was; paths in it start at its folder.
+    init(_ kept: StoredGeneration, file: String?, seed: UInt64) throws(AgentError) {
+        let library = PluginLibrary(keeping: Self.sources(in: kept))
+        try self.init(Self.configurationText(in: kept), file, library, seed: seed)
+    }
+
+    private init(
+        _ text: [UInt8]?, _ file: String?, _ library: PluginLibrary, seed: UInt64
+    ) throws(AgentError) {
         do throws(PolicyProblems) {
-            configuration = try Self.configuration(file)
-            plan = try Self.library(for: file).plan(for: configuration)
+            configuration = try Self.configuration(text, file)
+            let plan = try library.plan(for: configuration)
             generation = try Generation(
                 plan, seed: seed, cryptography: .system, wallTime: Clock.wallMilliseconds())
+            files = Self.kept(plan, configuration: text)
         } catch {
             throw .configuration(error.description)
         }
     }
 
     /// The operator's file, or the defaults without one.
-    public static func configuration(_ file: String?) throws(PolicyProblems) -> Configuration {
-        guard let file else { return Configuration() }
-        return try Configuration.load(
-            path: file, environment: { name in getenv(name).map { String(cString: $0) } })
+    private static func configuration(
+        _ text: [UInt8]?, _ file: String?
+    ) throws(PolicyProblems) -> Configuration {
+        guard let text, let file else { return Configuration() }
+        let name = file.split(separator: "/").last.map(String.init) ?? file
+        var configuration = try Configuration.read(
+            SourceFile(name: name, text: text), folder: folder(of: file),
+            environment: { name in getenv(name).map { String(cString: $0) } })
+        configuration.file = file
+        return configuration
     }
+
+    private static func text(of file: String?) throws(AgentError) -> [UInt8]? {
+        guard let file else { return nil }
+        guard let text = FileText.read(file) else { throw .configuration("cannot read \(file)") }
+        return text
+    }
+
+    /// The name of the generation: a hash of its files.
+    public var name: String { generation.name }
+
+    /// Plugins beside the operator's file that its list does not name: they do nothing.
+    public var unlistedPlugins: [String] {
+        Self.library(for: configuration.file).unlisted(in: configuration)
+    }
+
+    // MARK: Keeping files
+
+    private static let configurationPath = "callagent.lua"
+    private static let pluginFolder = "plugins/"
+
+    private static func kept(
+        _ plan: GenerationPlan, configuration: [UInt8]?
+    ) -> StoredGeneration {
+        var files = configuration.map { [(configurationPath, $0)] } ?? []
+        for (source, _) in plan.plugins {
+            for file in [source.main] + source.modules.values {
+                files.append((pluginFolder + file.name, file.text))
+            }
+        }
+        return StoredGeneration(
+            name: plan.name,
+            files: files.sorted { $0.0 < $1.0 }.map { .init(path: $0.0, source: $0.1) })
+    }
+
+    private static func configurationText(in kept: StoredGeneration) -> [UInt8]? {
+        kept.files.first { $0.path == configurationPath }?.source
+    }
+
+    private static func sources(in kept: StoredGeneration) -> [PluginSource] {
+        let plugins = kept.files.compactMap { file -> SourceFile? in
+            guard file.path.hasPrefix(pluginFolder) else { return nil }
+            return SourceFile(
+                name: String(file.path.dropFirst(pluginFolder.count)), text: file.source)
+        }
+        return plugins.compactMap { main in
+            let parts = main.name.split(separator: "/")
+            if parts.count == 1 {
+                return PluginSource(name: String(main.name.dropLast(4)), main: main)
+            }
+            guard parts.count == 2, parts[1] == "init.lua" else { return nil }
+            let folder = "\(parts[0])/"
+            var modules: [String: SourceFile] = [:]
+            for file in plugins where file.name.hasPrefix(folder) && file.name != main.name {
+                let path = file.name.dropFirst(folder.count).dropLast(4)
+                modules[path.split(separator: "/").joined(separator: ".")] = file
+            }
+            return PluginSource(name: String(parts[0]), main: main, modules: modules)
+        }
+    }
+
+    // MARK: Where files are
 
     /// Where the plugins of a file are looked up: beside it, then among the bundled ones.
     public static func library(for file: String?) -> PluginLibrary {
@@ -90,11 +173,18 @@ extension AgentOptions {
         stateDirectory = Self.place(configuration)
         settings = configuration.settings(hooks: deployment.generation.hooks)
         limits = ServerLimits(configuration)
+        origins = configuration.origins
         tokens = configuration.auth.isEmpty ? nil : try ConfiguredTokens(configuration)
         store.limits.keysPerUser = configuration.limits.keysPerUser
         store.limits.keysMax = configuration.limits.keys
         store.limits.retention = configuration.retention
+        store.faults = Self.plannedFaults
     }
+
+    /// What the tests of the whole process let fail, such as `write:120:3:full` (see `FaultPlan`).
+    /// One plan for all stores that the process opens, one after the other.
+    private static let plannedFaults = getenv("CALLAGENT_STORE_FAULTS")
+        .flatMap { FaultPlan(String(cString: $0)) }
 
     /// The state directory, as seen from the process: paths in a file start at its folder.
     public static func place(_ configuration: Configuration) -> String {
@@ -111,11 +201,13 @@ extension ServerLimits {
     init(_ configuration: Configuration) {
         self.init()
         wire.messageBytes = configuration.limits.message
+        http.body = configuration.limits.message
         wire.extendedDataBytes = configuration.limits.extendedData
         wire.keys = configuration.limits.keysPerUser
         unsentBytes = configuration.limits.unsent
         requestsPerSecond = configuration.limits.requestsPerSecond
         connections = configuration.limits.connections
+        connectionsPerAddress = configuration.limits.connectionsPerAddress
         drainWithin = configuration.limits.drain
     }
 }

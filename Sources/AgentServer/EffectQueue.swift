@@ -1,113 +1,97 @@
 // The order of effects: nothing behind a `persist` is performed before it is durable.
 
-import CallCore
+import CallModel
 import Storage
 
 /// Effects that wait for their turn, and the records that wait for the store.
 ///
-/// A `persist` becomes a mark with the number of the batch that will hold its records; effects
-/// behind it are taken when that batch is durable.
+///     gathering ──takeBatch──▶ with the store ──batchIsDurable──▶ durable
+///
+/// Each of the three has the effects that stand behind its records and before the next ones; those
+/// behind durable records may leave. They move on together with their records, so order is kept
+/// without a mark at any of them.
 struct EffectQueue {
-    private enum Entry {
+    /// Something that may leave when what stands before it is durable.
+    enum Item {
         case effect(Effect)
-        case durable(batch: UInt64)
         /// Somebody waits for what was stored before.
         case notice(StoreTicket)
     }
 
-    /// Something that may leave now.
-    enum Item {
-        case effect(Effect)
-        case notice(StoreTicket)
-    }
-
-    private var entries: [Entry?] = []
-    private var first = 0
+    /// Behind durable records.
+    private var ready: [Item] = []
+    /// Behind the batch with the store.
+    private var held: [Item] = []
+    /// Behind the records that gather.
+    private var gathering: [Item] = []
     /// Records of the batch that gathers.
-    private(set) var gathered: [StoreRecord] = []
-    /// Number of the batch that gathers.
-    private var gathering: UInt64 = 1
-    private var durable: UInt64 = 0
+    private var records: [StoreRecord] = []
+    /// Whether a batch is with the store.
+    private(set) var isSubmitted = false
     /// When the oldest record that is not durable came.
     private(set) var openSince: Moment?
-    private var openSinceGathering: Moment?
+    /// When the oldest record of the batch that gathers came.
+    private(set) var gatheringSince: Moment?
 
     /// Effects that wait.
-    var count: Int { entries.count - first }
-    /// Whether a batch is with the store.
-    var isSubmitted: Bool { durable + 1 < gathering }
+    var count: Int { ready.count + held.count + gathering.count }
 
-    /// Adds an effect behind all others.
-    mutating func add(_ effect: Effect) { entries.append(.effect(effect)) }
+    /// Adds something behind all others.
+    mutating func add(_ item: Item) {
+        if !records.isEmpty {
+            gathering.append(item)
+        } else if isSubmitted {
+            held.append(item)
+        } else {
+            ready.append(item)
+        }
+    }
 
-    /// Adds a notice behind the records so far.
-    mutating func add(_ ticket: StoreTicket) { entries.append(.notice(ticket)) }
-
-    /// Adds records that must be durable before anything behind them.
-    mutating func addRecords(_ records: [StoreRecord], at now: Moment) {
-        gathered += records
+    /// Adds a record that must be durable before anything behind it.
+    mutating func add(_ record: StoreRecord, at now: Moment) {
+        records.append(record)
         if openSince == nil { openSince = now }
-        if openSinceGathering == nil { openSinceGathering = now }
-        if case .durable(let batch)?? = entries.last, batch == gathering { return }
-        entries.append(.durable(batch: gathering))
+        if gatheringSince == nil { gatheringSince = now }
     }
 
     /// The batch to submit, or nil when there is none or one is with the store.
     mutating func takeBatch() -> [StoreRecord]? {
-        guard !gathered.isEmpty, !isSubmitted else { return nil }
-        let batch = gathered
-        gathered = []
-        gathering += 1
-        openSince = openSinceGathering
-        openSinceGathering = nil
+        guard !records.isEmpty, !isSubmitted else { return nil }
+        let batch = records
+        records = []
+        isSubmitted = true
+        swap(&held, &gathering)
+        openSince = gatheringSince
+        gatheringSince = nil
         return batch
     }
 
     /// The batch with the store is durable.
     mutating func batchIsDurable() {
-        durable += 1
-        openSince = openSinceGathering
+        isSubmitted = false
+        openSince = gatheringSince
+        if ready.isEmpty {
+            swap(&ready, &held)
+        } else {
+            ready += held
+            held.removeAll(keepingCapacity: true)
+        }
     }
 
-    /// What may leave next.
-    mutating func next() -> Item? {
-        while first < entries.count {
-            switch entries[first] {
-            case .effect(let effect):
-                pop()
-                return .effect(effect)
-            case .notice(let ticket):
-                pop()
-                return .notice(ticket)
-            case .durable(let batch):
-                guard batch <= durable else { return nil }
-                pop()
-            case nil: pop()
-            }
-        }
-        return nil
+    /// Moves what may leave now into `items`, which is empty; returns whether there is any.
+    mutating func takeReady(into items: inout [Item]) -> Bool {
+        swap(&ready, &items)
+        return !items.isEmpty
     }
 
     /// Forgets everything; what was with the store is not stored.
     ///
     /// - Returns: who waited for something to be stored.
     mutating func removeAll() -> [StoreTicket] {
-        let waiting = entries[first...].compactMap { entry -> StoreTicket? in
-            if case .notice(let ticket) = entry { ticket } else { nil }
+        let waiting = (ready + held + gathering).compactMap { item -> StoreTicket? in
+            if case .notice(let ticket) = item { ticket } else { nil }
         }
         self = EffectQueue()
         return waiting
-    }
-
-    private mutating func pop() {
-        entries[first] = nil
-        first += 1
-        if first == entries.count {
-            entries.removeAll(keepingCapacity: true)
-            first = 0
-        } else if first > 4_096, first * 2 > entries.count {
-            entries.removeFirst(first)
-            first = 0
-        }
     }
 }

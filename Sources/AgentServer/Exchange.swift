@@ -1,6 +1,7 @@
 // The switchboard at work: inputs go in, effects are performed in order.
 
 import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import Storage
@@ -24,6 +25,8 @@ protocol PolicyLink: AnyObject {
     func tell(_ report: Report)
     /// Called once a turn: what was gathered goes to the policy thread.
     func flush()
+    /// Whether questions went to the policy thread that it has not looked at yet.
+    var isThinking: Bool { get }
 }
 
 /// The answer to what others than the switchboard asked of the store.
@@ -41,14 +44,24 @@ final class Exchange {
     private(set) var clock: CoreClock
     private(set) var isReady = true
     private let encoder: WireEncoder
-    private let limits: ServerLimits
+    private var limits: ServerLimits
     private let log: Log
     private let seed: UInt64
     private var queue = EffectQueue()
+    /// What is being performed; kept for its memory.
+    private var leaving: [EffectQueue.Item] = []
     private var isDraining = false
+    /// The moment of this turn, once somebody has asked for it.
+    private var turn: Moment?
     private var timer: Timer?
+    /// Lets the loop turn when the policies take too long to wait for.
+    private var patience: Timer?
     private var armedAt: Int64 = .max
     private var reopenTimer: Timer?
+    /// How often the store could not be opened again.
+    private var reopenings = 0
+    /// Milliseconds between two attempts.
+    private static let reopenEvery: Milliseconds = 1_000
     private var lastJob: Int64
     /// Set once, before the loop runs.
     var store: (any StoreLink)?
@@ -56,6 +69,8 @@ final class Exchange {
     var policies: (any PolicyLink)?
     /// See `StoreAnswer`.
     var storeAnswered: (StoreAnswer) -> Void = { _ in }
+    /// The kept generation that was asked for.
+    var generationFound: (StoredGeneration?) -> Void = { _ in }
     /// A call has ended.
     var callEnded: (CallID) -> Void = { _ in }
     /// Who counts in the batch that gathers, and in the one with the store.
@@ -77,22 +92,34 @@ final class Exchange {
             armedAt = .max
             feed(.deadlineReached)
         }
-        reopenTimer = Timer(on: loop) { [unowned self] in store?.reopen(at: clock.now()) }
+        reopenTimer = Timer(on: loop) { [unowned self] in store?.reopen(at: now()) }
+        patience = Timer(on: loop) {}
         loop.atEndOfTurn { [unowned self] in endTurn() }
     }
 
-    /// The present moment of the core's clock.
-    func now() -> Moment { clock.now() }
+    /// The present moment of the core's clock, the same during one turn of the loop.
+    func now() -> Moment {
+        if let turn { return turn }
+        let now = clock.now()
+        turn = now
+        return now
+    }
 
     /// Takes over what the store kept. Call once, when everything is connected.
     func restore(_ state: StoredState) {
-        sort(switchboard.restore(state.core, at: clock.now()))
+        sort(switchboard.restore(state.core, at: now()))
+    }
+
+    /// Goes on with other settings and limits.
+    func configure(_ settings: Settings, _ limits: ServerLimits) {
+        self.limits = limits
+        feed(.configured(settings))
     }
 
     /// Something happened.
     func feed(_ input: Input) {
         guard isReady else { return }
-        sort(switchboard.handle(input, at: clock.now()))
+        sort(switchboard.handle(input, at: now()))
     }
 
     /// Stores records of others than the switchboard, such as a plugin's values; `ticket` is told
@@ -102,14 +129,14 @@ final class Exchange {
             if let ticket { storeAnswered(.failed(ticket)) }
             return
         }
-        queue.addRecords(records, at: clock.now())
-        if let ticket { queue.add(ticket) }
+        for record in records { queue.add(record, at: now()) }
+        if let ticket { queue.add(.notice(ticket)) }
     }
 
     /// Stores one increment; `ticket` is told the sum.
     func store(_ increment: [StoreRecord], counting ticket: StoreTicket) {
         guard isReady else { return storeAnswered(.failed(ticket)) }
-        queue.addRecords(increment, at: clock.now())
+        for record in increment { queue.add(record, at: now()) }
         counting.append(ticket)
     }
 
@@ -125,7 +152,7 @@ final class Exchange {
     /// Why a change cannot be taken at this moment, or nil (architecture.md, Durability).
     var overload: Refusal? {
         guard isReady else { return .notReady }
-        let isLate = queue.openSince.map { clock.now() - $0 > limits.commitWithin } ?? false
+        let isLate = queue.openSince.map { now() - $0 > limits.commitWithin } ?? false
         guard isLate || queue.count * Self.effectBytes > limits.heldBytes else { return nil }
         return Refusal(
             .unavailable, "the store is behind: repeat with the same key", retryAfter: 1_000)
@@ -143,12 +170,12 @@ final class Exchange {
         for effect in effects {
             switch effect {
             case .persist(let records):
-                queue.addRecords(records.map(storeRecord), at: clock.now())
+                for record in records { queue.add(storeRecord(record), at: now()) }
                 if policies != nil { noteEnds(records) }
             case .consult(let question): policies?.ask(question)
             case .withdraw(let question): policies?.withdraw(question)
             case .reply, .welcome, .send, .replace, .tell, .recall, .recallKey, .list:
-                queue.add(effect)
+                queue.add(.effect(effect))
             }
         }
         drain()
@@ -179,11 +206,14 @@ final class Exchange {
     private func drain() {
         guard !isDraining else { return }
         isDraining = true
-        while let item = queue.next() {
-            switch item {
-            case .effect(let effect): perform(effect)
-            case .notice(let ticket): storeAnswered(.durable(ticket))
+        while queue.takeReady(into: &leaving) {
+            for item in leaving {
+                switch item {
+                case .effect(let effect): perform(effect)
+                case .notice(let ticket): storeAnswered(.durable(ticket))
+                }
             }
+            leaving.removeAll(keepingCapacity: true)
         }
         isDraining = false
     }
@@ -206,15 +236,28 @@ final class Exchange {
     }
 
     private func endTurn() {
-        submit()
         policies?.flush()
+        if mayGrow { patience?.arm(after: Self.batchWaits) } else { submit() }
+        policies?.flush()
+        turn = nil
     }
+
+    /// Whether the batch that gathers had better wait for the policies at work: what begins and
+    /// ends within one batch is written once and leaves in one write. A call that is refused at
+    /// once is such a thing.
+    private var mayGrow: Bool {
+        guard let since = queue.gatheringSince, policies?.isThinking == true else { return false }
+        return now() - since < Self.batchWaits
+    }
+
+    /// How long a batch waits for the policies at most, in milliseconds.
+    private static let batchWaits: Milliseconds = 2
 
     private func submit() {
         while let batch = queue.takeBatch() {
             submittedCounting = counting
             counting = []
-            store?.submit(batch, at: clock.now())
+            store?.submit(batch, at: now())
             // A store in memory has answered already; one on disk answers later.
             if queue.isSubmitted { return }
         }
@@ -222,8 +265,7 @@ final class Exchange {
 
     private func arm() {
         guard let next = switchboard.nextDeadline else { return }
-        let wait = max(0, next - clock.now())
-        let moment = Clock.bootMilliseconds() + wait
+        let moment = clock.bootMoment(of: next)
         guard moment < armedAt else { return }
         armedAt = moment
         timer?.arm(at: moment)
@@ -250,33 +292,40 @@ final class Exchange {
             deliverer?.deliver(page, to: request, of: user)
         case .value(let ticket, let bytes): storeAnswered(.value(ticket, bytes))
         case .keys(let ticket, let keys): storeAnswered(.keys(ticket, keys))
+        case .generation(let kept): generationFound(kept)
         case .lookupFailed(let lookup, let error): lookupFailed(lookup, error)
         }
     }
 
     /// Nothing behind the barrier leaves; everything begins again from what is stored.
     private func storeFailed(_ error: StoreError) {
-        if isReady {
-            log.error(
-                "store failed: nothing is acknowledged until it is back", ("error", "\(error)"))
-            isReady = false
-            for ticket in queue.removeAll() + counting + submittedCounting {
-                storeAnswered(.failed(ticket))
-            }
-            counting = []
-            submittedCounting = []
-            deliverer?.dropEverything()
+        reopenTimer?.arm(at: Clock.bootMilliseconds() + Self.reopenEvery)
+        guard isReady else {
+            reopenings += 1
+            guard reopenings % 10 == 0 else { return }
+            return log.warn(
+                "store is still away", ("error", "\(error)"), ("tries", "\(reopenings)"))
         }
-        reopenTimer?.arm(at: Clock.bootMilliseconds() + 1_000)
+        log.error("store failed: nothing is acknowledged until it is back", ("error", "\(error)"))
+        isReady = false
+        reopenings = 0
+        for question in switchboard.unanswered { policies?.withdraw(question) }
+        for ticket in queue.removeAll() + counting + submittedCounting {
+            storeAnswered(.failed(ticket))
+        }
+        counting = []
+        submittedCounting = []
+        deliverer?.dropEverything()
     }
 
     private func storeIsBack(_ state: StoredState) {
         log.info("store is open again", ("calls", "\(state.core.calls.count)"))
         lastJob = max(lastJob, state.lastJob?.value ?? 0)
-        let now = clock.now()
-        switchboard = Switchboard(
-            settings: switchboard.settings, seed: seed ^ UInt64(bitPattern: now.milliseconds),
-            at: now)
+        let now = now()
+        let kept = Set(state.core.calls.map(\.id))
+        for call in switchboard.liveCalls where !kept.contains(call.id) { callEnded(call.id) }
+        switchboard = switchboard.successor(
+            seed: seed ^ UInt64(bitPattern: now.milliseconds), at: now)
         isReady = true
         sort(switchboard.restore(state.core, at: now))
     }
@@ -288,6 +337,7 @@ final class Exchange {
         case .page(let request, _, _, _): deliverer?.deliver(.refused(.notReady), to: request)
         case .value(let ticket, _, _, _), .keys(let ticket, _, _, _, _):
             storeAnswered(.failed(ticket))
+        case .generation: generationFound(nil)
         }
     }
 }

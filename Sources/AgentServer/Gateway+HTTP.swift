@@ -1,6 +1,6 @@
 // The same operations over HTTP (protocol.md, section 8).
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON
@@ -39,11 +39,16 @@ extension Gateway {
     }
 
     private func upgrade(_ link: ClientLink, _ request: HTTPRequest) {
+        guard origins.admit(request) else {
+            let refusal = Refusal(.forbidden, "pages of this origin may not connect")
+            return link.respond(HTTPResponse(HTTPReply(refusal)))
+        }
         do throws(HTTPError) {
-            link.upgrade(
-                try WebSocketAcceptance(of: request, subprotocols: [Self.subprotocol]))
+            let acceptance = try WebSocketAcceptance(
+                of: request, subprotocols: [Self.subprotocol])
+            link.upgrade(acceptance, limits: limits.session, at: exchange.now())
         } catch {
-            link.respond(error.response)
+            link.respond(.problem(error))
         }
     }
 
@@ -121,5 +126,6 @@ extension HTTPResponse {
             HTTPStatus(rawValue: UInt16(clamping: reply.status)),
             headers: ["Content-Type": reply.contentType], body: reply.body)
         if let seconds = reply.retryAfter { headers.append("Retry-After", "\(seconds)") }
+        if reply.status == 401 { headers.append("WWW-Authenticate", "Bearer") }
     }
 }

@@ -1,6 +1,6 @@
 // Clients: who is connected, what they ask, and what they are told. Owner: the loop's thread.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON
@@ -19,25 +19,16 @@ final class LiveSession {
     }
 }
 
-/// A request whose reply is awaited.
-enum Awaited {
-    case message(ClientLink, MessageID)
-    case hello(ClientLink, MessageID)
-    case http(ClientLink)
-    /// Asked by a plugin; the reply goes to the policy thread.
-    case policy
-}
-
 /// Serves clients over WebSocket and HTTP.
 final class Gateway {
     let exchange: Exchange
-    let limits: ServerLimits
     let log: Log
     let metrics: Metrics
-    let decoder: WireDecoder
     let encoder: WireEncoder
-    private let loop: EventLoop
-    private var dice: SystemRandomNumberGenerator
+    private(set) var limits: ServerLimits
+    private(set) var decoder: WireDecoder
+    private(set) var origins = Origins(nil)
+    private(set) var welcomeSettings: WelcomeSettings
     /// See `TokenChecker`; a reload may change it.
     var tokens: any TokenChecker
     /// Told of replies to plugins.
@@ -46,15 +37,20 @@ final class Gateway {
     var document: (_ path: String) -> HTTPResponse? = { _ in nil }
 
     private(set) var links: [ClientLink] = []
-    private var sessions: [Address: LiveSession] = [:]
-    private var awaited: [RequestID: Awaited] = [:]
-    private var lastRequest: UInt64 = 0
-    private var rates: [UserID: RequestRate] = [:]
+    var sessions: [Address: LiveSession] = [:] { didSet { recent = nil } }
+    /// The session that was told something last: mostly it is told the next thing too.
+    var recent: LiveSession?
+    var awaited = AwaitedRequests()
+    var rates: [UserID: RequestRate] = [:]
     /// Sessions that may be resumed, in the order in which they expire.
-    private var detached: [(address: Address, id: SessionID, until: Moment)] = []
+    var detached: [(address: Address, id: SessionID, until: Moment)] = []
+    var writer = JSONWriter(capacity: 4_096)
+    /// Links with much unsent: found in this turn, and in the one before.
+    var watched: [ClientLink] = []
+    var judged: [ClientLink] = []
+    private var dice = SystemRandomNumberGenerator()
+    private var doorkeeper = Doorkeeper()
     private var housekeeping: Timer?
-    private let welcomeSettings: WelcomeSettings
-    private var writer = JSONWriter(capacity: 4_096)
     /// New clients are turned away: the process is about to end.
     private(set) var isDraining = false
 
@@ -63,43 +59,60 @@ final class Gateway {
         tokens: any TokenChecker, log: Log, metrics: Metrics
     ) {
         self.exchange = exchange
-        self.loop = loop
         self.limits = limits
         self.tokens = tokens
         self.log = log
         self.metrics = metrics
         decoder = WireDecoder(limits: limits.wire, modes: modes)
         encoder = WireEncoder(modes: modes)
-        welcomeSettings = WelcomeSettings(
-            session: limits.session, limits: AnnouncedLimits(limits.wire, modes: modes),
-            server: "callagent/\(Agent.version)")
-        dice = SystemRandomNumberGenerator()
+        welcomeSettings = WelcomeSettings(limits, modes)
         housekeeping = Timer(on: loop) { [unowned self] in keepHouse() }
         exchange.deliverer = self
+        loop.atEndOfTurn { [unowned self] in judgeSlowReaders() }
+    }
+
+    /// Goes on with other limits; connections that are there keep the sizes of theirs.
+    func configure(_ limits: ServerLimits, modes: [Mode], origins: Origins) {
+        self.limits = limits
+        self.origins = origins
+        decoder = WireDecoder(limits: limits.wire, modes: modes)
+        welcomeSettings = WelcomeSettings(limits, modes)
     }
 
     /// Takes a new connection over.
     func accept(_ transport: Connection) {
-        guard links.count < limits.connections, !isDraining else { return transport.abort() }
+        guard !isDraining, doorkeeper.admits(transport.peer, limits: limits) else {
+            metrics.refusedConnections += 1
+            log.debug("too many connections", ("peer", "\(transport.peer)"))
+            return transport.abort()
+        }
         let link = ClientLink(transport, owner: self, limits: limits, at: exchange.now())
         link.index = links.count
         links.append(link)
-        if links.count == 1 { housekeeping?.arm(at: Clock.bootMilliseconds() + 500) }
+        scheduleHousekeeping()
     }
+
+    /// Looks around again in a while, unless that is planned already.
+    func scheduleHousekeeping() {
+        guard housekeeping?.isArmed == false else { return }
+        housekeeping?.arm(at: Clock.bootMilliseconds() + 500)
+    }
+
+    /// What waits here for clients to read it.
+    var unsentBytes: Int { links.reduce(0) { $0 + $1.transport.unsentBytes } }
 
     /// How many devices are connected or may resume.
     var sessionCount: Int { sessions.count }
 
     func newRequest(_ who: Awaited) -> RequestID {
-        lastRequest += 1
-        let id = RequestID(lastRequest)
-        awaited[id] = who
+        let id = awaited.add(who)
+        if case .message(let link, _, let weight) = who { link.begins(weight) }
         return id
     }
 
     // MARK: What clients say
 
-    private func handle(_ input: ClientConnection.Input, of link: ClientLink) {
+    func handle(_ input: ClientConnection.Input, of link: ClientLink) {
         switch link.machine.handle(input, at: exchange.now()) {
         case .nothing: break
         case .check(let id, let hello): check(hello, id, of: link)
@@ -175,7 +188,7 @@ final class Gateway {
             return send(.refused(refusal), to: id, over: link)
         }
         metrics.requests += 1
-        let request = newRequest(.message(link, id))
+        let request = newRequest(.message(link, id, weight: limits.weight(of: operation)))
         exchange.feed(
             .request(
                 Request(
@@ -219,44 +232,22 @@ final class Gateway {
         exchange.feed(.deviceGone(address.user, address.device, bye: true))
     }
 
-    // MARK: Housekeeping
+    // MARK: Going
 
-    /// Silence, unfinished beginnings, sessions that nobody resumed.
-    private func keepHouse() {
-        let now = exchange.now()
-        for link in links {
-            if let deadline = link.machine.nextDeadline, deadline <= now {
-                if link.isWebSocket {
-                    handle(.deadlineReached, of: link)
-                } else if link.isWaiting {
-                    link.end()
-                }
-            }
-            guard link.isWebSocket else { continue }
-            switch link.keepAlive.due(at: now, limits: limits.session) {
-            case .nothing: break
-            case .ping: link.ping()
-            case .close: link.close(.pingTimeout, "nothing heard")
-            }
-        }
-        expireSessions(at: now)
-        if rates.count > 10_000 { rates.removeAll() }
-        if !links.isEmpty || !detached.isEmpty {
-            housekeeping?.arm(at: Clock.bootMilliseconds() + 500)
-        }
-    }
-
-    private func expireSessions(at now: Moment) {
-        let count = detached.prefix { $0.until <= now }.count
-        guard count > 0 else { return }
-        for (address, id, _) in detached.prefix(count) {
-            guard let live = sessions[address], live.session.id == id,
-                live.session.expire(at: now)
-            else { continue }
+    /// The device's connection speaks for it no more; its session waits for another one.
+    func part(_ link: ClientLink) {
+        guard let live = link.session else { return }
+        link.session = nil
+        live.link = nil
+        live.session.detach(at: exchange.now(), limits: limits.session)
+        let address = live.address
+        exchange.feed(.deviceDisconnected(address.user, address.device))
+        if case .detached(let until) = live.session.state {
+            detached.append((address, live.session.id, until))
+        } else {
             sessions[address] = nil
             exchange.feed(.deviceGone(address.user, address.device, bye: false))
         }
-        detached.removeFirst(count)
     }
 
     /// Asks every client to go elsewhere; new ones are turned away.
@@ -265,8 +256,8 @@ final class Gateway {
         for link in links {
             if link.isWebSocket {
                 link.close(.draining, "the server is going away")
-            } else if link.isWaiting {
-                link.end()
+            } else {
+                link.endWhenAnswered()
             }
         }
     }
@@ -290,129 +281,15 @@ extension Gateway: ClientLinkOwner {
         links.swapAt(link.index, links.count - 1)
         links[link.index].index = link.index
         links.removeLast()
-        guard let live = link.session else { return }
-        link.session = nil
-        live.link = nil
-        live.session.detach(at: exchange.now(), limits: limits.session)
-        let address = live.address
-        exchange.feed(.deviceDisconnected(address.user, address.device))
-        if case .detached(let until) = live.session.state {
-            detached.append((address, live.session.id, until))
-        } else {
-            sessions[address] = nil
-            exchange.feed(.deviceGone(address.user, address.device, bye: false))
-        }
+        doorkeeper.leaves(link.transport.peer)
+        part(link)
     }
 }
 
-extension Gateway: Deliverer {
-    func deliver(_ reply: Reply, to request: RequestID) {
-        switch awaited.removeValue(forKey: request) {
-        case .message(let link, let id), .hello(let link, let id):
-            send(reply, to: id, over: link)
-        case .http(let link): link.respond(HTTPResponse(HTTPReply(tail: encoder.kept(reply))))
-        case .policy: policyReplied(request, reply)
-        case nil: break
-        }
-    }
-
-    private func send(_ reply: Reply, to id: MessageID?, over link: ClientLink) {
-        writer.removeAll()
-        WireEncoder.replyHead(id, into: &writer)
-        encoder.replyTail(reply, into: &writer)
-        link.sendText(writer.bytes)
-    }
-
-    func deliver(welcome calls: [Call], more: Bool, to request: RequestID) {
-        guard case .hello(let link, let id) = awaited.removeValue(forKey: request),
-            let live = link.session, live.link === link
-        else { return }
-        var isResumed = false
-        if case .welcoming(let resumed) = live.session.state { isResumed = resumed }
-        let welcome = Welcome(
-            live.address, session: live.session.id, resumed: isResumed,
-            serverTime: exchange.now(), settings: welcomeSettings, calls: calls,
-            hasMoreCalls: more)
-        writer.removeAll()
-        WireEncoder.replyHead(id, into: &writer)
-        encoder.welcomeTail(welcome, into: &writer)
-        link.sendText(writer.bytes)
-        for event in live.session.welcomed(limits: limits.session) {
-            send(event.tail, seq: event.seq, over: link)
-        }
-    }
-
-    func deliver(_ event: CallEvent, to receivers: [Address]) {
-        var tail: [UInt8]?
-        var viewer: UserID?
-        for address in receivers {
-            guard let live = sessions[address] else { continue }
-            if tail == nil || (event.kind.dependsOnViewer && viewer != address.user) {
-                tail = encoder.event(event, for: address.user)
-                viewer = address.user
-            }
-            guard let text = tail,
-                let seq = live.session.number(text, limits: limits.session),
-                let link = live.link
-            else { continue }
-            metrics.events += 1
-            send(text, seq: seq, over: link)
-            if link.transport.unsentBytes > limits.unsentBytes {
-                metrics.slowReaders += 1
-                link.close(.tooSlow, "events are not read")
-                link.abort()
-            }
-        }
-    }
-
-    private func send(_ tail: [UInt8], seq: UInt64, over link: ClientLink) {
-        writer.removeAll()
-        WireEncoder.eventHead(seq, into: &writer)
-        link.sendText(writer.bytes, tail)
-    }
-
-    func deliver(_ page: CallPage, to request: RequestID, of user: UserID) {
-        switch awaited.removeValue(forKey: request) {
-        case .message(let link, let id), .hello(let link, let id):
-            writer.removeAll()
-            WireEncoder.replyHead(id, into: &writer)
-            encoder.pageTail(
-                page.calls, cursor: page.cursor, for: user, limits: limits.wire, into: &writer)
-            link.sendText(writer.bytes)
-        case .http(let link):
-            writer.removeAll()
-            encoder.pageTail(
-                page.calls, cursor: page.cursor, for: user, limits: limits.wire, into: &writer)
-            link.respond(HTTPResponse(HTTPReply(tail: writer.bytes)))
-        case .policy, nil: break
-        }
-    }
-
-    func replace(_ address: Address) {
-        guard let live = sessions.removeValue(forKey: address) else { return }
-        live.session.logOut()
-        live.link?.session = nil
-        live.link?.close(.replaced, "too many devices of this user")
-        live.link = nil
-    }
-
-    func dropEverything() {
-        let waiting = awaited
-        awaited = [:]
-        for (_, who) in waiting {
-            switch who {
-            case .message(let link, let id), .hello(let link, let id):
-                send(.refused(.notReady), to: id, over: link)
-            case .http(let link):
-                link.respond(HTTPResponse(HTTPReply(.notReady)))
-            case .policy: break
-            }
-        }
-        sessions = [:]
-        detached = []
-        for link in links {
-            link.session = nil
-            if link.isWebSocket { link.close(.draining, "the store is away") }
-        }
+extension WelcomeSettings {
+    fileprivate init(_ limits: ServerLimits, _ modes: [Mode]) {
+        self.init(
+            session: limits.session, limits: AnnouncedLimits(limits.wire, modes: modes),
+            server: "callagent/\(Agent.version)")
     }
 }

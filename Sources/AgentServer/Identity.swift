@@ -1,6 +1,6 @@
 // Who a client is, told by its token.
 
-import CallCore
+import CallModel
 
 /// What a good token says.
 public struct Identity: Sendable, Equatable {

@@ -7,6 +7,7 @@ final class Metrics {
     var malformed: UInt64 = 0
     var refusedTokens: UInt64 = 0
     var slowReaders: UInt64 = 0
+    var refusedConnections: UInt64 = 0
 
     /// What plugins count and observe: name with labels → sum and count.
     private var plugins: [String: (sum: Double, count: UInt64)] = [:]
@@ -56,6 +57,8 @@ final class Metrics {
             Sample("malformed_total", "Messages that could not be understood.", malformed),
             Sample("refused_tokens_total", "Tokens that were not good.", refusedTokens),
             Sample("slow_readers_total", "Clients cut off for not reading.", slowReaders),
+            Sample(
+                "refused_connections_total", "Connections over a limit.", refusedConnections),
         ]
         return (counters + gauges).map(\.text).joined() + pluginText
     }

@@ -1,6 +1,7 @@
 // Carries out on the loop what the policies ask for, and brings them the answers.
 
 import CallCore
+import CallModel
 import EventLoop
 import JSON
 import PolicyHost
@@ -16,7 +17,8 @@ final class PolicyDesk {
     private var requests: [RequestID: WaitID] = [:]
     private var tickets: [StoreTicket: Pending] = [:]
     private var lastTicket: UInt64 = 0
-    private var swaps: [() -> Void] = []
+    private var stopped: () -> Void = {}
+    private var swaps: [(PolicyProblems?) -> Void] = []
     let decisions: DecisionLog
     /// Performs `http.*`; answers by `thread.reply`.
     var fetch: (WaitID, FetchRequest) -> Void = { _, _ in }
@@ -53,11 +55,25 @@ final class PolicyDesk {
         gateway.policyReplied = { [unowned self] in replied($0, $1) }
     }
 
-    /// Lets another generation take over; `done` is called when it is active.
-    func swap(to generation: Generation, done: @escaping () -> Void) {
+    /// Lets another generation take over; `done` is called when it is active, or with what keeps
+    /// it from that.
+    func swap(
+        to generation: Generation, _ reason: ChangeReason,
+        done: @escaping (PolicyProblems?) -> Void
+    ) {
         swaps.append(done)
-        thread?.swap(generation)
-        thread?.flush()
+        thread?.swap(to: generation, reason)
+    }
+
+    /// Lets the plugins begin, with the timers that were kept.
+    func start(_ timers: [NamedTimer]) {
+        thread?.start(timers.map { PolicyTimer($0) })
+    }
+
+    /// Tells the plugins that the process ends; `done` is called when they know.
+    func stop(_ done: @escaping () -> Void) {
+        stopped = done
+        thread?.stop()
     }
 
     /// Ends the policy thread.
@@ -67,7 +83,9 @@ final class PolicyDesk {
 
     private func receive(_ news: PolicyNews) {
         switch news {
-        case .swapped: swaps.removeFirst()()
+        case .swapped(let problems): swaps.removeFirst()(problems)
+        case .thought: thread?.thought()
+        case .stopped: stopped()
         case .effect(let effect): carryOut(effect)
         }
     }
@@ -82,7 +100,10 @@ final class PolicyDesk {
             requests[request] = wait
             exchange.feed(.policyRequest(request, user, plugin: plugin, operation))
         case .perform(let wait, let plugin, let request): perform(wait, plugin, request)
-        case .abandon: break
+        case .keepTimer(let timer): exchange.store([.timer(.set(NamedTimer(timer)))])
+        case .dropTimer(let id):
+            exchange.store([.timer(.remove(JobID(Int64(clamping: id))))])
+        case .shaped, .abandon: break
         case .count(let plugin, let name, let amount, let labels):
             metrics.count(plugin, name, amount, labels)
         case .observe(let plugin, let name, let value, let labels):
@@ -115,6 +136,10 @@ final class PolicyDesk {
         switch request {
         case .lookUp(let user):
             thread?.reply(wait, .user(exchange.switchboard.facts(of: user)))
+        case .call(let id):
+            let call = exchange.switchboard.call(id)
+            let facts = call.map { exchange.switchboard.facts(of: $0) } ?? []
+            thread?.reply(wait, .call(call, facts))
         case .fetch(let request): fetch(wait, request)
         case .store(let request): perform(wait, plugin, request)
         }
@@ -179,5 +204,29 @@ final class PolicyDesk {
 
     private func trouble(_ wait: WaitID, _ text: String) {
         thread?.reply(wait, .trouble(text))
+    }
+}
+
+extension NamedTimer {
+    /// A plugin's timer as the store keeps it.
+    fileprivate init(_ timer: PolicyTimer) {
+        var data: JSONObject = ["data": timer.data]
+        if let account = timer.account { data["account"] = .string(account.text) }
+        if let schedule = timer.schedule { data["schedule"] = .string(schedule) }
+        self.init(
+            JobID(Int64(clamping: timer.id)), plugin: timer.plugin, name: timer.name,
+            dueAt: timer.dueAt, call: timer.call, data: JSONValue.object(data).bytes)
+    }
+}
+
+extension PolicyTimer {
+    /// A timer that the store kept.
+    fileprivate init(_ timer: NamedTimer) {
+        let data = (try? JSONValue(parsing: timer.data)) ?? .null
+        self.init(
+            id: UInt64(clamping: timer.id.value), plugin: timer.plugin, name: timer.name,
+            dueAt: timer.dueAt, call: timer.callID,
+            account: data["account"]?.string.map { UserID($0) }, data: data["data"] ?? .null,
+            schedule: data["schedule"]?.string)
     }
 }

@@ -1,21 +1,28 @@
 // The policy thread, and the loop's side of it.
 
-import CallCore
+import CallModel
 import EventLoop
 import PolicyHost
 
 /// Something for the policy thread.
 enum PolicyOrder: Sendable {
     case input(PolicyInput)
-    /// Another generation takes over between two inputs; `swapped` tells the one before it.
-    case swap(Generation)
+    /// The process starts with these timers, or ends.
+    case start([PolicyTimer])
+    case stop
+    /// Another generation takes over between two inputs; `swapped` answers.
+    case swap(Generation, ChangeReason)
 }
 
 /// What the policy thread tells the loop.
 enum PolicyNews: Sendable {
     case effect(PolicyEffect)
-    /// The generation given with `swap` is active.
-    case swapped
+    /// The generation given with `swap` is active, or why nothing has changed.
+    case swapped(PolicyProblems?)
+    /// The plugins were told that the process ends.
+    case stopped
+    /// The questions of a batch were looked at; those that are not answered wait for something.
+    case thought
 }
 
 /// Runs the policy host on a thread of its own, so that no script keeps the network waiting.
@@ -23,6 +30,8 @@ enum PolicyNews: Sendable {
 final class PolicyThread: PolicyLink {
     private struct Batch: Sendable {
         let orders: [PolicyOrder]
+        /// Whether there are questions among them.
+        let asks: Bool
         /// The core's time, and the boot clock's at the same moment.
         let now: Moment
         let boot: Int64
@@ -32,6 +41,9 @@ final class PolicyThread: PolicyLink {
     private let mailbox = WorkerMailbox<Batch>()
     private var thread: WorkerThread?
     private var gathered: [PolicyOrder] = []
+    private var gathersQuestions = false
+    /// Batches with questions that the thread has not been through.
+    private var thoughtsOpen = 0
     private let clock: () -> (now: Moment, wallOffset: Milliseconds)
 
     /// Starts the thread.
@@ -61,7 +73,11 @@ final class PolicyThread: PolicyLink {
         }
     }
 
-    func ask(_ question: Question) { gathered.append(.input(.asked(question))) }
+    func ask(_ question: Question) {
+        gathered.append(.input(.asked(question)))
+        gathersQuestions = true
+    }
+
     func withdraw(_ question: QuestionID) { gathered.append(.input(.withdrawn(question))) }
 
     func tell(_ report: Report) {
@@ -77,17 +93,32 @@ final class PolicyThread: PolicyLink {
     func callEnded(_ call: CallID) { gathered.append(.input(.callEnded(call))) }
 
     /// Another generation takes over behind everything gathered so far.
-    func swap(_ generation: Generation) { gathered.append(.swap(generation)) }
+    func swap(to generation: Generation, _ reason: ChangeReason) {
+        gathered.append(.swap(generation, reason))
+    }
+
+    /// The plugins begin, with the timers that were kept.
+    func start(_ timers: [PolicyTimer]) { gathered.append(.start(timers)) }
 
     func flush() {
         guard !gathered.isEmpty else { return }
         let (now, wallOffset) = clock()
         _ = mailbox.post(
             Batch(
-                orders: gathered, now: now, boot: Clock.bootMilliseconds(),
-                wallOffset: wallOffset))
-        gathered.removeAll(keepingCapacity: true)
+                orders: gathered, asks: gathersQuestions, now: now,
+                boot: Clock.bootMilliseconds(), wallOffset: wallOffset))
+        gathered = []
+        if gathersQuestions { thoughtsOpen += 1 }
+        gathersQuestions = false
     }
+
+    /// Tells the plugins that the process ends; `stopped` answers.
+    func stop() { gathered.append(.stop) }
+
+    var isThinking: Bool { thoughtsOpen > 0 }
+
+    /// The thread has been through a batch with questions.
+    func thought() { thoughtsOpen -= 1 }
 
     /// Ends the thread when it has carried out what it was given.
     func close() {
@@ -117,10 +148,24 @@ final class PolicyThread: PolicyLink {
             for order in batch.orders {
                 switch order {
                 case .input(let input): tell(host.handle(input, at: now))
-                case .swap(let generation):
-                    tell(host.activate(generation, at: now))
-                    told.append(.swapped)
+                case .start(let timers):
+                    tell(host.restore(timers, at: now))
+                    tell(host.start(at: now))
+                case .stop:
+                    tell(host.stop(at: now))
+                    told.append(.stopped)
+                case .swap(let generation, let reason): swap(to: generation, reason)
                 }
+            }
+            if batch.asks { told.append(.thought) }
+        }
+
+        private func swap(to generation: Generation, _ reason: ChangeReason) {
+            do throws(PolicyProblems) {
+                tell(try host.activate(generation, reason: reason, at: now))
+                told.append(.swapped(nil))
+            } catch {
+                told.append(.swapped(error))
             }
         }
 

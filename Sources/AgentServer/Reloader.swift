@@ -1,8 +1,9 @@
 // Puts another state of the operator's files into force without stopping anything.
 
-import CallCore
+import CallModel
 import EventLoop
 import PolicyHost
+import Storage
 
 /// Builds deployments on a thread of its own and swaps them in, one after the other. Owner: the
 /// loop's thread.
@@ -12,11 +13,18 @@ final class Reloader {
 
     private struct Job: Sendable {
         let file: String?
+        /// Kept files; nil: those on disk.
+        let kept: StoredGeneration?
         let seed: UInt64
+
+        func build() throws(AgentError) -> Deployment {
+            guard let kept else { return try Deployment(file: file, seed: seed) }
+            return try Deployment(kept, file: file, seed: seed)
+        }
     }
 
     private enum Built: Sendable {
-        case deployment(Deployment)
+        case deployment(Deployment, ChangeReason)
         case failure(AgentError)
     }
 
@@ -27,8 +35,10 @@ final class Reloader {
     /// Who waits, in order; the first one's deployment is being built or swapped in.
     private var waiting: [(Outcome) -> Void] = []
     private(set) var active: Deployment
-    /// Makes a deployment the one in force; calls back when it is.
-    private let enforce: (Deployment, @escaping () -> Void) throws(AgentError) -> Void
+    /// Makes a deployment the one in force; calls back when it is, or with what kept it from it.
+    typealias Enforce =
+        (Deployment, ChangeReason, @escaping (AgentError?) -> Void) throws(AgentError) -> Void
+    private let enforce: Enforce
 
     /// Starts the thread.
     ///
@@ -37,7 +47,7 @@ final class Reloader {
     ///   - active: what is in force.
     init(
         file: String?, active: Deployment, loop: EventLoop, log: Log,
-        enforce: @escaping (Deployment, @escaping () -> Void) throws(AgentError) -> Void
+        enforce: @escaping Enforce
     ) throws(EventLoopError) {
         self.file = file
         self.active = active
@@ -52,8 +62,8 @@ final class Reloader {
             while case .elements = jobs.takeAll(into: &batch) {
                 for job in batch {
                     do throws(AgentError) {
-                        let deployment = try Deployment(file: job.file, seed: job.seed)
-                        _ = results.post(.deployment(deployment))
+                        let reason: ChangeReason = job.kept == nil ? .reload : .rollback
+                        _ = results.post(.deployment(try job.build(), reason))
                     } catch {
                         _ = results.post(.failure(error))
                     }
@@ -64,10 +74,17 @@ final class Reloader {
 
     /// Reads the files and puts them into force if nothing is wrong with them. Reloads are
     /// carried out in order, never two at once (G7).
-    func reload(_ done: @escaping (Outcome) -> Void) {
+    func reload(_ done: @escaping (Outcome) -> Void) { build(nil, done) }
+
+    /// Puts kept files into force again.
+    func rollBack(to kept: StoredGeneration, _ done: @escaping (Outcome) -> Void) {
+        build(kept, done)
+    }
+
+    private func build(_ kept: StoredGeneration?, _ done: @escaping (Outcome) -> Void) {
         waiting.append(done)
         var dice = SystemRandomNumberGenerator()
-        _ = jobs.post(Job(file: file, seed: dice.next()))
+        _ = jobs.post(Job(file: file, kept: kept, seed: dice.next()))
     }
 
     /// Ends the thread.
@@ -80,18 +97,23 @@ final class Reloader {
         do throws(AgentError) {
             switch built {
             case .failure(let error): throw error
-            case .deployment(let deployment):
+            case .deployment(let deployment, let reason):
                 try refuseWhatNeedsRestart(deployment.configuration)
-                try enforce(deployment) { [unowned self] in
+                try enforce(deployment, reason) { [unowned self] error in
+                    if let error { return failed(error) }
                     active = deployment
                     log.info("reloaded", ("generation", deployment.generation.name))
                     finish(.success(deployment.generation.name))
                 }
             }
         } catch {
-            log.error("reload failed: nothing has changed", ("error", "\(error)"))
-            finish(.failure(error))
+            failed(error)
         }
+    }
+
+    private func failed(_ error: AgentError) {
+        log.error("reload failed: nothing has changed", ("error", "\(error)"))
+        finish(.failure(error))
     }
 
     private func refuseWhatNeedsRestart(_ new: Configuration) throws(AgentError) {

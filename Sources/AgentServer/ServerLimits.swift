@@ -1,6 +1,6 @@
 // What the operator bounds, and how long the server waits.
 
-import CallCore
+import CallModel
 import CallWire
 import WebProtocols
 
@@ -16,8 +16,21 @@ public struct ServerLimits: Sendable, Equatable {
     public var unsentBytes = 1 << 20
     /// Requests of one user in a second; 0: as many as it likes.
     public var requestsPerSecond = 200
+    /// Weight of the requests that one connection may have under way before it must wait: one
+    /// each, and `pageWeight` for a page of `call.list`.
+    public var requestsUnderWay = 128
+    /// See `requestsUnderWay`.
+    public var pageWeight = 32
     /// Connections in all.
     public var connections = 100_000
+    /// Connections from one address; over a Unix socket they are not counted.
+    public var connectionsPerAddress = 10_000
+    /// Time for a whole HTTP request from its first byte, in milliseconds.
+    public var requestWithin: Milliseconds = 10_000
+    /// How long a connection that speaks HTTP may be idle, in milliseconds.
+    public var idleMax: Milliseconds = 60_000
+    /// How much later than its expiry a token still counts, in milliseconds (B29).
+    public var tokenLeeway: Milliseconds = 5_000
     /// Effects that wait for the store, in bytes as estimated, before changes are refused.
     public var heldBytes = 8 << 20
     /// Age of the oldest open commit before changes are refused, in milliseconds.
@@ -27,4 +40,9 @@ public struct ServerLimits: Sendable, Equatable {
 
     /// The defaults.
     public init() {}
+
+    /// What an operation counts of `requestsUnderWay`.
+    func weight(of operation: CallModel.Operation) -> Int {
+        if case .list = operation { pageWeight } else { 1 }
+    }
 }

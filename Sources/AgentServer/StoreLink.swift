@@ -1,7 +1,7 @@
 // How the loop reaches the store: a thread for commits and one for reading, or, for a store in
 // memory, neither.
 
-import CallCore
+import CallModel
 import EventLoop
 import Storage
 
@@ -12,6 +12,8 @@ enum Lookup: Sendable {
     case page(RequestID, UserID, ListQuery, bytes: Int)
     case value(StoreTicket, plugin: String, key: String, at: Moment)
     case keys(StoreTicket, plugin: String, prefix: String, limit: Int, at: Moment)
+    /// A kept generation; nil: the one in force before the active one.
+    case generation(named: String?)
 }
 
 /// Names a question to the store that the switchboard did not ask.
@@ -32,6 +34,7 @@ enum StoreNews: Sendable {
     case page(RequestID, UserID, CallPage)
     case value(StoreTicket, [UInt8]?)
     case keys(StoreTicket, [String])
+    case generation(StoredGeneration?)
     /// A look-up failed; the request behind it is `unavailable`.
     case lookupFailed(Lookup, StoreError)
 }
@@ -44,6 +47,8 @@ protocol StoreLink: AnyObject {
     func fetch(_ lookup: Lookup)
     /// After a failure: opens the store again, now.
     func reopen(at now: Moment)
+    /// Keeps as much as this from now on.
+    func limit(to limits: StoreLimits)
     /// Ends in good order; nothing is under way.
     func close()
 }
@@ -63,10 +68,23 @@ private func answer(_ lookup: Lookup, from reader: any CallReader) -> StoreNews 
         case .keys(let ticket, let plugin, let prefix, let limit, let now):
             return .keys(
                 ticket, try reader.keys(of: plugin, prefix: prefix, limit: limit, at: now))
+        case .generation(let name): return .generation(try kept(name, in: reader))
         }
     } catch {
         return .lookupFailed(lookup, error)
     }
+}
+
+/// The generation `name`, or the last one in force that is neither active nor was taken back.
+private func kept(_ name: String?, in reader: any CallReader) throws(StoreError)
+    -> StoredGeneration?
+{
+    if let name { return try reader.generation(named: name) }
+    let marks = try reader.generations()
+    guard let before = marks.first(where: { !$0.isActive && $0.rolledBackAt == nil }) else {
+        return nil
+    }
+    return try reader.generation(named: before.name)
 }
 
 /// An upper bound of a call's size on the wire.
@@ -110,6 +128,7 @@ final class MemoryLink: StoreLink {
         }
     }
 
+    func limit(to limits: StoreLimits) { store.limits = limits }
     func close() { try? store.close() }
 }
 
@@ -118,10 +137,17 @@ final class ThreadedLink: StoreLink {
     private enum Order: Sendable {
         case commit([StoreRecord], Moment)
         case reopen(Moment)
+        case limit(StoreLimits)
+    }
+
+    private enum Reading: Sendable {
+        case lookup(Lookup)
+        /// The store was opened again: this one reads from now on.
+        case reader(ReaderBox)
     }
 
     private let orders = WorkerMailbox<Order>()
-    private let lookups = WorkerMailbox<Lookup>()
+    private let lookups = WorkerMailbox<Reading>()
     private var threads: [WorkerThread] = []
 
     /// Takes over an open store.
@@ -141,22 +167,33 @@ final class ThreadedLink: StoreLink {
             throw .store(error)
         }
         do throws(EventLoopError) {
-            let writer = StoreWriter(store: store, open: open)
             let (orders, lookups) = (orders, lookups)
+            let writer = StoreWriter(
+                store: store, open: open, readBy: { _ = lookups.post(.reader($0)) })
             threads.append(
                 try WorkerThread(name: "store") {
                     var batch: [Order] = []
                     while case .elements = orders.takeAll(into: &batch) {
-                        for order in batch { _ = news.post(writer.carryOut(order)) }
+                        for order in batch {
+                            if let told = writer.carryOut(order) { _ = news.post(told) }
+                            if let trouble = writer.sweep() { _ = news.post(trouble) }
+                        }
                     }
                     writer.close()
                 })
-            let box = ReaderBox(reader: reader)
+            let first = ReaderBox(reader: reader)
             threads.append(
                 try WorkerThread(name: "reader") {
-                    var batch: [Lookup] = []
+                    var box = first
+                    var batch: [Reading] = []
                     while case .elements = lookups.takeAll(into: &batch) {
-                        for lookup in batch { _ = news.post(answer(lookup, from: box.reader)) }
+                        for reading in batch {
+                            switch reading {
+                            case .lookup(let lookup):
+                                _ = news.post(answer(lookup, from: box.reader))
+                            case .reader(let next): box = next
+                            }
+                        }
                     }
                 })
         } catch {
@@ -165,8 +202,9 @@ final class ThreadedLink: StoreLink {
     }
 
     func submit(_ batch: [StoreRecord], at now: Moment) { _ = orders.post(.commit(batch, now)) }
-    func fetch(_ lookup: Lookup) { _ = lookups.post(lookup) }
+    func fetch(_ lookup: Lookup) { _ = lookups.post(.lookup(lookup)) }
     func reopen(at now: Moment) { _ = orders.post(.reopen(now)) }
+    func limit(to limits: StoreLimits) { _ = orders.post(.limit(limits)) }
 
     func close() {
         lookups.close()
@@ -178,29 +216,41 @@ final class ThreadedLink: StoreLink {
     private final class StoreWriter: @unchecked Sendable {
         private var store: (any CallStore)?
         private let open: @Sendable () throws(StoreError) -> any CallStore
+        private let readBy: @Sendable (ReaderBox) -> Void
+        private var limits: StoreLimits?
+        private var lastCommit = Moment(0)
         private var lastSweep = Moment(0)
 
         init(
-            store: any CallStore, open: @escaping @Sendable () throws(StoreError) -> any CallStore
+            store: any CallStore,
+            open: @escaping @Sendable () throws(StoreError) -> any CallStore,
+            readBy: @escaping @Sendable (ReaderBox) -> Void
         ) {
             self.store = store
             self.open = open
+            self.readBy = readBy
         }
 
-        func carryOut(_ order: Order) -> StoreNews {
+        func carryOut(_ order: Order) -> StoreNews? {
             do throws(StoreError) {
                 switch order {
                 case .commit(let batch, let now):
                     guard let store else {
                         throw StoreError(.notOpen, path: "", operation: "commit", detail: "closed")
                     }
-                    let result = try store.commit(batch, at: now)
-                    try sweep(store, now)
-                    return .committed(result)
+                    lastCommit = now
+                    return .committed(try store.commit(batch, at: now))
+                case .limit(let limits):
+                    self.limits = limits
+                    store?.limits = limits
+                    return nil
                 case .reopen(let now):
                     store = nil
                     let fresh = try open()
+                    if let limits { fresh.limits = limits }
                     let state = try fresh.restore(at: now)
+                    try Self.tryWriting(fresh, now)
+                    readBy(ReaderBox(reader: try fresh.makeReader()))
                     store = fresh
                     return .reopened(state)
                 }
@@ -209,17 +259,31 @@ final class ThreadedLink: StoreLink {
             }
         }
 
-        /// Removes what is too old, once a minute and a little at a time.
-        private func sweep(_ store: any CallStore, _ now: Moment) throws(StoreError) {
-            guard now - lastSweep >= 60_000 else { return }
-            let hasMore = try store.sweep(at: now)
-            if !hasMore { lastSweep = now }
+        /// Reading succeeds on a full disk too: nobody is told that the store is back before it
+        /// has taken something, here the newest moment.
+        private static func tryWriting(
+            _ store: any CallStore, _ now: Moment
+        ) throws(StoreError) {
+            try store.commit([.value(.remove(plugin: "", key: ""))], at: now)
+        }
+
+        /// Removes what is too old, once a minute and a little at a time, behind the answer to a
+        /// commit. A store that cannot even do that is to be opened again.
+        func sweep() -> StoreNews? {
+            guard let store, lastCommit - lastSweep >= 60_000 else { return nil }
+            do throws(StoreError) {
+                let hasMore = try store.sweep(at: lastCommit)
+                if !hasMore { lastSweep = lastCommit }
+                return nil
+            } catch {
+                return .failed(error)
+            }
         }
 
         func close() { try? store?.close() }
     }
 
-    /// Owner: the reader thread.
+    /// Owner: the reader thread, to which it is handed over.
     private final class ReaderBox: @unchecked Sendable {
         let reader: any CallReader
         init(reader: any CallReader) { self.reader = reader }

@@ -1,6 +1,6 @@
 // What the shell needs to know of events on the wire.
 
-import CallCore
+import CallModel
 import CallWire
 
 extension CallEvent.Kind {

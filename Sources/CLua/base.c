@@ -12,7 +12,18 @@ static void pass_kill(lua_State *L, int status) {
     cl_check(L);
 }
 
+// Unwinding costs the square of the depth, so the depth is bounded.
+enum { NESTED_MAX = 1000 };
+
+static void enter_pcall(lua_State *L) {
+    callua_vm *vm = cl_vm(L);
+    cl_check(L);
+    if (vm->nested >= NESTED_MAX) luaL_error(L, "too many nested calls of pcall");
+    vm->nested++;
+}
+
 static int after_pcall(lua_State *L, int status, lua_KContext context) {
+    cl_vm(L)->nested--;
     if (status != LUA_OK && status != LUA_YIELD) {
         pass_kill(L, status);
         lua_pushboolean(L, 0);
@@ -24,7 +35,7 @@ static int after_pcall(lua_State *L, int status, lua_KContext context) {
 
 static int base_pcall(lua_State *L) {
     luaL_checkany(L, 1);
-    cl_check(L);
+    enter_pcall(L);
     lua_pushboolean(L, 1);
     lua_insert(L, 1);
     int status = lua_pcallk(L, lua_gettop(L) - 2, LUA_MULTRET, 0, 0, after_pcall);
@@ -42,6 +53,7 @@ static int after_handler(lua_State *L, int status, lua_KContext context) {
 // Stack: handler, true, then results or the error. The handler runs after unwinding, because
 // Lua runs message handlers with hooks off.
 static int after_xpcall(lua_State *L, int status, lua_KContext context) {
+    cl_vm(L)->nested--;
     if (status == LUA_OK || status == LUA_YIELD) return lua_gettop(L) - (int)context;
     pass_kill(L, status);
     lua_pushvalue(L, 1);
@@ -52,7 +64,7 @@ static int after_xpcall(lua_State *L, int status, lua_KContext context) {
 
 static int base_xpcall(lua_State *L) {
     luaL_checktype(L, 2, LUA_TFUNCTION);
-    cl_check(L);
+    enter_pcall(L);
     int count = lua_gettop(L) - 2;
     lua_pushvalue(L, 1);
     lua_pushvalue(L, 2);
@@ -97,8 +109,9 @@ static void look_through(lua_State *L) {
 enum { NEXT_COST = 64 };
 
 static int base_next(lua_State *L) {
-    look_through(L);
     cl_charge(L, NEXT_COST);
+    if (cl_is_view(L, 1)) return cl_view_next(L);
+    look_through(L);
     lua_settop(L, 2);
     if (lua_next(L, 1)) return 2;
     lua_pushnil(L);
@@ -130,9 +143,27 @@ static int base_rawset(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
     luaL_checkany(L, 2);
     luaL_checkany(L, 3);
-    if (cl_push_shown(L, 1)) return luaL_error(L, "this table cannot be changed");
+    if (cl_is_view(L, 1) || cl_push_shown(L, 1)) {
+        return luaL_error(L, "this table cannot be changed");
+    }
     lua_settop(L, 3);
     lua_rawset(L, 1);
+    return 1;
+}
+
+// Longer texts are no numbers that anybody means, and reading them takes long.
+enum { NUMBER_MAX = 512 };
+
+// Upvalue 1: the stock function.
+static int base_tonumber(lua_State *L) {
+    if (lua_type(L, 1) == LUA_TSTRING && lua_rawlen(L, 1) > NUMBER_MAX) {
+        lua_pushnil(L);
+        return 1;
+    }
+    int count = lua_gettop(L);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, count, 1);
     return 1;
 }
 
@@ -236,6 +267,9 @@ void cl_open_base(lua_State *L) {
         lua_setfield(L, -2, stock[i]);
     }
     luaL_setfuncs(L, own, 0);
+    lua_getfield(L, -1, "tonumber");
+    lua_pushcclosure(L, base_tonumber, 1);
+    lua_setfield(L, -2, "tonumber");
     lua_getfield(L, -1, "next");
     lua_pushcclosure(L, base_pairs, 1);
     lua_setfield(L, -2, "pairs");

@@ -19,6 +19,8 @@ void cl_arm(callua_vm *vm, uint64_t budget) {
     vm->deadline = vm->started + budget;
     vm->cpu_mark = 0;
     vm->charged = 0;
+    vm->nested = 0;
+    vm->closing = 0;
     vm->killed = 0;
     vm->denied = false;
     vm->note[0] = 0;

@@ -77,9 +77,11 @@ static int resume_thread(lua_State *L, lua_State *thread, int count) {
     if (!lua_checkstack(thread, count)) luaL_error(L, "too many arguments to resume");
     lua_xmove(L, thread, count);
     lua_State *before = vm->running;
+    int nested = vm->nested;
     vm->running = thread;
     int status = lua_resume(thread, L, count, &results);
     vm->running = before;
+    vm->nested = nested;
     if (status == LUA_YIELD && vm->request != 0) return WAITS;
     if (status == LUA_OK || status == LUA_YIELD) {
         if (!lua_checkstack(L, results + 1)) luaL_error(L, "too many results to resume");

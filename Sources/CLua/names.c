@@ -118,7 +118,7 @@ static int seal(lua_State *L) {
     lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_api);
     lua_pushnil(L);
     while (lua_next(L, 1)) {
-        if (lua_istable(L, -1) && lua_type(L, -2) == LUA_TSTRING
+        if (lua_istable(L, -1) && !cl_is_view(L, -1) && lua_type(L, -2) == LUA_TSTRING
             && strcmp(lua_tostring(L, -2), "_G") != 0) {
             const char *name = lua_tostring(L, -2);
             char prefix[64];

@@ -127,7 +127,11 @@ static int call_index(lua_State *L) {
     switch (field) {
     case FIELD_ID: return push_call_id(L, call);
     case FIELD_EXTENDED_DATA: return push_extended_data(L, call);
-    case FIELD_VARS: return luaL_error(L, "call.vars is not available here");
+    case FIELD_VARS:
+        cl_vm(L)->has_vars = true;
+        lua_settop(L, 1);
+        cl_push_vars(L, call->bytes);
+        return 1;
     case FIELD_ALIVE:
         lua_settop(L, 1);
         return cl_host_call(L, CALLUA_ALIVE, 1);

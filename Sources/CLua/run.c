@@ -204,6 +204,7 @@ static void run(callua_vm *vm, int32_t number, int arguments, uint64_t budget,
         give_back(vm, number, false);
     }
     outcome->nanoseconds = cl_now() - vm->started;
+    if (status != GIVEN_UP && (vm->dirty || vm->has_vars)) cl_flush_calls(vm);
 }
 
 static void fail_without_memory(callua_vm *vm, callua_outcome *outcome) {

@@ -238,16 +238,21 @@ static int str_rep(lua_State *L) {
         return luaL_error(L, "resulting string too large");
     }
     luaL_Buffer out;
-    char *to = luaL_buffinitsize(L, &out, (size_t)times * each - gap_count);
-    for (lua_Integer i = 0; i < times; i++) {
-        memcpy(to, text, count);
-        to += count;
-        if (i + 1 == times) break;
-        memcpy(to, gap, gap_count);
-        to += gap_count;
+    size_t total = (size_t)times * each - gap_count, done = count;
+    char *to = luaL_buffinitsize(L, &out, total);
+    memcpy(to, text, count);
+    if (done < total) {
+        memcpy(to + count, gap, gap_count);
+        done = each;
     }
-    luaL_pushresultsize(&out, (size_t)times * each - gap_count);
-    cl_charge(L, (size_t)times);
+    // What stands already is copied behind itself: few copies, however short the text.
+    while (done < total) {
+        size_t more = done < total - done ? done : total - done;
+        memcpy(to + done, to, more);
+        done += more;
+    }
+    luaL_pushresultsize(&out, total);
+    cl_charge(L, total / 16);
     return 1;
 }
 

@@ -2,9 +2,21 @@
 // element is paid for.
 #include "vm.h"
 
+// Raw, but for the views of `state`, which check every assignment.
+static void get(lua_State *L, int list, lua_Integer place) {
+    if (cl_is_view(L, list)) lua_geti(L, list, place);
+    else lua_rawgeti(L, list, place);
+}
+
+static void set(lua_State *L, int list, lua_Integer place) {
+    if (cl_is_view(L, list)) lua_seti(L, list, place);
+    else lua_rawseti(L, list, place);
+}
+
 // The length of the list at `index`; refuses what only pretends to be one.
 static lua_Integer check_list(lua_State *L, int index, bool changes) {
     luaL_checktype(L, index, LUA_TTABLE);
+    if (cl_is_view(L, index)) return luaL_len(L, index);
     if (lua_getmetatable(L, index)) {
         lua_pushliteral(L, "__len");
         if (lua_rawget(L, -2) != LUA_TNIL) {
@@ -27,14 +39,14 @@ static int tab_insert(lua_State *L) {
         luaL_argcheck(L, place >= 1 && place <= count + 1, 2, "position out of bounds");
         for (lua_Integer i = count + 1; i > place; i--) {
             cl_charge(L, 8);
-            lua_rawgeti(L, 1, i - 1);
-            lua_rawseti(L, 1, i);
+            get(L, 1, i - 1);
+            set(L, 1, i);
         }
         break;
     default: return luaL_error(L, "wrong number of arguments to 'insert'");
     }
     cl_charge(L, 8);
-    lua_rawseti(L, 1, place);
+    set(L, 1, place);
     return 0;
 }
 
@@ -44,14 +56,14 @@ static int tab_remove(lua_State *L) {
         luaL_argcheck(L, place >= 1 - (count == 0) && place <= count + 1, 2,
                       "position out of bounds");
     }
-    lua_rawgeti(L, 1, place);
+    get(L, 1, place);
     for (; place < count; place++) {
         cl_charge(L, 8);
-        lua_rawgeti(L, 1, place + 1);
-        lua_rawseti(L, 1, place);
+        get(L, 1, place + 1);
+        set(L, 1, place);
     }
     lua_pushnil(L);
-    lua_rawseti(L, 1, place);
+    set(L, 1, place);
     return 1;
 }
 
@@ -69,8 +81,8 @@ static int tab_move(lua_State *L) {
         for (lua_Integer i = 0; i < count; i++) {
             lua_Integer place = upwards ? i : count - 1 - i;
             cl_charge(L, 8);
-            lua_rawgeti(L, 1, from + place);
-            lua_rawseti(L, target, to + place);
+            get(L, 1, from + place);
+            set(L, target, to + place);
         }
     }
     lua_pushvalue(L, target);
@@ -86,7 +98,7 @@ static int tab_concat(lua_State *L) {
     luaL_buffinit(L, &out);
     for (lua_Integer i = first; i <= last; i++) {
         cl_charge(L, 16);
-        lua_rawgeti(L, 1, i);
+        get(L, 1, i);
         if (!lua_isstring(L, -1)) {
             return luaL_error(L, "invalid value (at index %I) in table for 'concat'", (LUAI_UACINT)i);
         }
@@ -107,7 +119,7 @@ static int tab_unpack(lua_State *L) {
         return luaL_error(L, "too many results to unpack");
     }
     cl_charge(L, number * 4);
-    for (lua_Unsigned i = 0; i < number; i++) lua_rawgeti(L, 1, first + (lua_Integer)i);
+    for (lua_Unsigned i = 0; i < number; i++) get(L, 1, first + (lua_Integer)i);
     return (int)number;
 }
 
@@ -136,17 +148,17 @@ static void merge(lua_State *L, int source, int target, lua_Integer from, lua_In
     for (lua_Integer to = from; to < end; to++) {
         cl_charge(L, 8);
         if (left >= middle || right >= end) {
-            lua_rawgeti(L, source, left < middle ? left++ : right++);
+            get(L, source, left < middle ? left++ : right++);
         } else {
-            lua_rawgeti(L, source, left);
-            lua_rawgeti(L, source, right);
+            get(L, source, left);
+            get(L, source, right);
             bool takes_right = is_less(L);
             if (takes_right) lua_remove(L, -2);
             else lua_pop(L, 1);
             if (takes_right) right++;
             else left++;
         }
-        lua_rawseti(L, target, to);
+        set(L, target, to);
     }
 }
 
@@ -172,7 +184,7 @@ static int tab_sort(lua_State *L) {
     for (lua_Integer i = 1; source == SPARE && i <= count; i++) {
         cl_charge(L, 8);
         lua_rawgeti(L, SPARE, i);
-        lua_rawseti(L, LIST, i);
+        set(L, LIST, i);
     }
     return 0;
 }

@@ -20,14 +20,16 @@ typedef struct {
     int depth;
     const void *above[PLAIN_DEPTH];
     step path[PLAIN_DEPTH];
+    // What the path in a message begins with.
+    const char *prefix;
     char *problem;
 } encoder;
 
 static bool encode(encoder *e, int index);
 
 static bool refuse(encoder *e, const char *what) {
-    char path[PATH_MAX_BYTES] = "";
-    size_t used = 0;
+    char path[PATH_MAX_BYTES];
+    size_t used = (size_t)snprintf(path, sizeof path, "%s", e->prefix);
     for (int i = 0; i < e->depth && used < sizeof path - 1; i++) {
         const step *s = &e->path[i];
         int n = s->key != NULL
@@ -141,6 +143,10 @@ static bool put_table(encoder *e, int index) {
     if (e->out->count > e->limit) return refuse(e, "too much data");
     e->above[e->depth++] = identity;
     lua_Integer count;
+    if (cl_is_view(e->L, index)) {
+        cl_push_backing(e->L, index);
+        index = lua_gettop(e->L);
+    }
     bool done = is_list(e->L, index, &count) ? put_list(e, index, count) : put_pairs(e, index);
     if (done) e->depth--;
     return done;
@@ -166,13 +172,22 @@ static bool encode(encoder *e, int index) {
     return done ? true : refuse(e, "no memory");
 }
 
-bool cl_encode(lua_State *L, int index, cl_buffer *out, bool functions, char *problem) {
-    encoder e = {.L = L, .out = out, .functions = functions, .problem = problem};
-    e.limit = out->count + cl_vm(L)->limits.value;
-    int top = lua_gettop(L);
-    bool done = encode(&e, lua_absindex(L, index));
-    lua_settop(L, top);
+static bool encode_all(encoder *e, int index) {
+    e->limit = e->out->count + cl_vm(e->L)->limits.value;
+    int top = lua_gettop(e->L);
+    bool done = encode(e, lua_absindex(e->L, index));
+    lua_settop(e->L, top);
     return done;
+}
+
+bool cl_encode_named(lua_State *L, int index, cl_buffer *out, const char *prefix, char *problem) {
+    encoder e = {.L = L, .out = out, .prefix = prefix, .problem = problem};
+    return encode_all(&e, index);
+}
+
+bool cl_encode(lua_State *L, int index, cl_buffer *out, bool functions, char *problem) {
+    encoder e = {.L = L, .out = out, .functions = functions, .prefix = "", .problem = problem};
+    return encode_all(&e, index);
 }
 
 void cl_encode_or_raise(lua_State *L, int index, cl_buffer *out, bool functions) {

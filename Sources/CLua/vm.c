@@ -29,6 +29,7 @@ static int open_all(lua_State *L) {
     lua_pop(L, 1);
     cl_open_calls(L);
     cl_open_decisions(L);
+    cl_open_store(L);
     return 0;
 }
 
@@ -76,6 +77,7 @@ void callua_free(callua_vm *vm) {
     free(vm->handlers);
     free(vm->out.start);
     free(vm->trace.start);
+    free(vm->spare.start);
     free(vm);
 }
 

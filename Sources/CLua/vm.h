@@ -75,6 +75,9 @@ struct callua_vm {
     bool assignable;
     bool denied;
     char note[CL_NOTE];
+    // Whether `state` or some call's vars were changed, and whether vars of calls are here.
+    bool dirty;
+    bool has_vars;
 
     // The current run.
     int32_t current;
@@ -82,10 +85,14 @@ struct callua_vm {
     int32_t in_status;
     cl_buffer out;
     cl_buffer trace;
+    cl_buffer spare;
+    void *state_root;
     char unreturned[CL_NOTE];
     // What a waiting coroutine waits for; 0 while nothing waits.
     uint32_t request;
     int closing;
+    // Calls of pcall and xpcall under way in this run.
+    int nested;
 
     // Handlers, by number.
     cl_handler *handlers;
@@ -144,6 +151,7 @@ void *cl_allocate(void *context, void *block, size_t old_size, size_t new_size);
 
 // values.c
 bool cl_encode(lua_State *L, int index, cl_buffer *out, bool functions, char *problem);
+bool cl_encode_named(lua_State *L, int index, cl_buffer *out, const char *prefix, char *problem);
 void cl_encode_or_raise(lua_State *L, int index, cl_buffer *out, bool functions);
 int cl_decode_array(lua_State *L, callua_bytes bytes);
 size_t cl_decode(lua_State *L, callua_bytes bytes, size_t at);
@@ -158,6 +166,14 @@ void cl_make_strict(lua_State *L, const char *word, const char *prefix);
 bool cl_push_shown(lua_State *L, int index);
 void cl_open_names(lua_State *L);
 
+// store.c
+bool cl_is_view(lua_State *L, int index);
+void cl_push_backing(lua_State *L, int index);
+int cl_view_next(lua_State *L);
+void cl_push_vars(lua_State *L, const uint8_t *id);
+void cl_flush_calls(callua_vm *vm);
+void cl_open_store(lua_State *L);
+
 // Parts of the library; those that return an int leave their table on the stack.
 void cl_open_base(lua_State *L);
 void cl_open_coroutines(lua_State *L);
@@ -171,7 +187,7 @@ void cl_open_decisions(lua_State *L);
 void cl_open_handles(lua_State *L);
 
 // The first word of every userdata: all of them are made here.
-enum { CL_CALL = 1, CL_DECISION = 2, CL_HANDLE = 3 };
+enum { CL_CALL = 1, CL_DECISION = 2, CL_HANDLE = 3, CL_ROOT = 4 };
 
 void cl_push_call(lua_State *L, callua_bytes snapshot);
 void cl_push_decision(lua_State *L, callua_bytes payload);

@@ -70,10 +70,19 @@ static void install(void) {
     atomic_store(&installed, true);
 }
 
+// Threads of a pool may have all signals blocked.
+static void let_ticks_in(void) {
+    sigset_t ticks;
+    sigemptyset(&ticks);
+    sigaddset(&ticks, SIGVTALRM);
+    pthread_sigmask(SIG_UNBLOCK, &ticks, NULL);
+}
+
 static void start_timer(void) {
     own.tried = true;
     pthread_once(&once, install);
     if (!atomic_load(&installed)) return;
+    let_ticks_in();
     struct sigevent event;
     memset(&event, 0, sizeof event);
     event.sigev_notify = SIGEV_THREAD_ID;

@@ -1,3 +1,4 @@
+// TLS through OpenSSL: contexts, handshakes, reading and writing on a descriptor.
 #include "COpenSSLTLS.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// The C target of CUV needs one source file; everything is in the headers.
 #define _GNU_SOURCE
 #include "CUV.h"
 

@@ -1,6 +1,6 @@
 // How long to wait before the next attempt to connect.
 
-import CallCore
+import CallModel
 
 /// Growing, random waits: many clients that lost one server come back spread over time.
 public struct Backoff: Sendable, Equatable {

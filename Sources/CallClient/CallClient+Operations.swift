@@ -1,6 +1,6 @@
 // The operations of the protocol (section 5), by name and with typed answers.
 
-import CallCore
+import CallModel
 import CallWire
 import JSON
 
@@ -50,7 +50,7 @@ extension CallClient {
 
     /// Accepts an invitation, saying `text`.
     public func accept(
-        _ call: CallID, _ acceptance: Acceptance = Acceptance(), saying text: String? = nil,
+        _ call: CallID, with acceptance: Acceptance = Acceptance(), saying text: String? = nil,
         _ completion: @escaping CallAnswer
     ) {
         ask(.call(call, .accept(acceptance), saying: text), completion)
@@ -73,7 +73,7 @@ extension CallClient {
 
     /// Takes back the invitations of `users`, or all that are pending.
     public func cancel(
-        _ call: CallID, _ users: [UserID] = [], saying text: String? = nil,
+        _ call: CallID, only users: [UserID] = [], saying text: String? = nil,
         _ completion: @escaping (Result<Invited, RequestFailure>) -> Void
     ) {
         perform(
@@ -131,8 +131,11 @@ extension CallClient {
         perform(.list(query), Reading.answer(Reading.listed, completion))
     }
 
-    private func ask(_ operation: Operation, _ completion: @escaping CallAnswer) {
-        perform(operation, Reading.answer(Reading.call, completion))
+    /// Asks for an operation that answers with a call.
+    public func ask(
+        _ operation: Operation, key: RequestKey = .automatic, _ completion: @escaping CallAnswer
+    ) {
+        perform(operation, key: key, Reading.answer(Reading.call, completion))
     }
 }
 

@@ -1,6 +1,6 @@
 // Requests: sent now or when the connection is back, repeated until answered, given up in time.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON
@@ -19,7 +19,7 @@ extension CallClient {
         _ operation: Operation, key: RequestKey = .automatic, _ completion: @escaping Answer
     ) {
         let key = key.text(for: operation, using: &dice)
-        ask(.operation(operation), key: key, completion)
+        begin(.operation(operation), key: key, completion)
     }
 
     /// Asks for an operation by its name on the wire: for those that this client does not know.
@@ -30,10 +30,10 @@ extension CallClient {
     public func perform(
         named name: String, data: JSONValue, key: String? = nil, _ completion: @escaping Answer
     ) {
-        ask(.named(name, data), key: key, completion)
+        begin(.named(name, data), key: key, completion)
     }
 
-    private func ask(_ asked: Asked, key: String?, _ completion: @escaping Answer) {
+    private func begin(_ asked: Asked, key: String?, _ completion: @escaping Answer) {
         let patience = state == .stopped ? 0 : options.answerWithin
         submit(
             OpenRequest(

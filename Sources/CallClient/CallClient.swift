@@ -1,6 +1,6 @@
 // The client: one device's connection to a server, kept up over losses.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON

@@ -1,6 +1,6 @@
 // What a client tells its app.
 
-import CallCore
+import CallModel
 import CallWire
 import JSON
 

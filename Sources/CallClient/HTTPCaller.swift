@@ -1,6 +1,6 @@
 // The operations of the protocol over HTTP (section 8): one request each, no session.
 
-import CallCore
+import CallModel
 import CallWire
 import EventLoop
 import JSON

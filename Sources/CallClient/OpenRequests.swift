@@ -1,6 +1,6 @@
 // The requests of a client that have no answer yet.
 
-import CallCore
+import CallModel
 import CallWire
 import JSON
 

@@ -1,5 +1,7 @@
 // Who asks, and for what.
 
+import CallModel
+
 /// An operation on its way, with who asks for it: a user with a device, or a policy for an
 /// account. Immutable and shared, because it is handed on at every step.
 final class Asker: Sendable {

@@ -1,5 +1,7 @@
 // The extended data of a busy rejection: `{"type": …, "reason": "busy", "callID": …}`.
 
+import CallModel
+
 extension Switchboard {
     /// The default extended data of a rejection as busy (policy.md, section 6). `type` is that of
     /// the invitation's data, and left out when it had none (F61).

@@ -1,5 +1,7 @@
 // The calls that are held: the live ones, and those that ended a moment ago.
 
+import CallModel
+
 /// A place in the table of calls.
 typealias CallSlot = Int32
 

@@ -1,5 +1,7 @@
 // One atomic change of one call: collected first, then stored and told in one order.
 
+import CallModel
+
 /// A change of one call under way. Operations and deadlines move participants and note what
 /// has to be told; `Switchboard.finish` applies the ending rules, stores and tells.
 struct Commit {

@@ -1,5 +1,7 @@
 // When a call becomes active, and when and why it ends by itself (semantics.md, 2.8 and 2.10).
 
+import CallModel
+
 extension Switchboard {
     /// Applies what follows from a commit's changes: the call becomes active, accounts without
     /// a device leave when nobody else is there, the call ends when its mode says so.

@@ -1,5 +1,7 @@
 // Which idempotency keys are kept: fingerprints only, the replies are in the store (B25).
 
+import CallModel
+
 /// Fingerprints of the kept idempotency keys. A miss is certain; a hit is fetched.
 struct KeyLedger: Sendable {
     private struct Entry {

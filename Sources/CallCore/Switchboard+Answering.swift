@@ -1,5 +1,7 @@
 // call.ringing, call.accept, call.accept_ack and call.reject.
 
+import CallModel
+
 extension Switchboard {
     // MARK: call.ringing
 

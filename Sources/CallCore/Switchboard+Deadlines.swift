@@ -1,5 +1,7 @@
 // What happens when a deadline of a call comes.
 
+import CallModel
+
 extension Switchboard {
     /// Sets the one timer of a call to its next deadline.
     mutating func rearm(_ slot: CallSlot) {

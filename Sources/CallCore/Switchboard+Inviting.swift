@@ -1,5 +1,7 @@
 // call.invite and call.add.
 
+import CallModel
+
 extension Switchboard {
     /// The invitees that can be invited, and why the others cannot.
     struct Selection {

@@ -1,5 +1,7 @@
 // call.cancel, call.join, call.leave and call.end.
 
+import CallModel
+
 extension Switchboard {
     // MARK: call.cancel
 

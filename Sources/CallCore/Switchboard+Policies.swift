@@ -1,5 +1,7 @@
 // Asking the policies about invitations, and carrying out what they decide.
 
+import CallModel
+
 /// An open question about an invitation.
 struct InviteQuestion: Sendable {
     let seat: Seat
@@ -83,7 +85,7 @@ extension Switchboard {
     }
 
     /// What is known of a call's participants, and of one user more.
-    func facts(of call: Call, and other: UserID? = nil) -> [UserFacts] {
+    public func facts(of call: Call, and other: UserID? = nil) -> [UserFacts] {
         let slot = calls.find(call.id)
         var known = call.participants.map { facts(of: $0.user, but: slot) }
         if let other, call.index(of: other) == nil { known.append(facts(of: other, but: slot)) }

@@ -1,5 +1,7 @@
 // Devices come and go; a user without any for a while is lost (A20).
 
+import CallModel
+
 extension Switchboard {
     mutating func noteUse(of address: Address) {
         guard let place = users.find(address.user),
@@ -65,7 +67,7 @@ extension Switchboard {
         effects.append(
             .welcome(request, calls: Array(shown), more: live.count > shown.count))
         guard !resumed else { return }
-        for call in live.reversed() {
+        for call in live.prefix(settings.welcomeInvitationsMax).reversed() {
             guard let index = call.index(of: address.user),
                 call.participants[index].state.mayAnswer
             else { continue }

@@ -1,5 +1,7 @@
 // What the policies are told, and whom a push wakes.
 
+import CallModel
+
 extension Switchboard {
     /// Tells the report hooks of a commit.
     mutating func report(_ commit: borrowing Commit) {

@@ -1,5 +1,7 @@
 // A request on its way: idempotency keys, calls to recall, the check and the commit.
 
+import CallModel
+
 /// A user's idempotency key.
 struct KeyName: Hashable, Sendable {
     let user: UserID

@@ -1,5 +1,7 @@
 // During a call: call.report, call.media, call.hold, call.items, call.signal, call.token.
 
+import CallModel
+
 /// A `call.token` that waits for the policies.
 struct TokenRequest: Sendable {
     let id: RequestID

@@ -3,6 +3,8 @@
 // An operation being shaped has not happened (E65): nothing is stored, and it is checked before
 // and again at its commit. Later requests of the same user for that call wait behind it.
 
+import CallModel
+
 /// An operation that waits for a policy.
 struct StagedOperation: Sendable {
     /// What is still to be asked.

@@ -9,6 +9,8 @@
 // 5. Policies are asked, never called; every question has a deadline and a declared default.
 // 6. Bad requests get a `Refusal`; a broken invariant is a precondition with the call printed.
 
+import CallModel
+
 /// The switchboard: a value that turns inputs into effects. Whoever understands
 /// `handle(_:at:)`, `Input` and `Effect` understands the product.
 public struct Switchboard: Sendable {
@@ -91,6 +93,22 @@ public struct Switchboard: Sendable {
         for call in restored.calls { reask(call.id) }
         advance(to: now)
         return takeEffects()
+    }
+
+    /// An empty switchboard in the place of this one, when what this one knew is no longer sure.
+    /// Its calls and questions get numbers that were never used, so that a late answer to an old
+    /// question is none.
+    public func successor(seed: UInt64, at now: Moment) -> Switchboard {
+        var next = Switchboard(settings: settings, seed: seed, at: max(now, self.now))
+        next.lastQuestion = lastQuestion
+        next.lastCallID = lastCallID
+        return next
+    }
+
+    /// The questions that policies have not answered, oldest first.
+    public var unanswered: [QuestionID] {
+        (Array(questions.keys) + staged.keys + tokenRequests.keys)
+            .sorted { $0.value < $1.value }
     }
 
     /// When `Input.deadlineReached` is next due; nil: never. May be earlier than any deadline.

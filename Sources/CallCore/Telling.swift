@@ -1,5 +1,7 @@
 // Who is told what of a commit (semantics.md, 2.9; A1-A7, D48).
 
+import CallModel
+
 extension Switchboard {
     /// Tells the devices, then the report hooks.
     mutating func tell(_ commit: borrowing Commit) {

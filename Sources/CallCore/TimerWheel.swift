@@ -1,5 +1,7 @@
 // All deadlines of a switchboard in one hierarchical timing wheel.
 
+import CallModel
+
 /// A timer in the wheel, to move or cancel it by.
 struct TimerHandle: Sendable, Equatable {
     fileprivate let node: Int32

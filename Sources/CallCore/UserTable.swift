@@ -1,5 +1,7 @@
 // Who is known: users with their devices and live calls.
 
+import CallModel
+
 /// A user's part in a call, as a key.
 struct Seat: Hashable, Sendable {
     let user: UserID

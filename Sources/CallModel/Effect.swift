@@ -9,11 +9,11 @@ public enum Effect: Sendable, Equatable {
     /// Make these durable before anything after it leaves.
     case persist([Record])
     /// Answer a request.
-    case reply(RequestID, Reply)
+    indirect case reply(RequestID, Reply)
     /// Answer a `hello` with the user's live calls, newest first; `more`: there are others.
     case welcome(RequestID, calls: [Call], more: Bool)
     /// Tell these devices of an event.
-    case send(to: [Address], CallEvent)
+    indirect case send(to: [Address], CallEvent)
     /// Close a device's connection: another device took its place (4209).
     case replace(Address)
     /// Ask the policies.
@@ -27,7 +27,7 @@ public enum Effect: Sendable, Equatable {
     /// Fetch what is kept under a key; `Input.recalledKey` answers.
     case recallKey(UserID, key: String)
     /// Answer a `call.list` from the store.
-    case list(RequestID, UserID, ListQuery)
+    indirect case list(RequestID, UserID, ListQuery)
 }
 
 /// Where an event goes.

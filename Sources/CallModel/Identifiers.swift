@@ -66,7 +66,7 @@ public struct CallID: Hashable, Sendable, Comparable, CustomStringConvertible {
             switch byte {
             case 0x30...0x39: digit = UInt64(byte - 0x30)
             case 0x61...0x66: digit = UInt64(byte - 0x61 + 10)
-            default: return nil
+            default: return nil  // external: a byte
             }
             if index < 16 {
                 halves.0 = halves.0 << 4 | digit

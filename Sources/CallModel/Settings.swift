@@ -40,6 +40,9 @@ public struct Settings: Sendable, Equatable {
     public var shapingGrace: Milliseconds = 200
     /// Live calls in the answer to `hello`; the others are for `call.list` (B31).
     public var welcomeCallsMax = 100
+    /// Pending invitations that a new session is told of (B32). More would not fit into what a
+    /// connection may leave unread, and cut its device off at every attempt.
+    public var welcomeInvitationsMax = 500
     /// Times one invitation may be forwarded.
     public var forwardHopsMax = 5
     /// Idempotency keys kept for one user.

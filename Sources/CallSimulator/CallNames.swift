@@ -1,6 +1,6 @@
 // The names that a scenario gives to calls.
 
-import CallCore
+import CallModel
 
 /// Which call is which: `c1` in a scenario, 32 hex digits on the wire.
 struct CallNames {

@@ -1,6 +1,7 @@
 // The bare core as a rig: a switchboard, a store in memory, and nothing between them.
 
 import CallCore
+import CallModel
 
 /// Plays scenarios on a switchboard alone. It performs the effects as a shell has to, and
 /// refuses those that no shell could perform.

@@ -1,6 +1,6 @@
 // A store in memory: what the simulated disk holds.
 
-import CallCore
+import CallModel
 
 /// Everything that `persist` made durable.
 public struct MemoryStore: Sendable {

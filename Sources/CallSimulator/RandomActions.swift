@@ -1,6 +1,6 @@
 // Actions that dice choose: sensible ones, foolish ones, and ones at the wrong moment.
 
-import CallCore
+import CallModel
 
 /// What some users with some devices do, as a seed decides.
 public struct RandomActions {

@@ -1,6 +1,6 @@
 // What plays scenarios: a rig takes actions and yields what everybody sees.
 
-import CallCore
+import CallModel
 
 /// Something that scenarios run on: the bare core, the simulator, or the real server over sockets.
 public protocol Rig {

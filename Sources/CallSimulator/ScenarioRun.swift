@@ -1,6 +1,6 @@
 // Plays a scenario on a rig and compares what was seen with what is written.
 
-import CallCore
+import CallModel
 
 extension Scenario {
     /// How a run went.

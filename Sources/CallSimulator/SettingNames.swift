@@ -1,6 +1,6 @@
 // The settings that a scenario may change, by the names of the operator's file.
 
-import CallCore
+import CallModel
 
 extension Settings {
     /// Sets `name` to `values`; throws when there is no such setting or value.

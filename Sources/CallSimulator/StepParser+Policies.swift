@@ -1,6 +1,6 @@
 // Reads what the policies do in a step.
 
-import CallCore
+import CallModel
 
 extension StepParser {
     mutating func policy(_ words: inout Words) throws(ScenarioError) -> Action {

@@ -1,6 +1,6 @@
 // Reads what happens in a step.
 
-import CallCore
+import CallModel
 
 /// A step as it is meant: a directive of the notation, or something that happens.
 enum Meaning {

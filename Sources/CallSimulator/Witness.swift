@@ -1,6 +1,7 @@
 // What every device knows of calls from what it was sent, compared with the truth.
 
 import CallCore
+import CallModel
 
 /// Follows what devices are sent, as a careful client does, and finds where that is not what the
 /// switchboard holds: a phone that rings for nothing, a caller and a callee who disagree.

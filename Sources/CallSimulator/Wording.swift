@@ -1,6 +1,6 @@
 // How a scenario writes what is seen.
 
-import CallCore
+import CallModel
 
 /// Writes sights in the words of a scenario.
 struct Wording {

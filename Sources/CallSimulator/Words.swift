@@ -1,6 +1,6 @@
 // The words of a step, to be taken one after the other.
 
-import CallCore
+import CallModel
 
 /// A step's text as words: bare ones, texts in quotes, commas, and JSON up to the line's end.
 struct Words {

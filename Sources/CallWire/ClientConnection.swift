@@ -1,6 +1,6 @@
 // The server's side of one connection: what a message means at the moment at which it comes.
 
-import CallCore
+import CallModel
 
 /// One connection, from its opening to its end. It owns no socket and reads no clock: the shell
 /// tells it what came and does what it answers.

@@ -1,6 +1,6 @@
 // What a client can say in one message.
 
-import CallCore
+import CallModel
 
 /// One message of a client, its form checked.
 public enum ClientMessage: Sendable, Equatable {

@@ -1,6 +1,6 @@
 // What outlives a connection: the numbering of events, and those that may be asked for again.
 
-import CallCore
+import CallModel
 
 /// The session of one device of one user. Its events are numbered from 1 without gaps; those that
 /// the client has not acknowledged are kept, within limits, so that a new connection may go on

@@ -1,6 +1,6 @@
 // The outermost object of a message: where its members stand.
 
-import CallCore
+import CallModel
 import JSON
 
 /// The members of one message, each as the bytes that it has in the input. Reading them checks the

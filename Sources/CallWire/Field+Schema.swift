@@ -1,6 +1,6 @@
 // What each field may hold, for the protocol documents.
 
-import CallCore
+import CallModel
 import JSON
 
 extension Field {
@@ -60,7 +60,7 @@ extension Field {
         case .holdActive: "hold the other calls instead of ending them"
         case .reason: "declined unless said otherwise"
         case .media: "what became of this device's media"
-        case .force: "hold the call that is active"
+        case .force: "end the calls that are in the way"
         case .put: "texts to set, after delete"
         case .delete: "keys to remove, after clear"
         case .clear: "remove all first"

@@ -1,6 +1,6 @@
 // The rules of the fields that are more than one word or number.
 
-import CallCore
+import CallModel
 import JSON
 
 /// What fields may hold: the limits and the names of the modes.

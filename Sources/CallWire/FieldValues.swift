@@ -1,6 +1,6 @@
 // What the members of a request's data say, before an operation is made of them.
 
-import CallCore
+import CallModel
 import JSON
 
 /// The values of the fields of one request. What was not given has the protocol's default.

@@ -1,6 +1,6 @@
 // Reads JSON that is known to be well formed, and names the field that is not as it should be.
 
-import CallCore
+import CallModel
 import JSON
 
 /// A reader whose every failure is a `bad_request` with the path of the field (D49).

@@ -1,6 +1,6 @@
 // Replies over HTTP: status codes and problem documents (D50, RFC 9457).
 
-import CallCore
+import CallModel
 import JSON
 
 extension Refusal.Code {
@@ -87,7 +87,9 @@ public struct HTTPReply: Sendable, Equatable {
     static let phrases = [
         400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
         405: "Method Not Allowed", 409: "Conflict", 413: "Content Too Large",
-        415: "Unsupported Media Type", 429: "Too Many Requests", 500: "Internal Server Error",
-        503: "Service Unavailable",
+        414: "URI Too Long", 417: "Expectation Failed", 426: "Upgrade Required",
+        429: "Too Many Requests", 431: "Request Header Fields Too Large",
+        500: "Internal Server Error", 501: "Not Implemented", 503: "Service Unavailable",
+        505: "HTTP Version Not Supported",
     ]
 }

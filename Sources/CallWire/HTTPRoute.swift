@@ -1,6 +1,6 @@
 // Which request line asks for what (protocol.md, section 8).
 
-import CallCore
+import CallModel
 
 /// What an HTTP request asks for.
 public enum HTTPRoute: Sendable, Equatable {
@@ -71,7 +71,15 @@ public enum HTTPRoute: Sendable, Equatable {
             self = .call(id)
             return
         }
+        guard Self.isWord(parts[2]), Self.isWord(parts[3]) else {
+            throw .refused(Refusal(.notFound, "nothing is there"))
+        }
         throw .refused(.unsupported("\(parts[2]).\(parts[3])"))
+    }
+
+    /// Whether it might be half of the name of an operation.
+    private static func isWord(_ text: Substring) -> Bool {
+        text.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == UInt8(ascii: "_") }
     }
 }
 

@@ -1,6 +1,6 @@
 // The small values of the protocol, read from a tree: the client's side of `JSONWriter+Wire`.
 
-import CallCore
+import CallModel
 import JSON
 
 extension JSONValue {

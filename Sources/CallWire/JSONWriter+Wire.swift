@@ -1,6 +1,6 @@
 // The small values of the protocol: identifiers, moments, items, errors.
 
-import CallCore
+import CallModel
 import JSON
 
 extension JSONWriter {
@@ -9,21 +9,8 @@ extension JSONWriter {
 
     /// Writes a member that is a call id, without making a `String` of it: every event has one.
     mutating func field(_ key: StaticString, _ id: CallID) {
-        withUnsafeTemporaryAllocation(byteCount: 34, alignment: 1) { text in
-            text[0] = UInt8(ascii: "\"")
-            text[33] = UInt8(ascii: "\"")
-            for index in 0..<16 {
-                let shift = UInt64(60 - index * 4)
-                text[1 + index] = Self.hexDigit(id.high >> shift)
-                text[17 + index] = Self.hexDigit(id.low >> shift)
-            }
-            field(key, raw: UnsafeRawBufferPointer(text))
-        }
-    }
-
-    private static func hexDigit(_ bits: UInt64) -> UInt8 {
-        let digit = UInt8(truncatingIfNeeded: bits & 0xF)
-        return digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+        self.key(key)
+        value(hex: id.high, id.low)
     }
 
     /// Writes a member that is a moment.

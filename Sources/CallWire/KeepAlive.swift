@@ -1,6 +1,6 @@
 // Pings, and noticing that nobody is there any more (protocol.md, section 3).
 
-import CallCore
+import CallModel
 
 /// The silence of one connection. Both ends use it: whoever pings learns that the other is gone.
 public struct KeepAlive: Sendable, Equatable {

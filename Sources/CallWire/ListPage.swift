@@ -1,6 +1,6 @@
 // The pages of `call.list` (A18, D46).
 
-import CallCore
+import CallModel
 import JSON
 
 extension WireEncoder {
@@ -21,13 +21,13 @@ extension WireEncoder {
     ) {
         var cursor = cursor
         Self.okTail(into: &writer) {
-            let start = $0.bytes.count
+            let start = $0.count
             $0.array("calls") {
                 for (place, call) in calls.enumerated() {
-                    let before = $0.bytes.count
+                    let before = $0.count
                     write(call, for: viewer, into: &$0)
-                    if place > 0, $0.bytes.count - start > limits.pageBytes - Self.pageRest {
-                        $0.bytes.removeLast($0.bytes.count - before)
+                    if place > 0, $0.count - start > limits.pageBytes - Self.pageRest {
+                        $0.cut(to: before)
                         cursor = calls[place - 1].id
                         break
                     }

@@ -1,6 +1,6 @@
 // Makes operations of the fields that were read.
 
-import CallCore
+import CallModel
 
 extension WireDecoder {
     /// The operation `name` with `values`; nil for what the session does by itself.

@@ -1,6 +1,6 @@
 // The WebSocket protocol as an AsyncAPI 3.1 document.
 
-import CallCore
+import CallModel
 import JSON
 
 extension ProtocolDocuments {

@@ -1,6 +1,6 @@
 // The HTTP interface as an OpenAPI 3.1 document.
 
-import CallCore
+import CallModel
 import JSON
 
 extension ProtocolDocuments {

@@ -1,6 +1,6 @@
 // The protocol described for machines: AsyncAPI for the WebSocket, OpenAPI for HTTP.
 
-import CallCore
+import CallModel
 import JSON
 
 /// `GET /v1/asyncapi.json` and `GET /v1/openapi.json`, made of the tables by which messages are

@@ -1,6 +1,6 @@
 // The objects of the protocol as schemas: calls, errors, answers, events.
 
-import CallCore
+import CallModel
 import JSON
 
 /// Everything that stands under `components/schemas` of both protocol documents.

@@ -1,6 +1,6 @@
 // The client's side: what it asks for, as messages and as HTTP bodies.
 
-import CallCore
+import CallModel
 import JSON
 
 /// Encodes requests. A value without state; the inverse of `WireDecoder`.
@@ -218,7 +218,9 @@ extension JSONWriter {
     /// A subscription is an object already; a token is text.
     fileprivate mutating func members(of registration: PushRegistration) {
         field("provider", registration.provider)
-        if registration.token.utf8.first == UInt8(ascii: "{") {
+        var token = registration.token
+        let kind = token.withUTF8 { try? JSONReader.check(UnsafeRawBufferPointer($0)) }
+        if kind == .object {
             field("subscription", raw: Array(registration.token.utf8))
         } else {
             field("token", registration.token)

@@ -1,6 +1,6 @@
 // How many requests a user may make (B28).
 
-import CallCore
+import CallModel
 
 /// A bucket of one second's requests that fills up steadily. It is kept as the one moment at which
 /// it will be full again, so an idle one costs eight bytes.
@@ -27,6 +27,9 @@ public struct RequestRate: Sendable, Equatable {
         fullAt = after
         return nil
     }
+
+    /// Whether the bucket is as full as a new one.
+    public func isFull(at now: Moment) -> Bool { fullAt <= now.milliseconds * 1_000 }
 
     /// The refusal of a request that must wait.
     public static func refusal(retryAfter: Milliseconds) -> Refusal {

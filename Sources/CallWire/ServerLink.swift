@@ -1,6 +1,6 @@
 // The client's side of a session: requests under way, events received, going on after a loss.
 
-import CallCore
+import CallModel
 import JSON
 
 /// What a client keeps about its session while connections come and go. Like the server's machines

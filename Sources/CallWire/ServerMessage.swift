@@ -1,6 +1,6 @@
 // The client's side: what the server says.
 
-import CallCore
+import CallModel
 import JSON
 
 /// One message of a server.

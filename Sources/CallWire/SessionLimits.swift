@@ -1,6 +1,6 @@
 // The times and sizes of sessions.
 
-import CallCore
+import CallModel
 
 /// What a session keeps, and for how long.
 public struct SessionLimits: Sendable, Equatable {

@@ -1,6 +1,6 @@
 // The answer to `hello` (protocol.md, section 3).
 
-import CallCore
+import CallModel
 import JSON
 
 /// What a client is told when its connection opens.

@@ -1,6 +1,6 @@
 // From the bytes of one message to what the client says with them.
 
-import CallCore
+import CallModel
 import JSON
 
 /// Decodes clients' messages. A value without state: one decoder serves every connection.
@@ -61,11 +61,8 @@ public struct WireDecoder: Sendable {
             let key = Self.key(key, shape.name, envelope.data, operation)
             return .request(id, key: key, operation)
         }
-        switch shape.name {
-        case .hello: return .hello(id, values.hello)
-        case .ping: return .ping(id)
-        default: return .bye(id)
-        }
+        if shape.name == .hello { return .hello(id, values.hello) }
+        return shape.name == .ping ? .ping(id) : .bye(id)
     }
 }
 

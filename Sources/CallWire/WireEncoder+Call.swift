@@ -1,6 +1,6 @@
 // The call object (protocol.md, section 4).
 
-import CallCore
+import CallModel
 import JSON
 
 extension WireEncoder {

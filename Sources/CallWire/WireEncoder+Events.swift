@@ -1,6 +1,6 @@
 // Events (protocol.md, section 6).
 
-import CallCore
+import CallModel
 import JSON
 
 extension WireEncoder {
@@ -17,7 +17,7 @@ extension WireEncoder {
             $0.field("actor", event.actor)
             members(of: event.kind, for: viewer, into: &$0)
         }
-        writer.bytes.append(UInt8(ascii: "}"))
+        writer.append(UInt8(ascii: "}"))
     }
 
     private func members(

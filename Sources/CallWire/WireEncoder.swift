@@ -1,6 +1,6 @@
 // From what the switchboard says to the bytes of one message.
 
-import CallCore
+import CallModel
 import JSON
 
 /// Encodes replies and events. A value without state: one encoder serves every connection.
@@ -22,22 +22,22 @@ public struct WireEncoder: Sendable {
     /// Appends `{"re":1,`; nil: `{"re":null,`.
     public static func replyHead(_ id: MessageID?, into writer: inout JSONWriter) {
         writer.startText()
-        writer.bytes.append(UInt8(ascii: "{"))
+        writer.append(UInt8(ascii: "{"))
         writer.key("re")
         switch id {
         case .integer(let number): writer.value(number)
         case .text(let text): writer.value(text)
         case nil: writer.null()
         }
-        writer.bytes.append(UInt8(ascii: ","))
+        writer.append(UInt8(ascii: ","))
     }
 
     /// Appends `{"seq":17,`.
     public static func eventHead(_ seq: UInt64, into writer: inout JSONWriter) {
         writer.startText()
-        writer.bytes.append(UInt8(ascii: "{"))
+        writer.append(UInt8(ascii: "{"))
         writer.field("seq", Int64(truncatingIfNeeded: seq))
-        writer.bytes.append(UInt8(ascii: ","))
+        writer.append(UInt8(ascii: ","))
     }
 
     // MARK: Tails of replies
@@ -45,7 +45,7 @@ public struct WireEncoder: Sendable {
     /// Appends `"ok":{…}}` or `"error":{…}}`.
     public func replyTail(_ reply: Reply, into writer: inout JSONWriter) {
         switch reply {
-        case .kept(let tail): writer.bytes.append(contentsOf: tail)
+        case .kept(let tail): writer.append(tail)
         case .refused(let refusal): Self.refusalTail(refusal, into: &writer)
         case .done, .call, .invited, .callWithErrors, .items, .token:
             Self.okTail(into: &writer) { members(of: reply, into: &$0) }
@@ -56,14 +56,14 @@ public struct WireEncoder: Sendable {
     public static func refusalTail(_ refusal: Refusal, into writer: inout JSONWriter) {
         writer.startText()
         writer.object("error") { $0.members(of: refusal) }
-        writer.bytes.append(UInt8(ascii: "}"))
+        writer.append(UInt8(ascii: "}"))
     }
 
     /// Appends `"ok":{…}}` with the members that `body` writes.
     static func okTail(into writer: inout JSONWriter, _ body: (inout JSONWriter) -> Void) {
         writer.startText()
         writer.object("ok", body)
-        writer.bytes.append(UInt8(ascii: "}"))
+        writer.append(UInt8(ascii: "}"))
     }
 
     private func members(of reply: Reply, into writer: inout JSONWriter) {

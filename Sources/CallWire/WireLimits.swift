@@ -1,6 +1,6 @@
 // The sizes that clients must keep to, and are told in the answer to `hello`.
 
-import CallCore
+import CallModel
 
 /// Every limit of a client's message. One that is exceeded is a `bad_request` naming the field,
 /// except extended data and signal data, which are `too_large` (D49).

@@ -120,10 +120,15 @@ extension Connection {
         loop.flushAtEndOfTurn(self)
     }
 
-    /// The end of a turn. A blocked connection waits for the socket instead.
+    /// The end of a turn. A blocked connection waits for the socket instead; when it closes, not
+    /// for ever.
     func flushTurn() {
         isQueued = false
-        if !isBlocked { flush() }
+        if !isBlocked {
+            flush()
+        } else if phase == .finishing {
+            boundClosing()
+        }
     }
 
     private func flush() {
@@ -159,10 +164,13 @@ extension Connection {
             if peerEnded { return finish() }
             phase = .lingering
         }
-        if deadline == nil {
-            deadline = Timer(on: loop) { [unowned self] in finish() }
-            deadline?.arm(after: loop.options.closeTimeout)
-        }
+        boundClosing()
+    }
+
+    private func boundClosing() {
+        guard deadline == nil else { return }
+        deadline = Timer(on: loop) { [unowned self] in finish() }
+        deadline?.arm(after: loop.options.closeTimeout)
     }
 
     func fail(_ error: EventLoopError) {

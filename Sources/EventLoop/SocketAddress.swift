@@ -133,10 +133,13 @@ public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
         return PeerAddress(family: .ipv6, port: port, high: halves.0, low: halves.1)
     }
 
+    /// The `host` of everybody who uses a Unix socket.
+    public static let unixHost = "unix"
+
     /// The address without the port, for limits per host; `unix` for a Unix socket.
     public var host: String {
         switch family {
-        case .local: return "unix"
+        case .local: return Self.unixHost
         case .ipv4:
             return [24, 16, 8, 0].map { String((low >> $0) & 0xFF) }.joined(separator: ".")
         case .ipv6:

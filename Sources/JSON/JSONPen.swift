@@ -18,7 +18,7 @@ struct JSONPen {
 
     @inline(__always)
     mutating func put(_ text: StaticString) {
-        next.update(from: text.utf8Start, count: text.utf8CodeUnitCount)
+        copy(text.utf8Start, text.utf8CodeUnitCount, to: next)
         next += text.utf8CodeUnitCount
     }
 
@@ -26,7 +26,7 @@ struct JSONPen {
     mutating func put(_ text: Slice<UnsafeBufferPointer<UInt8>>) {
         let text = UnsafeBufferPointer(rebasing: text)
         guard let start = text.baseAddress else { return }
-        next.update(from: start, count: text.count)
+        copy(start, text.count, to: next)
         next += text.count
     }
 
@@ -143,13 +143,26 @@ struct JSONPen {
         while rest >= 100 {
             let (quotient, pair) = rest.quotientAndRemainder(dividingBy: 100)
             place -= 2
-            place[0] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: pair / 10)
-            place[1] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: pair % 10)
+            Self.put(pair: Int(truncatingIfNeeded: pair), at: place)
             rest = quotient
         }
-        next.pointee = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest >= 10 ? rest / 10 : rest)
-        if rest >= 10 { next[1] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10) }
+        if rest >= 10 {
+            Self.put(pair: Int(truncatingIfNeeded: rest), at: next)
+        } else {
+            next.pointee = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest)
+        }
         next += count
+    }
+
+    /// The two digits of a number below 100.
+    @inline(__always)
+    private static func put(pair: Int, at place: UnsafeMutablePointer<UInt8>) {
+        let pairs: StaticString = """
+            0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243\
+            4445464748495051525354555657585960616263646566676869707172737475767778798081828384858687\
+            888990919293949596979899
+            """
+        copy(pairs.utf8Start + pair * 2, 2, to: place)
     }
 
     private static func digits(of value: UInt64) -> Int {
@@ -162,5 +175,28 @@ struct JSONPen {
             limit = next
         }
         return count
+    }
+
+    /// The sixteen hexadecimal digits of `word`.
+    mutating func digits(ofHex word: UInt64) {
+        let target = UnsafeMutableRawPointer(next)
+        target.storeBytes(of: Self.hexDigits(of: word >> 32).bigEndian, as: UInt64.self)
+        target.storeBytes(
+            of: Self.hexDigits(of: word).bigEndian, toByteOffset: 8, as: UInt64.self)
+        next += 16
+    }
+
+    /// The eight hexadecimal digits of the lower half of `word` as text, the first in the highest
+    /// byte.
+    @inline(__always)
+    private static func hexDigits(of word: UInt64) -> UInt64 {
+        // Spread the nibbles over the bytes, halving the distance each time.
+        var nibbles = word & 0xFFFF_FFFF
+        nibbles = (nibbles << 16 | nibbles) & 0x0000_FFFF_0000_FFFF
+        nibbles = (nibbles << 8 | nibbles) & 0x00FF_00FF_00FF_00FF
+        nibbles = (nibbles << 4 | nibbles) & 0x0F0F_0F0F_0F0F_0F0F
+        // Adding six carries into the next bit for ten and more: those are letters.
+        let letters = (nibbles &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+        return nibbles &+ 0x3030_3030_3030_3030 &+ letters &* 0x27
     }
 }

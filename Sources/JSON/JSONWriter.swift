@@ -1,6 +1,6 @@
 // Appends a JSON text to one reusable buffer.
 
-/// Writes JSON into `bytes`, commas and escapes included.
+/// Writes JSON into a buffer, commas and escapes included.
 ///
 ///     writer.object {
 ///         $0.field("id", 3)
@@ -11,30 +11,44 @@
 /// Keys are literals (`field("id", …)`), which are not searched for escapes, so they must be plain
 /// text; names from outside go through `key(text:)`. The closures do not escape and cost nothing.
 /// The writer does not check that names and values alternate: that is visible at the call site.
-public struct JSONWriter {
-    /// What has been written, after what was there before.
-    public var bytes: [UInt8]
+public struct JSONWriter: ~Copyable {
+    private var buffer: TextBuffer
     /// Whether something stands before the next value in the same object or array.
     private var needsComma = false
 
     /// A writer with room for `capacity` bytes before it has to grow.
-    public init(capacity: Int = 512) {
-        bytes = []
-        bytes.reserveCapacity(capacity)
-    }
+    public init(capacity: Int = 512) { buffer = TextBuffer(capacity: capacity) }
 
-    /// A writer that goes on after `bytes`, for example after a frame header.
-    public init(appendingTo bytes: consuming [UInt8]) {
-        self.bytes = bytes
-    }
+    /// A copy of what has been written.
+    public var bytes: [UInt8] { Array(buffer.bytes) }
+
+    /// What has been written, where it stands: valid until the writer changes.
+    public var written: UnsafeRawBufferPointer { buffer.bytes }
+
+    /// Bytes written so far.
+    public var count: Int { buffer.count }
+
+    /// Takes back what was written after the first `count` bytes: whole values of the array or
+    /// object under way, but not its first.
+    public mutating func cut(to count: Int) { buffer.cut(to: count) }
 
     /// Empties the buffer for the next text and keeps its memory.
     public mutating func removeAll() {
-        bytes.removeAll(keepingCapacity: true)
+        buffer.cut(to: 0)
         needsComma = false
     }
 
-    /// Starts another text after the ones in `bytes`, without a comma before it.
+    /// Appends bytes as they are, such as what frames a text. Nothing is checked, and no comma is
+    /// set before them.
+    public mutating func append(_ bytes: some Collection<UInt8>) {
+        let done: Void? = bytes.withContiguousStorageIfAvailable { buffer.append(.init($0)) }
+        if done == nil { for byte in bytes { append(byte) } }
+    }
+
+    /// Appends a byte as it is.
+    public mutating func append(_ byte: UInt8) { append(room: 1) { $0.put(byte) } }
+
+    /// Starts another text after the ones written, without a comma before it.
     public mutating func startText() { needsComma = false }
 
     // MARK: Objects and arrays
@@ -89,7 +103,7 @@ public struct JSONWriter {
 
     @usableFromInline
     mutating func close(_ bracket: UInt8) {
-        bytes.append(bracket)
+        append(bracket)
         needsComma = true
     }
 
@@ -105,7 +119,7 @@ public struct JSONWriter {
     /// Writes a member name from outside, escaped; its value must follow.
     public mutating func key(text: String) {
         value(text)
-        bytes.append(UInt8(ascii: ":"))
+        append(UInt8(ascii: ":"))
         needsComma = false
     }
 
@@ -137,7 +151,17 @@ public struct JSONWriter {
     public mutating func value(_ value: Double) {
         guard value.isFinite else { return null() }
         startValue()
-        bytes.append(contentsOf: value.description.utf8)
+        append(value.description.utf8)
+    }
+
+    /// Writes a string of the 32 lower-case hexadecimal digits of a number of 128 bits.
+    public mutating func value(hex high: UInt64, _ low: UInt64) {
+        write(nil, room: 34) {
+            $0.put(UInt8(ascii: "\""))
+            $0.digits(ofHex: high)
+            $0.digits(ofHex: low)
+            $0.put(UInt8(ascii: "\""))
+        }
     }
 
     /// Writes `true` or `false`.
@@ -153,18 +177,18 @@ public struct JSONWriter {
     /// Writes a value that already is JSON, byte for byte. Nothing is checked.
     public mutating func value(raw: UnsafeRawBufferPointer) {
         startValue()
-        bytes.append(contentsOf: raw)
+        buffer.append(raw)
     }
 
     /// Writes a value that already is JSON, byte for byte. Nothing is checked.
     public mutating func value(raw: some Collection<UInt8>) {
         startValue()
-        bytes.append(contentsOf: raw)
+        append(raw)
     }
 
     @inline(__always)
     private mutating func startValue() {
-        if needsComma { bytes.append(UInt8(ascii: ",")) }
+        if needsComma { append(UInt8(ascii: ",")) }
         needsComma = true
     }
 }
@@ -207,14 +231,10 @@ extension JSONWriter {
     /// Appends what `body` writes, at most `room` bytes.
     @inline(__always)
     private mutating func append(room: Int, _ body: (inout JSONPen) -> Void) {
-        bytes.append(addingCapacity: room) {
-            $0.withUnsafeMutableBufferPointer { buffer, count in
-                guard let start = buffer.baseAddress else { return }
-                var pen = JSONPen(start)
-                body(&pen)
-                count = pen.distance(from: start)
-            }
-        }
+        let start = buffer.reserve(room)
+        var pen = JSONPen(start)
+        body(&pen)
+        buffer.commit(pen.distance(from: start))
     }
 }
 

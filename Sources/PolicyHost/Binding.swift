@@ -119,7 +119,7 @@ struct Arguments {
 /// All bindings of plugins.
 enum Bindings {
     static let all: [Binding] =
-        declarations + options + output + data + clock + waits
+        declarations + options + output + data + clock + waits + calls
 
     /// The methods of host objects need their kind named first.
     enum Kind: UInt8, CaseIterable {

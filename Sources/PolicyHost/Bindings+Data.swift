@@ -1,7 +1,7 @@
 // json, base64, hmac, jwt, uuid, random.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 extension Bindings {
@@ -50,7 +50,8 @@ extension Bindings {
             return .value(.string(digest))
         },
         Binding(
-            "jwt", type: "fun(claims: table, options: {alg?: string, key: string, kid?: string}): string",
+            "jwt",
+            type: "fun(claims: table, options: {alg?: string, key: string, kid?: string}): string",
             help: "A signed JSON Web Token (HS256, ES256, RS256).", body: jwt),
         Binding("uuid", type: "fun(): string", help: "A random UUID.") { state, _ throws(Refused) in
             .value(.text(UUIDText.random(using: &state.services.dice)))
@@ -66,7 +67,9 @@ extension Bindings {
         var head: JSONObject = ["alg": .string(algorithm), "typ": "JWT"]
         if let kid = options["kid"].text { head["kid"] = .string(kid) }
         _ = try arguments.table(0)
-        let parts = [JSONValue.object(head), try arguments.json(0)].map { Base64.encode($0.bytes, forURL: true) }
+        let parts = [JSONValue.object(head), try arguments.json(0)].map {
+            Base64.encode($0.bytes, forURL: true)
+        }
         let signed = parts.joined(separator: ".")
         guard
             let signature = state.services.cryptography.sign(

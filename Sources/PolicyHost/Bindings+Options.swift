@@ -1,7 +1,7 @@
 // option.* and config: schema, defaults and documentation of a plugin's options in one place.
 
 import CLua
-import CallCore
+import CallModel
 
 extension Bindings {
     static let options: [Binding] =

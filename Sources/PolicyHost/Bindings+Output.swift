@@ -1,7 +1,7 @@
 // log, count, observe: what plugins say to the operator.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 extension Bindings {

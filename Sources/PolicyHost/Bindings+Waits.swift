@@ -1,7 +1,7 @@
-// What handlers wait for: sleep, kv, http, users, all, operations on calls.
+// What handlers wait for: sleep, all, kv, http, users, and what they do to calls.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 /// What a handler waits for.
@@ -9,14 +9,243 @@ enum Wait {
     case sleep(Milliseconds)
     case request(WaitRequest)
     case operation(UserID, Operation)
+    /// These functions, each on its own.
+    case all([Int32])
 }
 
 extension Bindings {
-    static let waits: [Binding] = [
+    static let waits: [Binding] =
+        [
+            Binding(
+                "sleep", CALLUA_WAITS, type: "fun(span: string)", help: "Waits (\"2s\")."
+            ) { _, arguments throws(Refused) in
+                .wait(.sleep(try arguments.duration(0)))
+            },
+            Binding(
+                "all", CALLUA_WAITS | CALLUA_TAKES_FUNCTIONS,
+                type: "fun(functions: (fun(): any)[]): ...",
+                help: "Runs functions side by side and returns the first result of each."
+            ) { _, arguments throws(Refused) in
+                let list = arguments[0].list ?? []
+                var functions: [Int32] = []
+                for value in list {
+                    guard let function = value.function else {
+                        throw Refused("'all' takes a list of functions")
+                    }
+                    functions.append(function)
+                }
+                guard (1...16).contains(functions.count) else {
+                    throw Refused("'all' takes 1 to 16 functions")
+                }
+                return .wait(.all(functions))
+            },
+            Binding(
+                "detach", CALLUA_HANDLER_ONLY | CALLUA_TAKES_FUNCTIONS,
+                type: "fun(body: fun())",
+                help: "Runs a function that does not end with the call."
+            ) { state, arguments throws(Refused) in
+                state.detached.append(try arguments.function(0))
+                return .nothing
+            },
+            Binding(
+                "users.get", CALLUA_WAITS, type: "fun(id: string): User?, string?",
+                help: "What is known of a user now."
+            ) { state, arguments throws(Refused) in
+                try state.requesting(.lookUp(try arguments.user(0)))
+            },
+        ] + store + web
+
+    private static let store: [Binding] = [
         Binding(
-            "sleep", CALLUA_WAITS, type: "fun(span: string)", help: "Waits (\"2s\")."
-        ) { _, arguments throws(Refused) in
-            .wait(.sleep(try arguments.duration(0)))
-        }
+            "kv.get", CALLUA_WAITS, type: "fun(key: string): any, string?",
+            help: "The value under a key of this plugin, or nil."
+        ) { state, arguments throws(Refused) in
+            try state.requesting(.store(.get(key: try arguments.key(0))))
+        },
+        Binding(
+            "kv.set", CALLUA_WAITS,
+            type: "fun(key: string, value: any, extra?: {ttl?: string}): true?, string?",
+            help: "Keeps a value; it is durable when this returns."
+        ) { state, arguments throws(Refused) in
+            let value = try arguments.json(1)
+            guard !value.isNull else { throw Refused("kv.set: the value is nil (use kv.delete)") }
+            guard value.bytes.count <= state.setting.limits.state else {
+                throw Refused("kv.set: over the limit of \(state.setting.limits.state) bytes")
+            }
+            return try state.requesting(
+                .store(.set(key: try arguments.key(0), value, lifetime: try arguments.ttl(2))))
+        },
+        Binding(
+            "kv.incr", CALLUA_WAITS,
+            type: "fun(key: string, n?: integer, extra?: {ttl?: string}): integer?, string?",
+            help: "Adds to a number under a key and returns the sum."
+        ) { state, arguments throws(Refused) in
+            let amount = try arguments[1].isNull ? 1 : arguments.integer(1)
+            return try state.requesting(
+                .store(
+                    .increment(
+                        key: try arguments.key(0), by: amount, lifetime: try arguments.ttl(2))))
+        },
+        Binding(
+            "kv.delete", CALLUA_WAITS, type: "fun(key: string): true?, string?",
+            help: "Forgets the value under a key."
+        ) { state, arguments throws(Refused) in
+            try state.requesting(.store(.delete(key: try arguments.key(0))))
+        },
+        Binding(
+            "kv.keys", CALLUA_WAITS, type: "fun(prefix?: string): string[]?, string?",
+            help: "The keys that begin with a prefix, sorted."
+        ) { state, arguments throws(Refused) in
+            try state.requesting(
+                .store(.keys(prefix: arguments[0].isNull ? "" : try arguments.text(0))))
+        },
+        Binding(
+            "limit", CALLUA_HANDLER_ONLY,
+            type: "fun(key: string, max: integer, per: string): boolean",
+            help: "Whether this happened fewer than max times in the last while; counts it if so."
+        ) { state, arguments throws(Refused) in
+            let most = try arguments.integer(1)
+            guard (0...Int64(SlidingWindows.eventsMax)).contains(most) else {
+                throw Refused("limit: max is between 0 and \(SlidingWindows.eventsMax)")
+            }
+            return .value(
+                .bool(
+                    state.memory.windows.admit(
+                        try arguments.text(0), most: Int(most), per: try arguments.duration(2),
+                        at: state.services.now)))
+        },
     ]
+
+    private static let web: [Binding] = [
+        Binding(
+            "http.get", CALLUA_WAITS,
+            type: "fun(url: string, extra?: HttpExtra): HttpReply?, string?",
+            help: "Fetches from a granted host."
+        ) { state, arguments throws(Refused) in
+            try state.fetch("GET", arguments)
+        },
+        Binding(
+            "http.post", CALLUA_WAITS,
+            type: "fun(url: string, extra?: HttpExtra): HttpReply?, string?",
+            help: "Posts to a granted host: extra.json or extra.body."
+        ) { state, arguments throws(Refused) in
+            try state.fetch("POST", arguments)
+        },
+    ]
+}
+
+extension Arguments {
+    /// A key of the durable store.
+    fileprivate func key(_ index: Int) throws(Refused) -> String {
+        let key = try text(index)
+        guard (1...256).contains(key.utf8.count) else {
+            throw Refused("\(name): a key has 1 to 256 bytes")
+        }
+        return key
+    }
+
+    fileprivate func ttl(_ index: Int) throws(Refused) -> Milliseconds? {
+        for pair in self[index].table ?? [] where pair.key != .text("ttl") {
+            throw Refused("\(name): unknown field '\(pair.key.shown)' (did you mean 'ttl'?)")
+        }
+        guard let text = self[index]["ttl"].text else { return nil }
+        guard let span = Duration.parse(text), span > 0 else {
+            throw Refused("\(name): bad ttl '\(text)' (write \"10m\", \"7d\")")
+        }
+        return span
+    }
+}
+
+extension PluginState {
+    fileprivate func requesting(_ request: WaitRequest) throws(Refused) -> Response {
+        guard memory.requests < setting.limits.requests else {
+            throw Refused("too many requests under way (limit \(setting.limits.requests))")
+        }
+        return .wait(.request(request))
+    }
+
+    fileprivate func fetch(_ method: String, _ arguments: Arguments) throws(Refused) -> Response {
+        let url = try arguments.text(0)
+        guard let host = WebAddress.host(of: url) else {
+            throw Refused("\(arguments.name): bad address '\(url)'")
+        }
+        guard setting.grants.contains("http:\(host)") else {
+            throw Refused(
+                "\(arguments.name): \"http:\(host)\" is not granted to this plugin",
+                isDenied: true)
+        }
+        var request = FetchRequest(
+            method: method, url: url, headers: [], body: [], timeout: 5_000)
+        for pair in arguments[1].table ?? [] {
+            try request.take(pair, arguments)
+        }
+        return try requesting(.fetch(request))
+    }
+}
+
+extension FetchRequest {
+    private static let extras = ["json", "body", "headers", "timeout"]
+
+    /// Takes one field of the second argument.
+    fileprivate mutating func take(
+        _ pair: LuaValue.Pair, _ arguments: Arguments
+    ) throws(Refused) {
+        switch pair.key.text {
+        case "json":
+            do throws(LuaProblem) {
+                body = try pair.value.json().bytes
+            } catch {
+                throw Refused("\(arguments.name): json: \(error.message)")
+            }
+            headers.append(Header("Content-Type", "application/json"))
+        case "body":
+            guard let text = pair.value.text else { throw Refused("body is a string") }
+            body = Array(text.utf8)
+        case "headers":
+            for header in pair.value.table ?? [] {
+                guard let name = header.key.text, let value = header.value.text,
+                    !name.utf8.contains(where: { $0 < 0x21 || $0 == 0x3A }),
+                    !value.utf8.contains(where: { $0 < 0x20 && $0 != 9 })
+                else { throw Refused("\(arguments.name): bad header '\(header.key.shown)'") }
+                headers.append(Header(name, value))
+            }
+        case "timeout":
+            guard let text = pair.value.text, let span = Duration.parse(text),
+                (1...60_000).contains(span)
+            else { throw Refused("\(arguments.name): timeout is a duration of at most \"60s\"") }
+            timeout = span
+        default:
+            let name = pair.key.shown
+            throw Refused(
+                "\(arguments.name): unknown field '\(name)'"
+                    + Suggestion.text(for: name, among: Self.extras))
+        }
+    }
+}
+
+/// Addresses of the web, as far as grants need them.
+enum WebAddress {
+    /// The host of an `http` or `https` address, in lower case, without port; nil for any other
+    /// text and for addresses with a user.
+    static func host(of url: String) -> String? {
+        let rest: Substring
+        if url.hasPrefix("https://") {
+            rest = url.dropFirst(8)
+        } else if url.hasPrefix("http://") {
+            rest = url.dropFirst(7)
+        } else {
+            return nil
+        }
+        let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        let parts = authority.split(separator: ":", omittingEmptySubsequences: false)
+        guard let host = parts.first, !host.isEmpty, parts.count <= 2,
+            parts.count == 1 || UInt16(parts[1]) != nil,
+            host.utf8.allSatisfy({
+                $0 == 0x2D || $0 == 0x2E || (0x30...0x39).contains($0)
+                    || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
+            }),
+            !url.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F })
+        else { return nil }
+        return host.lowercased()
+    }
 }

@@ -1,6 +1,6 @@
 // The breaker of one plugin: after too many failures it is quarantined (policy.md, section 9).
 
-import CallCore
+import CallModel
 
 /// Decides whether a plugin is still run.
 struct Breaker: Equatable {

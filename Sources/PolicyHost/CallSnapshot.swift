@@ -1,7 +1,7 @@
 // A call as handlers see it: written once per event, read field by field in Lua.
 
 import CLua
-import CallCore
+import CallModel
 
 /// What a snapshot is made of.
 struct CallView {

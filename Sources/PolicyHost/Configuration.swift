@@ -1,6 +1,6 @@
 // The operator's file, callagent.lua, as plain values (policy.md, section 3).
 
-import CallCore
+import CallModel
 import JSON
 
 /// Everything that the operator decides. Without a file the defaults serve.

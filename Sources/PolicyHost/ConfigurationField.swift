@@ -1,7 +1,7 @@
 // Every name of callagent.lua with its type, default and help: one table for reading, checking
 // and `callagent config`.
 
-import CallCore
+import CallModel
 import JSON
 
 /// One name of the operator's file.
@@ -49,7 +49,10 @@ extension ConfigurationField {
         .init("admin", "address or path", "in state_dir", "Where `callagent reload` connects.") {
             c, v throws(LuaProblem) in c.admin = try v.string()
         },
-        .init("state_dir", "path", "\"callagent.state\"", "What must last; \":memory:\" keeps nothing.") {
+        .init(
+            "state_dir", "path", "\"callagent.state\"",
+            "What must last; \":memory:\" keeps nothing."
+        ) {
             c, v throws(LuaProblem) in c.stateDirectory = try v.string()
         },
         .init("tls.cert", "path", "none", "Certificate chain (PEM).") {
@@ -101,7 +104,8 @@ extension ConfigurationField {
         .init("invite.default", "ring, reject", "\"ring\"", "When no plugin decided.") {
             c, v throws(LuaProblem) in c.invite.standard = try v.choice()
         },
-        .init("invite.on_error", "skip, default, reject", "\"default\"", "When the chain is late.") {
+        .init("invite.on_error", "skip, default, reject", "\"default\"", "When the chain is late.")
+        {
             c, v throws(LuaProblem) in
             let word: OnError = try v.choice()
             guard word == .skip || word == .default || word == .reject else {

@@ -1,7 +1,7 @@
 // Runs callagent.lua once in a sandbox and reads what it assigned.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 extension Configuration {
@@ -91,7 +91,8 @@ private final class SettingsSandbox {
         self.folder = folder
         self.environment = environment
         let limits = callua_limits(
-            memory: 16 << 20, coroutines: 1, value: 1 << 20, source: 0, stride: 1_000)
+            memory: 16 << 20, coroutines: 1, value: 1 << 20, state: 0, source: 0,
+            stride: 1_000)
         let host = callua_host(
             context: Unmanaged.passUnretained(self).toOpaque(), call: serveSettings)
         vm = callua_new(limits, host, 0)

@@ -1,6 +1,6 @@
 // Values of callagent.lua, checked.
 
-import CallCore
+import CallModel
 import JSON
 
 extension LuaValue {
@@ -21,7 +21,8 @@ extension LuaValue {
     func integer(_ range: ClosedRange<Int64>) throws(LuaProblem) -> Int {
         guard let integer else { throw wrong("an integer") }
         guard range.contains(integer) else {
-            throw LuaProblem("\(integer) is not between \(range.lowerBound) and \(range.upperBound)")
+            throw LuaProblem(
+                "\(integer) is not between \(range.lowerBound) and \(range.upperBound)")
         }
         return Int(integer)
     }
@@ -29,7 +30,8 @@ extension LuaValue {
     func duration(_ range: ClosedRange<Int64>) throws(LuaProblem) -> Milliseconds {
         guard let text else { throw wrong("a duration as text (\"3s\")") }
         guard let span = Duration.parse(text) else {
-            throw LuaProblem("bad duration '\(text)' (write \"250ms\", \"3s\", \"10m\", \"2h\", \"7d\")")
+            throw LuaProblem(
+                "bad duration '\(text)' (write \"250ms\", \"3s\", \"10m\", \"2h\", \"7d\")")
         }
         guard range.contains(span) else {
             throw LuaProblem(

@@ -1,6 +1,6 @@
 // Moments to come, the earliest first.
 
-import CallCore
+import CallModel
 
 /// A heap of moments with what is due then.
 struct DeadlineHeap<Item: Equatable> {

@@ -1,7 +1,7 @@
 // What a decision hook returned, read and checked.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 /// What a script returned from a hook.

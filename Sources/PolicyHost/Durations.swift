@@ -1,6 +1,6 @@
 // Durations and sizes as operators and plugins write them: "250ms", "3s", "10m", "2h", "7d", "16MB".
 
-import CallCore
+import CallModel
 
 /// A duration written as a number and `ms`, `s`, `m`, `h` or `d`.
 enum Duration {

@@ -1,7 +1,7 @@
 // A generation: all plugins of one snapshot of the files, loaded and checked.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 /// What a generation is made of: every source and every decision of the operator about plugins.
@@ -45,8 +45,8 @@ public final class Generation: @unchecked Sendable {
         for (source, setting) in plan.plugins {
             do throws(PolicyProblem) {
                 let state = try PluginState(source: source, setting: setting, services: services)
-                try state.load(source.main)
                 try state.refuseUndeclaredOptions()
+                try state.refuseMissingGrants()
                 loaded.append(state)
             } catch {
                 problems.append(error)
@@ -65,6 +65,9 @@ public final class Generation: @unchecked Sendable {
             }
         }
     }
+
+    /// Whether some plugin has `on.push`.
+    public var shapesPushes: Bool { plugins.contains { $0.hooks[Hook.push.index] >= 0 } }
 
     /// The names of the plugins in order.
     public var pluginNames: [String] { plugins.map(\.name) }
@@ -112,6 +115,15 @@ public struct PolicyProblems: Error, Sendable, Equatable, CustomStringConvertibl
 }
 
 extension PluginState {
+    /// What a plugin says it needs must be granted.
+    fileprivate func refuseMissingGrants() throws(PolicyProblem) {
+        for need in manifest.needs where !setting.grants.contains(need) {
+            throw PolicyProblem(
+                "needs \"\(need)\", which is not granted (write override[\"\(name)\"] = "
+                    + "{ grant = { \"\(need)\" } })", file: file, line: manifest.line)
+        }
+    }
+
     /// Options for a plugin that declares none are a mistake of the operator.
     fileprivate func refuseUndeclaredOptions() throws(PolicyProblem) {
         guard schema == nil, let first = setting.options.members.first else { return }

@@ -1,6 +1,6 @@
 // The hooks that a plugin may have (policy.md, section 5).
 
-import CallCore
+import CallModel
 
 /// A hook: `on.NAME(function … end)`.
 public enum Hook: String, Sendable, CaseIterable {

@@ -1,6 +1,6 @@
 // Opening hours: "mon-fri 09:00-18:00, sat 10:00-14:00".
 
-import CallCore
+import CallModel
 
 /// Times of the week.
 struct Hours: Sendable, Equatable {
@@ -15,7 +15,8 @@ struct Hours: Sendable, Equatable {
         for part in text.split(separator: ",") {
             let words = part.split(separator: " ")
             guard let last = words.last, let times = Self.times(last) else {
-                throw LuaProblem("bad hours '\(text)' (write \"mon-fri 09:00-18:00, sat 10:00-14:00\")")
+                throw LuaProblem(
+                    "bad hours '\(text)' (write \"mon-fri 09:00-18:00, sat 10:00-14:00\")")
             }
             var chosen = Set<Int>()
             for word in words.dropLast() {

@@ -1,7 +1,7 @@
 // Values as they come out of Lua.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 /// One value from a script.

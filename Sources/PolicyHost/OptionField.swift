@@ -1,6 +1,6 @@
 // Options of a plugin: their kinds, ranges and what becomes of the operator's values.
 
-import CallCore
+import CallModel
 import JSON
 
 /// One option of a plugin's `config { … }`.
@@ -103,7 +103,8 @@ extension OptionField {
 
     private func range(_ number: Double, _ unit: String) throws(LuaProblem) {
         if let least, number < least {
-            throw LuaProblem(name, "at least \(Self.plain(least))\(unit), not \(Self.plain(number))")
+            throw LuaProblem(
+                name, "at least \(Self.plain(least))\(unit), not \(Self.plain(number))")
         }
         if let most, number > most {
             throw LuaProblem(name, "at most \(Self.plain(most))\(unit), not \(Self.plain(number))")

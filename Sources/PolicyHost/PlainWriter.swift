@@ -1,7 +1,7 @@
 // Writes values in the form in which they cross into Lua (CLuaPlain.h).
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 /// A growing row of bytes that is written again and again without giving its memory back.

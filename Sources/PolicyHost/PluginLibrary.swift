@@ -1,6 +1,6 @@
 // Finds plugins on disk and makes one snapshot of everything that a generation is made of.
 
-import CallCore
+import CallModel
 import JSON
 
 /// The folders in which plugins are looked up, in this order.
@@ -9,12 +9,21 @@ public struct PluginLibrary: Sendable {
     public var folders: [String]
     /// Bytes of one file.
     public var fileMax = 1 << 20
+    /// Plugins that were read before, by name; nil: the folders are looked into.
+    private var kept: [String: PluginSource]?
 
     /// Plugins in `folders`.
     public init(folders: [String]) { self.folders = folders }
 
+    /// Plugins that were read before, and no others.
+    public init(keeping sources: [PluginSource]) {
+        folders = []
+        kept = Dictionary(sources.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
     /// The files of the plugin `name`, or nil when there is none.
     public func find(_ name: String) -> PluginSource? {
+        if let kept { return kept[name] }
         for folder in folders {
             if let text = Files.read("\(folder)/\(name).lua", limit: fileMax) {
                 return PluginSource(name: name, main: SourceFile(name: "\(name).lua", text: text))
@@ -45,6 +54,7 @@ public struct PluginLibrary: Sendable {
 
     /// Every plugin that is there, sorted.
     public var names: [String] {
+        if let kept { return kept.keys.sorted() }
         var names = Set<String>()
         for folder in folders {
             for name in Files.list(folder) {

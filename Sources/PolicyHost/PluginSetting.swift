@@ -1,6 +1,6 @@
 // What the operator decides about one plugin, and the limits it runs under.
 
-import CallCore
+import CallModel
 import JSON
 
 /// One source file, as it was when the generation was made.

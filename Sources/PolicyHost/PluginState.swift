@@ -1,7 +1,7 @@
 // One plugin of one generation: its Lua state and what its file declared.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 /// One plugin, loaded.
@@ -25,8 +25,8 @@ final class PluginState {
     var schema: [OptionField]?
     var objects: [HostObject] = []
     var warnings: [PolicyProblem] = []
-    /// Files of the plugin that `require` can find, by module name.
-    let modules: [String: SourceFile]
+    /// Its files; `require` finds those in `modules`.
+    let source: PluginSource
 
     // What it does now.
     /// What the run at hand waits for, once it says so.
@@ -35,8 +35,25 @@ final class PluginState {
     var call: CallID?
     /// The account that the run at hand speaks for.
     var account: UserID?
-    var tally = Tally()
-    var breaker = Breaker()
+    /// Functions that the run at hand wants to be run apart from it.
+    var detached: [Int32] = []
+    var startedTimers: [StartedTimer] = []
+    /// What outlives this state.
+    var memory = PluginMemory()
+    /// Whether the host will copy `state` soon.
+    var isSavePending = false
+    /// Which of the host's generations it belongs to.
+    var generationNumber = 0
+    /// Whether another generation has taken over.
+    var isRetired = false
+    var tally: Tally {
+        _read { yield memory.tally }
+        _modify { yield &memory.tally }
+    }
+    var breaker: Breaker {
+        _read { yield memory.breaker }
+        _modify { yield &memory.breaker }
+    }
 
     init(
         source: PluginSource, setting: PluginSetting, services: Services
@@ -45,9 +62,9 @@ final class PluginState {
         file = source.main.name
         self.setting = setting
         self.services = services
-        modules = source.modules
-        manifest.name = source.name
+        self.source = source
         try open()
+        try load()
     }
 
     deinit { callua_free(vm) }
@@ -55,7 +72,8 @@ final class PluginState {
     private func open() throws(PolicyProblem) {
         let limits = callua_limits(
             memory: setting.limits.memory, coroutines: UInt32(setting.limits.coroutines),
-            value: setting.limits.value, source: setting.limits.source,
+            value: setting.limits.value, state: setting.limits.state,
+            source: setting.limits.source,
             stride: Int32(setting.limits.stride))
         let host = callua_host(
             context: Unmanaged.passUnretained(self).toOpaque(), call: serveCall)
@@ -73,8 +91,11 @@ final class PluginState {
 
     // MARK: Runs
 
-    /// Runs a file of the plugin.
-    func load(_ file: SourceFile) throws(PolicyProblem) {
+    /// Runs the plugin's file.
+    private func load() throws(PolicyProblem) {
+        let file = source.main
+        manifest = Manifest()
+        manifest.name = source.name
         let outcome = file.text.withUnsafeBufferPointer { bytes in
             var outcome = callua_outcome()
             callua_load(
@@ -86,6 +107,22 @@ final class PluginState {
         guard Int(outcome.status) == CALLUA_FINISHED else {
             throw PolicyProblem(message: outcome.message)
         }
+    }
+
+    /// Begins anew from the same files, when the Lua state is of no use any more.
+    func rebuild() throws(PolicyProblem) {
+        callua_free(vm)
+        vm = nil
+        hooks = [Int32](repeating: -1, count: Hook.allCases.count)
+        (timers, tests, objects, schema, migration) = ([:], [], [], nil, nil)
+        try open()
+        try load()
+    }
+
+    /// Whether the Lua state cannot go on, or is so full of what is not garbage that it will
+    /// not go on for long.
+    var isWornOut: Bool {
+        callua_is_broken(vm) || callua_collect(vm) > setting.limits.memory / 4 * 3
     }
 
     /// Starts a handler.
@@ -109,11 +146,61 @@ final class PluginState {
 
     /// Ends a waiting handler.
     func cancel(_ thread: Int32) {
+        if callua_is_broken(vm) { return }
         callua_cancel(vm, thread, setting.limits.runTime.nanoseconds)
     }
 
     /// Bytes that its scripts use now.
-    var memory: Int { callua_memory(vm) }
+    var bytesInUse: Int { callua_memory(vm) }
+
+    // MARK: state
+
+    /// Whether a script has changed `state` since it was copied last.
+    var hasChangedState: Bool { callua_state_changed(vm) }
+
+    /// Keeps a copy of `state` if it was changed; it is what a new Lua state begins with.
+    func saveState() {
+        guard callua_state_changed(vm) else { return }
+        if isRetired {
+            tally.lateWrites += 1
+            return
+        }
+        var bytes = callua_bytes()
+        guard callua_read_state(vm, &bytes) else { return }
+        memory.state = Array(UnsafeBufferPointer(start: bytes.start, count: bytes.count))
+        memory.stateVersion = manifest.stateVersion
+    }
+
+    /// Lays `state`, plain data, over what the top level has set.
+    func restoreState(_ state: [UInt8]) throws(PolicyProblem) {
+        var problem = callua_bytes()
+        let isDone = state.withUnsafeBufferPointer {
+            callua_write_state(
+                vm, callua_bytes(start: $0.baseAddress, count: $0.count), &problem)
+        }
+        if !isDone { throw PolicyProblem(problem.string, file: file) }
+    }
+
+    private func vars(_ values: [LuaValue]) {
+        guard case .call(let id)? = values.first, let kept = memory.vars[id] else {
+            return reply.list(0)
+        }
+        reply.list(1)
+        for byte in kept { reply.tag(byte) }
+    }
+
+    /// Keeps the vars of a call as the bytes that came.
+    private func keepVars(_ bytes: callua_bytes) {
+        // An array of two integers of 9 bytes each, and the table.
+        var reader = PlainReader(bytes)
+        _ = reader.block(6)
+        let high = reader.word()
+        _ = reader.byte()
+        let id = CallID(high: high, low: reader.word())
+        let rest = UnsafeBufferPointer(start: bytes.start, count: bytes.count).dropFirst(23)
+        memory.vars[id] = Array(rest)
+        reply.list(0)
+    }
 
     // MARK: Host functions
 
@@ -127,6 +214,10 @@ final class PluginState {
             case CALLUA_PARSE: parse(values)
             case CALLUA_ALIVE: try isAlive(values)
             case CALLUA_MODULE: return try module(values)
+            case CALLUA_VARS: vars(values)
+            case CALLUA_KEEP_VARS:
+                keepVars(bytes)
+                return CALLUA_RETURN
             default: return try serve(Bindings.all[function - CALLUA_OWN], values)
             }
             return CALLUA_RETURN
@@ -166,10 +257,10 @@ final class PluginState {
 
     private func module(_ values: [LuaValue]) throws(Refused) -> Int {
         let name = values.first?.text ?? ""
-        guard let file = modules[name] else {
+        guard let file = source.modules[name] else {
             throw Refused(
                 "module '\(name)' is not a file of the plugin '\(self.name)'"
-                    + Suggestion.text(for: name, among: modules.keys.sorted()))
+                    + Suggestion.text(for: name, among: source.modules.keys.sorted()))
         }
         reply.list(2)
         reply.text("@" + file.name)
@@ -249,13 +340,4 @@ struct TestDeclaration {
 enum HostObject {
     case hours(Hours, zone: TimeZoneRules)
     case accounts(Accounts)
-}
-
-/// Counts for `callagent plugins` and metrics.
-struct Tally: Equatable {
-    var asked = 0
-    var decided = 0
-    var nanoseconds: UInt64 = 0
-    var failures: [Failure: Int] = [:]
-    var unreturned = 0
 }

@@ -1,6 +1,6 @@
 // What happens to a policy host, and what it tells its shell to do.
 
-import CallCore
+import CallModel
 import JSON
 
 /// Something that happened outside the policy host.
@@ -11,6 +11,11 @@ public enum PolicyInput: Sendable {
     case withdrawn(QuestionID)
     /// The core tells (`Effect.tell`).
     case told(Report)
+    /// A push is about to be sent; `PolicyEffect.shaped` answers. Only when some plugin shapes
+    /// pushes (`Generation.shapesPushes`).
+    case pushing(PushID, PushDraft, Call, [UserFacts])
+    /// A push could not be delivered.
+    case pushFailed(PushDraft, Call, [UserFacts], reason: String)
     /// A call is over: its handlers end and what was kept for it goes.
     case callEnded(CallID)
     /// What a handler waits for has come.
@@ -23,6 +28,8 @@ public enum PolicyInput: Sendable {
 public enum PolicyEffect: Sendable, Equatable {
     /// Give the core this answer (`Input.answered`).
     case answer(QuestionID, Answer)
+    /// Send this push; nil: send nothing.
+    case shaped(PushID, PushDraft?)
     /// Write a line to the log.
     case log(PolicyLog)
     /// Write a line to the decision log.
@@ -31,6 +38,10 @@ public enum PolicyEffect: Sendable, Equatable {
     case operate(WaitID, UserID, plugin: String, Operation)
     /// Answer with `WaitReply.values` or `.trouble`.
     case perform(WaitID, plugin: String, WaitRequest)
+    /// Keep a timer over a restart (`PolicyHost.restore`), in the place of one with the same id.
+    case keepTimer(PolicyTimer)
+    /// Forget the timer with this id.
+    case dropTimer(UInt64)
     /// Nobody waits for it any more.
     case abandon(WaitID)
     /// Add `amount` to a counter of a plugin.
@@ -54,8 +65,10 @@ public enum WaitRequest: Sendable, Equatable {
     case store(StoreRequest)
     /// `http.get`, `http.post`.
     case fetch(FetchRequest)
-    /// `users.get`.
+    /// `users.get`; answer with `WaitReply.user`.
     case lookUp(UserID)
+    /// The call of a timer; answer with `WaitReply.call`.
+    case call(CallID)
 }
 
 /// A request to a plugin's durable store.
@@ -95,10 +108,31 @@ public struct FetchRequest: Sendable, Equatable {
     }
 }
 
+/// What a server answered.
+public struct FetchReply: Sendable, Equatable {
+    /// The HTTP status.
+    public let status: Int
+    /// As they came.
+    public let headers: [FetchRequest.Header]
+    /// The body as it came.
+    public let body: [UInt8]
+
+    /// An answer with `status` and `body`.
+    public init(status: Int, headers: [FetchRequest.Header], body: [UInt8]) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+}
+
 /// What came of something a handler waits for.
 public enum WaitReply: Sendable {
     /// The value, as JSON; null: nothing there.
     case value(JSONValue)
+    /// What a server answered to a `fetch`.
+    case fetched(FetchReply)
+    /// The call as it is now, with what is known of its users; nil: it is over.
+    case call(Call?, [UserFacts])
     /// What an `operate` came to; nil: done.
     case operation(Refusal?)
     /// What is known of a user.

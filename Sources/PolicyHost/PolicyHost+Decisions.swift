@@ -1,90 +1,174 @@
-// The chain of plugins behind one question: the first answer wins.
+// Asking the plugins: the first answer wins, or each goes on from the one before.
 
 import CLua
-import CallCore
-
-/// A question on its way through the plugins.
-struct Chain {
-    let question: Question
-    let generation: Generation
-    let view: CallView
-    let user: UserID
-    let hook: Hook
-    /// The plugin that is asked, or asked next.
-    var place: Int
-    /// When the plugin being waited for was asked, and its processor time so far.
-    var since: Moment
-    var asked: [DecisionRecord.Asked] = []
-    /// Whether the host will be woken when the time is over.
-    var isTimed = false
-}
+import CallModel
+import JSON
 
 extension PolicyHost {
-    // MARK: Asking
+    // MARK: Beginning
 
     func ask(_ question: Question) {
+        var chain: Chain
+        let id = ChainID.question(question.id)
+        let facts = question.facts
+        let now = services.now
         switch question.subject {
         case .invite(let call, let callee, let from):
-            let view = CallView(
-                call: call, facts: question.facts, now: services.now, callee: callee)
-            var chain = Chain(
-                question: question, generation: generation, view: view, user: callee,
-                hook: .invite, place: from, since: services.now)
-            advance(&chain)
-        case .dial, .incomingData, .outgoingData, .token:
-            services.emit(.answer(question.id, .none))
+            chain = Chain(
+                id: id, generation: generation,
+                view: CallView(call: call, facts: facts, now: now, callee: callee),
+                inquiry: .invite(callee: callee), deadline: question.decideBy, place: from,
+                since: now)
+        case .dial(let call, let user, let invitees):
+            chain = Chain(
+                id: id, generation: generation,
+                view: CallView(call: call, facts: facts, now: now, invitees: invitees),
+                inquiry: .dial(user: user, invitees: invitees), deadline: question.decideBy,
+                place: 0, since: now)
+        case .token(let call, let user):
+            chain = Chain(
+                id: id, generation: generation,
+                view: CallView(call: call, facts: facts, now: now), inquiry: .token(user: user),
+                deadline: question.decideBy, place: 0, since: now)
+        case .incomingData(let call, let user, let text):
+            chain = Chain(
+                id: id, generation: generation,
+                view: CallView(call: call, facts: facts, now: now),
+                inquiry: .incoming(user: user, text: text),
+                deadline: shapingDeadline(question.decideBy), place: 0, since: now)
+        case .outgoingData(let call, let texts):
+            guard let first = texts.first else {
+                return services.emit(.answer(question.id, .views([])))
+            }
+            chain = Chain(
+                id: id, generation: generation,
+                view: CallView(call: call, facts: facts, now: now, receiver: first.receiver),
+                inquiry: .outgoing(texts, place: 0, text: first.data, views: []),
+                deadline: shapingDeadline(question.decideBy), place: 0, since: now)
         }
+        advance(&chain)
     }
+
+    /// Shapes a push.
+    func shape(_ draft: PushDraft, _ id: PushID, _ call: Call, _ facts: [UserFacts]) {
+        let now = services.now
+        var chain = Chain(
+            id: .push(id), generation: generation,
+            view: CallView(call: call, facts: facts, now: now, receiver: draft.user),
+            inquiry: .push(draft, job: id), deadline: shapingDeadline(now + 1_000), place: 0,
+            since: now)
+        advance(&chain)
+    }
+
+    private func shapingDeadline(_ decideBy: Moment) -> Moment {
+        min(decideBy, services.now + PluginLimits().shapingTime)
+    }
+
+    // MARK: Going on
 
     /// Asks plugin after plugin until one answers, one waits or none is left.
     private func advance(_ chain: inout Chain) {
         let plugins = chain.generation.plugins
         let hook = chain.hook.index
-        while chain.place < plugins.count {
-            let plugin = plugins[chain.place]
-            let reference = plugin.hooks[hook]
-            guard reference >= 0, plugin.setting.users?.contains(chain.user) ?? true else {
-                chain.place += 1
-                continue
+        repeat {
+            while chain.place < plugins.count {
+                let plugin = plugins[chain.place]
+                let reference = plugin.hooks[hook]
+                guard reference >= 0, plugin.setting.users?.contains(chain.user) ?? true else {
+                    chain.place += 1
+                    continue
+                }
+                guard plugin.breaker.admits(at: services.now) else {
+                    if quarantined(plugin, &chain) { return }
+                    continue
+                }
+                let outcome = run(plugin, reference, &chain)
+                if Int(outcome.status) == CALLUA_WAITING {
+                    return suspend(chain, plugin, outcome)
+                }
+                if settle(outcome, plugin, &chain, spent: outcome.nanoseconds) { return }
             }
-            guard plugin.breaker.admits(at: services.now) else {
-                if quarantined(plugin, &chain) { return }
-                continue
-            }
-            let outcome = run(plugin, reference, &chain)
-            if Int(outcome.status) == CALLUA_WAITING {
-                suspend(chain, plugin, outcome)
-                return
-            }
-            if settle(outcome, plugin, &chain, spent: outcome.nanoseconds) { return }
+        } while beginNextText(&chain)
+        commit(chain.inquiry.outcome, chain)
+    }
+
+    /// One text is shaped: goes on with the next one, if there is one.
+    private func beginNextText(_ chain: inout Chain) -> Bool {
+        guard case .outgoing(let texts, let place, let text, var views) = chain.inquiry else {
+            return false
         }
-        commit(.none, chain)
+        let done = texts[place]
+        if text != done.data {
+            views.append(Call.View(receiver: done.receiver, owner: done.owner, text: text))
+        }
+        guard place + 1 < texts.count else {
+            chain.inquiry = .outgoing(texts, place: place, text: done.data, views: views)
+            return false
+        }
+        let next = texts[place + 1]
+        chain.inquiry = .outgoing(texts, place: place + 1, text: next.data, views: views)
+        chain.view.receiver = next.receiver
+        chain.place = 0
+        return true
     }
 
     private func run(
         _ plugin: PluginState, _ reference: Int32, _ chain: inout Chain
     ) -> callua_outcome {
         chain.since = services.now
-        arguments.cut()
-        arguments.list(1)
-        arguments.call(chain.view, modeName: modeName(chain.view.call.mode))
-        plugin.call = chain.view.call.id
-        plugin.account = chain.user
-        let outcome = plugin.start(
-            reference, arguments, budget: plugin.setting.limits.runTime.nanoseconds)
-        plugin.tally.asked += 1
-        plugin.tally.nanoseconds += outcome.nanoseconds
-        return outcome
+        write(chain)
+        begin(plugin, call: chain.view.call.id, account: chain.user)
+        return start(plugin, reference)
     }
 
-    func modeName(_ index: ModeIndex) -> String {
+    /// Writes the arguments of the hook.
+    private func write(_ chain: Chain) {
+        arguments.cut()
+        switch chain.inquiry {
+        case .invite, .dial:
+            arguments.list(1)
+            write(chain.view)
+        case .token(let user):
+            arguments.list(2)
+            write(chain.view)
+            arguments.user(chain.view.facts(of: user))
+        case .incoming(_, let text): write(text, "in", chain.view)
+        case .outgoing(_, _, let text, _): write(text, "out", chain.view)
+        case .push(let draft, _):
+            arguments.list(2)
+            arguments.json(.object(draft.table))
+            write(chain.view)
+        }
+    }
+
+    /// Data that is a JSON object goes as a table, anything else as it is (F66).
+    private func write(_ text: String?, _ direction: String, _ view: CallView) {
+        arguments.list(3)
+        if let text {
+            if let json = try? JSONValue(parsing: text), case .object = json {
+                arguments.json(json)
+            } else {
+                arguments.text(text)
+            }
+        } else {
+            arguments.null()
+        }
+        write(view)
+        arguments.text(direction)
+    }
+
+    func write(_ view: CallView) {
+        arguments.call(view, modeName: modeName(view.call.mode))
+    }
+
+    private func modeName(_ index: ModeIndex) -> String {
         Int(index.value) < modeNames.count ? modeNames[Int(index.value)] : ""
     }
 
-    // MARK: Answers
+    // MARK: Results
 
     /// Takes what the plugin at `place` said; returns whether the question is answered.
-    func settle(
+    private func settle(
         _ outcome: callua_outcome, _ plugin: PluginState, _ chain: inout Chain, spent: UInt64
     ) -> Bool {
         if outcome.unreturned.count > 0 { warnUnreturned(outcome, plugin) }
@@ -94,18 +178,20 @@ extension PolicyHost {
             return fail(failure, plugin, &chain, spent: spent)
         }
         do throws(BadReturn) {
-            let decision = try Returned(outcome.value).invitation(
-                chain.view, dataMax: plugin.setting.extendedDataMax)
+            let step = try chain.inquiry.take(
+                Returned(outcome.value), by: plugin, next: chain.place + 1, view: chain.view)
             plugin.breaker.succeeded()
             chain.place += 1
-            guard let decision else {
-                record(.noOpinion, plugin, &chain, spent: spent)
+            switch step {
+            case .next(let hasOpinion):
+                record(hasOpinion ? .decided : .noOpinion, plugin, &chain, spent: spent)
                 return false
+            case .answered(let verdict):
+                plugin.tally.decided += 1
+                record(.decided, plugin, &chain, spent: spent)
+                commit(verdict, chain)
+                return true
             }
-            plugin.tally.decided += 1
-            record(.decided, plugin, &chain, spent: spent)
-            commit(.invite(decision, by: plugin.name, next: chain.place), chain)
-            return true
         } catch {
             note(.badReturn, "\(plugin.file): \(error.message)", "", plugin)
             return fail(.badReturn, plugin, &chain, spent: spent)
@@ -129,28 +215,26 @@ extension PolicyHost {
 
     /// Answers in the place of a plugin; returns false when the next one is to be asked.
     private func apply(_ onError: OnError, _ plugin: PluginState, _ chain: Chain) -> Bool {
+        // Shaping hooks leave unchanged what they cannot shape (F60).
+        guard chain.hook.kind == .decision else { return false }
         switch onError {
         case .skip, .unchanged: return false
-        case .default: commit(.none, chain)
-        case .reject:
-            let decision = Decision.reject(busy: false, extendedData: nil)
-            commit(.invite(decision, by: plugin.name, next: chain.place), chain)
-        case .accept:
-            let decision = Decision.accept(wait: 0, extendedData: nil)
-            commit(.invite(decision, by: plugin.name, next: chain.place), chain)
+        case .default: commit(.answer(.none), chain)
+        case .reject: commit(.answer(chain.rejection(by: plugin.name)), chain)
+        case .accept: commit(.answer(chain.acceptance(by: plugin.name)), chain)
         }
         return true
     }
 
-    func commit(_ answer: Answer, _ chain: Chain) {
-        services.emit(.answer(chain.question.id, answer))
+    private func commit(_ verdict: Verdict, _ chain: Chain) {
+        switch (verdict, chain.id) {
+        case (.answer(let answer), .question(let id)): services.emit(.answer(id, answer))
+        case (.push(let draft), .push(let id)): services.emit(.shaped(id, draft))
+        case (.answer, .push), (.push, .question):
+            preconditionFailure("the verdict \(verdict) is none of \(chain.hook)")
+        }
         guard recordsDecisions else { return }
-        services.emit(
-            .record(
-                DecisionRecord(
-                    hook: chain.hook, call: chain.view.call.id, user: chain.user,
-                    at: chain.view.now, generation: chain.generation.name, asked: chain.asked,
-                    answer: answer)))
+        services.emit(.record(chain.record(verdict)))
     }
 
     private func record(
@@ -167,35 +251,68 @@ extension PolicyHost {
     // MARK: Waiting
 
     private func suspend(_ chain: Chain, _ plugin: PluginState, _ outcome: callua_outcome) {
-        let id = chain.question.id
         var chain = chain
-        if !chain.isTimed { deadlines.add(.decide(id), at: chain.question.decideBy) }
+        if !chain.isTimed { deadlines.add(.decide(chain.id), at: chain.deadline) }
         chain.isTimed = true
-        chains[id] = chain
-        wait(plugin, outcome, task: .chain(id), call: chain.view.call.id)
+        chains[chain.id] = chain
+        wait(plugin, outcome, task: .chain(chain.id), call: chain.view.call.id)
     }
 
     /// A handler of the chain came back.
-    func resumed(_ id: QuestionID, _ outcome: callua_outcome, _ handler: Running) {
+    func resumed(_ id: ChainID, _ outcome: callua_outcome, _ handler: Running) {
         guard var chain = chains.removeValue(forKey: id) else { return }
         if !settle(outcome, handler.plugin, &chain, spent: handler.spent) { advance(&chain) }
     }
 
     /// The time for the question is over: the plugin being waited for failed (F59).
-    func decideNow(_ id: QuestionID) {
-        guard var late = chains.removeValue(forKey: id), let handler = stop(.chain(id)) else {
-            return
-        }
-        let plugin = handler.plugin
-        note(.late, "\(plugin.file): no answer to on.\(late.hook.rawValue) in time", "", plugin)
-        record(.failed(.late), plugin, &late, spent: handler.spent)
-        late.place = late.generation.plugins.count
-        let onError = plugin.onError == .skip ? generation.plan.onError : plugin.onError
-        if !apply(onError, plugin, late) { commit(.none, late) }
+    func decideNow(_ id: ChainID) {
+        guard let chain = chains[id], let handler = stop(.chain(id)) else { return }
+        note(
+            .late, "\(handler.plugin.file): no answer to on.\(chain.hook.rawValue) in time", "",
+            handler.plugin)
+        guard var late = chains.removeValue(forKey: id) else { return }
+        record(.failed(.late), handler.plugin, &late, spent: handler.spent)
+        late.place = chain.generation.plugins.count
+        let own = handler.plugin.onError
+        if apply(own == .skip ? generation.plan.onError : own, handler.plugin, late) { return }
+        _ = beginNextText(&late)
+        commit(late.inquiry.outcome, late)
+    }
+
+    /// The handler of a question was lost: its plugin has failed, the others are asked.
+    func giveUp(_ id: ChainID, _ failure: Failure, _ handler: Running) {
+        guard var chain = chains.removeValue(forKey: id) else { return }
+        if !fail(failure, handler.plugin, &chain, spent: handler.spent) { advance(&chain) }
     }
 
     func withdraw(_ id: QuestionID) {
-        guard chains.removeValue(forKey: id) != nil else { return }
-        stop(.chain(id))
+        guard chains.removeValue(forKey: .question(id)) != nil else { return }
+        stop(.chain(.question(id)))
+    }
+}
+
+extension Chain {
+    fileprivate func rejection(by plugin: String) -> Answer {
+        switch inquiry {
+        case .dial: .refuse(code: "refused", by: plugin)
+        case .invite:
+            .invite(.reject(busy: false, extendedData: nil), by: plugin, next: place)
+        case .token, .incoming, .outgoing, .push: .none
+        }
+    }
+
+    fileprivate func acceptance(by plugin: String) -> Answer {
+        switch inquiry {
+        case .dial: .allow(Allowance())
+        case .invite: .invite(.accept(wait: 0, extendedData: nil), by: plugin, next: place)
+        case .token, .incoming, .outgoing, .push: .none
+        }
+    }
+
+    fileprivate func record(_ verdict: Verdict) -> DecisionRecord {
+        let answer: Answer? = if case .answer(let answer) = verdict { answer } else { nil }
+        return DecisionRecord(
+            hook: hook, call: view.call.id, user: user, at: view.now, generation: generation.name,
+            asked: asked, answer: answer ?? .none)
     }
 }

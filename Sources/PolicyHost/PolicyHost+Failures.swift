@@ -1,7 +1,7 @@
 // What is noted when a plugin fails, and what that does to it.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 extension PolicyHost {
@@ -13,12 +13,60 @@ extension PolicyHost {
             fields: ["failure": .string(failure.rawValue)])
         if !trace.isEmpty { line.fields["traceback"] = .string(trace) }
         services.emit(.log(line))
-        guard plugin.breaker.failed(failure, at: services.now) else { return }
-        services.emit(
-            .log(
-                PolicyLog(
-                    .error, "plugin '\(plugin.name)' is quarantined after repeated failures",
-                    plugin: plugin.name)))
+        if failure == .cpu || failure == .memory, plugin.isWornOut { renew(plugin) }
+        let isQuarantined = plugin.breaker.failed(failure, at: services.now)
+        if isQuarantined {
+            services.emit(
+                .log(
+                    PolicyLog(
+                        .error, "plugin '\(plugin.name)' is quarantined after repeated failures",
+                        plugin: plugin.name)))
+        }
+        tellOthers(failure, message, plugin, isQuarantined: isQuarantined)
+    }
+
+    /// `on.plugin_error` of the other plugins. A failure in there is told to nobody.
+    private func tellOthers(
+        _ failure: Failure, _ message: String, _ plugin: PluginState, isQuarantined: Bool
+    ) {
+        guard !isTellingFailure else { return }
+        isTellingFailure = true
+        defer { isTellingFailure = false }
+        let hook = Hook.pluginError.index
+        for other in generation.plugins where other !== plugin && other.hooks[hook] >= 0 {
+            tell(
+                .table(
+                    .pluginError,
+                    [
+                        "plugin": .string(plugin.name), "kind": .string(failure.rawValue),
+                        "message": .string(message), "quarantined": .bool(isQuarantined),
+                    ]), other)
+        }
+    }
+
+    /// Gives a plugin a new Lua state; what still waited in the old one has failed.
+    private func renew(_ plugin: PluginState) {
+        plugin.saveState()
+        let lost = running.filter { $0.value.plugin === plugin }.keys.sorted()
+        let handlers = lost.compactMap { forget($0) }
+        do throws(PolicyProblem) {
+            try plugin.rebuild()
+            if let state = plugin.memory.state { try plugin.restoreState(state) }
+        } catch {
+            services.emit(
+                .log(PolicyLog(.error, "cannot be loaded again: \(error)", plugin: plugin.name)))
+        }
+        for handler in handlers { lose(handler, .error) }
+    }
+
+    /// What waited is gone: its question goes on without it.
+    func lose(_ handler: Running, _ failure: Failure) {
+        if handler.isRequest { services.emit(.abandon(handler.wait)) }
+        switch handler.task {
+        case .chain(let id): giveUp(id, failure, handler)
+        case .report(let key): nextReport(key)
+        case .single, .timer, .part: break
+        }
     }
 
     func warnUnreturned(_ outcome: callua_outcome, _ plugin: PluginState) {

@@ -1,16 +1,174 @@
 // One generation takes over from another between two inputs (policy.md, section 10).
 
-import CallCore
+import CLua
+import CallModel
+import JSON
+
+/// Why a generation begins or ends, as `on.start` and `on.stop` are told.
+public enum ChangeReason: String, Sendable, CaseIterable {
+    case boot, reload, rollback, shutdown
+}
+
+/// A plugin's `state` at some moment.
+public struct SavedState: Sendable, Equatable {
+    let bytes: [UInt8]
+    let version: Int64
+}
 
 extension PolicyHost {
-    /// `generation` answers from now on. Handlers that wait go on in the generation in which they
-    /// were started.
-    public func activate(_ generation: Generation, at now: Moment) -> [PolicyEffect] {
+    /// Tells the plugins that their generation begins. To be called once, at the start.
+    public func start(at now: Moment) -> [PolicyEffect] {
         services.now = now
-        self.generation = generation
-        adopt(generation)
-        let effects = services.effects
-        services.effects = []
-        return effects
+        arrangeTimers()
+        tellChange(.start, .boot)
+        runDetached()
+        return services.takeEffects()
+    }
+
+    /// Tells the plugins that the process ends.
+    public func stop(at now: Moment) -> [PolicyEffect] {
+        services.now = now
+        tellChange(.stop, .shutdown)
+        runDetached()
+        return services.takeEffects()
+    }
+
+    /// Copies of every plugin's `state`, for `Generation.rehearse` on another thread.
+    public func savedStates() -> [String: SavedState] {
+        var states: [String: SavedState] = [:]
+        for plugin in generation.plugins {
+            plugin.saveState()
+            guard let bytes = plugin.memory.state else { continue }
+            states[plugin.name] = SavedState(bytes: bytes, version: plugin.memory.stateVersion)
+        }
+        return states
+    }
+
+    /// `next` answers from now on. Handlers that wait go on in the generation in which they were
+    /// started, for at most 30 s. When some plugin cannot take over the `state` of the one before
+    /// it, nothing changes.
+    public func activate(
+        _ next: Generation, reason: ChangeReason = .reload, at now: Moment
+    ) throws(PolicyProblems) -> [PolicyEffect] {
+        services.now = now
+        try next.take(savedStates())
+        tellChange(.stop, reason)
+        for plugin in generation.plugins { plugin.isRetired = true }
+        deadlines.add(.retire(generationNumber), at: now + Self.drainTime)
+        generation = next
+        adopt(next)
+        retireOldest()
+        arrangeTimers()
+        tellChange(.start, reason)
+        runDetached()
+        return services.takeEffects()
+    }
+
+    private func tellChange(_ hook: Hook, _ reason: ChangeReason) {
+        let table: JSONObject = [
+            "reason": .string(reason.rawValue), "generation": .string(generation.name),
+        ]
+        for plugin in generation.plugins { tell(.table(hook, table), plugin) }
+    }
+
+    /// Makes the plugins of a generation use this host's time, effects and memory.
+    func adopt(_ generation: Generation) {
+        generationNumber += 1
+        for plugin in generation.plugins {
+            plugin.services = services
+            plugin.generationNumber = generationNumber
+            let kept = memories[plugin.name] ?? plugin.memory
+            kept.stateVersion = plugin.manifest.stateVersion
+            // What went wrong with other code says nothing about this one.
+            kept.breaker = Breaker()
+            plugin.memory = kept
+            memories[plugin.name] = kept
+        }
+        services.effects += generation.services.effects
+        generation.services.effects = []
+    }
+
+    // MARK: Draining
+
+    static let drainTime: Milliseconds = 30_000
+    private static let generationsMax = 3
+
+    /// At most three generations exist: the oldest ends rather than a reload being refused.
+    private func retireOldest() {
+        var alive = Set(running.values.map(\.plugin.generationNumber))
+        alive.insert(generationNumber)
+        let surplus = alive.count - Self.generationsMax
+        for number in alive.sorted().prefix(max(0, surplus)) { retire(number) }
+    }
+
+    /// Ends the handlers that still run in an old generation.
+    func retire(_ number: Int) {
+        let left = running.filter { $0.value.plugin.generationNumber == number }
+        for (_, handler) in left.sorted(by: { $0.key < $1.key }) {
+            stop(handler.task)
+            switch handler.task {
+            case .chain(let chain): giveUp(chain, .late, handler)
+            case .report(let key): nextReport(key)
+            case .timer, .single, .part: break
+            }
+        }
+    }
+}
+
+extension Generation {
+    /// Tries on copies whether every plugin can take over its `state`.
+    public func rehearse(_ states: [String: SavedState]) throws(PolicyProblems) {
+        try take(states)
+    }
+
+    /// Gives every plugin the `state` of the one before it, migrated where its version changed.
+    func take(_ states: [String: SavedState]) throws(PolicyProblems) {
+        var problems: [PolicyProblem] = []
+        for plugin in plugins {
+            guard let state = states[plugin.name] else { continue }
+            do throws(PolicyProblem) {
+                try plugin.take(state)
+            } catch {
+                problems.append(error)
+            }
+        }
+        guard problems.isEmpty else { throw PolicyProblems(problems) }
+    }
+}
+
+extension PluginState {
+    fileprivate func take(_ state: SavedState) throws(PolicyProblem) {
+        guard state.version != manifest.stateVersion else {
+            return try restoreState(state.bytes)
+        }
+        guard let migration else {
+            throw PolicyProblem(
+                "state_version changed from \(state.version) to \(manifest.stateVersion) "
+                    + "without migrate(function(old, from) … end)", file: file,
+                line: manifest.line)
+        }
+        try restoreState(try migrate(state, migration))
+    }
+
+    private func migrate(
+        _ state: SavedState, _ function: Int32
+    ) throws(PolicyProblem) -> [UInt8] {
+        let arguments = PlainWriter()
+        arguments.list(2)
+        for byte in state.bytes { arguments.tag(byte) }
+        arguments.integer(state.version)
+        let outcome = start(function, arguments, budget: setting.limits.loadTime.nanoseconds)
+        switch Int(outcome.status) {
+        case CALLUA_FINISHED: break
+        case CALLUA_WAITING:
+            cancel(outcome.thread)
+            throw PolicyProblem("migrate cannot wait", file: file)
+        default: throw PolicyProblem(message: "migrate: \(outcome.message)")
+        }
+        let value = outcome.value
+        guard value.count > 5, value.start[5] == UInt8(PLAIN_OBJECT) else {
+            throw PolicyProblem("migrate returned no table", file: file)
+        }
+        return Array(UnsafeBufferPointer(start: value.start, count: value.count).dropFirst(5))
     }
 }

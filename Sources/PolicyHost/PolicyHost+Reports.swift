@@ -1,86 +1,129 @@
 // Report hooks: results ignored; per call in order, one at a time per plugin.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
+
+/// Something to be told to one plugin.
+enum Notice {
+    case report(Report)
+    /// `on.push_failed`.
+    case pushFailed(PushDraft, CallView, reason: String)
+    /// `on.start`, `on.stop`, `on.plugin_error`: one table.
+    case table(Hook, JSONObject)
+
+    var hook: Hook {
+        switch self {
+        case .report(let report): report.kind.hook
+        case .pushFailed: .pushFailed
+        case .table(let hook, _): hook
+        }
+    }
+
+    var call: CallID? {
+        switch self {
+        case .report(let report): report.call?.id
+        case .pushFailed(_, let view, _): view.call.id
+        case .table: nil
+        }
+    }
+}
 
 extension PolicyHost {
     func tell(_ report: Report) {
         let hook = report.kind.hook
         for plugin in generation.plugins where plugin.hooks[hook.index] >= 0 {
-            guard concerns(plugin, report) else { continue }
-            let key = ReportKey(plugin: ObjectIdentifier(plugin), call: report.call?.id)
-            if report.call != nil, tasks[.report(key)] != nil {
-                reportQueues[key, default: []].append(report)
-            } else {
-                run(plugin, report, key)
-            }
+            if concerns(plugin, report) { tell(.report(report), plugin) }
+        }
+    }
+
+    /// Tells a plugin, behind what it is being told of the same call.
+    func tell(_ notice: Notice, _ plugin: PluginState) {
+        guard plugin.hooks[notice.hook.index] >= 0 else { return }
+        let key = ReportKey(plugin: ObjectIdentifier(plugin), call: notice.call)
+        if notice.call != nil, tasks[.report(key)] != nil {
+            queues[key, default: NoticeQueue(plugin: plugin)].notices.append(notice)
+        } else {
+            run(plugin, notice, key)
         }
     }
 
     /// Whether the operator lets the plugin see it (E55).
     private func concerns(_ plugin: PluginState, _ report: Report) -> Bool {
         guard let users = plugin.setting.users else { return true }
-        if case .presence(let user, _) = report.kind { return users.contains(user) }
-        return report.call?.participants.contains { users.contains($0.user) } ?? true
-    }
-
-    private func run(_ plugin: PluginState, _ report: Report, _ key: ReportKey) {
-        guard plugin.breaker.admits(at: services.now) else { return }
-        write(report, for: plugin)
-        plugin.call = report.call?.id
-        plugin.account = account(of: report)
-        let outcome = plugin.start(
-            plugin.hooks[report.kind.hook.index], arguments,
-            budget: plugin.setting.limits.runTime.nanoseconds)
-        plugin.tally.asked += 1
-        plugin.tally.nanoseconds += outcome.nanoseconds
-        guard Int(outcome.status) == CALLUA_WAITING else {
-            return settle(outcome, plugin)
+        switch report.kind {
+        case .presence(let user, _): return users.contains(user)
+        case .signal(let from, let to, _):
+            return users.contains(from) || to.map { users.contains($0) } ?? true
+        case .accepted, .rejected, .cancelled, .timeout, .undelivered, .participant, .ended:
+            return report.call?.participants.contains { users.contains($0.user) } ?? true
         }
-        wait(plugin, outcome, task: .report(key), call: report.call?.id)
     }
 
-    /// The account that a report's handlers speak for: the one the plugins answer for.
-    private func account(of report: Report) -> UserID? {
-        let participants = report.call?.participants ?? []
-        return participants.first { $0.isAnsweredFor }?.user
-            ?? participants.first { generation.plan.answerFor.contains($0.user) }?.user
-    }
-
-    private func settle(_ outcome: callua_outcome, _ plugin: PluginState) {
-        guard Int(outcome.status) == CALLUA_FAILED else { return plugin.breaker.succeeded() }
-        note(Failure(outcome.failure), outcome.message, outcome.traceback.string, plugin)
-    }
-
-    /// A waiting report handler came back.
-    func reported(_ key: ReportKey, _ outcome: callua_outcome, _ plugin: PluginState) {
-        settle(outcome, plugin)
-        nextReport(key)
+    private func run(_ plugin: PluginState, _ notice: Notice, _ key: ReportKey) {
+        guard plugin.breaker.admits(at: services.now) else { return }
+        let account = write(notice)
+        if case .report(let report) = notice, case .signal(let from, _, _) = report.kind,
+            from == account
+        {
+            // Nobody hears its own signals (F68).
+            return
+        }
+        begin(plugin, call: notice.call, account: account)
+        let outcome = start(plugin, plugin.hooks[notice.hook.index])
+        let task: HandlerTask = notice.call == nil ? .single(newID()) : .report(key)
+        settle(outcome, plugin, task: task, call: notice.hook == .ended ? nil : notice.call)
     }
 
     /// Runs what stood behind a handler, until one waits again.
     func nextReport(_ key: ReportKey) {
-        while tasks[.report(key)] == nil, let report = reportQueues[key]?.first {
-            reportQueues[key]?.removeFirst()
-            if reportQueues[key]?.isEmpty == true { reportQueues[key] = nil }
-            let plugin = generation.plugins.first { ObjectIdentifier($0) == key.plugin }
-            if let plugin { run(plugin, report, key) }
+        while tasks[.report(key)] == nil, var queue = queues.removeValue(forKey: key) {
+            let notice = queue.notices.removeFirst()
+            if !queue.notices.isEmpty { queues[key] = queue }
+            run(queue.plugin, notice, key)
         }
     }
 
     // MARK: Arguments
 
-    private func write(_ report: Report, for plugin: PluginState) {
+    /// Writes the arguments; returns the account that the handler speaks for.
+    private func write(_ notice: Notice) -> UserID? {
         arguments.cut()
-        guard let call = report.call else { return writePresence(report) }
+        switch notice {
+        case .report(let report): return write(report)
+        case .pushFailed(let draft, let view, let reason):
+            arguments.list(3)
+            arguments.json(.object(draft.table))
+            write(view)
+            arguments.text(reason)
+            return draft.user
+        case .table(_, let table):
+            arguments.list(1)
+            arguments.json(.object(table))
+            return nil
+        }
+    }
+
+    /// The account that a report's handlers speak for: the one the plugins answer for.
+    private func account(in call: Call) -> UserID? {
+        call.participants.first { $0.isAnsweredFor }?.user
+            ?? call.participants.first { generation.plan.answerFor.contains($0.user) }?.user
+    }
+
+    private func write(_ report: Report) -> UserID? {
+        guard let call = report.call else {
+            writePresence(report)
+            return nil
+        }
+        let account = account(in: call)
         let view = CallView(
-            call: call, facts: report.facts, now: services.now, callee: account(of: report))
+            call: call, facts: report.facts, now: services.now, callee: account)
         let place = arguments.count
         arguments.list(0)
-        arguments.call(view, modeName: modeName(call.mode))
+        write(view)
         let added = writeRest(report, view)
         arguments.setCount(1 + added, at: place + 1)
+        return account
     }
 
     private func writePresence(_ report: Report) {
@@ -139,6 +182,12 @@ extension PolicyHost {
         if let data = call.end?.extendedData { summary["extended_raw"] = .string(data) }
         arguments.json(.object(summary))
     }
+}
+
+/// What stands behind a waiting handler of a plugin and a call.
+struct NoticeQueue {
+    let plugin: PluginState
+    var notices: [Notice] = []
 }
 
 extension Report.Kind {

@@ -1,18 +1,23 @@
 // Handlers that wait: what they wait for, and how they go on.
 
 import CLua
-import CallCore
+import CallModel
+import JSON
 
 extension PolicyHost {
     /// Keeps a handler that waits, and asks for what it waits for.
     func wait(
         _ plugin: PluginState, _ outcome: callua_outcome, task: HandlerTask, call: CallID?
     ) {
+        let id = newID()
         let handler = Running(
-            plugin: plugin, thread: outcome.thread, task: task, call: call, since: services.now,
-            spent: outcome.nanoseconds, wait: WaitID(newID()))
-        keep(handler, as: handler.wait.value)
-        request(plugin, handler.wait, handler.wait.value)
+            plugin: plugin, thread: outcome.thread, task: task, call: call,
+            account: plugin.account, spent: outcome.nanoseconds, wait: WaitID(id))
+        keep(handler, as: id)
+        if task.isBounded {
+            deadlines.add(.overdue(id), at: services.now + plugin.setting.limits.reportTime)
+        }
+        request(plugin, handler.wait, id)
     }
 
     private func keep(_ handler: Running, as id: UInt64) {
@@ -22,10 +27,11 @@ extension PolicyHost {
         if let call = handler.call { handlersOfCalls[call, default: []].append(id) }
     }
 
-    private func forget(_ id: UInt64) -> Running? {
+    func forget(_ id: UInt64) -> Running? {
         guard let handler = running.removeValue(forKey: id) else { return nil }
         waits[handler.wait] = nil
         tasks[handler.task] = nil
+        if handler.isRequest { handler.plugin.memory.requests -= 1 }
         if let call = handler.call {
             handlersOfCalls[call]?.removeAll { $0 == id }
             if handlersOfCalls[call]?.isEmpty == true { handlersOfCalls[call] = nil }
@@ -39,14 +45,20 @@ extension PolicyHost {
         switch pending {
         case .sleep(let span): deadlines.add(.wake(id, waitID), at: services.now + span)
         case .request(let request):
+            plugin.memory.requests += 1
+            running[id]?.isRequest = true
             services.emit(.perform(waitID, plugin: plugin.name, request))
         case .operation(let user, let operation):
+            plugin.memory.requests += 1
+            running[id]?.isRequest = true
             services.emit(.operate(waitID, user, plugin: plugin.name, operation))
+        case .all(let functions): startParts(functions, of: id, plugin)
         }
     }
 
     /// What a handler waited for has come.
     func replied(_ waitID: WaitID, _ reply: WaitReply) {
+        if let timer = firing.removeValue(forKey: waitID) { return fire(timer, reply) }
         guard let id = waits[waitID], let handler = running[id] else { return }
         let writer = handler.plugin.reply
         writer.cut()
@@ -55,29 +67,97 @@ extension PolicyHost {
     }
 
     /// Resumes a handler with what stands in its plugin's `reply`.
-    private func goOn(_ id: UInt64) {
+    func goOn(_ id: UInt64, status: Int = CALLUA_RETURN) {
         guard var handler = forget(id) else { return }
         let plugin = handler.plugin
         let limits = plugin.setting.limits
-        plugin.call = handler.call
+        begin(plugin, call: handler.call, account: handler.account)
         let left = limits.eventTime.nanoseconds - min(handler.spent, limits.eventTime.nanoseconds)
         let outcome = plugin.resume(
-            handler.thread, status: CALLUA_RETURN,
-            budget: max(1, min(left, limits.runTime.nanoseconds)))
+            handler.thread, status: status, budget: max(1, min(left, limits.runTime.nanoseconds)))
+        took(outcome, plugin)
         handler.spent += outcome.nanoseconds
-        plugin.tally.nanoseconds += outcome.nanoseconds
         guard Int(outcome.status) == CALLUA_WAITING else { return finished(handler, outcome) }
         handler.wait = WaitID(newID())
+        handler.isRequest = false
         keep(handler, as: id)
         request(plugin, handler.wait, id)
     }
 
     private func finished(_ handler: Running, _ outcome: callua_outcome) {
         switch handler.task {
-        case .chain(let question): resumed(question, outcome, handler)
-        case .report(let key): reported(key, outcome, handler.plugin)
+        case .chain(let chain): resumed(chain, outcome, handler)
+        case .report(let key):
+            settle(outcome, handler.plugin, task: handler.task, call: handler.call)
+            nextReport(key)
+        case .single, .timer:
+            settle(outcome, handler.plugin, task: handler.task, call: handler.call)
+        case .part(let parent, let place):
+            partFinished(parent, place, outcome, spent: handler.spent)
         }
     }
+
+    // MARK: all { f, g }
+
+    private func startParts(_ functions: [Int32], of id: UInt64, _ plugin: PluginState) {
+        running[id]?.parts = Array(repeating: nil, count: functions.count)
+        let account = running[id]?.account
+        let call = running[id]?.call
+        for (place, function) in functions.enumerated() {
+            guard running[id] != nil else {
+                callua_release(plugin.vm, function)
+                continue
+            }
+            begin(plugin, call: call, account: account)
+            arguments.cut()
+            arguments.list(0)
+            let outcome = start(plugin, function)
+            callua_release(plugin.vm, function)
+            if Int(outcome.status) == CALLUA_WAITING {
+                wait(plugin, outcome, task: .part(of: id, place), call: call)
+            } else {
+                partFinished(id, place, outcome, spent: outcome.nanoseconds)
+            }
+        }
+    }
+
+    private func partFinished(
+        _ id: UInt64, _ place: Int, _ outcome: callua_outcome, spent: UInt64
+    ) {
+        guard let plugin = running[id]?.plugin else { return }
+        running[id]?.spent += spent
+        guard Int(outcome.status) == CALLUA_FINISHED else {
+            return partFailed(id, outcome, plugin)
+        }
+        var reader = PlainReader(outcome.value)
+        running[id]?.parts[place] = reader.values().first ?? .null
+        guard let parts = running[id]?.parts, parts.allSatisfy({ $0 != nil }) else { return }
+        plugin.reply.cut()
+        plugin.reply.list(parts.count)
+        for part in parts { plugin.reply.value(part ?? .null) }
+        goOn(id)
+    }
+
+    /// An error goes on in the handler that waits for all; a kill ends that one too.
+    private func partFailed(_ id: UInt64, _ outcome: callua_outcome, _ plugin: PluginState) {
+        let failure = Failure(outcome.failure)
+        guard failure == .cpu || failure == .memory, let task = running[id]?.task else {
+            stopParts(of: id)
+            plugin.reply.cut()
+            plugin.reply.raw(outcome.message)
+            return goOn(id, status: CALLUA_RAISE)
+        }
+        let (message, trace) = (outcome.message, outcome.traceback.string)
+        let handler = stop(task)
+        note(failure, message, trace, plugin)
+        if let handler { lose(handler, failure) }
+    }
+
+    private func stopParts(of id: UInt64) {
+        for place in (running[id]?.parts ?? []).indices { stop(.part(of: id, place)) }
+    }
+
+    // MARK: Time
 
     func deadlineReached() {
         while let due = deadlines.popDue(at: services.now) {
@@ -87,8 +167,12 @@ extension PolicyHost {
                 handler.plugin.reply.cut()
                 handler.plugin.reply.list(0)
                 goOn(id)
-            case .decide(let question): decideNow(question)
+            case .decide(let chain): decideNow(chain)
             case .overdue(let id): overdue(id)
+            case .timer(let id): timerDue(id)
+            case .saveStates: saveStates()
+            case .retire(let generation): retire(generation)
+            case .forget(let call): forgetVars(of: call)
             }
         }
     }
@@ -97,6 +181,7 @@ extension PolicyHost {
         guard let handler = running[id] else { return }
         note(.wall, "\(handler.plugin.file): a handler took too long", "", handler.plugin)
         stop(handler.task)
+        if case .report(let key) = handler.task { nextReport(key) }
     }
 
     // MARK: Ending handlers
@@ -104,19 +189,31 @@ extension PolicyHost {
     /// Cancels the handler of `task`.
     @discardableResult
     func stop(_ task: HandlerTask) -> Running? {
-        guard let id = tasks[task], let handler = forget(id) else { return nil }
+        guard let id = tasks[task], running[id] != nil else { return nil }
+        stopParts(of: id)
+        guard let handler = forget(id) else { return nil }
         handler.plugin.cancel(handler.thread)
-        services.emit(.abandon(handler.wait))
+        if handler.isRequest { services.emit(.abandon(handler.wait)) }
         return handler
     }
 
-    /// A call is over: what still runs for it ends, but what reports its end.
+    /// A call is over: what still runs for it ends, and what was kept for it goes.
     func endCall(_ call: CallID) {
+        ended.insert(call)
         for id in handlersOfCalls[call] ?? [] {
             guard let task = running[id]?.task else { continue }
             stop(task)
             if case .report(let key) = task { nextReport(key) }
         }
+        dropTimers(of: call)
+        // What is told of the end may come after it.
+        if memories.values.contains(where: { $0.vars[call] != nil }) {
+            deadlines.add(.forget(call), at: services.now + 10_000)
+        }
+    }
+
+    private func forgetVars(of call: CallID) {
+        for memory in memories.values { memory.vars[call] = nil }
     }
 }
 
@@ -130,6 +227,9 @@ extension PlainWriter {
         case .user(let facts):
             list(1)
             user(facts)
+        case .fetched(let fetched):
+            list(1)
+            value(fetched.table)
         case .operation(nil):
             list(1)
             bool(true)
@@ -141,6 +241,32 @@ extension PlainWriter {
             list(2)
             null()
             text(problem)
+        case .call:
+            list(0)
         }
+    }
+}
+
+extension FetchReply {
+    /// The table that scripts get: `status`, `ok`, `headers`, `body`, and `json` where the body
+    /// says that it is.
+    fileprivate var table: LuaValue {
+        func pair(_ key: String, _ value: LuaValue) -> LuaValue.Pair {
+            LuaValue.Pair(key: .text(key), value: value)
+        }
+        var pairs = [
+            pair("status", .integer(Int64(status))),
+            pair("ok", .bool((200...299).contains(status))),
+            pair("body", .string(body)),
+            pair(
+                "headers",
+                .table(headers.map { pair($0.name.lowercased(), .text($0.value)) })),
+        ]
+        let type = headers.first { $0.name.lowercased() == "content-type" }?.value ?? ""
+        let limits = JSONLimits(bytes: body.count, depth: 32)
+        if type.contains("json"), let json = try? JSONValue(parsing: body, limits: limits) {
+            pairs.append(pair("json", LuaValue(json)))
+        }
+        return .table(pairs)
     }
 }

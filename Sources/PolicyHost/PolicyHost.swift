@@ -1,7 +1,7 @@
 // The policy host: runs the plugins of one generation, decides nothing itself.
 
 import CLua
-import CallCore
+import CallModel
 import JSON
 
 /// Runs plugins. A value of time goes in with every input; effects come out; nothing is waited for
@@ -16,23 +16,39 @@ public final class PolicyHost {
 
     let services: Services
     let arguments = PlainWriter()
+    /// What plugins own beyond their generations, by name.
+    var memories: [String: PluginMemory] = [:]
+    /// Grows with every generation.
+    var generationNumber = 0
+
     /// Questions whose plugins wait for something.
-    var chains: [QuestionID: Chain] = [:]
-    /// Handlers that wait for something.
+    var chains: [ChainID: Chain] = [:]
+    /// Handlers that wait for something, and three ways to find them.
     var running: [UInt64: Running] = [:]
+    var waits: [WaitID: UInt64] = [:]
     var tasks: [HandlerTask: UInt64] = [:]
     var handlersOfCalls: [CallID: [UInt64]] = [:]
-    var waits: [WaitID: UInt64] = [:]
+    /// Notices that stand behind a waiting handler of the same plugin and call.
+    var queues: [ReportKey: NoticeQueue] = [:]
+    var detached: [Detached] = []
+
     var deadlines = DeadlineHeap<Deadline>()
-    /// Reports that stand behind a waiting handler of the same plugin and call.
-    var reportQueues: [ReportKey: [Report]] = [:]
-    private var lastID: UInt64 = 0
+    var timers: [UInt64: PolicyTimer] = [:]
+    var timersOfCalls: [CallID: [UInt64]] = [:]
+    /// Timers whose call is being looked up.
+    var firing: [WaitID: PolicyTimer] = [:]
+    /// Plugins whose `state` was changed and not copied yet.
+    var unsaved: [PluginState] = []
+    var ended = RecentCalls()
+    var isTellingFailure = false
+    var lastID: UInt64 = 0
 
     /// A host that runs `generation`. `seed` decides all of its dice.
     public init(_ generation: Generation, seed: UInt64, cryptography: Cryptography = .none) {
         self.generation = generation
         services = Services(seed: seed)
         services.cryptography = cryptography
+        services.isAlive = { [unowned self] in !ended.contains($0) }
         adopt(generation)
     }
 
@@ -52,13 +68,15 @@ public final class PolicyHost {
         case .asked(let question): ask(question)
         case .withdrawn(let id): withdraw(id)
         case .told(let report): tell(report)
+        case .pushing(let id, let draft, let call, let facts): shape(draft, id, call, facts)
+        case .pushFailed(let draft, let call, let facts, let reason):
+            tellPushFailed(draft, call, facts, reason)
         case .callEnded(let id): endCall(id)
         case .replied(let id, let reply): replied(id, reply)
         case .deadlineReached: deadlineReached()
         }
-        let effects = services.effects
-        services.effects = []
-        return effects
+        if !detached.isEmpty { runDetached() }
+        return services.takeEffects()
     }
 
     func newID() -> UInt64 {
@@ -66,11 +84,21 @@ public final class PolicyHost {
         return lastID
     }
 
-    /// Makes the plugins of a generation use this host's time and effects.
-    func adopt(_ generation: Generation) {
-        for plugin in generation.plugins { plugin.services = services }
-        services.effects += generation.services.effects
-        generation.services.effects = []
+    func memory(of plugin: String) -> PluginMemory {
+        if let memory = memories[plugin] { return memory }
+        let memory = PluginMemory()
+        memories[plugin] = memory
+        return memory
+    }
+
+    private func tellPushFailed(
+        _ draft: PushDraft, _ call: Call, _ facts: [UserFacts], _ reason: String
+    ) {
+        let view = CallView(call: call, facts: facts, now: services.now, receiver: draft.user)
+        for plugin in generation.plugins
+        where plugin.setting.users?.contains(draft.user) ?? true {
+            tell(.pushFailed(draft, view, reason: reason), plugin)
+        }
     }
 }
 
@@ -79,9 +107,17 @@ enum Deadline: Equatable {
     /// A handler's sleep is over.
     case wake(UInt64, WaitID)
     /// A question must be answered.
-    case decide(QuestionID)
+    case decide(ChainID)
     /// A handler takes too long.
     case overdue(UInt64)
+    /// A named timer fires.
+    case timer(UInt64)
+    /// Changed states are copied.
+    case saveStates
+    /// What is left of an old generation ends.
+    case retire(Int)
+    /// Nothing can come of an ended call any more.
+    case forget(CallID)
 }
 
 /// A handler that waits.
@@ -91,20 +127,56 @@ struct Running {
     let task: HandlerTask
     /// The call whose end ends the handler.
     let call: CallID?
-    let since: Moment
+    /// The account that it speaks for.
+    let account: UserID?
     /// Processor time so far, in nanoseconds.
     var spent: UInt64
     var wait: WaitID
+    /// Whether the shell is doing something for it.
+    var isRequest = false
+    /// The results of `all { … }` so far.
+    var parts: [LuaValue?] = []
 }
 
 /// What a handler was started for.
 enum HandlerTask: Hashable {
-    case chain(QuestionID)
+    case chain(ChainID)
     case report(ReportKey)
+    case timer(UInt64)
+    /// Detached, or told of something without a call.
+    case single(UInt64)
+    /// One function of `all { … }` in another handler.
+    case part(of: UInt64, Int)
+
+    /// Whether it has a time limit of its own; a chain has its deadline, a part its handler's.
+    var isBounded: Bool {
+        switch self {
+        case .report, .timer, .single: true
+        case .chain, .part: false
+        }
+    }
 }
 
 /// Reports of one call come to one plugin one at a time.
 struct ReportKey: Hashable {
     let plugin: ObjectIdentifier
     let call: CallID?
+}
+
+/// The calls that ended last.
+struct RecentCalls {
+    private static let most = 4_096
+    private var order: [CallID] = []
+    private var next = 0
+    private var members: Set<CallID> = []
+
+    func contains(_ call: CallID) -> Bool { members.contains(call) }
+
+    mutating func insert(_ call: CallID) {
+        guard members.insert(call).inserted else { return }
+        if order.count < Self.most { return order.append(call) }
+        members.remove(order[next])
+        order[next] = call
+        next = (next + 1) % Self.most
+    }
 }

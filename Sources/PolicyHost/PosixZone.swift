@@ -57,7 +57,8 @@ struct PosixZone: Sendable, Equatable {
             (summer, begin, end) = (nil, nil, nil)
             return
         }
-        summer = scanner.peek == UInt8(ascii: ",") ? -standard + 3_600 : scanner.offset().map { -$0 }
+        summer =
+            scanner.peek == UInt8(ascii: ",") ? -standard + 3_600 : scanner.offset().map { -$0 }
         guard summer != nil, scanner.take(","), let begin = scanner.change(), scanner.take(","),
             let end = scanner.change()
         else { return nil }

@@ -1,6 +1,6 @@
 // What the code behind the bindings may use of the world: the time given, and a place for effects.
 
-import CallCore
+import CallModel
 
 /// Signs and hashes; given by the shell, because this target knows no cryptography.
 public struct Cryptography: Sendable {
@@ -42,4 +42,10 @@ final class Services {
     var wallTime: Int64 { now.milliseconds + wallOffset }
 
     func emit(_ effect: PolicyEffect) { effects.append(effect) }
+
+    func takeEffects() -> [PolicyEffect] {
+        let taken = effects
+        effects = []
+        return taken
+    }
 }

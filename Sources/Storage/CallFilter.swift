@@ -1,6 +1,6 @@
 // Which calls belong on a page of `call.list`.
 
-import CallCore
+import CallModel
 
 /// A query of one user, checked against whole calls.
 struct CallFilter {

@@ -1,6 +1,6 @@
 // Reads stored calls.
 
-import CallCore
+import CallModel
 import JSON
 
 extension CallRecord {

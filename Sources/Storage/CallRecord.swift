@@ -7,7 +7,7 @@
 // The id is the row's key. Members that a reader does not know are passed over, so that a later
 // version may add some; a change of meaning gets another `v`.
 
-import CallCore
+import CallModel
 import JSON
 
 /// Writes and reads stored calls.

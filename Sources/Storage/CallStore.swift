@@ -1,6 +1,6 @@
 // What a store does, whether it keeps things on disk or in memory.
 
-import CallCore
+import CallModel
 
 /// The writing side of a store. Used by one thread at a time.
 public protocol CallStore: AnyObject {

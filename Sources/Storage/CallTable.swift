@@ -1,6 +1,7 @@
 // Writes calls: live ones as they change, ended ones into history.
 
 import CallCore
+import CallModel
 import JSON
 
 /// The tables `live_call`, `ended_call`, `participation` and `missed_call`.
@@ -15,7 +16,7 @@ final class CallTable {
     private var writer = JSONWriter(capacity: 4_096)
     /// How many participants of each stored live call `participation` has. Participants are only
     /// ever added at the end, so the rest of a call's list is what is new.
-    private var indexed: [CallID: Int] = [:]
+    private var indexed: [CallID: UInt16] = [:]
 
     init(_ connection: Connection) throws(StoreError) {
         self.connection = connection
@@ -52,9 +53,9 @@ final class CallTable {
                 .bytes(writer.bytes))
         } else {
             try putLive.run(.id(call.id), .bytes(writer.bytes))
-            indexed[call.id] = call.participants.count
+            indexed[call.id] = UInt16(clamping: call.participants.count)
         }
-        for participant in call.participants.dropFirst(known ?? 0) {
+        for participant in call.participants.dropFirst(Int(known ?? 0)) {
             try putParticipation.run(.text(participant.user.text), .id(call.id))
         }
     }
@@ -79,7 +80,7 @@ final class CallTable {
             return true
         }
         indexed = [:]
-        for call in calls { indexed[call.id] = call.participants.count }
+        for call in calls { indexed[call.id] = UInt16(clamping: call.participants.count) }
         return calls
     }
 }

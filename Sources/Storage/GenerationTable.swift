@@ -1,6 +1,6 @@
 // Keeps the last plugin generations with their sources. Rarely used, so nothing is prepared ahead.
 
-import CallCore
+import CallModel
 
 /// The tables `generation` and `generation_file`.
 struct GenerationTable {

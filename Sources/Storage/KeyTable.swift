@@ -1,6 +1,6 @@
 // Keeps replies under idempotency keys, within the limits of B25.
 
-import CallCore
+import CallModel
 
 /// The table `kept_reply`.
 final class KeyTable {

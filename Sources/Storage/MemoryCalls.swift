@@ -1,6 +1,7 @@
 // Calls in memory: live ones, the last ended ones, and who was in them.
 
 import CallCore
+import CallModel
 
 /// What `CallTable` and `HistoryTable` are on disk.
 struct MemoryCalls {

@@ -1,6 +1,6 @@
 // Idempotency keys in memory, within the limits of B25.
 
-import CallCore
+import CallModel
 
 /// What `KeyTable` is on disk.
 struct MemoryKeys {

@@ -1,6 +1,6 @@
 // Registrations, push jobs and webhooks in memory.
 
-import CallCore
+import CallModel
 
 /// What `OutboxTables` is on disk.
 struct MemoryOutbox {

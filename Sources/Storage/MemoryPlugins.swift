@@ -1,6 +1,6 @@
 // Timers, values and generations of plugins in memory.
 
-import CallCore
+import CallModel
 
 /// What `PluginTables` and `GenerationTable` are on disk.
 struct MemoryPlugins {

@@ -1,6 +1,6 @@
 // Opens, makes, migrates and checks the database file.
 
-import CallCore
+import CallModel
 
 /// How connections are opened.
 enum Opening {

@@ -1,6 +1,6 @@
 // Writes what is to leave the house later: pushes, webhooks and the registrations they go to.
 
-import CallCore
+import CallModel
 import JSON
 
 /// The tables `registration`, `push_job`, `push_outcome` and `webhook`.

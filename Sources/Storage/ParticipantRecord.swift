@@ -1,6 +1,6 @@
 // Reads the participants of stored calls.
 
-import CallCore
+import CallModel
 import JSON
 
 /// Reads the value of one member of a record's `users`.

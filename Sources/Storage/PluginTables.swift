@@ -1,6 +1,6 @@
 // Writes what plugins own beyond their memory: timers, values and their own sources.
 
-import CallCore
+import CallModel
 
 /// The tables `timer`, `plugin_value`, `generation` and `generation_file`.
 final class PluginTables {

@@ -1,6 +1,6 @@
 // A push job as it is stored: one JSON object, as tolerant as a call's.
 
-import CallCore
+import CallModel
 import JSON
 
 /// Writes and reads stored push jobs.

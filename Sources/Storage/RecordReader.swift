@@ -1,6 +1,6 @@
 // Reads a stored JSON record and remembers where it is, so that damage can be named.
 
-import CallCore
+import CallModel
 import JSON
 
 /// Why a stored record cannot be read, and at which member.

@@ -1,7 +1,7 @@
 // A compiled SQL statement, kept and run many times.
 
 import CSQLite
-import CallCore
+import CallModel
 
 /// A value given to a statement.
 enum SQLValue {

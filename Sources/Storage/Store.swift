@@ -1,6 +1,7 @@
 // The store on disk: one SQLite file, one writer, group commit.
 
 import CallCore
+import CallModel
 
 /// Durable state in SQLite: write-ahead log, one transaction per batch.
 ///

@@ -1,6 +1,6 @@
 // How a store is kept.
 
-import CallCore
+import CallModel
 
 /// How a store on disk is opened.
 public struct StoreOptions: Sendable {

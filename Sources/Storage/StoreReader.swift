@@ -1,6 +1,6 @@
 // Reads the store on disk beside its writer.
 
-import CallCore
+import CallModel
 
 /// A read-only connection: sees every commit that was durable when a method is called.
 public final class StoreReader: CallReader {

@@ -1,6 +1,6 @@
 // Everything that can be stored, as one list of changes.
 
-import CallCore
+import CallModel
 
 /// One change of the store. A batch of them is committed wholly or not at all.
 public enum StoreRecord: Sendable, Equatable {

@@ -1,6 +1,6 @@
 // Plugin generations: sources by hash, the last ones, the active one.
 
-import CallCore
+import CallModel
 
 /// A set of plugin and configuration files that was or may become active.
 public struct StoredGeneration: Sendable, Equatable {

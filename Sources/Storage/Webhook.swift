@@ -1,6 +1,6 @@
 // The outbox of webhooks: at least once, in order per endpoint and call, kept for replay.
 
-import CallCore
+import CallModel
 
 /// One message to one endpoint.
 public struct WebhookJob: Sendable, Equatable {

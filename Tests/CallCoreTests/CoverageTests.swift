@@ -1,6 +1,6 @@
 // The scenarios together: every situation of the conformance list, every word of the protocol.
 
-import CallCore
+import CallModel
 import Foundation
 import Testing
 

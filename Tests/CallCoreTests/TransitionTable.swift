@@ -1,6 +1,6 @@
 // What every trigger does to a participant in every state, in every mode: the expected rows.
 
-import CallCore
+import CallModel
 import Testing
 
 /// One trigger's table: a row for each state, a column for each group of modes.

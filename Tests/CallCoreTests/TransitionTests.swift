@@ -1,6 +1,7 @@
 // Every participant state × every trigger × every mode against the table.
 
 import CallCore
+import CallModel
 import Foundation
 import Testing
 

@@ -1,6 +1,6 @@
 // One connection, message by message.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import CallWire

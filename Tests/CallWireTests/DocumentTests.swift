@@ -1,6 +1,6 @@
 // The protocol documents say what the codec does.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 

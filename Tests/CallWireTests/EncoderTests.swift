@@ -1,6 +1,6 @@
 // Replies, events and errors, byte for byte.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 

@@ -1,6 +1,6 @@
 // The envelope: ids, keys, acknowledgements, and what is no message at all.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 

@@ -1,6 +1,6 @@
 // The same protocol over HTTP: routes, status codes, problem documents.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 

@@ -1,6 +1,6 @@
 // Every way in which a message can be wrong, and the field that the refusal names.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import CallWire

@@ -1,6 +1,6 @@
 // Every operation as a client writes it, and what is understood.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import CallWire
@@ -123,6 +123,9 @@ import Testing
             .pushRegister, #"{"provider":"web","subscription": {"endpoint" : "https://x"} }"#,
             .pushRegister(
                 PushRegistration(provider: "web", token: #"{"endpoint" : "https://x"}"#))),
+        Example(
+            .pushRegister, #"{"provider":"webhook","token":"{not an object"}"#,
+            .pushRegister(PushRegistration(provider: "webhook", token: "{not an object"))),
         Example(.pushUnregister, #"{"provider":"fcm"}"#, .pushUnregister(provider: "fcm")),
     ]
 

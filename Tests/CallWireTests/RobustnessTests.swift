@@ -1,6 +1,6 @@
 // Torn, damaged and hostile messages are refused, never misread.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import CallWire

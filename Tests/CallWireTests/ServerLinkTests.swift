@@ -1,6 +1,6 @@
 // The client's side: requests that the server understands, events that are handed out once.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 

@@ -1,6 +1,6 @@
 // The numbering, acknowledging and resuming of events, at every edge.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 

@@ -1,6 +1,7 @@
 // Connections over real loopback sockets.
 import EventLoop
 import Glibc
+import TestCertificates
 import Testing
 
 @Suite struct ConnectionTests {
@@ -166,6 +167,29 @@ import Testing
         rig.run()
         Glibc.close(descriptor)
         #expect(try #require(closedAfter) >= 50)
+    }
+
+    @Test func `A peer that never reads is dropped when the time for closing is over`() throws {
+        var options = EventLoop.Options()
+        options.closeTimeout = 50
+        let rig = try Rig(options: options)
+        defer { rig.close() }
+        let server = Peer()
+        server.onClosed = { _, error in
+            #expect(error == nil)
+            rig.finish()
+        }
+        let listener = try rig.listen { connection in
+            connection.handler = server
+            connection.send([UInt8](repeating: 1, count: 64 << 20))
+            rig.later {
+                #expect(connection.unsentBytes > 0, "the socket took it all")
+                connection.close()
+            }
+        }
+        let descriptor = try bareConnection(to: listener.endpoint)
+        rig.run()
+        Glibc.close(descriptor)
     }
 
     @Test func `Abort is a reset for the peer`() throws {

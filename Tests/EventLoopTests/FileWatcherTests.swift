@@ -1,6 +1,7 @@
 // Watching directories.
 import EventLoop
 import Glibc
+import TestCertificates
 import Testing
 
 @Suite struct FileWatcherTests {

@@ -1,6 +1,7 @@
 // Addresses taken, refused and left behind.
 import EventLoop
 import Glibc
+import TestCertificates
 import Testing
 
 @Suite struct ListenerTests {

@@ -2,6 +2,7 @@
 import COpenSSL
 import EventLoop
 import Glibc
+import TestCertificates
 import Testing
 
 @Suite struct TLSTests {

@@ -44,8 +44,9 @@ class HTTPReply:
 class Agent:
     """`callagent run` in a folder: `callagent.lua`, `plugins/`, the state and the log."""
 
-    def __init__(self, folder, config="", plugins=None, state="state"):
+    def __init__(self, folder, config="", plugins=None, state="state", environment=None):
         self.folder = folder
+        self.environment = os.environ | (environment or {})
         self.port = free_port()
         self.process = None
         self.devices = []
@@ -67,7 +68,8 @@ class Agent:
         self.log = open(self.folder / "log", "ab")
         self.process = subprocess.Popen(
             [os.environ["CALLAGENT"], "run", "callagent.lua"],
-            cwd=self.folder, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+            cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+            stdout=self.log, stderr=self.log)
         return self
 
     def start(self):
@@ -126,6 +128,25 @@ class Agent:
             [os.environ["CALLAGENT"], *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
         return done.returncode, done.stdout.decode(errors="replace")
+
+    # What it says of itself
+
+    def metrics(self):
+        """The numbers for Prometheus, by name, from the admin socket."""
+        with socket.socket(socket.AF_UNIX) as admin:
+            admin.settimeout(PATIENCE)
+            admin.connect(str(self.folder / self.state / "admin.sock"))
+            admin.sendall(b"GET /metrics HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n")
+            text = b"".join(iter(lambda: admin.recv(65_536), b"")).decode()
+        lines = (line for line in text.split("\r\n\r\n", 1)[1].splitlines() if line[0] != "#")
+        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+    def resident(self):
+        """Its memory in bytes."""
+        for line in open(f"/proc/{self.process.pid}/status"):
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1_024
+        raise AssertionError("the process is gone")
 
     # Its clients
 

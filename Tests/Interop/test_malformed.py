@@ -25,7 +25,7 @@ MALFORMED = [
     ("bad_request", "mode", invite_with(mode="loud")),
     ("bad_request", "mode", invite_with(mode=1)),
     ("bad_request", "kind", invite_with(kind="k" * 33)),
-    ("bad_request", "kind", invite_with(kind=None)),
+    ("bad_request", "kind", invite_with(kind="")),
     ("bad_request", "timeout_ms", invite_with(timeout_ms=999)),
     ("bad_request", "timeout_ms", invite_with(timeout_ms=600_001)),
     ("bad_request", "timeout_ms", invite_with(timeout_ms=-1)),
@@ -112,6 +112,13 @@ def test_every_other_id_is_echoed(agent, id_):
     bob = agent.connect("bob")
     bob.send({"id": id_, "op": "ping"})
     assert bob.reply(id_)["ok"] == {}
+
+
+def test_null_is_as_good_as_absent(agent):
+    alice = agent.connect("alice")
+    ok = alice.ok("call.invite", invitees=["bob"], kind=None, timeout_ms=None, extended_data=None)
+    call = ok["call"]
+    assert (call["kind"], call["timeout_ms"], call["extended_data"]) == ("audio", 90_000, None)
 
 
 def test_unknown_fields_are_ignored(agent):

@@ -1,6 +1,6 @@
 // callagent.lua: what it may say and what is said of mistakes.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 
@@ -59,11 +59,17 @@ import Testing
     }
 
     @Test(arguments: [
-        ("\nlisen = '127.0.0.1:1'", "callagent.lua:2: unknown name 'lisen' (did you mean 'listen'?)"),
+        (
+            "\nlisen = '127.0.0.1:1'",
+            "callagent.lua:2: unknown name 'lisen' (did you mean 'listen'?)"
+        ),
         ("listen = 7600", "callagent.lua:1: listen: a string expected, got number"),
         ("listen = 'here'", "callagent.lua:1: listen: bad address 'here'"),
         ("invite = { decide_in = 2 }", "callagent.lua:1: invite: decide_in: a duration as text"),
-        ("invite = { defalt = 'ring' }", "invite: unknown field 'defalt' (did you mean 'default'?)"),
+        (
+            "invite = { defalt = 'ring' }",
+            "invite: unknown field 'defalt' (did you mean 'default'?)"
+        ),
         ("invite = { default = 'rign' }", "'rign' is none of ring, reject (did you mean 'ring'?)"),
         ("plugins = { 'busy', 'busy' }", "plugins: [2]: 'busy' is listed twice"),
         ("plugins = { { 'busy', usrs = {} } }", "unknown field 'usrs' (did you mean 'users'?)"),
@@ -126,8 +132,12 @@ import Testing
 @Suite struct TimeTests {
     @Test func summerAndWinterInBerlin() throws {
         let zone = try #require(TimeZoneRules(named: "Europe/Berlin"))
-        #expect(zone.format(1_700_000_000, "%Y-%m-%d %H:%M:%S %a %z") == "2023-11-14 23:13:20 Tue +0100")
-        #expect(zone.format(1_720_000_000, "%Y-%m-%d %H:%M:%S %a %z") == "2024-07-03 11:46:40 Wed +0200")
+        #expect(
+            zone.format(1_700_000_000, "%Y-%m-%d %H:%M:%S %a %z") == "2023-11-14 23:13:20 Tue +0100"
+        )
+        #expect(
+            zone.format(1_720_000_000, "%Y-%m-%d %H:%M:%S %a %z") == "2024-07-03 11:46:40 Wed +0200"
+        )
         #expect(zone.format(4_100_000_000, "%H:%M %z") == "17:53 +0100")
         #expect(zone.format(4_090_000_000, "%z") == "+0200")
     }

@@ -1,6 +1,6 @@
 // on.invite: what plugins may answer and what becomes of it.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import PolicyHost
@@ -46,7 +46,8 @@ import Testing
 
     @Test func anEndlessLoopCostsOneDecision() throws {
         let rig = try Rig(
-            "on.invite(function(call) while call.callee.calls == 0 do end return reject 'busy' end)")
+            "on.invite(function(call) while call.callee.calls == 0 do end return reject 'busy' end)"
+        )
         let effects = rig.ask(rig.call())
         #expect(effects.answer == Answer.none)
         #expect(effects.lines == ["error: p.lua:1: over the processor budget of 10 ms"])

@@ -1,6 +1,6 @@
 // What the tests of the policy host share: a host over sources in the test itself.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 
@@ -13,7 +13,9 @@ final class Rig {
     private var lastQuestion: UInt64 = 0
 
     /// Plugins by name and text, in order.
-    convenience init(_ plugins: [(String, String)], _ change: (inout GenerationPlan) -> Void = { _ in })
+    convenience init(
+        _ plugins: [(String, String)], _ change: (inout GenerationPlan) -> Void = { _ in }
+    )
         throws
     {
         self.init(try Rig.generation(plugins, change))
@@ -98,6 +100,28 @@ final class Rig {
         return effects
     }
 
+    /// Asks anything else than `on.invite`.
+    func ask(_ subject: Question.Subject) -> [PolicyEffect] {
+        lastQuestion += 1
+        let question = Question(
+            id: QuestionID(lastQuestion), decideBy: now + 2_000, subject: subject)
+        return host.handle(.asked(question), at: now)
+    }
+
+    func reply(_ wait: WaitID?, _ reply: WaitReply) -> [PolicyEffect] {
+        guard let wait else { return [] }
+        return host.handle(.replied(wait, reply), at: now)
+    }
+
+    func end(_ call: Call) -> [PolicyEffect] { host.handle(.callEnded(call.id), at: now) }
+
+    /// Puts other sources into force.
+    func reload(
+        _ plugins: [(String, String)], _ change: (inout GenerationPlan) -> Void = { _ in }
+    ) throws -> [PolicyEffect] {
+        try host.activate(try Rig.generation(plugins, change), at: now)
+    }
+
     func tell(_ kind: Report.Kind, _ call: Call? = nil) -> [PolicyEffect] {
         host.handle(.told(Report(call: call ?? self.call(), at: now, kind: kind)), at: now)
     }
@@ -109,7 +133,35 @@ extension [PolicyEffect] {
         return nil
     }
     var lines: [String] {
-        compactMap { if case .log(let line) = $0 { "\(line.level.rawValue): \(line.text)" } else { nil } }
+        compactMap {
+            if case .log(let line) = $0 { "\(line.level.rawValue): \(line.text)" } else { nil }
+        }
+    }
+    /// Log lines of plugins, without their level.
+    var said: [String] { compactMap { if case .log(let line) = $0 { line.text } else { nil } } }
+    var request: WaitRequest? {
+        for case .perform(_, _, let request) in self { return request }
+        return nil
+    }
+    /// What is waited for.
+    var wait: WaitID? {
+        for effect in self {
+            switch effect {
+            case .perform(let wait, _, _), .operate(let wait, _, _, _): return wait
+            default: continue
+            }
+        }
+        return nil
+    }
+    var operation: Operation? {
+        for case .operate(_, _, _, let operation) in self { return operation }
+        return nil
+    }
+    var kept: [PolicyTimer] {
+        compactMap { if case .keepTimer(let timer) = $0 { timer } else { nil } }
+    }
+    var isAbandoning: Bool {
+        contains { if case .abandon = $0 { true } else { false } }
     }
     var record: DecisionRecord? {
         for case .record(let record) in self { return record }

@@ -1,6 +1,6 @@
 // Two-party calls as they pass through a store.
 
-import CallCore
+import CallModel
 
 /// An endless row of call versions.
 struct Calls {

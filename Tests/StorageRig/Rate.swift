@@ -1,6 +1,6 @@
 // How many call rows per second a store takes, and what one costs.
 
-import CallCore
+import CallModel
 import Storage
 
 /// Commits two-party calls in batches: each call is stored three times while it lives (created,

@@ -1,6 +1,6 @@
 // How long a start takes with many live calls and kept keys.
 
-import CallCore
+import CallModel
 import Storage
 
 /// Fills a store, opens it anew and times what a start does.

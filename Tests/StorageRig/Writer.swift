@@ -1,6 +1,6 @@
 // Commits batches until somebody kills the process, and tells what was acknowledged.
 
-import CallCore
+import CallModel
 import Glibc
 import Storage
 

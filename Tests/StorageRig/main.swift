@@ -4,7 +4,7 @@
 //     StorageRig rate [SECONDS]          prints rows per second for batches of 1, 10, 100, 1000
 //     StorageRig start CALLS KEYS        prints how long a start with so many of each takes
 
-import CallCore
+import CallModel
 import Glibc
 import Storage
 

@@ -1,6 +1,6 @@
 // The store on disk and the one in memory agree on everything, whatever is committed.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import Storage

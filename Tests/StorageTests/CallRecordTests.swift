@@ -1,6 +1,6 @@
 // What is stored of a call is all of it, and damage is named.
 
-import CallCore
+import CallModel
 import JSON
 import Testing
 

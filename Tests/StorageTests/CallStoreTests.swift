@@ -1,6 +1,6 @@
 // Calls, live and ended: one suite for the store on disk and the one in memory.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import Storage

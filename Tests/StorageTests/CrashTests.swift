@@ -1,6 +1,6 @@
 // Processes killed in the middle of commits: what was acknowledged is there, and nothing by halves.
 
-import CallCore
+import CallModel
 import Glibc
 import Testing
 

@@ -1,6 +1,6 @@
 // A state directory that is opened, closed, broken and opened again.
 
-import CallCore
+import CallModel
 import Glibc
 
 @testable import Storage

@@ -1,6 +1,6 @@
 // Full, read-only and failing disks: a failed commit is whole or absent, and the store recovers.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import Storage

@@ -1,6 +1,6 @@
 // Idempotency keys and their limits (B25).
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import Storage

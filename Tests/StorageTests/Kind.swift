@@ -1,6 +1,6 @@
 // The two stores behind one suite.
 
-import CallCore
+import CallModel
 
 @testable import Storage
 

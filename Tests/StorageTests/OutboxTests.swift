@@ -1,6 +1,6 @@
 // Push registrations, push jobs, webhooks and missed calls.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import Storage

@@ -1,6 +1,6 @@
 // Pages of `call.list`: filters, order, cursors and budgets.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import Storage
@@ -49,6 +49,22 @@ import Testing
         for (name, expected, filter) in filters {
             #expect(try moments(rig.page("ann", filter)) == expected, "\(name)")
         }
+    }
+
+    /// An id is made when the request comes, the call when the policies have let it pass.
+    @Test(arguments: Kind.allCases)
+    func aCallIsFoundByItsCreationThoughItsIDIsOlder(kind: Kind) throws {
+        let rig = try Rig(kind)
+        let made = ringingCall(0)
+        var call = Call(
+            id: made.id, mode: made.mode, kind: made.kind, ringTime: made.ringTime,
+            deliveryCheck: false, createdAt: start + 30_000)
+        call.participants = made.participants
+        try rig.commit(.call(call))
+        #expect(try rig.page("ann") { $0.since = start + 30_000 }.calls == [call])
+        #expect(try rig.page("ann") { $0.until = start + 30_001 }.calls == [call])
+        #expect(try rig.page("ann") { $0.since = start + 30_001 }.calls.isEmpty)
+        #expect(try rig.page("ann") { $0.until = start + 30_000 }.calls.isEmpty)
     }
 
     @Test(arguments: Kind.allCases)

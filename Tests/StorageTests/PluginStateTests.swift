@@ -1,6 +1,6 @@
 // What plugins own beyond their memory: timers, values, generations.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import Storage

@@ -1,6 +1,6 @@
 // Old calls are forgotten, and everything that belongs to them.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import Storage

@@ -1,6 +1,6 @@
 // Calls made by hand and by seeded dice, and directories that clean up after themselves.
 
-import CallCore
+import CallModel
 import Glibc
 
 @testable import Storage

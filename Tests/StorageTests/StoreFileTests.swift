@@ -1,6 +1,6 @@
 // The directory and the file: claims, versions, damage, clean ends, readers beside the writer.
 
-import CallCore
+import CallModel
 import Glibc
 import Testing
 

@@ -1,6 +1,6 @@
 // Records of the core become records of the store, and are written once.
 
-import CallCore
+import CallModel
 import Testing
 
 @testable import Storage

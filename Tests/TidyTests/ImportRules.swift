@@ -2,13 +2,14 @@
 
 /// What each target may name directly. It may also import whatever those may, but for the C shims.
 private let table: [String: Set<String>] = [
-    "CallModel": [], "CallCore": ["CallModel"],
+    "CallModel": [],
+    "CallCore": ["CallModel"],
     "JSON": [],
     "WebProtocols": [],
-    "CallWire": ["CallCore", "JSON"],
+    "CallWire": ["CallModel", "JSON"],
     "EventLoop": ["CUV", "COpenSSL"],
-    "Storage": ["CallCore", "JSON", "CSQLite"],
-    "PolicyHost": ["CallCore", "JSON", "CLua"],
+    "Storage": ["CallModel", "JSON", "CSQLite"],
+    "PolicyHost": ["CallModel", "JSON", "CLua"],
     "Outbound": ["JSON", "CCurl", "COpenSSL"],
     "AgentServer": [
         "CallCore", "JSON", "WebProtocols", "CallWire", "EventLoop", "Storage", "PolicyHost",

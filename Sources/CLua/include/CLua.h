@@ -70,6 +70,10 @@ enum {
     CALLUA_MODULE = 3,
     /// File, line and name of a global that a file of settings assigns; may be refused.
     CALLUA_ASSIGN = 4,
+    /// A call to the table of its vars.
+    CALLUA_VARS = 5,
+    /// The two halves of a call's id and its vars, to be kept.
+    CALLUA_KEEP_VARS = 6,
     CALLUA_OWN = 16,
 };
 
@@ -111,6 +115,8 @@ typedef struct {
     uint32_t coroutines;
     /// Bytes of one value that leaves Lua.
     size_t value;
+    /// Bytes of `state`, and of the vars of one call.
+    size_t state;
     /// Bytes of source that `load` takes.
     size_t source;
     /// Instructions between two looks at the clock.
@@ -167,6 +173,13 @@ void callua_resume(
 void callua_cancel(callua_vm *vm, int32_t thread, uint64_t budget);
 /// Gives back a reference that the host got for a function.
 void callua_release(callua_vm *vm, int32_t reference);
+
+/// Whether `state` was changed since it was read.
+bool callua_state_changed(const callua_vm *vm);
+/// The plugin's `state` as an object; on failure a message and false.
+bool callua_read_state(callua_vm *vm, callua_bytes *bytes);
+/// Lays the members of an object over `state`; on failure a message and false.
+bool callua_write_state(callua_vm *vm, callua_bytes bytes, callua_bytes *problem);
 
 /// Bytes in use now.
 size_t callua_memory(const callua_vm *vm);

@@ -3,6 +3,7 @@
 //     swift run -c release core-benchmark [LIVE-CALLS] [ROUNDS]
 
 import CallCore
+import CallModel
 import Glibc
 
 /// Time and number of one kind of input.

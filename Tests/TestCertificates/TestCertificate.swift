@@ -2,25 +2,28 @@
 import COpenSSL
 import EventLoop
 import Glibc
-import Testing
 
 /// A certificate and its key as PEM files in a folder.
-struct TestCertificate {
-    let certificate: String
-    let key: String
+public struct TestCertificate {
+    /// The path of the certificate.
+    public let certificate: String
+    /// The path of its key.
+    public let key: String
 
+    /// Makes one that is good for an hour.
+    ///
     /// - Parameters:
     ///   - names: as OpenSSL writes them, such as `DNS:localhost,IP:127.0.0.1`.
     ///   - passPhrase: encrypts the key.
-    init(
+    public init(
         _ stem: String, in folder: Folder, names: String = "DNS:localhost,IP:127.0.0.1",
         passPhrase: String? = nil
     ) throws {
         certificate = "\(folder.path)/\(stem).crt"
         key = "\(folder.path)/\(stem).key"
-        let pair = try #require(Self.makeKey())
+        guard let pair = Self.makeKey() else { throw Failure(what: "no key was made") }
         defer { EVP_PKEY_free(pair) }
-        let made = try #require(Self.sign(pair, names))
+        guard let made = Self.sign(pair, names) else { throw Failure(what: "nothing was signed") }
         defer { X509_free(made) }
         try Self.write(certificate) { PEM_write_bio_X509($0, made) }
         try Self.write(key) { file in
@@ -31,6 +34,12 @@ struct TestCertificate {
                     file, pair, cipher, text, Int32(strlen(text)), nil, bytes)
             }
         }
+    }
+
+    /// Why there is no certificate.
+    public struct Failure: Error {
+        /// What OpenSSL did not do.
+        public let what: String
     }
 
     private static func makeKey() -> OpaquePointer? {
@@ -69,47 +78,16 @@ struct TestCertificate {
     private static func write(_ path: String, _ body: (OpaquePointer?) -> Int32) throws {
         let file = BIO_new_file(path, "w")
         defer { BIO_free(file) }
-        #expect(body(file) == 1)
+        guard body(file) == 1 else { throw Failure(what: "cannot write \(path)") }
     }
 
-    func serverContext() throws -> TLSContext {
+    /// For listeners.
+    public func serverContext() throws -> TLSContext {
         try TLSContext.server(certificate: certificate, key: key)
     }
 
-    func clientContext() throws -> TLSContext { try TLSContext.client(authorities: certificate) }
-}
-
-/// A client by OpenSSL alone, blocking, that offers what our own client never would.
-struct ForeignClient: Sendable {
-    var newestVersion = TLS1_3_VERSION
-    /// Protocol names, each with its length before it.
-    var protocols: [UInt8] = []
-
-    /// Returns the version and the chosen protocol, or OpenSSL's words for the failure.
-    func shakeHands(port: UInt16) -> String {
-        let context = SSL_CTX_new(TLS_client_method())
-        defer { SSL_CTX_free(context) }
-        SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, 0, nil)
-        SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(newestVersion), nil)
-        SSL_CTX_set_cipher_list(context, "ALL:@SECLEVEL=0")
-        if !protocols.isEmpty {
-            SSL_CTX_set_alpn_protos(context, protocols, UInt32(protocols.count))
-        }
-        guard let descriptor = try? bareConnection(to: .tcp(host: "127.0.0.1", port: port)) else {
-            return "not connected"
-        }
-        defer { close(descriptor) }
-        let session = SSL_new(context)
-        defer { SSL_free(session) }
-        SSL_set_fd(session, descriptor)
-        guard SSL_connect(session) == 1 else {
-            return ERR_reason_error_string(ERR_get_error()).map { String(cString: $0) } ?? "?"
-        }
-        var name: UnsafePointer<UInt8>?
-        var length: UInt32 = 0
-        SSL_get0_alpn_selected(session, &name, &length)
-        let chosen = UnsafeBufferPointer(start: name, count: Int(length))
-        let version = String(cString: SSL_get_version(session))
-        return "\(version) \(String(decoding: chosen, as: UTF8.self))"
+    /// For connections that trust nobody else.
+    public func clientContext() throws -> TLSContext {
+        try TLSContext.client(authorities: certificate)
     }
 }

@@ -1,0 +1,361 @@
+// Many requests at once on one thread: libcurl's multi interface, driven by epoll.
+
+import CCurl
+import Glibc
+
+/// Sends requests and collects what came of them.
+///
+/// It owns no thread and blocks only in `perform`. All members belong to the one thread that calls
+/// it, but for `waker`. Requests to one origin share a few HTTP/2 connections that stay open.
+///
+///     while !isClosing {
+///         for request in mailbox { tickets[try engine.submit(request)] = request }
+///         for completion in engine.perform(forAtMost: 1_000) { report(completion) }
+///     }
+public final class HTTPEngine {
+    /// How the engine behaves.
+    public struct Options: Sendable {
+        /// Bounds of what is under way and of what waits.
+        public var limits = HTTPLimits()
+        /// A PEM file of the certificates to trust; nil: those of the system.
+        public var trustFile: String?
+        /// What servers are told.
+        public var userAgent = "callagent"
+        /// How long an idle connection is kept, in seconds.
+        public var idleSeconds = 600
+        /// How long any connection is used, in seconds: names move to other addresses.
+        public var connectionSeconds = 3_600
+
+        /// The defaults.
+        public init() {}
+    }
+
+    private static let repetitions = 2
+    /// libcurl looks at every request of a connection whenever the connection has news. So while many
+    /// are under way, news are gathered for a moment: a millisecond per so many requests …
+    private static let requestsPerMillisecond = 10
+    /// … and at most so many milliseconds.
+    private static let longestGathering = 20
+    /// Makes a `perform` that waits return; any thread may use it.
+    public let waker: HTTPWaker
+    private let options: Options
+    private let multi: UnsafeMutableRawPointer
+    private let epoll: Int32
+    private var queue: RequestQueue
+    private var running: [HTTPTicket: Transfer] = [:]
+    private var spare: [UnsafeMutableRawPointer] = []
+    private var completions: [HTTPCompletion] = []
+    private var lastTicket: UInt64 = 0
+    /// When libcurl wants to be called without news from a socket, by `now`.
+    private var timer: Int64?
+    /// When the sockets were looked at last.
+    private var lookedAt: Int64 = 0
+    private var isClosed = false
+
+    /// Opens an engine.
+    ///
+    /// - Throws: `unreachable` when the system gives no descriptors.
+    public init(_ options: Options = Options()) throws(HTTPFailure) {
+        Self.prepareLibrary
+        self.options = options
+        queue = RequestQueue(options.limits)
+        let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+        guard epoll >= 0, let waker = HTTPWaker(), let multi = curl_multi_init() else {
+            if epoll >= 0 { Glibc.close(epoll) }
+            throw HTTPFailure(.unreachable, "no descriptors for an HTTP engine")
+        }
+        (self.epoll, self.waker, self.multi) = (epoll, waker, multi)
+        watch(waker.descriptor, EPOLLIN.rawValue)
+        configure()
+    }
+
+    deinit { close() }
+
+    /// How many requests are under way.
+    public var runningCount: Int { running.count }
+    /// How many requests wait for a place.
+    public var waitingCount: Int { queue.waiting }
+
+    /// Takes a request; `perform` will return its completion once.
+    ///
+    /// - Throws: `overloaded` or `malformed`, and then there is no completion.
+    public func submit(_ request: HTTPRequest) throws(HTTPFailure) -> HTTPTicket {
+        guard !isClosed else { throw HTTPFailure(.closed) }
+        try Transfer.check(request)
+        lastTicket += 1
+        let ticket = HTTPTicket(number: lastTicket)
+        let origin = request.url.origin
+        try queue.add(
+            QueuedRequest(
+                ticket: ticket, request: request, submittedAt: Self.now, origin: origin))
+        return ticket
+    }
+
+    /// Gives up a request. There is no completion for it then, but the other side may have got it.
+    ///
+    /// - Returns: false if it is over already: its completion has been or will be returned.
+    @discardableResult
+    public func cancel(_ ticket: HTTPTicket) -> Bool {
+        if let transfer = running[ticket] {
+            remove(transfer)
+            return true
+        }
+        return queue.remove(ticket)
+    }
+
+    /// Moves everything that can move. Returns as soon as there is a completion, and otherwise
+    /// after `milliseconds` or a wake.
+    ///
+    /// - Returns: what ended, in order.
+    public func perform(forAtMost milliseconds: Int) -> [HTTPCompletion] {
+        guard !isClosed else { return [] }
+        let end = Self.now + Int64(milliseconds)
+        var isWoken = false
+        repeat {
+            startWaiting()
+            isWoken = waitForSockets(until: end)
+            callTimer()
+            expireWaiting()
+        } while completions.isEmpty && !isWoken && Self.now < end
+        startWaiting()
+        defer { completions.removeAll() }
+        return completions
+    }
+
+    /// Ends everything. Requests that are not over have no completion.
+    public func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        for transfer in running.values { discard(transfer) }
+        running = [:]
+        for easy in spare { curl_easy_cleanup(easy) }
+        spare = []
+        curl_multi_cleanup(multi)
+        Glibc.close(epoll)
+    }
+
+    // MARK: Requests
+
+    private func startWaiting() {
+        let now = Self.now
+        while let queued = queue.next(at: now) {
+            guard let easy = spare.popLast() ?? curl_easy_init() else {
+                end(queued, .failure(HTTPFailure(.overloaded, "out of memory")))
+                continue
+            }
+            let rest = queued.expiresAt - now
+            let transfer = Transfer(queued, on: easy, rest: rest, options)
+            running[queued.ticket] = transfer
+            curl_multi_add_handle(multi, easy)
+        }
+    }
+
+    private func expireWaiting() {
+        for queued in queue.expire(at: Self.now) {
+            let failure = HTTPFailure(
+                .timedOut, "no free place within \(queued.request.timeout) ms")
+            report(queued, .failure(failure))
+        }
+    }
+
+    private func collect() {
+        var code = CURLE_OK
+        while let easy = ccurl_next_done(multi, &code) {
+            guard let owner = ccurl_get_owner(easy) else { continue }
+            let transfer = Unmanaged<Transfer>.fromOpaque(owner).takeUnretainedValue()
+            let result = transfer.finish(code)
+            remove(transfer, wasAnswered: Self.wasAnswered(result))
+            if !isRepeated(transfer.queued, result) { report(transfer.queued, result) }
+        }
+    }
+
+    private static func wasAnswered(_ result: Result<HTTPResponse, HTTPFailure>) -> Bool? {
+        switch result {
+        case .success: true
+        case .failure(let failure): failure.kind == .connectionLost ? false : nil
+        }
+    }
+
+    /// A connection that broke takes all its streams along, also those that it never read.
+    private func isRepeated(
+        _ queued: QueuedRequest, _ result: Result<HTTPResponse, HTTPFailure>
+    ) -> Bool {
+        guard case .failure(let failure) = result, failure.kind == .connectionLost,
+            queued.request.mayRepeat, queued.repetitions < Self.repetitions
+        else { return false }
+        var again = queued
+        again.repetitions += 1
+        do throws(HTTPFailure) {
+            try queue.add(again)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    private func remove(_ transfer: Transfer, wasAnswered: Bool? = nil) {
+        running[transfer.queued.ticket] = nil
+        curl_multi_remove_handle(multi, transfer.easy)
+        queue.ended(transfer.queued, wasAnswered: wasAnswered)
+        if spare.count < options.limits.runningPerOrigin {
+            curl_easy_reset(transfer.easy)
+            spare.append(transfer.easy)
+        } else {
+            curl_easy_cleanup(transfer.easy)
+        }
+    }
+
+    private func discard(_ transfer: Transfer) {
+        curl_multi_remove_handle(multi, transfer.easy)
+        curl_easy_cleanup(transfer.easy)
+    }
+
+    private func end(_ queued: QueuedRequest, _ result: Result<HTTPResponse, HTTPFailure>) {
+        queue.ended(queued)
+        report(queued, result)
+    }
+
+    private func report(_ queued: QueuedRequest, _ result: Result<HTTPResponse, HTTPFailure>) {
+        completions.append(
+            HTTPCompletion(
+                ticket: queued.ticket, result: result, elapsed: Self.now - queued.submittedAt))
+    }
+
+    // MARK: Sockets and time
+
+    /// Returns true if the waker was used.
+    private func waitForSockets(until end: Int64) -> Bool {
+        var isWoken = gatherNews()
+        var events = [epoll_event](repeating: epoll_event(), count: 64)
+        let wait = isWoken ? 0 : timeout(until: end)
+        let count = epoll_wait(epoll, &events, Int32(events.count), wait)
+        lookedAt = Self.now
+        for event in events.prefix(max(Int(count), 0)) {
+            if event.data.fd == waker.descriptor {
+                waker.silence()
+                isWoken = true
+            } else {
+                act(on: event.data.fd, Self.flags(event.events))
+            }
+        }
+        return isWoken
+    }
+
+    /// Lets news of busy sockets gather. Returns true if the waker ended it.
+    private func gatherNews() -> Bool {
+        let pause = min(running.count / Self.requestsPerMillisecond, Self.longestGathering)
+        let rest = lookedAt + Int64(pause) - Self.now
+        guard pause > 0, rest > 0 else { return false }
+        var bell = pollfd(fd: waker.descriptor, events: Int16(POLLIN), revents: 0)
+        guard poll(&bell, 1, Int32(rest)) > 0 else { return false }
+        waker.silence()
+        return true
+    }
+
+    private func timeout(until end: Int64) -> Int32 {
+        guard completions.isEmpty else { return 0 }
+        let now = Self.now
+        let next = min(
+            end, timer ?? .max, queue.nextExpiry, queue.nextHeadStartEnd(after: now) ?? .max)
+        return Int32(min(max(next - now, 0), 60_000))
+    }
+
+    private func callTimer() {
+        guard let timer, timer <= Self.now else { return }
+        self.timer = nil
+        act(on: CURL_SOCKET_TIMEOUT, 0)
+    }
+
+    private func act(on socket: Int32, _ flags: Int32) {
+        var left: Int32 = 0
+        curl_multi_socket_action(multi, socket, flags, &left)
+        collect()
+    }
+
+    /// libcurl wants to know what happens on `socket`, or no longer.
+    private func watchForLibrary(_ socket: Int32, _ what: Int32) {
+        switch what {
+        case CURL_POLL_IN: watch(socket, EPOLLIN.rawValue)
+        case CURL_POLL_OUT: watch(socket, EPOLLOUT.rawValue)
+        case CURL_POLL_INOUT: watch(socket, EPOLLIN.rawValue | EPOLLOUT.rawValue)
+        default: epoll_ctl(epoll, EPOLL_CTL_DEL, socket, nil)  // external: CURL_POLL_REMOVE
+        }
+    }
+
+    private func watch(_ descriptor: Int32, _ events: UInt32) {
+        var event = epoll_event()
+        event.events = events
+        event.data.fd = descriptor
+        if epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event) != 0 {
+            epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event)
+        }
+    }
+
+    private static func flags(_ events: UInt32) -> Int32 {
+        let readable = events & EPOLLIN.rawValue != 0 ? CURL_CSELECT_IN : 0
+        let writable = events & EPOLLOUT.rawValue != 0 ? CURL_CSELECT_OUT : 0
+        let broken = events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0 ? CURL_CSELECT_ERR : 0
+        return readable | writable | broken
+    }
+
+    private func configure() {
+        let limits = options.limits
+        ccurl_multi_set_long(multi, CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
+        ccurl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, limits.connectionsPerOrigin)
+        ccurl_multi_set_long(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, limits.runningPerOrigin)
+        ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, limits.idleConnections)
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        ccurl_multi_set_watcher(
+            multi,
+            { _, socket, what, owner, _ in
+                engine(owner)?.watchForLibrary(socket, what)
+                return 0
+            }, me)
+        ccurl_multi_set_timer(
+            multi,
+            { _, milliseconds, owner in
+                let due = milliseconds < 0 ? nil : HTTPEngine.now + Int64(milliseconds)
+                engine(owner)?.timer = due
+                return 0
+            }, me)
+    }
+
+    /// CLOCK_MONOTONIC in milliseconds: libcurl's time-outs run by it too.
+    private static var now: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+    }
+
+    /// Once per process.
+    private static let prepareLibrary: Void = {
+        curl_global_init(Int(CURL_GLOBAL_DEFAULT))
+    }()
+}
+
+/// The engine behind a callback's pointer.
+private func engine(_ owner: UnsafeMutableRawPointer?) -> HTTPEngine? {
+    owner.map { Unmanaged<HTTPEngine>.fromOpaque($0).takeUnretainedValue() }
+}
+
+/// Ends the waiting of an engine from any thread, also before the waiting begins.
+public final class HTTPWaker: Sendable {
+    let descriptor: Int32
+
+    init?() {
+        descriptor = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
+        guard descriptor >= 0 else { return nil }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Makes the current or the next `perform` return.
+    public func wake() {
+        eventfd_write(descriptor, 1)
+    }
+
+    func silence() {
+        var count: eventfd_t = 0
+        eventfd_read(descriptor, &count)
+    }
+}

@@ -1,0 +1,272 @@
+// One request inside libcurl: its options, and what it gathers of the response.
+
+import CCurl
+import Glibc
+
+/// An easy handle with everything its callbacks touch. Used by the engine's thread only.
+final class Transfer {
+    /// What a response's header fields may take in all, in bytes.
+    private static let headerLimit = 65_536
+
+    let queued: QueuedRequest
+    let easy: UnsafeMutableRawPointer
+    private var fields: UnsafeMutablePointer<curl_slist>?
+    private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+
+    private var headers: [HTTPHeader] = []
+    private var headerBytes = 0
+    private var body: [UInt8] = []
+    private var isTooLarge = false
+    private var refused: String?
+
+    /// Prepares `easy`, which is fresh or reset, for the request. `rest` is what is left of its
+    /// time, in milliseconds.
+    init(
+        _ queued: QueuedRequest, on easy: UnsafeMutableRawPointer, rest: Int64,
+        _ options: HTTPEngine.Options
+    ) {
+        self.queued = queued
+        self.easy = easy
+        errorText.pointee = 0
+        setDestination(options)
+        setTimes(rest)
+        setContents(options)
+        setCallbacks()
+    }
+
+    deinit {
+        curl_slist_free_all(fields)
+        errorText.deallocate()
+    }
+
+    /// Whether the request can be written at all: nobody puts a line end into a header.
+    static func check(_ request: HTTPRequest) throws(HTTPFailure) {
+        guard !request.method.isEmpty, request.method.utf8.allSatisfy(isTokenByte) else {
+            throw HTTPFailure(.malformed, "the method is no token")
+        }
+        for field in request.headers {
+            guard !field.name.isEmpty, field.name.utf8.allSatisfy(isTokenByte) else {
+                throw HTTPFailure(.malformed, "a header name is no token")
+            }
+            let isClean = field.value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
+            guard isClean else {
+                throw HTTPFailure(.malformed, "the value of \(field.name) holds a control")
+            }
+        }
+    }
+
+    /// RFC 9110 section 5.6.2.
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+    }
+
+    // MARK: Options
+
+    private func setDestination(_ options: HTTPEngine.Options) {
+        let url = queued.request.url
+        ccurl_set_pointer(easy, CURLOPT_URL, url.text)
+        ccurl_set_pointer(easy, CURLOPT_PROTOCOLS_STR, "http,https")
+        // HTTP/2 where TLS agrees on it. A request waits for a connection that is being made
+        // rather than making one more, since it will carry many.
+        ccurl_set_long(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
+        ccurl_set_long(easy, CURLOPT_PIPEWAIT, 1)
+        ccurl_set_long(easy, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
+        if let file = options.trustFile { ccurl_set_pointer(easy, CURLOPT_CAINFO, file) }
+        // The guard could not see behind a proxy that the environment names.
+        ccurl_set_pointer(easy, CURLOPT_PROXY, "")
+        ccurl_set_long(easy, CURLOPT_MAXAGE_CONN, options.idleSeconds)
+        ccurl_set_long(easy, CURLOPT_MAXLIFETIME_CONN, options.connectionSeconds)
+        ccurl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
+        ccurl_set_long(easy, CURLOPT_TCP_KEEPIDLE, 30)
+        ccurl_set_long(easy, CURLOPT_TCP_KEEPINTVL, 10)
+    }
+
+    private func setTimes(_ rest: Int64) {
+        let connect = min(queued.request.connectTimeout, rest)
+        ccurl_set_long(easy, CURLOPT_TIMEOUT_MS, Int(max(rest, 1)))
+        ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(max(connect, 1)))
+        ccurl_set_long(easy, CURLOPT_NOSIGNAL, 1)
+        // Else the end of a request would wait for a resolver that does not answer.
+        ccurl_set_long(easy, CURLOPT_QUICK_EXIT, 1)
+    }
+
+    private func setContents(_ options: HTTPEngine.Options) {
+        let request = queued.request
+        ccurl_set_pointer(easy, CURLOPT_USERAGENT, options.userAgent)
+        ccurl_set_long(easy, CURLOPT_BUFFERSIZE, 8_192)
+        ccurl_set_size(easy, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(request.responseLimit))
+        switch request.method {
+        case "GET" where request.body.isEmpty: ccurl_set_long(easy, CURLOPT_HTTPGET, 1)
+        case "HEAD": ccurl_set_long(easy, CURLOPT_NOBODY, 1)
+        default:
+            ccurl_set_size(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(request.body.count))
+            request.body.withUnsafeBytes { bytes in
+                var none: UInt8 = 0
+                ccurl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, bytes.baseAddress ?? .init(&none))
+            }
+            ccurl_set_pointer(easy, CURLOPT_CUSTOMREQUEST, request.method)
+            // libcurl would name a form otherwise, and wait for "100 Continue".
+            addField("Expect:")
+            if !has("content-type") { addField("Content-Type:") }
+        }
+        for field in request.headers {
+            addField(field.value.isEmpty ? field.name + ";" : field.name + ": " + field.value)
+        }
+        ccurl_set_pointer(easy, CURLOPT_HTTPHEADER, fields)
+    }
+
+    private func has(_ name: String) -> Bool {
+        queued.request.headers.contains { $0.name.lowercased() == name }
+    }
+
+    private func addField(_ line: String) {
+        if let longer = curl_slist_append(fields, line) { fields = longer }
+    }
+
+    private func setCallbacks() {
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        ccurl_set_pointer(easy, CURLOPT_PRIVATE, me)
+        ccurl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText)
+        ccurl_set_pointer(easy, CURLOPT_WRITEDATA, me)
+        ccurl_set_reader(easy, CURLOPT_WRITEFUNCTION) { bytes, size, count, owner in
+            transfer(owner)?.take(body: bytes, size * count) ?? 0
+        }
+        ccurl_set_pointer(easy, CURLOPT_HEADERDATA, me)
+        ccurl_set_reader(easy, CURLOPT_HEADERFUNCTION) { bytes, size, count, owner in
+            transfer(owner)?.take(header: bytes, size * count) ?? 0
+        }
+        ccurl_set_socket_opener(
+            easy,
+            { owner, _, address in
+                guard let address, let transfer = transfer(owner) else { return -1 }
+                return transfer.openSocket(address)
+            }, me)
+        guard !queued.request.addresses.isOff else { return }
+        // A connection that another request made is reused without a new socket.
+        ccurl_set_send_check(
+            easy,
+            { owner, address, _, _, _ in
+                let isAdmitted = address.map { transfer(owner)?.admits($0) == true } ?? false
+                return isAdmitted ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+            }, me)
+    }
+
+    // MARK: Callbacks
+
+    private func take(body bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+        guard body.count + count <= queued.request.responseLimit else {
+            isTooLarge = true
+            return 0
+        }
+        body.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: count))
+        return count
+    }
+
+    /// One line, with its end. A status line begins the header of the next response: interim ones
+    /// come first.
+    private func take(header bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+        let line = UnsafeRawBufferPointer(start: bytes, count: count)
+        if line.starts(with: "HTTP/".utf8) {
+            headers.removeAll(keepingCapacity: true)
+            return count
+        }
+        headerBytes += count
+        guard headerBytes <= Self.headerLimit else {
+            isTooLarge = true
+            return 0
+        }
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return count }
+        let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
+        let value = String(decoding: line[(colon + 1)...].trimmingWhitespace(), as: UTF8.self)
+        headers.append(HTTPHeader(name, value))
+        return count
+    }
+
+    /// The declared type of the address is too short for IPv6, so it is read where it stands.
+    private func openSocket(_ target: UnsafeMutablePointer<curl_sockaddr>) -> Int32 {
+        let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) ?? 0
+        let address = IPAddress(socketAddress: UnsafeRawPointer(target) + offset)
+        guard let address, queued.request.addresses.admits(address) else {
+            noteRefusal()
+            return -1
+        }
+        let kind = target.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
+        let opened = socket(target.pointee.family, kind, target.pointee.protocol)
+        guard opened >= 0 else { return -1 }
+        // A peer that vanished without a word is noticed within the time of one request.
+        var patience = Int32(10_000)
+        let size = socklen_t(MemoryLayout<Int32>.size)
+        setsockopt(opened, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, &patience, size)
+        return opened
+    }
+
+    private func admits(_ text: UnsafePointer<CChar>) -> Bool {
+        if let address = IPAddress(String(cString: text)),
+            queued.request.addresses.admits(address)
+        {
+            return true
+        }
+        noteRefusal()
+        return false
+    }
+
+    private func noteRefusal() {
+        refused = "\(queued.request.url.host) leads to an address that is not public"
+    }
+
+    // MARK: The end
+
+    /// What came of it, once libcurl said that it is over.
+    func finish(_ code: CURLcode) -> Result<HTTPResponse, HTTPFailure> {
+        guard code == CURLE_OK else { return .failure(failure(code)) }
+        let isSecond = ccurl_get_long(easy, CURLINFO_HTTP_VERSION) == CURL_HTTP_VERSION_2_0
+        return .success(
+            HTTPResponse(
+                status: ccurl_get_long(easy, CURLINFO_RESPONSE_CODE), headers: headers, body: body,
+                version: isSecond ? 2 : 1))
+    }
+
+    private func failure(_ code: CURLcode) -> HTTPFailure {
+        if let refused { return HTTPFailure(.refusedAddress, refused) }
+        let detail = errorText.pointee == 0 ? curl_easy_strerror(code) : UnsafePointer(errorText)
+        return HTTPFailure(
+            isTooLarge ? .tooLarge : HTTPFailure.Kind(code),
+            detail.map { String(cString: $0) } ?? "",
+            mayHaveArrived: ccurl_get_size(easy, CURLINFO_PRETRANSFER_TIME_T) > 0)
+    }
+}
+
+/// The transfer behind a callback's pointer.
+private func transfer(_ owner: UnsafeMutableRawPointer?) -> Transfer? {
+    owner.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
+}
+
+extension HTTPFailure.Kind {
+    /// What a code of libcurl means to us.
+    fileprivate init(_ code: CURLcode) {
+        switch code {
+        case CURLE_OPERATION_TIMEDOUT: self = .timedOut
+        case CURLE_COULDNT_RESOLVE_HOST: self = .unresolved
+        case CURLE_COULDNT_CONNECT: self = .unreachable
+        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: self = .malformed
+        case CURLE_FILESIZE_EXCEEDED: self = .tooLarge
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE,
+            CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR:
+            self = .tls
+        default: self = .connectionLost  // external: a code of libcurl
+        }
+    }
+}
+
+extension Slice<UnsafeRawBufferPointer> {
+    /// Without spaces, tabs and line ends on both sides.
+    fileprivate func trimmingWhitespace() -> Self {
+        func isSpace(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0D, 0x0A].contains(byte) }
+        let rest = drop(while: isSpace)
+        guard let last = rest.lastIndex(where: { !isSpace($0) }) else { return rest.prefix(0) }
+        return rest[...last]
+    }
+}

@@ -1,0 +1,84 @@
+// One question on its way through the plugins.
+
+import CallModel
+import JSON
+
+/// What is asked, with what was found so far.
+enum Inquiry {
+    /// `on.invite` about the account `callee`.
+    case invite(callee: UserID)
+    /// `on.dial`.
+    case dial(user: UserID, invitees: [UserID])
+    /// `on.token`.
+    case token(user: UserID)
+    /// `on.extended_data(…, "in")`: the text as shaped so far.
+    case incoming(user: UserID, text: String?)
+    /// `on.extended_data(…, "out")`: the texts, the place of the one being shaped, its shape so
+    /// far, and the views of those before it.
+    case outgoing(
+        [Question.OutgoingText], place: Int, text: String?, views: [Call.View])
+    /// `on.push`: the push as shaped so far; nil: dropped.
+    case push(PushDraft, job: PushID)
+
+    /// The hook that is asked.
+    var hook: Hook {
+        switch self {
+        case .invite: .invite
+        case .dial: .dial
+        case .token: .token
+        case .incoming, .outgoing: .extendedData
+        case .push: .push
+        }
+    }
+
+    /// The account concerned (E55).
+    var user: UserID {
+        switch self {
+        case .invite(let user), .dial(let user, _), .token(let user), .incoming(let user, _): user
+        case .outgoing(let texts, let place, _, _): texts[place].receiver
+        case .push(let draft, _): draft.user
+        }
+    }
+}
+
+/// A question on its way through the plugins of one generation.
+struct Chain {
+    /// Names the question among those that wait.
+    let id: ChainID
+    let generation: Generation
+    var view: CallView
+    var inquiry: Inquiry
+    /// When the answer must be there.
+    let deadline: Moment
+    /// The plugin that is asked, or asked next.
+    var place: Int
+    /// When the plugin at `place` was asked.
+    var since: Moment
+    var asked: [DecisionRecord.Asked] = []
+    /// Whether the host will be woken when the time is over.
+    var isTimed = false
+
+    var hook: Hook { inquiry.hook }
+    var user: UserID { inquiry.user }
+}
+
+/// Names a chain.
+enum ChainID: Hashable {
+    case question(QuestionID)
+    case push(PushID)
+}
+
+/// What a plugin's result means for the question.
+enum Step {
+    /// No opinion, or one that the next plugin goes on from.
+    case next(hasOpinion: Bool)
+    /// The question is answered.
+    case answered(Verdict)
+}
+
+/// The end of a chain.
+enum Verdict: Equatable {
+    case answer(Answer)
+    /// A push as it is to be sent; nil: not at all.
+    case push(PushDraft?)
+}

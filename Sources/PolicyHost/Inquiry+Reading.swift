@@ -1,0 +1,150 @@
+// What a returned value means for the question, hook by hook.
+
+import CLua
+import CallModel
+import JSON
+
+extension Inquiry {
+    /// Takes what a plugin returned. A shaping hook keeps the new shape for the next plugin.
+    mutating func take(
+        _ returned: Returned, by plugin: PluginState, next: Int, view: CallView
+    ) throws(BadReturn) -> Step {
+        let most = plugin.setting.extendedDataMax
+        switch self {
+        case .invite:
+            guard let decision = try returned.invitation(view, dataMax: most) else {
+                return .next(hasOpinion: false)
+            }
+            return .answered(.answer(.invite(decision, by: plugin.name, next: next)))
+        case .dial(_, let invitees):
+            return try returned.dial(invitees: invitees, dataMax: most, by: plugin.name)
+        case .token: return try returned.token()
+        case .incoming(let user, let text):
+            let shaped = try returned.text(instead: text, dataMax: most)
+            self = .incoming(user: user, text: shaped)
+            if shaped == nil { return .answered(.answer(.data(nil))) }
+            return .next(hasOpinion: shaped != text)
+        case .outgoing(let texts, let place, let text, let views):
+            let shaped = try returned.text(instead: text, dataMax: most)
+            self = .outgoing(texts, place: place, text: shaped, views: views)
+            return .next(hasOpinion: shaped != text)
+        case .push(let draft, let job): return try takePush(returned, draft, job)
+        }
+    }
+
+    private mutating func takePush(
+        _ returned: Returned, _ draft: PushDraft, _ job: PushID
+    ) throws(BadReturn) -> Step {
+        switch returned {
+        case .nothing: return .next(hasOpinion: false)
+        case .decision(PLAIN_DROP, _): return .answered(.push(nil))
+        case .decision(let kind, _):
+            throw BadReturn("on.push cannot answer with '\(Returned.name(of: kind))'")
+        case .value(let value):
+            let changed = try draft.changed(to: value)
+            self = .push(changed, job: job)
+            return .next(hasOpinion: changed != draft)
+        }
+    }
+
+    /// The answer when no plugin is left.
+    var outcome: Verdict {
+        switch self {
+        case .invite, .dial, .token: .answer(.none)
+        case .incoming(_, let text): .answer(.data(text))
+        case .outgoing(_, _, _, let views): .answer(.views(views))
+        case .push(let draft, _): .push(draft)
+        }
+    }
+}
+
+extension Returned {
+    // MARK: on.dial
+
+    fileprivate func dial(
+        invitees: [UserID], dataMax: Int, by plugin: String
+    ) throws(BadReturn) -> Step {
+        switch self {
+        case .nothing: return .next(hasOpinion: false)
+        case .value(let value):
+            throw BadReturn("on.dial returned a \(value.typeName), not a decision")
+        case .decision(PLAIN_REFUSE, let arguments):
+            let code = arguments.first?.text ?? ""
+            guard (1...64).contains(code.utf8.count) else {
+                throw BadReturn("refuse: a code has 1 to 64 bytes")
+            }
+            return .answered(.answer(.refuse(code: code, by: plugin)))
+        case .decision(PLAIN_ALLOW, let arguments):
+            let allowance = try Self.allowance(
+                arguments.first ?? .null, invitees: invitees, dataMax: dataMax)
+            return .answered(.answer(.allow(allowance)))
+        case .decision(let kind, _):
+            throw BadReturn("on.dial cannot answer with '\(Self.name(of: kind))'")
+        }
+    }
+
+    private static func allowance(
+        _ options: LuaValue, invitees: [UserID], dataMax: Int
+    ) throws(BadReturn) -> Allowance {
+        var allowance = Allowance()
+        if !options["timeout"].isNull {
+            guard let text = options["timeout"].text, let span = Duration.parse(text),
+                (1_000...600_000).contains(span)
+            else { throw BadReturn("allow: timeout is a duration from \"1s\" to \"10m\"") }
+            allowance.timeout = span
+        }
+        if !options["invitees"].isNull {
+            let list = options["invitees"].list ?? []
+            var kept: [UserID] = []
+            for value in list {
+                guard let text = value.text ?? value["id"].text,
+                    let user = invitees.first(where: { $0.text == text })
+                else { throw BadReturn("allow: '\(value.shown)' is none of the invitees") }
+                kept.append(user)
+            }
+            allowance.invitees = kept
+        }
+        if !options["extended_data"].isNull {
+            allowance.extendedData = .some(try data(options["extended_data"], max: dataMax))
+        }
+        return allowance
+    }
+
+    // MARK: on.token
+
+    fileprivate func token() throws(BadReturn) -> Step {
+        switch self {
+        case .nothing: return .next(hasOpinion: false)
+        case .decision: throw BadReturn("on.token returns a table, not a decision")
+        case .value(let value):
+            guard case .table = value, let json = try? value.json() else {
+                throw BadReturn("on.token returned a \(value.typeName), not a table of plain data")
+            }
+            let bytes = json.bytes
+            guard bytes.count <= 16_384 else {
+                throw BadReturn("on.token returned \(bytes.count) bytes, over the limit of 16384")
+            }
+            return .answered(.answer(.token(bytes)))
+        }
+    }
+
+    // MARK: on.extended_data
+
+    /// The text after this plugin; nil: dropped.
+    fileprivate func text(instead old: String?, dataMax: Int) throws(BadReturn) -> String? {
+        switch self {
+        case .nothing: return old
+        case .decision(PLAIN_DROP, _): return nil
+        case .decision(let kind, _):
+            throw BadReturn("on.extended_data cannot answer with '\(Self.name(of: kind))'")
+        case .value(let value):
+            switch value {
+            case .text, .table, .list: return try Self.data(value, max: dataMax)
+            case .null, .bool, .integer, .number, .bytes, .function, .call, .user, .handle,
+                .decision:
+                throw BadReturn(
+                    "on.extended_data returned a \(value.typeName), not a table or string")
+            }
+        }
+    }
+}

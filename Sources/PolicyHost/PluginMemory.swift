@@ -1,0 +1,65 @@
+// What the host keeps for a plugin, whatever generation runs it.
+
+import CallModel
+
+/// Belongs to the name of a plugin: outlives its Lua states and its generations.
+final class PluginMemory {
+    /// `call.vars`, as plain data.
+    var vars: [CallID: [UInt8]] = [:]
+    /// `state` as it was last read, for when a Lua state has to be given up.
+    var state: [UInt8]?
+    /// The `state_version` that `state` was written under.
+    var stateVersion: Int64 = 1
+    var windows = SlidingWindows()
+    /// Requests that handlers wait for.
+    var requests = 0
+    /// Timers that `later` started and that have not fired.
+    var timers = 0
+    var tally = Tally()
+    var breaker = Breaker()
+}
+
+/// Counts events per key over a sliding window: `limit(key, max, per)`.
+struct SlidingWindows {
+    /// Keys at once; the one unused longest goes.
+    static let keysMax = 10_000
+    /// Events of one key in its window.
+    static let eventsMax = 10_000
+
+    private struct Window {
+        var events: [Moment]
+        var lastUse: Moment
+    }
+    private var windows: [String: Window] = [:]
+
+    /// Notes one event if fewer than `most` were noted in the last `span`; says whether it did.
+    mutating func admit(_ key: String, most: Int, per span: Milliseconds, at now: Moment) -> Bool {
+        if windows[key] == nil, windows.count >= Self.keysMax { dropOldest() }
+        var window = windows.removeValue(forKey: key) ?? Window(events: [], lastUse: now)
+        window.events.removeAll { now - $0 >= span }
+        window.lastUse = now
+        let isAdmitted = window.events.count < most
+        if isAdmitted { window.events.append(now) }
+        windows[key] = window
+        return isAdmitted
+    }
+
+    /// Makes room for a tenth of the keys.
+    private mutating func dropOldest() {
+        let order = windows.sorted { ($0.value.lastUse, $0.key) < ($1.value.lastUse, $1.key) }
+        for entry in order.prefix(Self.keysMax / 10) { windows[entry.key] = nil }
+    }
+}
+
+/// Counts for `callagent plugins` and metrics.
+struct Tally: Equatable {
+    var asked = 0
+    var decided = 0
+    var nanoseconds: UInt64 = 0
+    var failures: [Failure: Int] = [:]
+    var unreturned = 0
+    /// Writes to `state` by a generation that was already replaced.
+    var lateWrites = 0
+    /// Pending timers whose name the new generation lacked.
+    var droppedTimers = 0
+}

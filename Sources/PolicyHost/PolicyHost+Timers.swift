@@ -1,0 +1,151 @@
+// Timers of plugins: started, kept over reloads, fired exactly once.
+
+import CLua
+import CallModel
+import JSON
+
+extension PolicyHost {
+    /// Takes what a store has kept. To be called once, before the first input.
+    public func restore(_ kept: [PolicyTimer], at now: Moment) -> [PolicyEffect] {
+        services.now = now
+        for timer in kept {
+            lastID = max(lastID, timer.id)
+            timers[timer.id] = timer
+            if timer.schedule == nil { memory(of: timer.plugin).timers += 1 }
+        }
+        arrangeTimers()
+        for timer in timers.values.sorted(by: { $0.id < $1.id }) {
+            deadlines.add(.timer(timer.id), at: timer.dueAt)
+        }
+        return services.takeEffects()
+    }
+
+    /// Takes the timers that a run has started.
+    func takeTimers(_ plugin: PluginState) {
+        for started in plugin.startedTimers {
+            add(
+                PolicyTimer(
+                    id: newID(), plugin: plugin.name, name: started.name,
+                    dueAt: services.now + started.delay, call: started.call,
+                    account: started.account, data: started.data))
+        }
+        plugin.startedTimers = []
+    }
+
+    private func add(_ timer: PolicyTimer) {
+        timers[timer.id] = timer
+        if let call = timer.call { timersOfCalls[call, default: []].append(timer.id) }
+        deadlines.add(.timer(timer.id), at: timer.dueAt)
+        services.emit(.keepTimer(timer))
+    }
+
+    private func remove(_ id: UInt64) {
+        guard let timer = timers.removeValue(forKey: id) else { return }
+        if timer.schedule == nil { memory(of: timer.plugin).timers -= 1 }
+        if let call = timer.call {
+            timersOfCalls[call]?.removeAll { $0 == id }
+            if timersOfCalls[call]?.isEmpty == true { timersOfCalls[call] = nil }
+        }
+        services.emit(.dropTimer(id))
+    }
+
+    func dropTimers(of call: CallID) {
+        for id in timersOfCalls[call] ?? [] { remove(id) }
+    }
+
+    /// Makes the pending timers those that the active generation declares. What comes again
+    /// keeps its phase if it is declared as before; what is not declared any more is dropped.
+    func arrangeTimers() {
+        var declared: Set<String> = []
+        for plugin in generation.plugins {
+            for (name, declaration) in plugin.timers.sorted(by: { $0.key < $1.key }) {
+                declared.insert("\(plugin.name)/\(name)/\(declaration.schedule.text ?? "")")
+            }
+        }
+        for timer in timers.values.sorted(by: { $0.id < $1.id })
+        where declared.remove("\(timer.plugin)/\(timer.name)/\(timer.schedule ?? "")") == nil {
+            if timer.schedule == nil, isDeclared(timer) { continue }
+            drop(timer)
+        }
+        for plugin in generation.plugins { addMissing(plugin, declared) }
+    }
+
+    /// A timer of `later` may be pending several times.
+    private func isDeclared(_ timer: PolicyTimer) -> Bool {
+        let plugin = generation.plugins.first { $0.name == timer.plugin }
+        return plugin?.timers[timer.name]?.schedule == .started
+    }
+
+    private func drop(_ timer: PolicyTimer) {
+        if timer.schedule == nil {
+            memory(of: timer.plugin).tally.droppedTimers += 1
+            services.emit(
+                .log(
+                    PolicyLog(
+                        .warn, "timer '\(timer.name)' is not declared any more: dropped",
+                        plugin: timer.plugin, call: timer.call)))
+        }
+        remove(timer.id)
+    }
+
+    private func addMissing(_ plugin: PluginState, _ missing: Set<String>) {
+        for (name, declaration) in plugin.timers.sorted(by: { $0.key < $1.key }) {
+            guard let schedule = declaration.schedule.text,
+                missing.contains("\(plugin.name)/\(name)/\(schedule)")
+            else { continue }
+            let due = declaration.schedule.next(
+                after: services.now, now: services.now, plugin.setting.zone,
+                wallOffset: services.wallOffset)
+            add(
+                PolicyTimer(
+                    id: newID(), plugin: plugin.name, name: name, dueAt: due, schedule: schedule))
+        }
+    }
+
+    // MARK: Firing
+
+    func timerDue(_ id: UInt64) {
+        guard var timer = timers[id], timer.dueAt <= services.now,
+            let plugin = generation.plugins.first(where: { $0.name == timer.plugin }),
+            let declaration = plugin.timers[timer.name]
+        else { return }
+        if timer.schedule == nil {
+            remove(id)
+        } else {
+            timer.dueAt = declaration.schedule.next(
+                after: timer.dueAt, now: services.now, plugin.setting.zone,
+                wallOffset: services.wallOffset)
+            add(timer)
+        }
+        guard let call = timer.call else { return run(timer, declaration, plugin, nil) }
+        let wait = WaitID(newID())
+        firing[wait] = timer
+        services.emit(.perform(wait, plugin: plugin.name, .call(call)))
+    }
+
+    /// The call of a timer was looked up.
+    func fire(_ timer: PolicyTimer, _ reply: WaitReply) {
+        guard case .call(let call?, let facts) = reply, call.isLive,
+            let plugin = generation.plugins.first(where: { $0.name == timer.plugin }),
+            let declaration = plugin.timers[timer.name]
+        else { return }
+        run(
+            timer, declaration, plugin,
+            CallView(call: call, facts: facts, now: services.now, callee: timer.account))
+    }
+
+    private func run(
+        _ timer: PolicyTimer, _ declaration: TimerDeclaration, _ plugin: PluginState,
+        _ view: CallView?
+    ) {
+        let task = HandlerTask.timer(timer.id)
+        // What comes again does not run beside itself.
+        guard tasks[task] == nil, plugin.breaker.admits(at: services.now) else { return }
+        arguments.cut()
+        arguments.list(view == nil ? 1 : 2)
+        arguments.json(timer.data)
+        if let view { write(view) }
+        begin(plugin, call: timer.call, account: timer.account)
+        settle(start(plugin, declaration.function), plugin, task: task, call: timer.call)
+    }
+}

@@ -1,0 +1,140 @@
+// A push notification as plugins see and change it (on.push).
+
+import CallModel
+import JSON
+
+/// A push about to be sent, named by the shell.
+public struct PushID: Hashable, Sendable {
+    /// Unique within one life of a host.
+    public let value: UInt64
+
+    /// A push named `value`.
+    public init(_ value: UInt64) { self.value = value }
+}
+
+/// What is about to be sent to one device.
+public struct PushDraft: Sendable, Equatable {
+    /// Who is woken.
+    public var user: UserID
+    /// `apns`, `fcm`, `web`, `webhook`.
+    public var provider: String
+    /// `voip`, `alert` and so on, in the provider's words.
+    public var kind: String
+    /// Why: `invite`, `cancel`, `end`, `missed`.
+    public var reason: String
+    /// The app the push is for, where the provider has that.
+    public var topic: String?
+    /// First line shown.
+    public var title: String?
+    /// Second line shown.
+    public var body: String?
+    /// The app's own data.
+    public var payload: JSONObject
+    /// Seconds after which it is not worth delivering.
+    public var expiresIn: Int64
+    /// A later push with the same one replaces it.
+    public var collapseID: String?
+
+    /// A push to `user` by `provider`.
+    public init(
+        user: UserID, provider: String, kind: String, reason: String, expiresIn: Int64,
+        payload: JSONObject = JSONObject()
+    ) {
+        self.user = user
+        self.provider = provider
+        self.kind = kind
+        self.reason = reason
+        self.expiresIn = expiresIn
+        self.payload = payload
+    }
+}
+
+extension PushDraft {
+    /// The table that handlers get.
+    var table: JSONObject {
+        var table: JSONObject = [
+            "user": .string(user.text), "provider": .string(provider), "kind": .string(kind),
+            "reason": .string(reason), "payload": .object(payload),
+            "expires_in": .integer(expiresIn),
+        ]
+        table["topic"] = topic.map { .string($0) }
+        table["title"] = title.map { .string($0) }
+        table["body"] = body.map { .string($0) }
+        table["collapse_id"] = collapseID.map { .string($0) }
+        return table
+    }
+
+    private static let fixed = ["user", "provider", "reason"]
+    private static let names = [
+        "kind", "topic", "title", "body", "payload", "expires_in", "collapse_id",
+    ]
+
+    /// The draft with the fields of a table that a handler returned.
+    func changed(to value: LuaValue) throws(BadReturn) -> PushDraft {
+        guard let pairs = value.table else {
+            throw BadReturn("on.push returned a \(value.typeName), not the push")
+        }
+        var draft = self
+        (draft.topic, draft.title, draft.body, draft.collapseID) = (nil, nil, nil, nil)
+        for pair in pairs {
+            let name = pair.key.shown
+            if Self.fixed.contains(name) {
+                guard pair.value.text == table[name]?.string else {
+                    throw BadReturn("push.\(name) cannot be changed")
+                }
+            } else {
+                try draft.set(name, pair.value)
+            }
+        }
+        try draft.validate()
+        return draft
+    }
+
+    private mutating func set(_ name: String, _ value: LuaValue) throws(BadReturn) {
+        switch name {
+        case "kind": kind = try Self.text(value, name)
+        case "topic": topic = try Self.text(value, name)
+        case "title": title = try Self.text(value, name)
+        case "body": body = try Self.text(value, name)
+        case "collapse_id": collapseID = try Self.text(value, name)
+        case "expires_in":
+            guard let seconds = value.integer, (0...86_400 * 28).contains(seconds) else {
+                throw BadReturn("push.expires_in is a number of whole seconds")
+            }
+            expiresIn = seconds
+        case "payload":
+            do throws(LuaProblem) {
+                guard let object = try value.json().object else {
+                    throw LuaProblem("is a table with names")
+                }
+                payload = object
+            } catch {
+                throw BadReturn("push.payload: \(error.message)")
+            }
+        default:
+            throw BadReturn(
+                "unknown field 'push.\(name)'" + Suggestion.text(for: name, among: Self.names))
+        }
+    }
+
+    private static func text(_ value: LuaValue, _ name: String) throws(BadReturn) -> String {
+        guard let text = value.text else { throw BadReturn("push.\(name) is a string") }
+        return text
+    }
+
+    /// The providers' limits that a push breaks most often.
+    private func validate() throws(BadReturn) {
+        let most = provider == "apns" && kind == "voip" ? 5_120 : 4_096
+        let size = JSONValue.object(payload).bytes.count
+        guard size <= most else {
+            throw BadReturn("push.payload has \(size) bytes, over the limit of \(most)")
+        }
+        guard provider == "apns", kind == "voip" else { return }
+        guard reason == "invite" else {
+            throw BadReturn("a voip push is for incoming calls only, not for '\(reason)'")
+        }
+        if let topic, !topic.hasSuffix(".voip") {
+            throw BadReturn("the topic of a voip push ends in \".voip\"")
+        }
+    }
+}

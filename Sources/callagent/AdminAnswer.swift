@@ -1,0 +1,114 @@
+// One question over HTTP and its answer, for commands that ask and end.
+
+import CallClient
+import CallModel
+import EventLoop
+import JSON
+import WebProtocols
+
+/// What a server answered to a command.
+enum AdminAnswer {
+    /// JSON, or the text of a plain answer as a string.
+    case answer(JSONValue)
+    /// It refused, in its own words.
+    case refused(String)
+    /// It did not answer.
+    case unreachable(String)
+
+    /// The answer to `GET path`.
+    static func get(_ path: String, from server: ServerAddress) -> AdminAnswer {
+        ask(.get, path, of: server)
+    }
+
+    /// The answer to `POST path`.
+    static func post(_ path: String, to server: ServerAddress) -> AdminAnswer {
+        ask(.post, path, of: server)
+    }
+
+    private static func ask(
+        _ method: HTTPMethod, _ path: String, of server: ServerAddress
+    ) -> AdminAnswer {
+        waiting(for: server) { loop, completion in
+            HTTPExchange.send(
+                HTTPRequest(method, server.target(path)), to: server, on: loop
+            ) { result in
+                completion(AdminAnswer(result, from: server))
+            }
+        }
+    }
+
+    /// What `begin` hands to its completion.
+    static func waiting(
+        for server: ServerAddress,
+        _ begin: (EventLoop, @escaping (AdminAnswer) -> Void) -> Void
+    ) -> AdminAnswer {
+        do {
+            let waiter = try LoopWaiter()
+            defer { waiter.close() }
+            return try waiter.result(of: "an answer of \(server)", upTo: 60_000) { completion in
+                begin(waiter.loop, completion)
+            }
+        } catch {
+            return .unreachable("\(error)")
+        }
+    }
+
+    private init(_ result: Result<HTTPResponse, HTTPFailure>, from server: ServerAddress) {
+        switch result {
+        case .failure(let failure): self = .unreachable(Self.words(failure, server))
+        case .success(let response): self.init(response)
+        }
+    }
+
+    private init(_ response: HTTPResponse) {
+        let text = String(decoding: response.body, as: UTF8.self)
+        let value = try? JSONValue(
+            parsing: response.body, limits: JSONLimits(bytes: max(response.body.count, 1)))
+        guard response.status.rawValue < 300 else {
+            let words = value?["error"]?.string ?? value?["detail"]?.string
+            self = .refused(words ?? "the server answered \(response.status.rawValue)")
+            return
+        }
+        self = .answer(value ?? .string(text))
+    }
+
+    /// The answer to an operation of the protocol.
+    init(_ result: Result<JSONValue, HTTPCaller.Failure>, from server: ServerAddress) {
+        switch result {
+        case .success(let value): self = .answer(value)
+        case .failure(.refused(let refusal)):
+            self = .refused("\(refusal.code.rawValue): \(refusal.message)")
+        case .failure(.unanswered(let failure)): self = .unreachable(Self.words(failure, server))
+        case .failure(.unreadable(let status)):
+            self = .refused("\(server) answered \(status.rawValue) and is no callagent")
+        }
+    }
+
+    private static func words(_ failure: HTTPFailure, _ server: ServerAddress) -> String {
+        "nobody answers at \(server): \(failure)"
+    }
+
+    /// The call `id` of an answer that may have more of them.
+    func only(_ id: CallID) -> AdminAnswer {
+        guard case .answer(let value) = self, let calls = value["calls"]?.array else { return self }
+        guard let call = calls.first(where: { $0["call_id"]?.string == id.description }) else {
+            return .refused("no live call \(id); ended ones are shown to their users (--as ME)")
+        }
+        return .answer(["call": call])
+    }
+
+    /// Shows the answer, raw or by `show`; returns the exit code.
+    func show(isJSON: Bool, _ show: (JSONValue) -> Void) -> Int32 {
+        switch self {
+        case .answer(let value):
+            if isJSON { Screen.say("\(value)") } else { show(value) }
+            return ExitCode.success
+        case .refused(let text):
+            Screen.complain("callagent: \(Screen.plain(text))")
+            return ExitCode.failure
+        case .unreachable(let text):
+            Screen.complain("callagent: \(Screen.plain(text))")
+            return ExitCode.unreachable
+        }
+    }
+}

@@ -1,0 +1,141 @@
+// The words of one command line, sorted into operands and options.
+
+import CallModel
+import CallClient
+import JSON
+
+/// What was given to a command. Options may stand anywhere, as `--name value` or `--name=value`;
+/// what follows `--` are operands.
+struct Arguments {
+    /// The words beside the options.
+    private(set) var operands: [String] = []
+    private var values: [String: String] = [:]
+
+    /// Sorts `words` by what `command` takes.
+    init(_ words: some Collection<String>, of command: Command) throws(CommandError) {
+        var rest = Array(words)[...]
+        while let word = rest.popFirst() {
+            if word == "--" {
+                operands += rest
+                break
+            }
+            guard word.hasPrefix("-"), word != "-" else {
+                operands.append(word)
+                continue
+            }
+            try take(word, &rest, command)
+        }
+        if !wantsHelp { try check(command.operands) }
+    }
+
+    /// Whether help is asked for.
+    var wantsHelp: Bool { values["--help"] != nil }
+
+    private mutating func take(
+        _ word: String, _ rest: inout ArraySlice<String>, _ command: Command
+    ) throws(CommandError) {
+        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let name = parts[0] == "-h" ? "--help" : String(parts[0])
+        let known = command.options + [Option("--help", nil, "")]
+        guard let option = known.first(where: { $0.name == name }) else {
+            let hint = Suggestion.text(for: name, among: known.map(\.name))
+            throw .usage("there is no option '\(name)'\(hint)")
+        }
+        guard values[name] == nil else { throw .usage("\(name) is given twice") }
+        switch (option.value, parts.count) {
+        case (nil, 1): values[name] = ""
+        case (nil, _): throw .usage("\(name) takes no value")
+        case (_?, 2...): values[name] = String(parts[1])
+        case (let value?, _):
+            // A value may begin with one dash, such as a number; an option is none.
+            guard let next = rest.first, !next.hasPrefix("--") else {
+                throw .usage("\(name) needs a value: \(name) \(value)")
+            }
+            values[name] = rest.removeFirst()
+        }
+    }
+
+    private func check(_ expected: Command.Operands) throws(CommandError) {
+        let most: Int
+        switch expected {
+        case .none: most = 0
+        case .optional: most = 1
+        case .one(let name), .several(let name):
+            if operands.isEmpty { throw .usage("\(name) is missing") }
+            if case .several = expected { return }
+            most = 1
+        }
+        if operands.count > most {
+            throw .usage("one word too many: '\(operands[most])'")
+        }
+    }
+}
+
+// MARK: - Values
+
+extension Arguments {
+    /// Whether the option is given.
+    func has(_ name: String) -> Bool { values[name] != nil }
+
+    /// The option's value as it is.
+    func text(_ name: String) -> String? { values[name] }
+
+    /// The one of these options that is given, at most one.
+    func oneOf(_ names: String...) throws(CommandError) -> String? {
+        let given = names.filter { has($0) }
+        if given.count > 1 { throw .usage("\(given[0]) and \(given[1]) exclude each other") }
+        return given.first
+    }
+
+    /// A duration such as `500ms`, in milliseconds.
+    func duration(_ name: String) throws(CommandError) -> Milliseconds? {
+        guard let text = values[name] else { return nil }
+        guard let duration = Span.parse(text) else {
+            throw .usage(
+                "\(name) takes a duration such as 500ms, 30s or 2m, not '\(text)'")
+        }
+        return duration
+    }
+
+    /// A whole number in `range`.
+    func number(_ name: String, in range: ClosedRange<Int>) throws(CommandError) -> Int? {
+        guard let text = values[name] else { return nil }
+        guard let number = Int(text), range.contains(number) else {
+            throw .usage(
+                "\(name) takes a number from \(range.lowerBound) to \(range.upperBound), "
+                    + "not '\(text)'")
+        }
+        return number
+    }
+
+    /// One of a few words.
+    func choice(_ name: String, among words: [String]) throws(CommandError) -> String? {
+        guard let text = values[name] else { return nil }
+        guard words.contains(text) else {
+            let hint = Suggestion.text(for: text, among: words)
+            throw .usage(
+                "\(name) takes \(words.joined(separator: ", ")), not '\(text)'\(hint)")
+        }
+        return text
+    }
+
+    /// JSON, passed on as it was written.
+    func json(_ name: String) throws(CommandError) -> String? {
+        guard let text = values[name] else { return nil }
+        do throws(JSONError) {
+            _ = try JSONValue(parsing: text)
+        } catch {
+            throw .usage("\(name) takes JSON: \(error)")
+        }
+        return text
+    }
+
+    /// A user's id.
+    static func user(_ text: String, _ role: String) throws(CommandError) -> UserID {
+        guard let user = UserID(checking: text) else {
+            throw .usage(
+                "\(role) '\(text)' is no user: 1-64 bytes of printable ASCII without space")
+        }
+        return user
+    }
+}

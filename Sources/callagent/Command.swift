@@ -1,0 +1,76 @@
+// What the tool can do: the one table of its commands.
+
+/// One command of the tool.
+struct Command: Sendable {
+    /// The words that may stand beside the options.
+    enum Operands: Sendable {
+        case none
+        case optional(String)
+        case one(String)
+        case several(String)
+    }
+
+    let name: String
+    /// One line.
+    let summary: String
+    let operands: Operands
+    let options: [Option]
+    let run: @Sendable (Arguments) throws(CommandError) -> Int32
+
+    init(
+        _ name: String, _ summary: String, operands: Operands = .none, options: [Option] = [],
+        run: @escaping @Sendable (Arguments) throws(CommandError) -> Int32
+    ) {
+        self.name = name
+        self.summary = summary
+        self.operands = operands
+        self.options = options
+        self.run = run
+    }
+
+    /// Every command, in the order of the help.
+    static let all: [Command] = [
+        .run, .call, .phone, .calls, .get, .status, .plugins, .reload,
+        .rollback, .check, .version,
+    ]
+
+    /// The command `name`.
+    static func named(_ name: String, in commands: [Command]) throws(CommandError) -> Command {
+        if let command = commands.first(where: { $0.name == name }) { return command }
+        let what = name.hasPrefix("-") ? "option" : "command"
+        let hint = Suggestion.text(for: name, among: commands.map(\.name))
+        throw .usage("there is no \(what) '\(name)'\(hint); see callagent --help")
+    }
+}
+
+/// One option of a command.
+struct Option: Sendable {
+    /// With its dashes.
+    let name: String
+    /// What its value is called; nil: it has none.
+    let value: String?
+    let help: String
+
+    init(_ name: String, _ value: String? = nil, _ help: String) {
+        self.name = name
+        self.value = value
+        self.help = help
+    }
+}
+
+/// Why a command does not run, told in one line.
+struct CommandError: Error, Equatable {
+    let message: String
+    /// How the tool ends.
+    let code: Int32
+
+    /// The command line makes no sense.
+    static func usage(_ message: String) -> CommandError {
+        CommandError(message: message, code: ExitCode.usage)
+    }
+
+    /// What the command needs is not as it must be.
+    static func failure(_ message: String) -> CommandError {
+        CommandError(message: message, code: ExitCode.failure)
+    }
+}

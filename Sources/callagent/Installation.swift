@@ -1,0 +1,64 @@
+// The installation that a command works with: where its server listens, and where its socket lies.
+
+import AgentServer
+import CallClient
+import EventLoop
+import Glibc
+import PolicyHost
+
+enum Installation {
+    /// The option of every command that works with an installation.
+    static let options = [
+        Option("--config", "FILE", "the operator's file (default: ./callagent.lua)")
+    ]
+
+    /// The operator's file: the one that is named, else `callagent.lua` if there is one.
+    static func file(_ named: String?) -> String? {
+        named ?? (access("callagent.lua", R_OK) == 0 ? "callagent.lua" : nil)
+    }
+
+    /// Where clients connect: `--server`, else where the operator's file lets the server listen.
+    static func server(_ arguments: Arguments) throws(CommandError) -> ServerAddress {
+        do throws(ServerAddressError) {
+            if let text = arguments.text("--server") { return try ServerAddress(parsing: text) }
+        } catch {
+            throw .usage("--server: \(error)")
+        }
+        let configuration = try configuration(arguments)
+        return ServerAddress(
+            try endpoint(configuration.listen), isSecure: configuration.tls != nil)
+    }
+
+    /// Where the tools reach a running server (clarifications.md, E52).
+    static func admin(_ arguments: Arguments) throws(CommandError) -> ServerAddress {
+        let configuration = try configuration(arguments)
+        guard let text = configuration.admin else {
+            let place = AgentOptions.place(configuration)
+            return ServerAddress(.admin(stateDirectory: place))
+        }
+        return ServerAddress(try endpoint(text))
+    }
+
+    private static func endpoint(_ text: String) throws(CommandError) -> Endpoint {
+        do throws(EventLoopError) {
+            return try Endpoint(parsing: text)
+        } catch {
+            throw .failure("\(error)")
+        }
+    }
+
+    /// What the operator's file says. Its secrets are the server's: the tool goes without those that
+    /// it has not.
+    private static func configuration(
+        _ arguments: Arguments
+    ) throws(CommandError) -> Configuration {
+        guard let file = file(arguments.text("--config")) else { return Configuration() }
+        do throws(PolicyProblems) {
+            return try Configuration.load(path: file) { name in
+                getenv(name).map { String(cString: $0) } ?? String(repeating: "?", count: 64)
+            }
+        } catch {
+            throw .failure(error.description)
+        }
+    }
+}

@@ -1,0 +1,118 @@
+// What one side of a call sees, a line for each thing, with the time since the start.
+
+import CallClient
+import CallModel
+import CallWire
+import EventLoop
+import JSON
+
+/// Writes the ladder of one device: for a person, or every message as JSON.
+final class Ladder {
+    private let isJSON: Bool
+    private let start = Clock.bootMilliseconds()
+    private let write: (String) -> Void
+    /// What each participant said last: it is not told again with every later change.
+    private var said: [UserID: String] = [:]
+
+    init(isJSON: Bool, write: @escaping (String) -> Void = Screen.say) {
+        self.isJSON = isJSON
+        self.write = write
+    }
+
+    /// Something that this device asks for.
+    func asks(_ text: String) { line("→ \(text)") }
+
+    /// Something that this device sees.
+    func sees(_ text: String) { line("← \(text)") }
+
+    /// Something that happened to the connection: told in either form.
+    func tells(_ what: String, _ text: String) {
+        guard isJSON else { return line("← \(text)") }
+        write(object([.init(key: "connection", value: .string(what))], saying: text))
+    }
+
+    /// A message; acknowledgements are left out.
+    func passes(_ traffic: CallClient.Traffic) {
+        guard isJSON else { return }
+        let bytes: [UInt8]
+        switch traffic {
+        case .sent(let message): bytes = message
+        case .received(let message): bytes = message
+        }
+        let limits = JSONLimits(bytes: bytes.count)
+        guard let value = try? JSONValue(parsing: bytes, limits: limits),
+            let members = value.object?.members, value["ack"] == nil
+        else { return }
+        write(object(members, saying: nil))
+    }
+
+    private func line(_ text: String) {
+        if !isJSON { write("\(Span.seconds(elapsed)) \(Screen.plain(text))") }
+    }
+
+    private func object(_ members: [JSONObject.Member], saying text: String?) -> String {
+        var object = JSONObject([.init(key: "at_ms", value: .integer(elapsed))] + members)
+        if let text { object["message"] = .string(text) }
+        return "\(JSONValue.object(object))"
+    }
+
+    private var elapsed: Milliseconds { Clock.bootMilliseconds() - start }
+}
+
+extension Ladder {
+    /// What an event says.
+    func sees(_ event: CallEvent.Kind) {
+        switch event {
+        case .created: break
+        case .incoming(let call, let inviter, _):
+            let mode = Mode.all[Int(call.mode.value)].name
+            sees(
+                "incoming \(call.kind) call \(call.id) from \(inviter) (\(mode))"
+                    + Self.saying(call.extendedData))
+        case .changed(let changes): for change in changes { sees(change) }
+        case .timedOut: sees("timed_out")
+        case .cancelled(_, let text, let reason):
+            sees("cancelled (\(reason.rawValue))\(Self.saying(text))")
+        case .ended(let end, _, let duration): sees(Self.words(end, after: duration))
+        case .elsewhere(let what, let device):
+            sees("\(what.rawValue) elsewhere\(device.map { " on \($0)" } ?? "")")
+        case .failed(let reason): sees("failed (\(reason.rawValue))")
+        case .mediaPhase(let media): sees("media \(media.rawValue)")
+        case .mediaFlags(let user, let audio, let video):
+            sees("\(user) audio \(audio ? "on" : "off"), video \(video ? "on" : "off")")
+        case .hold(let user, let on): sees("\(user) \(on ? "holds" : "goes on")")
+        case .items(let keys, let deleted, _):
+            sees("items \((keys + deleted.map { "-\($0)" }).joined(separator: ", "))")
+        case .signal(let user, let data):
+            sees("\(user) signals: \(String(decoding: data, as: UTF8.self))")
+        }
+    }
+
+    /// A request that was not carried out.
+    func sees(_ failure: RequestFailure) {
+        switch failure {
+        case .refused(let refusal): sees("refused \(refusal.code.rawValue): \(refusal.message)")
+        case .unanswered: sees("no answer of the server")
+        case .unreadable: sees("an answer that this client does not understand")
+        case .stopped: sees("not connected")
+        }
+    }
+
+    private func sees(_ change: CallEvent.Change) {
+        let state = change.state == .joined ? "accepted" : change.state.rawValue
+        let reason = change.reason.map { " (\($0.rawValue))" } ?? ""
+        let isNew = said[change.user] != change.extendedData
+        said[change.user] = change.extendedData
+        let saying = isNew ? Self.saying(change.extendedData) : ""
+        sees("\(change.user) \(state)\(reason)\(saying)")
+    }
+
+    static func words(_ end: Call.End, after duration: Milliseconds) -> String {
+        let detail = end.detail.map { " (\($0.rawValue))" } ?? ""
+        let by = end.by.map { " by \($0)" } ?? ""
+        let length = duration > 0 ? " after \(Span.words(duration))" : ""
+        return "ended \(end.reason.rawValue)\(detail)\(by)\(length)\(saying(end.extendedData))"
+    }
+
+    private static func saying(_ text: String?) -> String { text.map { ": \($0)" } ?? "" }
+}

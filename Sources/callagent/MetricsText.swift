@@ -1,0 +1,36 @@
+// The figures of a server, read from its Prometheus text.
+
+import CallClient
+import JSON
+
+/// The samples of one answer to `GET /metrics`.
+struct MetricsText {
+    private let answer: AdminAnswer
+
+    init(_ answer: AdminAnswer) { self.answer = answer }
+
+    /// Prints that the server runs, with its figures; returns the exit code.
+    func show(isJSON: Bool, of server: ServerAddress) -> Int32 {
+        answer.show(isJSON: false) { value in
+            let samples = Self.samples(in: value.string ?? "")
+            if isJSON {
+                let members = samples.map { JSONObject.Member(key: $0.name, value: $0.value) }
+                return Screen.say("\(JSONValue.object(JSONObject(members)))")
+            }
+            Screen.say("running at \(server)")
+            for sample in samples { Screen.say(Screen.plain("\(sample.name)  \(sample.value)")) }
+        }
+    }
+
+    /// Names with labels, and values; comments left out.
+    static func samples(in text: String) -> [(name: String, value: JSONValue)] {
+        text.split(separator: "\n").compactMap { line in
+            guard !line.hasPrefix("#"), let space = line.lastIndex(of: " ") else { return nil }
+            let number = line[line.index(after: space)...]
+            let value =
+                Int64(number).map { JSONValue.integer($0) }
+                ?? Double(number).map { .number($0) }
+            return value.map { (String(line[..<space]), $0) }
+        }
+    }
+}

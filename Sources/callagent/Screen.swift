@@ -1,0 +1,36 @@
+// What the tool shows: whole lines, at once, whatever stands at the other end.
+
+import Glibc
+
+enum Screen {
+    /// A line for whoever asked.
+    static func say(_ line: String) { write(line, to: STDOUT_FILENO) }
+
+    /// A line about what went wrong.
+    static func complain(_ line: String) { write(line, to: STDERR_FILENO) }
+
+    private static func write(_ line: String, to descriptor: Int32) {
+        var text = line + "\n"
+        text.withUTF8 { bytes in
+            var rest = UnsafeRawBufferPointer(bytes)
+            while !rest.isEmpty {
+                let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return }
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            }
+        }
+    }
+
+    /// `text` on one line: what others sent must neither break it nor paint the terminal.
+    static func plain(_ text: String) -> String {
+        String(String.UnicodeScalarView(text.unicodeScalars.map { isPlain($0) ? $0 : " " }))
+    }
+
+    private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: false
+        default: true
+        }
+    }
+}

@@ -1,0 +1,273 @@
+// A real server on a thread of its own, and clients on the test's own loop.
+
+import CallClient
+import CallModel
+import CallWire
+import EventLoop
+import Glibc
+import Testing
+
+@testable import AgentServer
+
+/// A server on a free port of the loopback, and a loop for clients. Nothing waits by time: a test
+/// waits for what must happen, and fails at a limit.
+final class Rig {
+    let waiter: LoopWaiter
+    let server: TestServer
+
+    init(_ adjust: (inout AgentOptions) -> Void = { _ in }) throws {
+        waiter = try LoopWaiter()
+        server = try TestServer(waiter, adjust)
+    }
+
+    /// Must be called: loops are closed, not dropped.
+    func close() {
+        server.close()
+        waiter.close()
+    }
+
+    /// A client that has not connected yet.
+    func device(
+        _ user: String, _ device: String = "phone", token: String? = nil,
+        _ adjust: (inout CallClient.Options) -> Void = { _ in }
+    ) -> TestDevice {
+        var options = CallClient.Options(
+            ServerAddress(server.endpoint), token: token ?? "dev:\(user)", device: DeviceID(device))
+        options.backoff.first = 20
+        options.backoff.steadyAfter = 0
+        adjust(&options)
+        return TestDevice(options, waiter)
+    }
+
+    /// A client that is connected.
+    func connected(
+        _ user: String, _ name: String = "phone",
+        _ adjust: (inout CallClient.Options) -> Void = { _ in }
+    ) throws -> TestDevice {
+        let device = device(user, name, adjust)
+        device.client.connect()
+        try device.welcome()
+        return device
+    }
+}
+
+/// An agent in memory that runs on a thread of its own.
+final class TestServer {
+    typealias Errand = @Sendable (Agent) -> Void
+
+    private enum Report: Sendable {
+        case ready(Endpoint, Mailbox<Errand>)
+        case failed(String)
+    }
+
+    let endpoint: Endpoint
+    let admin: Endpoint
+    private let folder: String
+    private let errands: Mailbox<Errand>
+    private let thread: WorkerThread
+    private let waiter: LoopWaiter
+
+    init(_ waiter: LoopWaiter, _ adjust: (inout AgentOptions) -> Void) throws {
+        var template = Array("/tmp/callclient-XXXXXX".utf8CString)
+        folder = try String(cString: #require(mkdtemp(&template)))
+        admin = .unix(path: "\(folder)/admin.sock")
+        var options = AgentOptions()
+        options.listen = [.tcp(host: "127.0.0.1", port: 0)]
+        options.admin = admin
+        options.stateDirectory = ":memory:"
+        adjust(&options)
+        var report: Report?
+        let reports = try Mailbox<Report>(on: waiter.loop) { report = $0.last }
+        let chosen = options
+        thread = try WorkerThread(name: "agent", stackSize: 2 << 20) {
+            Self.serve(chosen, reports)
+        }
+        try waiter.wait(for: "the server") { report != nil }
+        reports.close()
+        self.waiter = waiter
+        switch try #require(report) {
+        case .ready(let endpoint, let errands): (self.endpoint, self.errands) = (endpoint, errands)
+        case .failed(let text):
+            Issue.record("\(text)")
+            throw AgentError.refused(text)
+        }
+    }
+
+    private static func serve(_ options: AgentOptions, _ reports: Mailbox<Report>) {
+        do {
+            let agent = try Agent(options, log: Log(level: .error))
+            let errands = try Mailbox<Errand>(on: agent.loop) { batch in
+                for errand in batch { errand(agent) }
+            }
+            // It comes to this when the loop runs, and so when the server listens.
+            errands.post { agent in
+                guard let endpoint = agent.endpoints.first else { return }
+                reports.post(.ready(endpoint, errands))
+            }
+            try agent.run()
+        } catch {
+            reports.post(.failed("\(error)"))
+        }
+    }
+
+    /// Does something on the server's thread, and waits until it is done.
+    func run(_ errand: @escaping Errand) throws {
+        var isDone = false
+        let reports = try Mailbox<Bool>(on: waiter.loop) { _ in isDone = true }
+        errands.post { agent in
+            errand(agent)
+            reports.post(true)
+        }
+        try waiter.wait(for: "the server's thread") { isDone }
+        reports.close()
+    }
+
+    /// Breaks every connection of `user` off.
+    func cutOff(_ user: UserID) throws {
+        try run { agent in
+            for link in agent.gateway.links where link.session?.address.user == user {
+                link.transport.abort()
+            }
+        }
+    }
+
+    /// Closes every connection of `user` with `code`.
+    func close(_ user: UserID, with code: CloseCode) throws {
+        try run { agent in
+            for link in agent.gateway.links where link.session?.address.user == user {
+                link.close(code, "as the test says")
+            }
+        }
+    }
+
+    func close() {
+        errands.post { agent in
+            agent.stop()
+            agent.stop()
+        }
+        thread.join()
+        unlink("\(folder)/admin.sock")
+        rmdir(folder)
+    }
+}
+
+/// A client that keeps what it is told.
+final class TestDevice {
+    let client: CallClient
+    private let waiter: LoopWaiter
+    private let box = NewsBox()
+
+    init(_ options: CallClient.Options, _ waiter: LoopWaiter) {
+        self.waiter = waiter
+        client = CallClient(options, on: waiter.loop) { [box] in box.news.append($0) }
+    }
+
+    private final class NewsBox {
+        var news: [ClientNews] = []
+        var place = 0
+    }
+
+    /// All that was told.
+    var news: [ClientNews] { box.news }
+
+    /// The events that were told, in order.
+    var events: [CallEvent] {
+        news.compactMap { if case .event(let event) = $0 { event } else { nil } }
+    }
+
+    /// Waits for the next news that `find` finds something in, and goes on behind it.
+    func next<Found>(
+        _ what: String, sourceLocation: SourceLocation = #_sourceLocation,
+        _ find: @escaping (ClientNews) -> Found?
+    ) throws -> Found {
+        var found: Found?
+        do {
+            try waiter.wait(for: what) { [box] in
+                while found == nil, box.place < box.news.count {
+                    found = find(box.news[box.place])
+                    box.place += 1
+                }
+                return found != nil
+            }
+        } catch {
+            Issue.record("\(error); told: \(news)", sourceLocation: sourceLocation)
+            throw error
+        }
+        return try #require(found)
+    }
+
+    @discardableResult
+    func welcome(sourceLocation: SourceLocation = #_sourceLocation) throws -> Welcome {
+        try next("the welcome", sourceLocation: sourceLocation) {
+            if case .opened(let welcome) = $0 { welcome } else { nil }
+        }
+    }
+
+    func loss(sourceLocation: SourceLocation = #_sourceLocation) throws -> ConnectionLoss {
+        try next("the loss", sourceLocation: sourceLocation) {
+            if case .lost(let loss, _) = $0 { loss } else { nil }
+        }
+    }
+
+    func ending(sourceLocation: SourceLocation = #_sourceLocation) throws -> ClientNews.Ending {
+        try next("the end", sourceLocation: sourceLocation) {
+            if case .stopped(let ending) = $0 { ending } else { nil }
+        }
+    }
+
+    /// The next event of a kind that `find` takes.
+    func event<Found>(
+        _ what: String, sourceLocation: SourceLocation = #_sourceLocation,
+        _ find: @escaping (CallEvent.Kind) -> Found?
+    ) throws -> Found {
+        try next(what, sourceLocation: sourceLocation) {
+            if case .event(let event) = $0 { find(event.kind) } else { nil }
+        }
+    }
+
+    func incoming(sourceLocation: SourceLocation = #_sourceLocation) throws -> Call {
+        try event("the incoming call", sourceLocation: sourceLocation) {
+            if case .incoming(let call, _, _) = $0 { call } else { nil }
+        }
+    }
+
+    func ended(sourceLocation: SourceLocation = #_sourceLocation) throws -> Call.End {
+        try event("the end of the call", sourceLocation: sourceLocation) {
+            if case .ended(let end, _, _) = $0 { end } else { nil }
+        }
+    }
+
+    /// The next change of `user`'s state.
+    func change(
+        of user: UserID, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> CallEvent.Change {
+        try event("a change of \(user)", sourceLocation: sourceLocation) {
+            if case .changed(let changes) = $0 { changes.first { $0.user == user } } else { nil }
+        }
+    }
+
+    /// What came of a request.
+    func result<Value>(
+        _ begin: (CallClient, @escaping (Result<Value, RequestFailure>) -> Void) -> Void
+    ) throws -> Result<Value, RequestFailure> {
+        try waiter.result(of: "an answer") { completion in begin(client, completion) }
+    }
+
+    /// What came of a request that must succeed.
+    func ask<Value>(
+        _ begin: (CallClient, @escaping (Result<Value, RequestFailure>) -> Void) -> Void
+    ) throws -> Value {
+        try result(begin).get()
+    }
+
+    /// Calls `users` in mode `advanced`.
+    func invite(_ users: UserID...) throws -> Call {
+        var invitation = Invitation(invitees: users)
+        invitation.mode = ModeIndex(1)
+        return try ask { $0.invite(invitation, $1) }.call
+    }
+}
+
+extension UserID: ExpressibleByStringLiteral {
+    public init(stringLiteral text: String) { self.init(text) }
+}

@@ -1,0 +1,243 @@
+// The pages of the protocol show the tables by which messages are read and written.
+
+import CallModel
+import JSON
+import Testing
+import WebProtocols
+
+@testable import AgentServer
+@testable import CallWire
+
+@Suite struct ProtocolTests {
+    @Test func operationsAndFields() throws {
+        let rows = OperationName.allCases.compactMap { OperationShape.of($0) }.map { shape in
+            let fields =
+                shape.required.fields.map { code($0.name) }
+                + shape.optional.fields.map { code($0.name + "?") }
+            let ok = ProtocolSchemas.ok(shape.name).map { code($0.name) }
+            return [
+                code(shape.name.rawValue), fields.joined(separator: " "),
+                ok.isEmpty ? "{}" : ok.joined(separator: " "), shape.name.summary,
+            ]
+        }
+        #expect(rows.count == OperationName.allCases.count)
+        let page = try Page("CallWire", "Operations")
+        try page.expect("operations", table(["op", "data", "ok", ""], rows))
+        let rules = FieldRules(limits: WireLimits(), modes: Mode.all)
+        let fields = Field.allCases.map { $0.member(rules, isRequired: true) }.map { member in
+            [code(member.name), Self.words(for: member.schema), member.about]
+        }
+        try page.expect("fields", table(["field", "type", ""], fields))
+    }
+
+    @Test func everyOperationIsExplained() throws {
+        let section = try Page("CallWire", "Operations").section(
+            "Who may do what, and when"
+        ).joined(separator: "\n")
+        for name in OperationName.allCases where name.rawValue.hasPrefix("call.") {
+            #expect(section.contains(name.rawValue), "\(name.rawValue)")
+        }
+    }
+
+    @Test func events() throws {
+        let rows = EventName.allCases.map { event in
+            let members = ProtocolSchemas.members(of: event).map { code($0.name) }
+            return [
+                code(event.rawValue), members.isEmpty ? "-" : members.joined(separator: " "),
+                event.summary,
+            ]
+        }
+        let page = try Page("CallWire", "Events")
+        try page.expect("events", table(["event", "adds", ""], rows))
+        let receivers = try page.section("Who hears what").joined()
+        for event in EventName.allCases { #expect(receivers.contains(code(event.rawValue))) }
+        for timer in TimerName.allCases { #expect(page.text.contains(code(timer.rawValue))) }
+    }
+
+    @Test func errors() throws {
+        let rows = try Page("CallWire", "Errors").section("Overview").filter {
+            $0.hasPrefix("| `")
+        }
+        let written = rows.map { $0.split(separator: " | ").prefix(4).joined(separator: " | ") }
+        let wanted = Refusal.Code.allCases.map { error in
+            "| `\(error.rawValue)` | \(error.httpStatus) | \(error.isRetryable ? "yes" : "-")"
+                + " | \(error.isKept ? "yes" : "-")"
+        }
+        #expect(written == wanted)
+        let entries = try Page("CallWire", "Errors").names(under: "Entries of errors[]")
+        #expect(entries == InviteeError.Code.allCases.map(\.rawValue))
+    }
+
+    @Test func closeCodes() throws {
+        let rows = try Page("CallWire", "Sessions").section("Closing").filter {
+            $0.hasPrefix("| 1") || $0.hasPrefix("| 4")
+        }
+        let written = rows.map { $0.split(separator: " | ").prefix(3).joined(separator: " | ") }
+        let wanted = CloseCode.allCases.map { status in
+            let then =
+                switch CloseCode.reaction(to: status.rawValue) {
+                case .reconnect: "reconnect"
+                case .renewToken: "new token"
+                case .stop: "stay away"
+                }
+            return "| \(status.rawValue) | \(status) | \(then)"
+        }
+        #expect(written == wanted)
+    }
+
+    @Test func reasons() throws {
+        let text = try Page("CallWire", "Requests").text
+        for reason in EndReason.allCases.map(\.rawValue) + EndDetail.allCases.map(\.rawValue)
+            + Participant.Reason.allCases.map(\.rawValue) + Call.Media.allCases.map(\.rawValue)
+        { #expect(text.contains(code(reason)), "\(reason)") }
+    }
+
+    /// What a schema says, in words.
+    private static func words(for schema: JSONValue) -> String {
+        if let name = schema["$ref"]?.string {
+            return name.split(separator: "/").last.map { named[String($0)] ?? "" } ?? ""
+        }
+        if let words = schema["enum"]?.array {
+            return words.compactMap(\.string).map(code).joined(separator: ", ")
+        }
+        switch schema["type"]?.string {
+        case "boolean": return "true or false"
+        case "object": return "object"
+        case "integer": return "integer" + range(schema, "minimum", "maximum", "")
+        case "string": return "text" + range(schema, "minLength", "maxLength", " bytes")
+        case "array":
+            let element = words(for: schema["items"] ?? .null)
+            return "list of: \(element)" + range(schema, "minItems", "maxItems", " of them")
+        default: return "any JSON"
+        }
+    }
+
+    private static let named = [
+        "CallID": "32 hex digits", "Name": "name", "Items": "object of texts, see Limits",
+        "Push": "object: `title` `body` `payload`", "Resume": "object: `session` `seq`",
+    ]
+
+    private static func range(
+        _ schema: JSONValue, _ low: String, _ high: String, _ unit: String
+    ) -> String {
+        let least = schema[low]?.integer ?? 0
+        guard let most = schema[high]?.integer else {
+            return least > 0 ? ", \(least) or more" : ""
+        }
+        return ", \(grouped(Int(least)))-\(grouped(Int(most)))\(unit)"
+    }
+}
+
+@Suite struct LimitsTests {
+    private let limits = ServerLimits()
+    private let settings = Settings()
+
+    @Test func thePageShowsTheDefaults() throws {
+        try Page("CallWire", "Limits").expect(
+            "limits",
+            table(["limit", "default", "set by", "beyond it"], messages + sessions + calls))
+    }
+
+    private var messages: [[String]] {
+        let wire = limits.wire
+        return [
+            [
+                "one message", bytes(wire.messageBytes), "`limits.message`", "closed with 1009",
+            ],
+            [
+                "the body of an HTTP request", bytes(limits.http.body), "", "413",
+            ],
+            [
+                "`extended_data`", bytes(wire.extendedDataBytes),
+                "`limits.extended_data`, at most \(grouped(WireLimits.extendedDataBytesMax))",
+                "`too_large`",
+            ],
+            ["`data` of a signal", bytes(wire.signalBytes), "", "`too_large`"],
+            ["`id`", bytes(wire.idBytes), "", "`bad_request`"],
+            ["`key`", bytes(wire.keyBytes), "", "`bad_request`"],
+            ["`kind`", bytes(wire.kindBytes), "", "`bad_request`"],
+            [
+                "`timeout_ms`",
+                "\(grouped(Int(wire.timeout.lowerBound)))-\(grouped(Int(wire.timeout.upperBound)))",
+                "", "`bad_request`; 0 is the mode's own",
+            ],
+            ["entries of a list", grouped(wire.listEntries), "", "`bad_request`"],
+            ["items of a call", grouped(wire.items), "", "`bad_request`"],
+            ["key, value of an item", bytes(wire.itemBytes), "", "`bad_request`"],
+            ["each text of `push`", bytes(wire.pushTextBytes), "", "`bad_request`"],
+            ["`token`", bytes(wire.tokenBytes), "", "`bad_request`"],
+            ["`subscription`", bytes(wire.subscriptionBytes), "", "`bad_request`"],
+            ["nesting of JSON", "64 levels", "", "`bad_request`, as unparseable"],
+            [
+                "messages that are no JSON object", grouped(limits.session.unparseableMessages), "",
+                "the last one closes with 4200",
+            ],
+            ["calls of a page", grouped(wire.pageCalls), "", "counts as the limit"],
+            ["bytes of a page", bytes(wire.pageBytes), "", "the page ends, with a cursor"],
+        ]
+    }
+
+    private var sessions: [[String]] {
+        let session = limits.session
+        return [
+            ["time to `hello`", span(session.helloWithin), "", "closed with 4200"],
+            ["silence", span(session.silenceMax), "", "closed with 4009"],
+            ["time to resume", span(session.resumeWindow), "", "`resumed` is false"],
+            [
+                "events kept for a resume",
+                "\(grouped(session.heldEvents)), \(bytes(session.heldBytes))", "",
+                "`resumed` is false",
+            ],
+            [
+                "bytes that a client may leave unread", bytes(limits.unsentBytes),
+                "`limits.unsent`", "closed with 4008",
+            ],
+            [
+                "requests of a user, in a second", grouped(limits.requestsPerSecond),
+                "`limits.requests_per_second`; none for `dev:` tokens", "`rate_limited`",
+            ],
+            [
+                "connections in all", grouped(limits.connections), "`limits.connections`",
+                "not accepted",
+            ],
+            [
+                "devices of a user", grouped(settings.devicesPerUser), "`devices_per_user`",
+                "the one idle longest is closed with 4209",
+            ],
+            [
+                "idempotency keys of a user", grouped(settings.keysPerUser),
+                "`limits.keys_per_user`", "the oldest is forgotten",
+            ],
+            [
+                "idempotency keys in all", grouped(settings.keysMax), "`limits.keys`",
+                "the oldest is forgotten",
+            ],
+        ]
+    }
+
+    private var calls: [[String]] {
+        let roomy = Mode.all.first { $0.name == "group" }
+        return [
+            [
+                "invitees of one operation",
+                "\(Mode.all[0].invitees); \(roomy?.invitees ?? 0) in `group`; 1 in calls of two",
+                "`limits.invitees`", "`too_many`",
+            ],
+            [
+                "participants pending or joined",
+                "\(Mode.all[0].participants); \(roomy?.participants ?? 0) in `group`; 2",
+                "`limits.participants`", "`too_many`",
+            ],
+            [
+                "signals held for a pending user", grouped(settings.heldSignalsMax), "",
+                "the oldest is forgotten",
+            ],
+            [
+                "age of a call", span(settings.callAgeMax), "`max_call_age`",
+                "ends: `idle`, `max_age`",
+            ],
+        ]
+    }
+
+    private func bytes(_ count: Int) -> String { "\(grouped(count)) bytes" }
+}

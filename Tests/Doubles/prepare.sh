@@ -1,0 +1,25 @@
+#!/bin/sh
+# Makes the Python of the test doubles ready and prints where it is.
+#
+# usage: sh Tests/Doubles/prepare.sh FOLDER
+#
+# The virtual environment in FOLDER is made anew when the pinned versions change. Ends with code 77
+# when the machine has no Python 3.
+set -eu
+
+here=$(dirname "$0")
+work=$1
+command -v python3 >/dev/null 2>&1 || {
+    echo "there is no python3" >&2
+    exit 77
+}
+mkdir -p "$work"
+exec 9>"$work/lock"
+flock 9
+if ! cmp -s "$here/requirements.txt" "$work/installed"; then
+    rm -rf "$work/venv"
+    python3 -m venv "$work/venv"
+    "$work/venv/bin/pip" install -q --disable-pip-version-check -r "$here/requirements.txt" >&2
+    cp "$here/requirements.txt" "$work/installed"
+fi
+echo "$work/venv/bin/python"

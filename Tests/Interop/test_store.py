@@ -1,0 +1,70 @@
+"""A disk that fails: nothing is acknowledged that is not stored, and the server goes on."""
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from agent import wait_for
+from calls import changes
+
+TROUBLE = [
+    "write:70:1:eio", "write:71:1:full", "write:85:1:readonly", "write:90:5:full",
+    "sync:20:1:eio", "sync:21:1:full", "sync:30:1:eio", "sync:30:5:eio",
+]
+
+
+def place(agent, alice, key):
+    """Calls bob, over and over with the same key as the contract says; returns (alice, call)."""
+    def attempt():
+        nonlocal alice
+        try:
+            if alice is None:
+                alice = agent.connect("alice")
+            reply = alice.ask("call.invite", key=key, invitees=["bob"], mode="advanced")
+        except (ConnectionClosed, AssertionError, OSError):
+            alice = None
+            return None
+        if "ok" in reply:
+            return reply["ok"]["call_id"]
+        assert reply["error"]["code"] == "unavailable", reply
+        assert reply["error"]["retry_after_ms"] > 0
+        return None
+
+    found = wait_for("a call", attempt, patience=30, pause=0.2)
+    return alice, found
+
+
+@pytest.mark.parametrize("faults", TROUBLE)
+def test_every_acknowledged_call_is_there_once(make_agent, faults):
+    agent = make_agent(environment={"CALLAGENT_STORE_FAULTS": faults}).start()
+    alice, made = None, {}
+    for number in range(40):
+        alice, made[number] = place(agent, alice, f"k{number}")
+    assert "store failed" in agent.log_text()
+    wait_for("readiness", agent.is_ready)
+    assert len(set(made.values())) == 40
+    listed = alice.ok("call.list", limit=100)["calls"]
+    assert {call["call_id"] for call in listed} == set(made.values())
+    agent.environment.pop("CALLAGENT_STORE_FAULTS")
+    agent.crash()
+    agent.start()
+    alice = agent.connect("alice")
+    assert {call["call_id"] for call in alice.hello["calls"]} == set(made.values())
+    for number, call in made.items():
+        again = alice.ok("call.invite", key=f"k{number}", invitees=["bob"], mode="advanced")
+        assert again["call_id"] == call
+
+
+def test_clients_are_told_to_come_back_and_then_find_their_calls(make_agent):
+    agent = make_agent(environment={"CALLAGENT_STORE_FAULTS": "sync:25:1:eio"}).start()
+    bob = agent.connect("bob")
+    _, first = place(agent, None, "first")
+    alice, number = None, 0
+    while "store failed" not in agent.log_text():
+        number += 1
+        alice, _ = place(agent, alice, f"k{number}")
+    assert bob.closed(timeout=10) == 4001
+    wait_for("readiness", agent.is_ready)
+    bob, alice = agent.connect("bob"), agent.connect("alice")
+    assert first in [call["call_id"] for call in bob.hello["calls"]]
+    bob.ok("call.accept", call_id=first)
+    assert changes(alice.event("call.changed")) == {"bob": ("joined", None)}

@@ -1,0 +1,6 @@
+-- expects error: 'reject' belongs to callagent
+-- Another reject for everybody.
+on.invite(function(call)
+  if call.callee.calls > 0 then return reject "busy" end
+  reject = function() end
+end)

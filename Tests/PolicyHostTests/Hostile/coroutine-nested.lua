@@ -1,0 +1,7 @@
+-- expects error: C stack overflow
+-- Coroutines inside coroutines.
+on.invite(function(call)
+  if call.callee.calls > 0 then return reject "busy" end
+  local function f() return coroutine.wrap(f)() end
+  f()
+end)

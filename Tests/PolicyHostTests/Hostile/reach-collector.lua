@@ -1,0 +1,6 @@
+-- expects error: unknown name 'collectgarbage'
+-- The collector.
+on.invite(function(call)
+  if call.callee.calls > 0 then return reject "busy" end
+  collectgarbage("stop")
+end)

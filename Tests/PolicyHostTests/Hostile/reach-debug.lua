@@ -1,0 +1,6 @@
+-- expects error: unknown name 'debug'
+-- The debug library.
+on.invite(function(call)
+  if call.callee.calls > 0 then return reject "busy" end
+  return debug.getregistry()
+end)

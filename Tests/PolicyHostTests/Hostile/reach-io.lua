@@ -1,0 +1,6 @@
+-- expects error: unknown name 'io'
+-- Files.
+on.invite(function(call)
+  if call.callee.calls > 0 then return reject "busy" end
+  return io.open("/etc/passwd")
+end)

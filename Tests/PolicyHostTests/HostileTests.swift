@@ -1,0 +1,65 @@
+// The hostile corpus: every script in Hostile/ is stopped in time, costs one decision and leaves
+// its plugin usable.
+
+import CallModel
+import Glibc
+import Testing
+
+@testable import PolicyHost
+
+@Suite(.serialized) struct HostileTests {
+    static let folder: String = {
+        let parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
+        return parts.dropLast().joined(separator: "/") + "/Hostile"
+    }()
+
+    static let scripts = Files.list(folder).filter { $0.hasSuffix(".lua") }
+
+    @Test func theCorpusIsThere() { #expect(Self.scripts.count >= 60) }
+
+    @Test(arguments: scripts)
+    func isStoppedInTimeAndLeavesThePluginUsable(_ name: String) throws {
+        let text = try #require(Files.read("\(Self.folder)/\(name)", limit: 1 << 20))
+        let source = String(decoding: text, as: UTF8.self)
+        let expects = source.prefix { $0 != "\n" }.dropFirst("-- expects ".count)
+        let rig = try Rig(source) {
+            $0.plugins[0].setting.limits.loadTime = 2_000
+            // Filling the memory takes longer than a run may take.
+            if expects == "memory" { $0.plugins[0].setting.limits.runTime = 500 }
+        }
+
+        let start = processorTime()
+        let effects = rig.ask(rig.call())
+        let spent = processorTime() - start
+
+        #expect(effects.answer == Answer.none)
+        let limit = rig.host.generation.plan.plugins[0].setting.limits.runTime + 20
+        #expect(spent <= Double(limit), "\(name) took \(spent) ms")
+        try check(effects, expects: String(expects))
+        // The plugin goes on.
+        #expect(rig.invite(busy: 1) == .decided(.reject(busy: true, extendedData: nil)))
+    }
+
+    private func check(_ effects: [PolicyEffect], expects: String) throws {
+        let record = try #require(effects.record?.asked.first)
+        let lines = effects.lines.filter { $0.hasPrefix("error: ") }
+        switch expects {
+        case "none": #expect(record.verdict == .noOpinion, "\(effects.lines)")
+        case "cpu", "memory", "bad_return":
+            let failure = try #require(Failure(rawValue: expects))
+            #expect(record.verdict == .failed(failure), "\(lines.map { $0.prefix(300) })")
+        default:
+            #expect(record.verdict == .failed(.error), "\(lines.map { $0.prefix(300) })")
+            let text = String(expects.dropFirst("error: ".count))
+            let found = lines.first?.contains(text) ?? false
+            #expect(found, "\(lines.map { $0.prefix(300) }), expected \(text)")
+        }
+    }
+
+    /// Milliseconds of processor time of this thread.
+    private func processorTime() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) * 1e3 + Double(time.tv_nsec) / 1e6
+    }
+}

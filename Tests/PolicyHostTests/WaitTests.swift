@@ -1,0 +1,276 @@
+// Waiting inside handlers, and what ends it.
+
+import CallModel
+import JSON
+import Testing
+
+@testable import PolicyHost
+
+@Suite struct WaitTests {
+    @Test func theDurableStore() throws {
+        let rig = try Rig(
+            """
+            on.invite(function()
+              local v, err = kv.get("a")
+              log.info(json.encode(v) .. tostring(err))
+              assert(kv.set("b", { n = v.n + 1 }, { ttl = "7d" }))
+              log.info(kv.incr("c", 5))
+              log.info(json.encode(kv.keys("x")))
+              return reject "busy"
+            end)
+            """)
+        var effects = rig.ask(rig.call())
+        #expect(effects.request == .store(.get(key: "a")))
+        effects = rig.reply(effects.wait, .value(["n": 1]))
+        #expect(effects.said == [#"{"n":1}nil"#])
+        #expect(
+            effects.request == .store(.set(key: "b", ["n": 2], lifetime: 7 * 86_400_000)))
+        effects = rig.reply(effects.wait, .value(true))
+        #expect(effects.request == .store(.increment(key: "c", by: 5, lifetime: nil)))
+        effects = rig.reply(effects.wait, .value(12))
+        effects = rig.reply(effects.wait, .value(["x1", "x2"]))
+        #expect(effects.said == [#"["x1","x2"]"#])
+        #expect(effects.answer == .decided(.reject(busy: true, extendedData: nil)))
+    }
+
+    @Test func troubleIsAValue() throws {
+        let rig = try Rig(
+            "on.invite(function() local v, err = kv.get 'a' log.info(tostring(v) .. err) end)")
+        let wait = rig.ask(rig.call()).wait
+        #expect(rig.reply(wait, .trouble("the store is away")).said == ["nilthe store is away"])
+    }
+
+    @Test func webRequestsGoToGrantedHostsOnly() throws {
+        let text = """
+            plugin { needs = { "http:crm.example.com" } }
+            on.invite(function(call)
+              local res, err = http.post("https://crm.example.com/who?x=1",
+                { json = { id = call.caller.id }, headers = { ["X-A"] = "b" }, timeout = "1s" })
+              log.info(res.status .. res.json.name .. res.headers["content-type"])
+              http.get "https://evil.example.com/"
+            end)
+            """
+        #expect(
+            Rig.problem(text)
+                == #"p.lua:1: needs "http:crm.example.com", which is not granted "#
+                + #"(write override["p"] = { grant = { "http:crm.example.com" } })"#)
+        let rig = try Rig(text) {
+            $0.plugins[0].setting.grants = ["http:crm.example.com"]
+        }
+        let effects = rig.ask(rig.call())
+        guard case .fetch(let request)? = effects.request else {
+            Issue.record("no request")
+            return
+        }
+        #expect(request.method == "POST")
+        #expect(request.timeout == 1_000)
+        #expect(String(decoding: request.body, as: UTF8.self) == #"{"id":"ann"}"#)
+        let type = FetchRequest.Header("Content-Type", "application/json")
+        let reply = FetchReply(status: 200, headers: [type], body: Array(#"{"name":"A"}"#.utf8))
+        let after = rig.reply(effects.wait, .fetched(reply))
+        #expect(after.said.first == "200Aapplication/json")
+        #expect(after.record?.asked.first?.verdict == .failed(.denied))
+        #expect(after.said.last?.contains("is not granted to this plugin") == true)
+    }
+
+    @Test(arguments: [
+        ("http://a.b/c", "a.b"), ("https://A.B:8443", "a.b"), ("https://u@a.b/", nil),
+        ("ftp://a.b", nil), ("https://", nil), ("https://a b/", nil), ("https://[::1]/", nil),
+        ("https://a.b:x/", nil), ("https://a.b\n/", nil), ("https://a.b?x", "a.b"),
+    ])
+    func hostsOfAddresses(_ address: String, _ host: String?) {
+        #expect(WebAddress.host(of: address) == host)
+    }
+
+    @Test func severalWaitsAtOnce() throws {
+        let rig = try Rig(
+            """
+            on.invite(function(call)
+              local a, b, c = all {
+                function() sleep "30ms" return 1 end,
+                function() return users.get("carl").calls end,
+                function() return { n = 3 } end,
+              }
+              log.info(a .. " " .. b .. " " .. c.n)
+              return ring {}
+            end)
+            """)
+        let effects = rig.ask(rig.call())
+        #expect(effects.request == .lookUp(UserID("carl")))
+        let reply = rig.reply(
+            effects.wait, .user(UserFacts(UserID("carl"), calls: 2, devices: 0)))
+        #expect(reply.answer == nil)
+        let after = rig.pass(30)
+        #expect(after.said == ["1 2 3"])
+        #expect(after.answer == .decided(.ring(for: nil)))
+    }
+
+    @Test func anErrorInOneOfAllEndsTheOthers() throws {
+        let rig = try Rig(
+            """
+            on.invite(function(call)
+              local ok, err = pcall(all, {
+                function() kv.get "x" end,
+                function() error("broken", 0) end,
+              })
+              log.info(tostring(ok) .. " " .. err)
+            end)
+            """)
+        let effects = rig.ask(rig.call())
+        #expect(effects.said == ["false broken"])
+        #expect(effects.isAbandoning)
+    }
+
+    @Test func aKillInOneOfAllIsNotCaught() throws {
+        let rig = try Rig(
+            """
+            on.invite(function(call)
+              pcall(all, { function() while true do end end })
+              return reject "busy"
+            end)
+            """)
+        let effects = rig.ask(rig.call())
+        #expect(effects.answer == Answer.none)
+        #expect(effects.record?.asked.first?.verdict == .failed(.cpu))
+    }
+
+    @Test func waitsPassThroughCoroutinesOfTheScript() throws {
+        let rig = try Rig(
+            """
+            on.invite(function(call)
+              local step = coroutine.wrap(function()
+                local inner = coroutine.create(function() sleep "500ms" coroutine.yield "a" sleep "500ms" return "b" end)
+                local _, x = coroutine.resume(inner)
+                coroutine.yield(x)
+                local _, y = coroutine.resume(inner)
+                return y
+              end)
+              log.info(step() .. step())
+            end)
+            """)
+        #expect(rig.ask(rig.call()).answer == nil)
+        #expect(rig.pass(500).answer == nil)
+        #expect(rig.pass(500).said == ["ab"])
+    }
+
+    @Test func theEndOfTheCallEndsItsHandlers() throws {
+        let rig = try Rig(
+            """
+            on.accepted(function(call, who)
+              local done <close> = setmetatable({}, { __close = function() log.info "closed" end })
+              detach(function() sleep "1s" log.info "detached" end)
+              kv.get "x"
+              log.info "never"
+            end)
+            """)
+        let call = rig.call()
+        let wait = rig.tell(.accepted(UserID("bob")), call).wait
+        #expect(wait != nil)
+        let effects = rig.end(call)
+        #expect(effects.said == ["closed"])
+        #expect(effects.isAbandoning)
+        #expect(rig.reply(wait, .value(1)).isEmpty)
+        #expect(rig.pass(1_000).said == ["detached"])
+    }
+
+    @Test func aQuestionTakenBackEndsItsHandler() throws {
+        let rig = try Rig("on.invite(function() kv.get 'x' return accept {} end)")
+        let effects = rig.ask(rig.call())
+        #expect(rig.host.handle(.withdrawn(QuestionID(1)), at: rig.now).isAbandoning)
+        #expect(rig.reply(effects.wait, .value(1)).isEmpty)
+        #expect(rig.pass(5_000).isEmpty)
+    }
+
+    @Test func reportsOfOneCallComeOneAtATime() throws {
+        let rig = try Rig(
+            """
+            on.participant(function(call, who, from, to)
+              sleep "1s"
+              log.info(who.id .. " " .. tostring(from) .. " " .. to)
+            end)
+            on.ended(function(call, summary) log.info("ended " .. summary.reason) end)
+            """)
+        var call = rig.call()
+        let bob = UserID("bob")
+        #expect(rig.tell(.participant(bob, from: .inviting, to: .ringing), call).said.isEmpty)
+        #expect(rig.tell(.participant(bob, from: .ringing, to: .joined), call).said.isEmpty)
+        #expect(rig.pass(1_000).said == ["bob inviting ringing"])
+        call.state = .ended
+        call.end = Call.End(.completed)
+        #expect(rig.tell(.ended, call).said.isEmpty)
+        #expect(rig.pass(1_000).said == ["bob ringing joined", "ended completed"])
+    }
+
+    @Test func operationsSpeakForTheAccount() throws {
+        let rig = try Rig(
+            """
+            on.accepted(function(call, who)
+              local ok, err = call:signal({ hello = who.id }, "ann")
+              log.info(tostring(ok) .. tostring(err))
+              ok, err = call:finish()
+              log.info(tostring(ok) .. tostring(err))
+            end)
+            """)
+        let call = rig.call()
+        var effects = rig.tell(.accepted(UserID("bob")), call)
+        let data = Array(#"{"hello":"bob"}"#.utf8)
+        #expect(effects.operation == .call(call.id, .signal(to: UserID("ann"), data: data)))
+        if case .operate(_, let user, let plugin, _)? = effects.first {
+            #expect(user == UserID("bob") && plugin == "p")
+        }
+        effects = rig.reply(effects.wait, .operation(nil))
+        #expect(effects.said == ["truenil"])
+        effects = rig.reply(effects.wait, .operation(Refusal(.wrongMode, "no")))
+        #expect(effects.said == ["nilwrong_mode"])
+    }
+
+    @Test func aHandlerThatNeverEndsIsEnded() throws {
+        let rig = try Rig("on.accepted(function() while true do sleep '10s' end end)")
+        _ = rig.tell(.accepted(UserID("bob")))
+        #expect(rig.pass(60_000).said == ["p.lua: a handler took too long"])
+        #expect(rig.host.running.isEmpty)
+    }
+
+    @Test func theProcessorTimeOfAnEventIsLimited() throws {
+        let rig = try Rig(
+            """
+            on.accepted(function()
+              while true do
+                for _ = 1, 100000 do end
+                sleep "1ms"
+              end
+            end)
+            """
+        ) { $0.plugins[0].setting.limits.eventTime = 20 }
+        _ = rig.tell(.accepted(UserID("bob")))
+        let said = rig.pass(50_000).said
+        #expect(said.count == 1)
+        #expect(said.first?.contains("over the processor budget") == true)
+    }
+
+    @Test func tooManyRequestsAtOnce() throws {
+        let rig = try Rig("on.presence(function() kv.get 'x' end)") {
+            $0.plugins[0].setting.limits.requests = 3
+        }
+        func come() -> [PolicyEffect] {
+            rig.host.handle(
+                .told(Report(call: nil, at: rig.now, kind: .presence(UserID("x"), online: true))),
+                at: rig.now)
+        }
+        let waits = (0..<3).map { _ in come().wait }
+        #expect(come().said.first?.contains("too many requests under way (limit 3)") == true)
+        #expect(rig.reply(waits[0], .value(1)).isEmpty)
+        #expect(come().wait != nil)
+    }
+
+    @Test func noWaitWhereNothingCanWait() throws {
+        #expect(
+            Rig.problem("sleep '1s'") == "p.lua:1: 'sleep' cannot be used while a plugin is loaded")
+        let rig = try Rig(
+            "on.invite(function() table.sort({ 2, 1 }, function(a, b) sleep '1s' return a < b end) end)"
+        )
+        #expect(
+            rig.ask(rig.call()).said.first?.contains(
+                "'sleep' cannot wait inside a callback of the library") == true)
+    }
+}

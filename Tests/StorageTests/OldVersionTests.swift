@@ -1,0 +1,166 @@
+// Stores as older versions wrote them, row by row: whatever changes, these must be read.
+
+import CallModel
+import Testing
+
+@testable import Storage
+
+/// What each store version wrote, as SQL over the tables of that version. A new version adds its
+/// own rows and never changes those of an older one.
+private let rows: [Int: String] = [
+    1: """
+    UPDATE mark SET value = 1795000000777 WHERE name = 'newest';
+    UPDATE mark SET value = 12 WHERE name = 'job';
+    INSERT INTO live_call VALUES (x'01A1EE565E0000000000000000000001', CAST('{"v":1,"mode":3,
+      "kind":"video","ring":60000,"created":1795000000000,"rev":4,"state":"active",
+      "media":"establishing","check":true,"group":true,"data":"hi",
+      "items":[{"key":"k","value":"v"}],
+      "views":[{"to":"bob","text":"ho"},{"to":"bob","of":"ann"},{"to":"ann","of_end":true}],
+      "answered":1795000000100,"connected":1795000000200,"media_alarm":1,"idle_alarm":2,
+      "users":{"ann":{"role":"caller","state":"joined","at":1795000000000,"answered":3,
+      "device":"tab","audio":false,"video":true,"held":true,"media":true,"was_connected":true},
+      "bob":{"state":"failed","reason":"no_ack","by":"ann","data":"x","at":5,"until":6,
+      "delivery_alarm":7,"answered_for":true,"hops":2,"ask_from":1,"asking":"waiting",
+      "policy_alarm":8,"waiting":{"plugin":"desk","data":"y"}}}}' AS BLOB));
+    INSERT INTO ended_call VALUES (1, x'01A1EE565E0000010000000000000001', 1795000000500,
+      'rejected', CAST('{"v":1,"mode":0,"kind":"audio","ring":1,"created":9,"rev":2,
+      "state":"ended","ended":1795000000500,"end":{"reason":"rejected","detail":"mixed","by":"bob",
+      "data":"no"},"users":{"ann":{"role":"caller","state":"left","at":9}}}' AS BLOB));
+    INSERT INTO participation VALUES ('ann', x'01A1EE565E0000000000000000000001'),
+      ('bob', x'01A1EE565E0000000000000000000001'), ('ann', x'01A1EE565E0000010000000000000001');
+    INSERT INTO missed_call VALUES ('bob', x'01A1EE565E0000010000000000000001', 1795000000400);
+    INSERT INTO kept_reply VALUES (1, 'ann', 'key', 1795000000300, -1, x'7B7D');
+    INSERT INTO registration VALUES ('bob', 'phone', 'apns', 'token', 'sandbox');
+    INSERT INTO push_job VALUES (11, x'01A1EE565E0000000000000000000001', CAST('{"user":"bob",
+      "kind":"invite","text":{"title":"t","body":"b","payload":"p"},"connected":["tab"],
+      "expires":10}' AS BLOB));
+    INSERT INTO push_outcome VALUES (x'01A1EE565E0000010000000000000001', 10, 'bob', 'phone',
+      'apns', 'missed', 1795000000450, 'sent');
+    INSERT INTO webhook VALUES (12, 'crm', x'01A1EE565E0000010000000000000001', 'call.ended',
+      1795000000500, x'7B7D', 'open', 2, 1795000000900, 'HTTP 503');
+    INSERT INTO timer VALUES (9, 'desk', 'remind', NULL, 1795000009000, x'31');
+    INSERT INTO plugin_value VALUES ('desk', 'n', x'35', 1795000009999);
+    INSERT INTO generation VALUES ('3fa9', 1, 1795000000001, NULL);
+    INSERT INTO generation_file VALUES ('3fa9', 0, 'callagent.lua', x'2D2D');
+    """
+]
+
+@Suite struct OldVersionTests {
+    private let ann = UserID("ann")
+    private let bob = UserID("bob")
+    private let liveID = CallID(high: 0x01A1_EE56_5E00_0000, low: 1)
+    private let endedID = CallID(high: 0x01A1_EE56_5E00_0001, low: 1)
+
+    private var live: Call {
+        var call = Call(
+            id: liveID, mode: ModeIndex(3), kind: "video", ringTime: 60_000, deliveryCheck: true,
+            createdAt: start)
+        (call.state, call.media, call.isGroup, call.revision) = (.active, .establishing, true, 4)
+        call.extendedData = "hi"
+        call.items = [Call.Item(key: "k", value: "v")]
+        call.views = [
+            Call.View(receiver: bob, owner: .call, text: "ho"),
+            Call.View(receiver: bob, owner: .participant(ann), text: nil),
+            Call.View(receiver: ann, owner: .end, text: nil),
+        ]
+        (call.answeredAt, call.connectedAt) = (start + 100, start + 200)
+        (call.mediaAlarm, call.idleAlarm) = (Moment(1), Moment(2))
+        call.participants = [caller, callee]
+        return call
+    }
+
+    private var caller: Participant {
+        var one = Participant(user: ann, role: .caller, state: .joined, at: start)
+        (one.answeredAt, one.device) = (Moment(3), DeviceID("tab"))
+        (one.audio, one.video, one.held) = (false, true, true)
+        (one.mediaConnected, one.wasConnected) = (true, true)
+        return one
+    }
+
+    private var callee: Participant {
+        var one = Participant(user: bob, role: .invitee, state: .failed, at: Moment(5))
+        (one.reason, one.invitedBy, one.extendedData) = (.noAck, ann, "x")
+        (one.deadlineAt, one.deliveryAlarm, one.policyAlarm) = (Moment(6), Moment(7), Moment(8))
+        (one.isAnsweredFor, one.hops, one.askFrom, one.asking) = (true, 2, 1, .waiting)
+        one.waitingAccept = WaitingAccept(plugin: "desk", extendedData: "y")
+        return one
+    }
+
+    @Test(arguments: 1...Schema.current.version)
+    func whatAnOlderVersionWroteIsRead(version: Int) throws {
+        let disk = Disk()
+        try disk.build(Schema(steps: Array(Schema.current.steps.prefix(version))))
+        try disk.execute(try #require(rows[version], "a new version needs its rows here"))
+        let store = try disk.open()
+        try check(store.restore(at: start + 800))
+        try checkCalls(store.makeReader())
+        try checkJobs(store.makeReader())
+        try checkPlugins(store.makeReader())
+    }
+
+    private func check(_ state: StoredState) throws {
+        #expect(state.core.calls == [live])
+        #expect(state.core.keys == [KeyMark(user: ann, key: "key", at: start + 300)])
+        #expect(state.newestMoment == start + 777)
+        #expect(state.lastJob == JobID(12))
+        #expect(
+            state.timers == [
+                NamedTimer(
+                    JobID(9), plugin: "desk", name: "remind", dueAt: start + 9_000, data: [0x31])
+            ])
+    }
+
+    private func checkCalls(_ reader: any CallReader) throws {
+        let over = try reader.call(endedID)
+        #expect(
+            over?.end == Call.End(.rejected, detail: .mixed, by: bob, extendedData: "no"))
+        #expect(over?.endedAt == start + 500)
+        let budget = PageBudget(bytes: .max) { _ in 0 }
+        let page = try reader.page(of: ann, matching: ListQuery(), within: budget)
+        #expect(page.calls.map(\.id) == [endedID, liveID])
+        #expect(
+            try reader.missedCalls(of: bob, limit: 9) == [
+                MissedCall(callID: endedID, at: start + 400)
+            ])
+        #expect(
+            try reader.reply(of: ann, under: "key")
+                == KeptReply(bodyHash: .max, reply: Array("{}".utf8)))
+    }
+
+    private func checkJobs(_ reader: any CallReader) throws {
+        let registration = PushRegistration(
+            provider: "apns", token: "token", environment: "sandbox")
+        #expect(
+            try reader.registrations(of: bob) == [
+                Registration(Address(bob, DeviceID("phone")), registration)
+            ])
+        let text = PushText(title: "t", body: "b", payload: "p")
+        let job = PushJob(
+            .invite, callID: liveID, user: bob, text: text, connected: [DeviceID("tab")],
+            expiresAt: Moment(10))
+        #expect(
+            try reader.openPushes(after: nil, limit: 9) == [StoredPush(id: JobID(11), job: job)])
+        #expect(try reader.pushOutcomes(of: endedID).map(\.result) == ["sent"])
+        let webhook = WebhookJob(
+            JobID(12), endpoint: "crm", call: endedID, type: "call.ended", at: start + 500,
+            body: Array("{}".utf8))
+        let progress = WebhookProgress(attempts: 2, dueAt: start + 900, lastError: "HTTP 503")
+        #expect(
+            try reader.webhooks(.open, after: nil, limit: 9) == [
+                StoredWebhook(job: webhook, progress: progress)
+            ])
+    }
+
+    private func checkPlugins(_ reader: any CallReader) throws {
+        #expect(try reader.value(of: "desk", key: "n", at: start + 9_998) == Array("5".utf8))
+        #expect(try reader.value(of: "desk", key: "n", at: start + 9_999) == nil)
+        #expect(
+            try reader.generations() == [
+                GenerationMark(
+                    name: "3fa9", activatedAt: start + 1, rolledBackAt: nil, isActive: true)
+            ])
+        let file = StoredGeneration.File(path: "callagent.lua", source: Array("--".utf8))
+        #expect(
+            try reader.generation(named: "3fa9") == StoredGeneration(name: "3fa9", files: [file]))
+    }
+}
