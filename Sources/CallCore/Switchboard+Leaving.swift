@@ -23,13 +23,13 @@ extension Switchboard {
             throw Refusal(.notInviter, "only the caller cancels the whole call")
         }
         if state == .cancelled { throw Refusal(.cancelled, "the call was cancelled before") }
-        guard calls[place.slot].isLive else { throw .callEnded }
-        guard state == .joined else { throw .wrongState(asker.user, state) }
-        guard isWhole else { return try checkListed(asker, place, users) }
-        if calls[place.slot].state == .active {
+        if isWhole, calls[place.slot].answeredAt != nil {
             throw Refusal(.alreadyAnswered, "somebody has accepted")
         }
-        return Cancellation(slot: place.slot)
+        guard calls[place.slot].isLive else { throw .callEnded }
+        guard state == .joined else { throw .wrongState(asker.user, state) }
+        guard !isWhole else { return Cancellation(slot: place.slot) }
+        return try checkListed(asker, place, users)
     }
 
     private func checkListed(
