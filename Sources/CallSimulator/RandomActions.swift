@@ -7,7 +7,7 @@ public struct RandomActions {
     private var dice: SeededGenerator
     /// Who there is; the last one is answered for by the policies.
     public let users = ["ann", "bob", "cat", "dan", "eve", "bot"].map { UserID($0) }
-    private let devices = ["phone", "tablet"].map { DeviceID($0) }
+    let devices = ["phone", "tablet"].map { DeviceID($0) }
     private var calls: [CallID] = []
     private var keys = 0
 
@@ -53,7 +53,7 @@ public struct RandomActions {
 
     // MARK: Requests
 
-    private mutating func operation() -> Operation {
+    mutating func operation() -> Operation {
         if calls.isEmpty || flip(1, in: 5) { return .invite(invitation()) }
         let id = flip(1, in: 40) ? CallID(high: 1, low: 1) : pick(calls)
         return .call(id, action(), saying: flip(1, in: 3) ? pick(["a", "b"]) : nil)
@@ -110,7 +110,7 @@ public struct RandomActions {
 
     // MARK: Answers of the policies
 
-    private mutating func answer(to sort: QuestionSort) -> Answer {
+    mutating func answer(to sort: QuestionSort) -> Answer {
         if flip(1, in: 5) { return .none }
         switch sort {
         case .invite: return .invite(decision(), by: "plugin", next: 1)
@@ -139,11 +139,11 @@ public struct RandomActions {
 
     // MARK: Dice
 
-    private mutating func flip(_ chances: Int, in sides: Int) -> Bool {
+    mutating func flip(_ chances: Int, in sides: Int) -> Bool {
         Int.random(in: 0..<sides, using: &dice) < chances
     }
 
-    private mutating func pick<Value>(_ values: [Value]) -> Value {
+    mutating func pick<Value>(_ values: [Value]) -> Value {
         values[Int.random(in: 0..<values.count, using: &dice)]
     }
 

@@ -6,13 +6,14 @@ import CallModel
 /// Follows what devices are sent, as a careful client does, and finds where that is not what the
 /// switchboard holds: a phone that rings for nothing, a caller and a callee who disagree.
 public struct Witness: Sendable {
-    private var devices: [Address: [CallID: View]] = [:]
+    fileprivate var devices: [Address: [CallID: View]] = [:]
 
     /// A call as one device knows it.
-    private struct View: Sendable {
+    fileprivate struct View: Sendable {
         var revision: UInt32 = 0
         var states: [UserID: Participant.State] = [:]
-        /// Whether the states are all known: the device was shown the whole call.
+        /// Whether the states are all known: the device was shown the whole call, and its user
+        /// has been in it since.
         var isWhole = false
         var rings = false
         var isOver = false
@@ -39,7 +40,8 @@ public struct Witness: Sendable {
 
     private mutating func show(_ call: Call, to device: Address) {
         var view = devices[device]?[call.id] ?? View()
-        guard call.revision >= view.revision else { return }
+        // Older news, overtaken by an event.
+        guard call.revision >= view.revision, !view.hasEnded else { return }
         view.revision = call.revision
         view.isWhole = true
         view.states = [:]
@@ -67,17 +69,24 @@ public struct Witness: Sendable {
             }
             guard event.revision > view.revision else { return }
             for change in changes { view.states[change.user] = change.state }
+            if view.states[device.user]?.isLive != true { view.isWhole = false }
             view.revision = event.revision
         case .timedOut, .cancelled, .failed:
-            devices[device]?[event.callID] = nil
+            var view = before ?? View()
+            (view.rings, view.isWhole) = (false, false)
+            view.states[device.user] = nil
+            view.revision = max(view.revision, event.revision)
+            devices[device, default: [:]][event.callID] = view
         case .ended:
             var view = before ?? View()
             (view.rings, view.isOver, view.hasEnded) = (false, true, true)
+            view.revision = max(view.revision, event.revision)
             devices[device, default: [:]][event.callID] = view
         case .elsewhere(let what, _):
             devices[device]?[event.callID]?.rings = false
             guard what == .rejected || what == .left else { return }
             devices[device]?[event.callID]?.states[device.user] = nil
+            devices[device]?[event.callID]?.isWhole = false
         case .mediaPhase, .mediaFlags, .hold, .items, .signal: break
         }
     }
@@ -122,5 +131,19 @@ extension Switchboard {
     /// The call `id` if it is live.
     fileprivate func liveCall(_ id: CallID) -> Call? {
         call(id).flatMap { $0.isLive ? $0 : nil }
+    }
+}
+
+extension Witness {
+    /// The calls that a device rings for.
+    func ringing(_ device: Address) -> [CallID] { calls(of: device) { $0.rings } }
+
+    /// The calls that a device believes its user to be in.
+    func joined(_ device: Address) -> [CallID] {
+        calls(of: device) { !$0.isOver && $0.states[device.user] == .joined }
+    }
+
+    private func calls(of device: Address, where matches: (View) -> Bool) -> [CallID] {
+        (devices[device] ?? [:]).filter { matches($0.value) }.map(\.key).sorted()
     }
 }

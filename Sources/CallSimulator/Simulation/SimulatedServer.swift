@@ -1,0 +1,426 @@
+// The server: the switchboard and the wire's machines, with the duties of a shell around them.
+
+import CallCore
+import CallModel
+import CallWire
+import JSON
+
+/// One life of a server, from a start to a crash. What it does to the world it puts into `acts`,
+/// in order; the world performs them.
+struct SimulatedServer {
+    /// What the server does to the world.
+    enum Act {
+        case send(LineID, [UInt8])
+        case close(LineID, CloseCode)
+        case respond(HTTPCall, HTTPReply)
+        case ask(Question)
+        case push(PushJob)
+        case commit([Record])
+        /// A device is told something: what the witness sees.
+        case observed(Observation)
+        /// A user's accept of an invitation was carried out.
+        case accepted(CallID, UserID, invitedAt: Moment)
+        /// The checks found something.
+        case wrong(String)
+    }
+
+    /// Who waits for a reply.
+    private enum Awaiting {
+        case hello(LineID, MessageID)
+        case line(LineID, MessageID, Operation)
+        case http(HTTPCall, Address, Operation)
+        case nobody
+    }
+
+    private struct Line {
+        var machine: ClientConnection
+        var address: Address?
+    }
+
+    private struct Session {
+        var session: ClientSession
+        var line: LineID?
+    }
+
+    /// What waits behind the barrier.
+    private enum Waiting {
+        case effect(Effect)
+        case records([Record], isUnderWay: Bool)
+    }
+
+    private(set) var board: Switchboard
+    private var lines: [LineID: Line] = [:]
+    private var sessions: [Address: Session] = [:]
+    private var awaiting: [RequestID: Awaiting] = [:]
+    private var lastRequest: UInt64 = 0
+    private var queue: [Waiting] = []
+    private let canary: Canary?
+    private var dice: SeededGenerator
+    private let encoder = WireEncoder()
+    private let decoder = WireDecoder()
+    private let limits = SessionLimits()
+    private let life: Int
+    private(set) var acts: [Act] = []
+    /// Effects until the crash; nil: no crash is planned.
+    var effectsLeft: Int?
+    private(set) var hasCrashed = false
+    private var now: Moment
+
+    init(_ settings: Settings, life: Int, seed: UInt64, canary: Canary?, at now: Moment) {
+        board = Switchboard(settings: settings, seed: seed, at: now)
+        dice = SeededGenerator(seed: seed ^ 0x5E)
+        self.canary = canary
+        self.life = life
+        self.now = now
+    }
+
+    mutating func takeActs() -> [Act] {
+        defer { acts = [] }
+        return acts
+    }
+
+    mutating func start(from disk: SimulatedDisk) {
+        take(board.restore(disk.durable.restored, at: now), disk)
+    }
+
+    private mutating func feed(_ input: Input, _ disk: SimulatedDisk) {
+        take(board.handle(input, at: now), disk)
+    }
+
+    // MARK: What comes
+
+    mutating func timer(at moment: Moment, _ disk: SimulatedDisk) {
+        now = moment
+        feed(.deadlineReached, disk)
+    }
+
+    mutating func answered(
+        _ id: QuestionID, _ answer: Answer, at moment: Moment, _ disk: SimulatedDisk
+    ) {
+        now = moment
+        feed(.answered(id, answer), disk)
+    }
+
+    mutating func message(
+        _ bytes: [UInt8], over line: LineID, at moment: Moment, _ disk: SimulatedDisk
+    ) {
+        now = moment
+        if lines[line] == nil { lines[line] = Line(machine: ClientConnection(at: now)) }
+        do throws(Malformed) {
+            handle(.message(try decoder.message(bytes)), line, disk)
+        } catch {
+            acts.append(.wrong("a phone's message is malformed: \(error.refusal.message)"))
+        }
+    }
+
+    private mutating func handle(
+        _ input: ClientConnection.Input, _ line: LineID, _ disk: SimulatedDisk
+    ) {
+        guard let output = lines[line]?.machine.handle(input, at: now) else { return }
+        switch output {
+        case .nothing: break
+        case .check(let id, let hello):
+            handle(.admitted, line, disk)
+            let user = UserID(String(hello.token.dropFirst(4)))
+            open(Address(user, hello.device), hello.resume, id, line, disk)
+        case .request(let id, let key, let operation):
+            guard let address = lines[line]?.address else { return }
+            let request = Request(
+                id: newRequest(.line(line, id, operation)), user: address.user,
+                device: address.device, key: key, operation: operation)
+            feed(.request(request), disk)
+        case .acknowledge(let seq):
+            guard let address = lines[line]?.address else { return }
+            sessions[address]?.session.acknowledge(seq)
+        case .logOut(let id): logOut(id, line, disk)
+        case .reply(let id, let reply): acts.append(.send(line, encoder.reply(reply, to: id)))
+        case .refuseAndClose(_, let refusal, let code):
+            acts.append(.wrong("a phone is refused: \(refusal.message)"))
+            close(line, code)
+        case .close(let code): close(line, code)
+        }
+    }
+
+    private mutating func open(
+        _ address: Address, _ resume: Hello.Resume?, _ id: MessageID, _ line: LineID,
+        _ disk: SimulatedDisk
+    ) {
+        let newID = SessionID(high: dice.next(), low: dice.next())
+        var isResumed = false
+        if let older = sessions[address]?.line, older != line {
+            sessions[address]?.line = nil
+            close(older, .replaced)
+        }
+        if sessions[address] != nil {
+            isResumed =
+                sessions[address]?.session.reconnect(resume, newID: newID, at: now) ?? false
+        } else {
+            sessions[address] = Session(session: ClientSession(id: newID))
+        }
+        sessions[address]?.line = line
+        lines[line]?.address = address
+        let request = newRequest(.hello(line, id))
+        feed(
+            .deviceConnected(request, address.user, address.device, resumed: isResumed), disk)
+    }
+
+    private mutating func logOut(_ id: MessageID, _ line: LineID, _ disk: SimulatedDisk) {
+        acts.append(.send(line, encoder.reply(.done, to: id)))
+        guard let address = lines[line]?.address else { return }
+        forget(address)
+        close(line, .normal)
+        feed(.deviceGone(address.user, address.device, bye: true), disk)
+    }
+
+    mutating func request(_ call: HTTPCall, from address: Address, _ disk: SimulatedDisk) {
+        do throws(Refusal) {
+            let asked = try decoder.request(call.name, body: call.body, key: call.key)
+            guard case .operation(let operation, let key) = asked else { return }
+            let request = Request(
+                id: newRequest(.http(call, address, operation)), user: address.user,
+                device: address.device, key: key, operation: operation)
+            feed(.request(request), disk)
+        } catch {
+            acts.append(.wrong("a phone's request is malformed: \(error.message)"))
+        }
+    }
+
+    mutating func moved(to moment: Moment) { now = moment }
+
+    private mutating func newRequest(_ who: Awaiting) -> RequestID {
+        lastRequest += 1
+        awaiting[RequestID(lastRequest)] = who
+        return RequestID(lastRequest)
+    }
+
+    // MARK: What goes
+
+    /// The line is gone: its session waits for another one.
+    mutating func lost(_ line: LineID, at moment: Moment, _ disk: SimulatedDisk) {
+        now = moment
+        guard let address = lines.removeValue(forKey: line)?.address,
+            sessions[address]?.line == line
+        else { return }
+        detach(address, disk)
+    }
+
+    private mutating func detach(_ address: Address, _ disk: SimulatedDisk) {
+        sessions[address]?.line = nil
+        sessions[address]?.session.detach(at: now, limits: limits)
+        feed(.deviceDisconnected(address.user, address.device), disk)
+        guard case .detached = sessions[address]?.session.state else {
+            forget(address)
+            feed(.deviceGone(address.user, address.device, bye: false), disk)
+            return
+        }
+    }
+
+    private mutating func close(_ line: LineID, _ code: CloseCode) {
+        lines[line] = nil
+        acts.append(.close(line, code))
+    }
+
+    /// Ends sessions whose time to resume is over.
+    mutating func keepHouse(at moment: Moment, _ disk: SimulatedDisk) {
+        now = moment
+        for address in sessions.keys.sorted(by: { "\($0)" < "\($1)" }) {
+            guard sessions[address]?.session.expire(at: now) == true else { continue }
+            forget(address)
+            feed(.deviceGone(address.user, address.device, bye: false), disk)
+        }
+    }
+
+    // MARK: Effects
+
+    private mutating func take(_ effects: [Effect], _ disk: SimulatedDisk) {
+        var late: [Record] = []
+        for effect in effects {
+            switch effect {
+            case .persist(let records):
+                if canary == .skipBarrier, Int.random(in: 0..<50, using: &dice) == 0 {
+                    late += records
+                } else {
+                    queue.append(.records(records, isUnderWay: false))
+                }
+            case .consult(let question): acts.append(.ask(question))
+            case .withdraw: break
+            case .reply, .welcome, .send, .replace, .tell, .recall, .recallKey, .list:
+                queue.append(.effect(effect))
+            }
+        }
+        if !late.isEmpty { queue.append(.records(late, isUnderWay: false)) }
+        drain(disk)
+    }
+
+    /// Performs what nothing holds back; the first records are given to the disk.
+    mutating func drain(_ disk: SimulatedDisk) {
+        while !hasCrashed, let first = queue.first {
+            switch first {
+            case .effect(let effect):
+                queue.removeFirst()
+                perform(effect, disk)
+            case .records(_, isUnderWay: true): return
+            case .records(_, isUnderWay: false):
+                guard !disk.isBusy else { return }
+                return submit()
+            }
+        }
+    }
+
+    private mutating func submit() {
+        var batch: [Record] = []
+        for (place, waiting) in queue.enumerated() {
+            guard case .records(let records, _) = waiting else { continue }
+            batch += records
+            queue[place] = .records(records, isUnderWay: true)
+        }
+        acts.append(.commit(batch))
+    }
+
+    /// The batch under way is durable.
+    mutating func committed(at moment: Moment, _ disk: SimulatedDisk) {
+        now = moment
+        for case .records(let records, isUnderWay: true) in queue {
+            for case .push(let job) in records { acts.append(.push(job)) }
+        }
+        queue.removeAll { if case .records(_, isUnderWay: true) = $0 { true } else { false } }
+        drain(disk)
+    }
+
+    private mutating func perform(_ effect: Effect, _ disk: SimulatedDisk) {
+        if let left = effectsLeft {
+            effectsLeft = left - 1
+            if left <= 0 {
+                hasCrashed = true
+                return
+            }
+        }
+        switch effect {
+        case .reply(let request, let reply): deliver(reply, to: request, disk)
+        case .welcome(let request, let calls, let more): deliver(calls, more, to: request)
+        case .send(let receivers, let event): deliver(event, to: receivers, disk)
+        case .replace(let address): replace(address)
+        case .tell: break
+        case .recall(let id): feed(.recalled(id, disk.durable[id]), disk)
+        case .recallKey(let user, let key):
+            let kept = disk.durable.kept(user, key).map {
+                KeptReply(bodyHash: $0.key.bodyHash, reply: encoder.kept($0.reply))
+            }
+            feed(.recalledKey(user, key: key, kept), disk)
+        case .list(let request, _, _): deliver(.done, to: request, disk)
+        case .persist, .consult, .withdraw: break
+        }
+    }
+
+    private mutating func replace(_ address: Address) {
+        if let line = sessions[address]?.line { close(line, .replaced) }
+        forget(address)
+    }
+}
+
+// MARK: Deliveries
+
+extension SimulatedServer {
+    private mutating func deliver(
+        _ reply: Reply, to request: RequestID, _ disk: SimulatedDisk
+    ) {
+        guard let who = awaiting.removeValue(forKey: request) else {
+            return acts.append(.wrong("a request is answered that nobody made, or twice"))
+        }
+        checkIsDurable(reply.call, disk)
+        switch who {
+        case .line(let line, let id, let operation):
+            acts.append(.send(line, encoder.reply(reply, to: id)))
+            if let address = lines[line]?.address { observe(reply, to: operation, address) }
+        case .http(let call, let address, let operation):
+            acts.append(.respond(call, HTTPReply(tail: encoder.kept(reply))))
+            if sessions[address]?.line != nil { observe(reply, to: operation, address) }
+        case .hello, .nobody: break
+        }
+    }
+
+    private mutating func observe(_ reply: Reply, to operation: Operation, _ address: Address) {
+        if case .kept = reply { return }
+        acts.append(.observed(Observation(.device(address), .reply(reply))))
+        guard case .call(_, .accept, _) = operation,
+            let me = reply.call?.participant(address.user), let id = reply.call?.id
+        else { return }
+        acts.append(.accepted(id, me.user, invitedAt: me.invitedAt))
+    }
+
+    /// Nobody speaks for a device any more.
+    private mutating func forget(_ address: Address) {
+        sessions[address] = nil
+        acts.append(.observed(Observation(.device(address), .closed("gone"))))
+    }
+
+    private mutating func deliver(_ calls: [Call], _ more: Bool, to request: RequestID) {
+        guard case .hello(let line, let id) = awaiting.removeValue(forKey: request),
+            let address = lines[line]?.address, let session = sessions[address],
+            session.line == line, case .welcoming(let resumed) = session.session.state
+        else { return }
+        let settings = WelcomeSettings(
+            session: limits, limits: AnnouncedLimits(), server: "simulator")
+        let welcome = Welcome(
+            address, session: session.session.id, resumed: resumed, serverTime: now,
+            settings: settings, calls: calls, hasMoreCalls: more)
+        var writer = JSONWriter()
+        WireEncoder.replyHead(id, into: &writer)
+        encoder.welcomeTail(welcome, into: &writer)
+        acts.append(.send(line, writer.bytes))
+        acts.append(
+            .observed(
+                Observation(
+                    .device(address),
+                    .welcome(calls, viewer: address.user, more: more, resumed: resumed))))
+        for event in sessions[address]?.session.welcomed(limits: limits) ?? [] {
+            send(event.tail, event.seq, over: line)
+        }
+    }
+
+    private mutating func deliver(
+        _ event: CallEvent, to receivers: [Address], _ disk: SimulatedDisk
+    ) {
+        if (disk.durable[event.callID]?.revision ?? 0) < event.revision {
+            acts.append(.wrong("an event leaves before it is durable"))
+        }
+        var receivers = receivers
+        if canary == .forgetDevice, Int.random(in: 0..<50, using: &dice) == 0 {
+            receivers.removeLast()
+        }
+        for address in receivers {
+            // Whoever left while the event waited for the disk is told nothing.
+            guard let state = sessions[address]?.session.state else { continue }
+            let tail = encoder.event(event, for: address.user)
+            let seq = sessions[address]?.session.number(tail, limits: limits)
+            if state != .welcoming(resumed: false) {
+                acts.append(
+                    .observed(Observation(.device(address), .event(event, now: now))))
+            }
+            if let seq, let line = sessions[address]?.line { send(tail, seq, over: line) }
+        }
+    }
+
+    private mutating func send(_ tail: [UInt8], _ seq: UInt64, over line: LineID) {
+        var writer = JSONWriter()
+        WireEncoder.eventHead(seq, into: &writer)
+        writer.append(tail)
+        acts.append(.send(line, writer.bytes))
+    }
+
+    private mutating func checkIsDurable(_ call: Call?, _ disk: SimulatedDisk) {
+        guard let call, (disk.durable[call.id]?.revision ?? 0) < call.revision else { return }
+        acts.append(.wrong("a reply leaves before it is durable"))
+    }
+
+    // MARK: For the checks
+
+    /// Nothing waits for the disk: what was told and what is held have to agree.
+    var isSettled: Bool { queue.isEmpty }
+
+    /// The devices whose sessions get every event.
+    var informed: [Address] {
+        sessions.filter { $0.value.session.state != .welcoming(resumed: false) }.keys
+            .sorted { ($0.user.text, $0.device.text) < ($1.user.text, $1.device.text) }
+    }
+}

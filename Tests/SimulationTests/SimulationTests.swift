@@ -1,0 +1,42 @@
+// Simulated worlds: fixed seeds, and one that is new in every run.
+
+import CallSimulator
+import Foundation
+import Testing
+
+@Suite struct SimulationTests {
+    static let seeds: [UInt64] = {
+        let more = ProcessInfo.processInfo.environment["CALLAGENT_SEEDS"].flatMap(UInt64.init)
+        return Array(1...(more ?? 12)) + [UInt64.random(in: 1_000_000...UInt64.max)]
+    }()
+
+    @Test(arguments: seeds) func nothingIsWrongInAWorldWithFaults(_ seed: UInt64) {
+        var simulation = Simulation(seed: seed)
+        simulation.steps = 4_000
+        let report = simulation.run()
+        if let violation = report.violation {
+            let trace = report.trace.joined(separator: "\n")
+            Issue.record("\(simulation.heading)\n\(violation)\n\(trace)\n\(simulation.replay)")
+        }
+        #expect(report.calls > 20)
+    }
+
+    @Test(arguments: Canary.allCases) func aPlantedBugIsFound(_ canary: Canary) {
+        var simulation = Simulation(seed: 1)
+        simulation.canary = canary
+        simulation.steps = 10_000
+        let report = simulation.run()
+        #expect(report.violation != nil, "\(simulation.replay)")
+        #expect(report.steps <= 10_000)
+    }
+
+    @Test func aSeedDecidesEverything() {
+        var simulation = Simulation(seed: 7)
+        simulation.steps = 2_000
+        let first = simulation.run()
+        let second = simulation.run()
+        #expect(first.trace == second.trace)
+        #expect(first.time == second.time)
+        #expect(first.calls == second.calls)
+    }
+}
