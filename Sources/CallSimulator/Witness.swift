@@ -43,7 +43,7 @@ public struct Witness: Sendable {
         // Older news, overtaken by an event.
         guard call.revision >= view.revision, !view.hasEnded else { return }
         view.revision = call.revision
-        view.isWhole = true
+        view.isWhole = call.participant(device.user)?.state.isLive == true
         view.states = [:]
         for participant in call.participants { view.states[participant.user] = participant.state }
         view.isOver = !call.isLive

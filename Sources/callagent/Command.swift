@@ -31,7 +31,7 @@ struct Command: Sendable {
     /// Every command, in the order of the help.
     static let all: [Command] = [
         .run, .call, .phone, .calls, .get, .status, .plugins, .reload,
-        .rollback, .check, .version,
+        .rollback, .check, .simulate, .version,
     ]
 
     /// The command `name`.

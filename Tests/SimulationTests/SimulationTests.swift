@@ -21,8 +21,9 @@ import Testing
         #expect(report.calls > 20)
     }
 
-    @Test(arguments: Canary.allCases) func aPlantedBugIsFound(_ canary: Canary) {
-        var simulation = Simulation(seed: 1)
+    @Test(arguments: Canary.allCases, 1...4 as ClosedRange<UInt64>)
+    func aPlantedBugIsFound(_ canary: Canary, _ seed: UInt64) {
+        var simulation = Simulation(seed: seed)
         simulation.canary = canary
         simulation.steps = 10_000
         let report = simulation.run()

@@ -237,7 +237,7 @@ struct SimulatedServer {
         for effect in effects {
             switch effect {
             case .persist(let records):
-                if canary == .skipBarrier, Int.random(in: 0..<50, using: &dice) == 0 {
+                if canary == .skipBarrier, Int.random(in: 0..<5, using: &dice) == 0 {
                     late += records
                 } else {
                     queue.append(.records(records, isUnderWay: false))

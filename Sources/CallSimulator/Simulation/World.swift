@@ -174,7 +174,7 @@ struct World {
         guard let next = server?.board.nextDeadline else { return }
         if let armed, armed <= next { return }
         armed = next
-        if canary == .dropDeadline, hits(20) { return }
+        if canary == .dropDeadline, hits(200) { return }
         agenda.plan(.timer(life: life), at: max(now, next))
     }
 
@@ -313,7 +313,9 @@ extension World {
         switch code.map({ CloseCode.reaction(to: $0.rawValue) }) {
         case nil, .reconnect, .renewToken:
             plan(.connect(phone: line.phone), within: 50...15_000)
-        case .stop: phones[line.phone].isBanned = code == .replaced
+        case .stop:
+            phones[line.phone].isBanned = code == .replaced
+            plan(.connect(phone: line.phone), within: 5_000...60_000)
         }
     }
 }
@@ -370,7 +372,6 @@ extension World {
         guard let line = phones[phone].line, phones[phone].link.isOpen else { return }
         send(phones[phone].link.bye(), toServerOver: line)
         understood.forget(phones[phone].address)
-        plan(.connect(phone: phone), within: 5_000...60_000)
     }
 
     /// The app begins anew: it knows nothing of its session.
@@ -459,7 +460,13 @@ extension World {
 extension World {
     /// What holds after every step.
     private func check() throws(RigFailure) {
-        guard let server, server.isSettled else { return }
+        guard let server else { return }
+        if now >= stalledUntil, let deadline = server.board.nextDeadline,
+            let next = agenda.next, next > max(deadline, now)
+        {
+            throw RigFailure("nothing happens at the deadline \(deadline)")
+        }
+        guard server.isSettled else { return }
         try told.compare(with: server.board, connected: server.informed)
         let calls = server.board.liveCalls
         for user in actions.users {
@@ -468,10 +475,6 @@ extension World {
                 throw RigFailure("\(user) counts as in another number of calls than \(count)")
             }
         }
-        guard now >= stalledUntil, let deadline = server.board.nextDeadline,
-            let next = agenda.next, next > max(deadline, now)
-        else { return }
-        throw RigFailure("nothing happens at the deadline \(deadline)")
     }
 
     /// Faults and people stop; everything settles. Then phones and server agree, and later every
@@ -495,7 +498,8 @@ extension World {
         guard let server, server.isSettled else { throw RigFailure("the server has not settled") }
         let open = phones.filter { $0.link.isOpen && $0.line != nil }
         guard open.count == phones.count(where: { !$0.isBanned }) else {
-            throw RigFailure("a phone cannot connect")
+            let absent = phones.filter { !$0.isBanned && !($0.link.isOpen && $0.line != nil) }
+            throw RigFailure("\(absent.map(\.address)) cannot connect")
         }
         try understood.compare(with: server.board, connected: open.map(\.address))
     }

@@ -1,0 +1,38 @@
+// `callagent simulate`
+
+import CallSimulator
+
+extension Command {
+    static let simulate = Command(
+        "simulate", "let simulated phones, networks and disks try the server's rules",
+        options: [
+            Option("--seed", "N", "decides everything (default: a new one, printed first)"),
+            Option("--steps", "10000", "things that happen before the world comes to rest"),
+            Option("--runs", "1", "worlds to run, with the following seeds"),
+            Option("--canary", "BUG", "plant a bug: skip-barrier, forget-device, drop-deadline"),
+        ]
+    ) { (arguments) throws(CommandError) in
+        let names = Canary.allCases.map(\.rawValue)
+        let canary = try arguments.choice("--canary", among: names)
+        let seed = try arguments.number("--seed", in: 0...Int.max)
+        var simulation = Simulation(
+            seed: seed.map(UInt64.init) ?? UInt64.random(in: 1...1_000_000_000))
+        simulation.steps = try arguments.number("--steps", in: 1...100_000_000) ?? 10_000
+        simulation.canary = canary.flatMap(Canary.init)
+        for _ in 0..<(try arguments.number("--runs", in: 1...1_000_000) ?? 1) {
+            Screen.say(simulation.heading)
+            let report = simulation.run()
+            if let violation = report.violation {
+                for line in report.trace { Screen.say("  \(line)") }
+                Screen.say(violation)
+                Screen.say("again: \(simulation.replay)")
+                return ExitCode.failure
+            }
+            Screen.say(
+                "  nothing wrong: \(report.steps) steps, \(report.calls) calls, "
+                    + "\(report.time / 1_000) s of virtual time")
+            simulation.seed += 1
+        }
+        return ExitCode.success
+    }
+}
