@@ -18,8 +18,8 @@ struct SimulatedServer {
         case commit([Record])
         /// A device is told something: what the witness sees.
         case observed(Observation)
-        /// A user's accept of an invitation was carried out.
-        case accepted(CallID, UserID, invitedAt: Moment)
+        /// A user's accept of an invitation was carried out; repetitions have the same key.
+        case accepted(CallID, UserID, invitedAt: Moment, key: String?)
         /// The checks found something.
         case wrong(String)
     }
@@ -27,8 +27,8 @@ struct SimulatedServer {
     /// Who waits for a reply.
     private enum Awaiting {
         case hello(LineID, MessageID)
-        case line(LineID, MessageID, Operation)
-        case http(HTTPCall, Address, Operation)
+        case line(LineID, MessageID, Request)
+        case http(HTTPCall, Request)
         case nobody
     }
 
@@ -125,9 +125,8 @@ struct SimulatedServer {
             open(Address(user, hello.device), hello.resume, id, line, disk)
         case .request(let id, let key, let operation):
             guard let address = lines[line]?.address else { return }
-            let request = Request(
-                id: newRequest(.line(line, id, operation)), user: address.user,
-                device: address.device, key: key, operation: operation)
+            let request = newRequest(address, key, operation)
+            awaiting[request.id] = .line(line, id, request)
             feed(.request(request), disk)
         case .acknowledge(let seq):
             guard let address = lines[line]?.address else { return }
@@ -159,7 +158,9 @@ struct SimulatedServer {
         }
         sessions[address]?.line = line
         lines[line]?.address = address
-        let request = newRequest(.hello(line, id))
+        lastRequest += 1
+        let request = RequestID(lastRequest)
+        awaiting[request] = .hello(line, id)
         feed(
             .deviceConnected(request, address.user, address.device, resumed: isResumed), disk)
     }
@@ -176,9 +177,8 @@ struct SimulatedServer {
         do throws(Refusal) {
             let asked = try decoder.request(call.name, body: call.body, key: call.key)
             guard case .operation(let operation, let key) = asked else { return }
-            let request = Request(
-                id: newRequest(.http(call, address, operation)), user: address.user,
-                device: address.device, key: key, operation: operation)
+            let request = newRequest(address, key, operation)
+            awaiting[request.id] = .http(call, request)
             feed(.request(request), disk)
         } catch {
             acts.append(.wrong("a phone's request is malformed: \(error.message)"))
@@ -187,10 +187,13 @@ struct SimulatedServer {
 
     mutating func moved(to moment: Moment) { now = moment }
 
-    private mutating func newRequest(_ who: Awaiting) -> RequestID {
+    private mutating func newRequest(
+        _ address: Address, _ key: IdempotencyKey?, _ operation: Operation
+    ) -> Request {
         lastRequest += 1
-        awaiting[RequestID(lastRequest)] = who
-        return RequestID(lastRequest)
+        return Request(
+            id: RequestID(lastRequest), user: address.user, device: address.device, key: key,
+            operation: operation)
     }
 
     // MARK: What goes
@@ -223,7 +226,7 @@ struct SimulatedServer {
     /// Ends sessions whose time to resume is over.
     mutating func keepHouse(at moment: Moment, _ disk: SimulatedDisk) {
         now = moment
-        for address in sessions.keys.sorted(by: { "\($0)" < "\($1)" }) {
+        for address in Self.inOrder(sessions.keys) {
             guard sessions[address]?.session.expire(at: now) == true else { continue }
             forget(address)
             feed(.deviceGone(address.user, address.device, bye: false), disk)
@@ -329,23 +332,26 @@ extension SimulatedServer {
         }
         checkIsDurable(reply.call, disk)
         switch who {
-        case .line(let line, let id, let operation):
+        case .line(let line, let id, let asked):
             acts.append(.send(line, encoder.reply(reply, to: id)))
-            if let address = lines[line]?.address { observe(reply, to: operation, address) }
-        case .http(let call, let address, let operation):
+            if lines[line] != nil { observe(reply, to: asked) }
+        case .http(let call, let asked):
             acts.append(.respond(call, HTTPReply(tail: encoder.kept(reply))))
-            if sessions[address]?.line != nil { observe(reply, to: operation, address) }
+            let address = Address(asked.user, asked.device)
+            if sessions[address]?.line != nil { observe(reply, to: asked) }
         case .hello, .nobody: break
         }
     }
 
-    private mutating func observe(_ reply: Reply, to operation: Operation, _ address: Address) {
+    private mutating func observe(_ reply: Reply, to asked: Request) {
         if case .kept = reply { return }
+        let address = Address(asked.user, asked.device)
         acts.append(.observed(Observation(.device(address), .reply(reply))))
-        guard case .call(_, .accept, _) = operation,
+        guard case .call(_, .accept, _) = asked.operation,
             let me = reply.call?.participant(address.user), let id = reply.call?.id
         else { return }
-        acts.append(.accepted(id, me.user, invitedAt: me.invitedAt))
+        acts.append(
+            .accepted(id, me.user, invitedAt: me.invitedAt, key: asked.key?.text))
     }
 
     /// Nobody speaks for a device any more.
@@ -420,7 +426,11 @@ extension SimulatedServer {
 
     /// The devices whose sessions get every event.
     var informed: [Address] {
-        sessions.filter { $0.value.session.state != .welcoming(resumed: false) }.keys
-            .sorted { ($0.user.text, $0.device.text) < ($1.user.text, $1.device.text) }
+        Self.inOrder(
+            sessions.filter { $0.value.session.state != .welcoming(resumed: false) }.keys)
+    }
+
+    private static func inOrder(_ addresses: some Sequence<Address>) -> [Address] {
+        addresses.sorted { ($0.user.text, $0.device.text) < ($1.user.text, $1.device.text) }
     }
 }
