@@ -14,6 +14,9 @@ struct SimulatedServer {
         case close(LineID, CloseCode)
         case respond(HTTPCall, HTTPReply)
         case ask(Question)
+        case withdraw(QuestionID)
+        case tell(Report)
+        case policyReply(Reply)
         case push(PushJob)
         case commit([Record])
         /// A device is told something: what the witness sees.
@@ -29,7 +32,7 @@ struct SimulatedServer {
         case hello(LineID, MessageID)
         case line(LineID, MessageID, Request)
         case http(HTTPCall, Request)
-        case nobody
+        case policy
     }
 
     private struct Line {
@@ -109,7 +112,7 @@ struct SimulatedServer {
         do throws(Malformed) {
             handle(.message(try decoder.message(bytes)), line, disk)
         } catch {
-            acts.append(.wrong("a phone's message is malformed: \(error.refusal.message)"))
+            handle(.malformed(error), line, disk)
         }
     }
 
@@ -181,11 +184,30 @@ struct SimulatedServer {
             awaiting[request.id] = .http(call, request)
             feed(.request(request), disk)
         } catch {
-            acts.append(.wrong("a phone's request is malformed: \(error.message)"))
+            acts.append(.respond(call, HTTPReply(error)))
         }
     }
 
     mutating func moved(to moment: Moment) { now = moment }
+
+    /// A plugin asks for something on behalf of `user`.
+    mutating func policyRequest(_ user: UserID, _ operation: Operation, _ disk: SimulatedDisk) {
+        lastRequest += 1
+        awaiting[RequestID(lastRequest)] = .policy
+        feed(
+            .policyRequest(RequestID(lastRequest), user, plugin: "plugin", operation), disk)
+    }
+
+    /// The operator changes the settings.
+    mutating func configure(_ settings: Settings, _ disk: SimulatedDisk) {
+        feed(.configured(settings), disk)
+    }
+
+    /// The device's session can no longer be resumed.
+    mutating func expire(_ address: Address, _ disk: SimulatedDisk) {
+        forget(address)
+        feed(.deviceGone(address.user, address.device, bye: false), disk)
+    }
 
     private mutating func newRequest(
         _ address: Address, _ key: IdempotencyKey?, _ operation: Operation
@@ -246,7 +268,7 @@ struct SimulatedServer {
                     queue.append(.records(records, isUnderWay: false))
                 }
             case .consult(let question): acts.append(.ask(question))
-            case .withdraw: break
+            case .withdraw(let id): acts.append(.withdraw(id))
             case .reply, .welcome, .send, .replace, .tell, .recall, .recallKey, .list:
                 queue.append(.effect(effect))
             }
@@ -303,14 +325,15 @@ struct SimulatedServer {
         case .welcome(let request, let calls, let more): deliver(calls, more, to: request)
         case .send(let receivers, let event): deliver(event, to: receivers, disk)
         case .replace(let address): replace(address)
-        case .tell: break
+        case .tell(let report): acts.append(.tell(report))
         case .recall(let id): feed(.recalled(id, disk.durable[id]), disk)
         case .recallKey(let user, let key):
             let kept = disk.durable.kept(user, key).map {
                 KeptReply(bodyHash: $0.key.bodyHash, reply: encoder.kept($0.reply))
             }
             feed(.recalledKey(user, key: key, kept), disk)
-        case .list(let request, _, _): deliver(.done, to: request, disk)
+        case .list(let request, let user, let query):
+            deliver(disk.durable.page(query, for: user), to: request, of: user)
         case .persist, .consult, .withdraw: break
         }
     }
@@ -339,7 +362,26 @@ extension SimulatedServer {
             acts.append(.respond(call, HTTPReply(tail: encoder.kept(reply))))
             let address = Address(asked.user, asked.device)
             if sessions[address]?.line != nil { observe(reply, to: asked) }
-        case .hello, .nobody: break
+        case .policy: acts.append(.policyReply(reply))
+        case .hello: break
+        }
+    }
+
+    private mutating func deliver(
+        _ page: (calls: [Call], more: Bool), to request: RequestID, of user: UserID
+    ) {
+        var writer = JSONWriter()
+        let cursor = page.more ? page.calls.last?.id : nil
+        let who = awaiting.removeValue(forKey: request)
+        if case .line(let line, let id, _) = who {
+            WireEncoder.replyHead(id, into: &writer)
+            encoder.pageTail(
+                page.calls, cursor: cursor, for: user, limits: WireLimits(), into: &writer)
+            acts.append(.send(line, writer.bytes))
+        } else if case .http(let call, _) = who {
+            encoder.pageTail(
+                page.calls, cursor: cursor, for: user, limits: WireLimits(), into: &writer)
+            acts.append(.respond(call, HTTPReply(tail: writer.bytes)))
         }
     }
 

@@ -193,6 +193,7 @@ struct World {
         case .respond(let call, let reply):
             if !hits(faults.lostHTTP) { plan(.response(call, reply), within: 1...400) }
         case .ask(let question): ask(question)
+        case .withdraw, .tell, .policyReply: break
         case .push(let job): push(job)
         case .commit(let records):
             disk.begin(records)
