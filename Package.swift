@@ -45,7 +45,8 @@ let package = Package(
         shim("CCurl", links: ["curl"]),
         // core
         house("CallModel"),
-        house("CallCore", ["CallModel"]),
+        house("Bookkeeping", ["CallModel"]),
+        house("CallCore", ["CallModel", "Bookkeeping"]),
         // wire
         house("JSON"),
         house("WebProtocols"),
@@ -81,25 +82,37 @@ let package = Package(
             name: "TestCertificates", dependencies: ["EventLoop", "COpenSSL"],
             path: "Tests/TestCertificates", swiftSettings: strict),
         tests("EventLoopTests", ["EventLoop", "COpenSSL", "TestCertificates"]),
-        tests("CallCoreTests", ["CallModel", "CallCore", "CallSimulator"], exclude: ["Scenarios"]),
+        tests(
+            "CallCoreTests", ["CallModel", "Bookkeeping", "CallCore", "CallSimulator"],
+            exclude: ["Scenarios"]),
         tests("SimulationTests", ["CallSimulator", "CallModel", "CallCore"]),
-        program("core-benchmark", at: "Tests/Benchmarks/Core", ["CallModel", "CallCore"]),
         tests("CallWireTests", ["CallWire", "CallModel", "CallCore", "JSON"]),
         program("StorageRig", at: "Tests/StorageRig", ["Storage", "CallModel", "CallCore"]),
         tests("StorageTests", ["Storage", "CallModel", "CallCore", "JSON", "StorageRig"]),
         tests(
             "PolicyHostTests", ["PolicyHost", "CallModel", "CallCore", "JSON", "CLua"],
             exclude: ["Hostile", "Scripts"]),
+        program("core-benchmark", at: "Tests/Benchmarks/Core", ["CallModel", "CallCore"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
-        tests("AgentServerTests", ["AgentServer", "CallModel", "CallCore", "CallClient"]),
+        tests(
+            "AgentServerTests",
+            [
+                "AgentServer", "CallClient", "CallModel", "CallCore", "CallWire", "EventLoop",
+                "JSON", "Storage",
+                "WebProtocols",
+            ]),
         tests(
             "CallClientTests",
-            ["CallClient", "AgentServer", "CallModel", "CallCore", "callagent", "TestCertificates"]),
+            [
+                "CallClient", "AgentServer", "CallModel", "CallCore", "callagent",
+                "TestCertificates",
+            ]),
         tests("TidyTests", []),
         tests(
             "DocumentationTests",
             [
-                "CallModel", "CallCore", "CallWire", "JSON", "WebProtocols", "PolicyHost",
+                "CallModel", "CallCore", "CallWire", "JSON", "WebProtocols", "EventLoop",
+                "PolicyHost",
                 "AgentServer",
             ]),
         program("echo-server", at: "Tests/EchoServer", ["WebProtocols", "EventLoop"]),

@@ -14,7 +14,7 @@ logs=.build/checks
 mkdir -p "$logs"
 
 STEPS="install installer format luacheck build docs release tests address thread plugins fuzz
-quickstart interop autobahn"
+quickstart guide interop autobahn"
 
 # A step that ends with this code was skipped, and said why in its last line.
 SKIPPED=77
@@ -36,6 +36,7 @@ describe() {
     plugins) echo "callagent check and callagent test over the plugins" ;;
     fuzz) echo "seeded fuzzing of the parsers" ;;
     quickstart) echo "the quickstart with --once" ;;
+    guide) echo "the guide for a first policy, step by step" ;;
     interop) echo "a WebSocket library that nobody here wrote plays caller and callee" ;;
     autobahn) echo "the Autobahn fuzzing client" ;;
     *) return 1 ;;
@@ -57,6 +58,7 @@ step() {
     plugins) sh Tests/Plugins/run.sh ;;
     fuzz) swift run -c release fuzz "$([ -n "$CALLAGENT_FULL" ] && echo full || echo smoke)" ;;
     quickstart) sh examples/quickstart.sh --once ;;
+    guide) sh Tests/Docs/guide.sh ;;
     interop) sh Tests/Interop/run.sh ;;
     autobahn) sh Tests/Autobahn/run.sh ;;
     esac

@@ -14,7 +14,8 @@ plugin { version = "1.0.0" }
 local cfg = config {
   allow = option.users({}, { help = "callers who are answered automatically" }),
   wait = option.duration("2s", { max = 60, help = "lets a person take the call first" }),
-  greeting = option.text("Hello! An agent answers this line.", { max = 500, help = "said on accept" }),
+  greeting = option.text("Hello! An agent answers this line.",
+    { max = 500, help = "what the extended data says" }),
 }
 
 on.invite(function(call)

@@ -38,6 +38,10 @@ extension Agent {
         admin.route(.post, "/admin/rollback") { [unowned self] request, respond in
             rollBack(to: request.target.query("generation")) { respond(HTTPResponse($0)) }
         }
+        admin.route(.get, "/admin/plugins") { [unowned self] _, respond in
+            guard let desk else { return respond(.json(200, ["plugins": []])) }
+            desk.status { respond(.json(200, $0.json)) }
+        }
         admin.route(.get, "/admin/explain") { [unowned self] request, respond in
             guard let id = request.target.query("call").flatMap({ CallID($0) }) else {
                 return respond(.trouble(400, "call: 32 lower-case hex digits are wanted"))

@@ -22,6 +22,8 @@ public struct AgentOptions: Sendable {
     public var store = StoreOptions()
     /// Origins of web pages that may connect, such as `https://app.example.com`; nil: all.
     public var origins: [String]?
+    /// Certificate and key of the listeners; nil: no TLS.
+    public var tls: CertificateFiles?
     /// Who may connect; nil: development tokens, on loopback only.
     public var tokens: (any TokenChecker)?
 
@@ -30,6 +32,20 @@ public struct AgentOptions: Sendable {
 
     /// Whether nothing is written to disk.
     public var isInMemory: Bool { stateDirectory == ":memory:" }
+}
+
+/// PEM files of a certificate with its issuers, and of its private key.
+public struct CertificateFiles: Sendable, Equatable {
+    /// Path of the certificate.
+    public var certificate: String
+    /// Path of the key.
+    public var key: String
+
+    /// These files.
+    public init(certificate: String, key: String) {
+        self.certificate = certificate
+        self.key = key
+    }
 }
 
 /// A running server. Everything happens on the thread that calls `run`.
@@ -65,10 +81,17 @@ public final class Agent {
         let start = try Start(file: file, seed: dice.next(), log: makeLog)
         let host = PolicyHost(
             start.deployment.generation, seed: dice.next(), cryptography: .system)
-        try self.init(
-            try AgentOptions(start.deployment), policies: host, opened: start.opened,
-            log: start.log)
+        do throws(AgentError) {
+            try self.init(
+                try AgentOptions(start.deployment), policies: host, opened: start.opened,
+                log: start.log)
+        } catch {
+            // A start that is refused is no crash: the next one takes the files on disk.
+            start.opened.release()
+            throw error
+        }
         record(start.deployment)
+        desk?.rolledBack = { [unowned self] in generationFailed($0, $1, $2) }
         do throws(EventLoopError) {
             reloader = try Reloader(
                 file: file, active: start.deployment, loop: loop, log: log,
@@ -122,6 +145,11 @@ public final class Agent {
 
     /// Without keys everybody may be anybody, so nobody else may reach the server.
     private static func check(_ options: AgentOptions) throws(AgentError) {
+        if let admin = options.admin, !admin.isLoopback {
+            throw .refused(
+                "refusing to let tools in at \(admin): whoever reaches it may do anything, so it "
+                    + "must be a Unix socket or on loopback")
+        }
         guard options.tokens == nil else { return }
         for endpoint in options.listen where !endpoint.isLoopback {
             throw .refused(
@@ -214,8 +242,12 @@ public final class Agent {
     public var endpoints: [Endpoint] { listeners.map(\.endpoint) }
 
     private func listen(at endpoint: Endpoint) throws(EventLoopError) {
+        var settings = Listener.Options()
+        settings.tls = try options.tls.map { tls throws(EventLoopError) in
+            try TLSContext.server(certificate: tls.certificate, key: tls.key)
+        }
         let listener = try Listener(
-            at: endpoint, on: loop,
+            at: endpoint, on: loop, options: settings,
             failed: { [log] error in log.warn("cannot accept", ("error", "\(error)")) },
             accepted: { [unowned gateway] connection in gateway.accept(connection) })
         listeners.append(listener)
@@ -275,6 +307,15 @@ public final class Agent {
             }
         }
         exchange.lookUp(.generation(named: name))
+    }
+
+    /// The policies took a generation back that did worse than the one before (policy.md, 10).
+    private func generationFailed(_ from: String, _ to: String, _ reason: String) {
+        log.warn("generation rolled back", ("from", from), ("to", to), ("reason", reason))
+        exchange.store([.generation(.rollBack(name: from, at: exchange.now()))])
+        guard let deployment = reloader?.returned(to: to) else { return }
+        if let options = try? AgentOptions(deployment) { configure(options) }
+        record(deployment)
     }
 
     /// Keeps the files of the generation in force: a start after a crash goes on with them (E54).

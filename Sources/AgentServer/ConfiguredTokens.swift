@@ -7,6 +7,7 @@ import PolicyHost
 /// Believes tokens that one of the configured keys has signed.
 struct ConfiguredTokens: TokenChecker {
     private let verifier: TokenVerifier
+    private let log: Log
 
     /// A checker with the keys of a configuration.
     ///
@@ -30,6 +31,7 @@ struct ConfiguredTokens: TokenChecker {
             }
         }
         verifier = TokenVerifier(keys)
+        log = Log(configuration)
     }
 
     func identity(in token: String, at now: Int64) throws(Refusal) -> Identity {
@@ -37,7 +39,9 @@ struct ConfiguredTokens: TokenChecker {
         do throws(TokenRefusal) {
             claims = try verifier.verify(token, at: now)
         } catch {
-            throw Refusal(.unauthenticated, error.description)
+            // What exactly is wrong helps whoever forges tokens: it goes to the log alone.
+            log.info("token refused", ("reason", error.description))
+            throw Refusal(.unauthenticated, "the token is not good")
         }
         // A server's token acts for the user of `X-User`; its own name is only for the log.
         guard let user = UserID(checking: claims.user ?? (claims.isServer ? "server" : "")) else {
@@ -51,7 +55,7 @@ struct ConfiguredTokens: TokenChecker {
             }
             identity.device = device
         }
-        identity.capabilities = claims.capabilities.map { Set($0) }
+        identity.capabilities = claims.capabilities
         identity.isServer = claims.isServer
         identity.expiresAt = claims.expiresAt
         return identity

@@ -63,6 +63,11 @@ public struct Deployment: Sendable {
         return configuration
     }
 
+    /// What the operator's file on disk says.
+    static func configuration(at file: String?) throws(PolicyProblems) -> Configuration {
+        try configuration(file.flatMap { FileText.read($0) }, file)
+    }
+
     private static func text(of file: String?) throws(AgentError) -> [UInt8]? {
         guard let file else { return nil }
         guard let text = FileText.read(file) else { throw .configuration("cannot read \(file)") }
@@ -174,6 +179,13 @@ extension AgentOptions {
         settings = configuration.settings(hooks: deployment.generation.hooks)
         limits = ServerLimits(configuration)
         origins = configuration.origins
+        tls = configuration.tls.map {
+            CertificateFiles(
+                certificate: Self.path($0.certificate, in: configuration),
+                key: Self.path($0.key, in: configuration))
+        }
+        // Nothing sends pushes yet, so nothing is to gather for them.
+        settings.wakesDevices = false
         tokens = configuration.auth.isEmpty ? nil : try ConfiguredTokens(configuration)
         store.limits.keysPerUser = configuration.limits.keysPerUser
         store.limits.keysMax = configuration.limits.keys
@@ -189,9 +201,11 @@ extension AgentOptions {
     /// The state directory, as seen from the process: paths in a file start at its folder.
     public static func place(_ configuration: Configuration) -> String {
         let path = configuration.stateDirectory
-        guard path != ":memory:", !path.hasPrefix("/"), let file = configuration.file else {
-            return path
-        }
+        return path == ":memory:" ? path : self.path(path, in: configuration)
+    }
+
+    private static func path(_ path: String, in configuration: Configuration) -> String {
+        guard !path.hasPrefix("/"), let file = configuration.file else { return path }
         let folder = Deployment.folder(of: file)
         return folder == "." ? path : "\(folder)/\(path)"
     }

@@ -60,8 +60,6 @@ final class Exchange {
     private var reopenTimer: Timer?
     /// How often the store could not be opened again.
     private var reopenings = 0
-    /// Milliseconds between two attempts.
-    private static let reopenEvery: Milliseconds = 1_000
     private var lastJob: Int64
     /// Set once, before the loop runs.
     var store: (any StoreLink)?
@@ -276,14 +274,7 @@ final class Exchange {
     /// Something came from the store.
     func receive(_ news: StoreNews) {
         switch news {
-        case .committed(let result):
-            queue.batchIsDurable()
-            for (ticket, counter) in zip(submittedCounting, result.counters) {
-                storeAnswered(.counted(ticket, counter))
-            }
-            submittedCounting = []
-            drain()
-            submit()
+        case .committed(let result): committed(result)
         case .failed(let error): storeFailed(error)
         case .reopened(let state): storeIsBack(state)
         case .call(let id, let call): feed(.recalled(id, call))
@@ -297,9 +288,21 @@ final class Exchange {
         }
     }
 
+    private func committed(_ result: CommitResult) {
+        // After a failed look-up everything behind the barrier is given up already.
+        guard isReady else { return }
+        queue.batchIsDurable()
+        for (ticket, counter) in zip(submittedCounting, result.counters) {
+            storeAnswered(.counted(ticket, counter))
+        }
+        submittedCounting = []
+        drain()
+        submit()
+    }
+
     /// Nothing behind the barrier leaves; everything begins again from what is stored.
     private func storeFailed(_ error: StoreError) {
-        reopenTimer?.arm(at: Clock.bootMilliseconds() + Self.reopenEvery)
+        reopenTimer?.arm(at: Clock.bootMilliseconds() + limits.reopenEvery)
         guard isReady else {
             reopenings += 1
             guard reopenings % 10 == 0 else { return }

@@ -28,7 +28,7 @@ extension Gateway: Deliverer {
     func send(_ reply: Reply, to id: MessageID?, over link: ClientLink) {
         writer.removeAll()
         WireEncoder.replyHead(id, into: &writer)
-        encoder.replyTail(reply, into: &writer)
+        encoder.replyTail(reply, sharing: &callText, into: &writer)
         link.sendText(writer.written)
     }
 
@@ -58,7 +58,8 @@ extension Gateway: Deliverer {
             guard let live = session(of: address) else { continue }
             if tail == nil || (event.kind.dependsOnViewer && viewer != address.user) {
                 writer.removeAll()
-                encoder.eventTail(event, for: address.user, into: &writer)
+                encoder.eventTail(
+                    event, for: address.user, sharing: &callText, into: &writer)
                 tail = writer.bytes
                 viewer = address.user
             }
@@ -139,6 +140,7 @@ extension Gateway: Deliverer {
     }
 
     func dropEverything() {
+        callText.forget()
         for (request, who) in awaited.removeAll() {
             switch who {
             case .message(let link, let id, _), .hello(let link, let id):

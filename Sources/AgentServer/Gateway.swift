@@ -45,6 +45,8 @@ final class Gateway {
     /// Sessions that may be resumed, in the order in which they expire.
     var detached: [(address: Address, id: SessionID, until: Moment)] = []
     var writer = JSONWriter(capacity: 4_096)
+    /// See `CallText`.
+    var callText = CallText()
     /// Links with much unsent: found in this turn, and in the one before.
     var watched: [ClientLink] = []
     var judged: [ClientLink] = []
@@ -199,7 +201,7 @@ final class Gateway {
     /// Why a request does not reach the switchboard: capabilities, rate, overload.
     func obstacle(to operation: Operation, of identity: Identity) -> Refusal? {
         let name = operation.name
-        if let allowed = identity.capabilities, !allowed.contains(name.rawValue) {
+        guard identity.allows(name.rawValue) else {
             return Refusal(.forbidden, "the token does not allow \(name.rawValue)")
         }
         if identity.isRateLimited, limits.requestsPerSecond > 0,

@@ -9,7 +9,7 @@ public struct Identity: Sendable, Equatable {
     /// The only device that may use the token; nil: any.
     public var device: DeviceID?
     /// Operations that the token allows; nil: all.
-    public var capabilities: Set<String>?
+    public var capabilities: [String]?
     /// Whether it may act for any user, over HTTP only.
     public var isServer = false
     /// When the token runs out, by the wall clock in milliseconds; nil: never.
@@ -19,6 +19,16 @@ public struct Identity: Sendable, Equatable {
 
     /// A token of `user`.
     public init(user: UserID) { self.user = user }
+}
+
+extension Identity {
+    /// Whether the token allows an operation. A capability may end with `*`, as in `call.*`.
+    func allows(_ name: String) -> Bool {
+        capabilities?.contains { capability in
+            capability.hasSuffix("*")
+                ? name.hasPrefix(capability.dropLast()) : name == capability
+        } ?? true
+    }
 }
 
 /// Checks tokens. Used by the loop's thread.

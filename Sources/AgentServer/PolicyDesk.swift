@@ -18,6 +18,9 @@ final class PolicyDesk {
     private var tickets: [StoreTicket: Pending] = [:]
     private var lastTicket: UInt64 = 0
     private var stopped: () -> Void = {}
+    private var statusWanted: [(PolicyStatus) -> Void] = []
+    /// A generation failed its probation: from, to, why.
+    var rolledBack: (_ from: String, _ to: String, _ reason: String) -> Void = { _, _, _ in }
     private var swaps: [(PolicyProblems?) -> Void] = []
     let decisions: DecisionLog
     /// Performs `http.*`; answers by `thread.reply`.
@@ -65,6 +68,12 @@ final class PolicyDesk {
         thread?.swap(to: generation, reason)
     }
 
+    /// How the plugins are doing.
+    func status(_ done: @escaping (PolicyStatus) -> Void) {
+        statusWanted.append(done)
+        thread?.askStatus()
+    }
+
     /// Lets the plugins begin, with the timers that were kept.
     func start(_ timers: [NamedTimer]) {
         thread?.start(timers.map { PolicyTimer($0) })
@@ -86,6 +95,7 @@ final class PolicyDesk {
         case .swapped(let problems): swaps.removeFirst()(problems)
         case .thought: thread?.thought()
         case .stopped: stopped()
+        case .status(let status): statusWanted.removeFirst()(status)
         case .effect(let effect): carryOut(effect)
         }
     }
@@ -103,6 +113,7 @@ final class PolicyDesk {
         case .keepTimer(let timer): exchange.store([.timer(.set(NamedTimer(timer)))])
         case .dropTimer(let id):
             exchange.store([.timer(.remove(JobID(Int64(clamping: id))))])
+        case .rolledBack(let from, let to, let reason): rolledBack(from, to, reason)
         case .shaped, .abandon: break
         case .count(let plugin, let name, let amount, let labels):
             metrics.count(plugin, name, amount, labels)

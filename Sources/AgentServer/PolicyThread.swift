@@ -2,6 +2,7 @@
 
 import CallModel
 import EventLoop
+import JSON
 import PolicyHost
 
 /// Something for the policy thread.
@@ -10,6 +11,8 @@ enum PolicyOrder: Sendable {
     /// The process starts with these timers, or ends.
     case start([PolicyTimer])
     case stop
+    /// `status` answers.
+    case status
     /// Another generation takes over between two inputs; `swapped` answers.
     case swap(Generation, ChangeReason)
 }
@@ -21,8 +24,24 @@ enum PolicyNews: Sendable {
     case swapped(PolicyProblems?)
     /// The plugins were told that the process ends.
     case stopped
+    case status(PolicyStatus)
     /// The questions of a batch were looked at; those that are not answered wait for something.
     case thought
+}
+
+/// How a policy host is doing.
+struct PolicyStatus: Sendable {
+    let generation: String
+    let plugins: [PluginStatus]
+    let drainingHandlers: Int
+    let isOnProbation: Bool
+
+    init(_ host: PolicyHost) {
+        generation = host.generation.name
+        plugins = host.status
+        drainingHandlers = host.drainingHandlers
+        isOnProbation = host.isOnProbation
+    }
 }
 
 /// Runs the policy host on a thread of its own, so that no script keeps the network waiting.
@@ -120,6 +139,9 @@ final class PolicyThread: PolicyLink {
     /// The thread has been through a batch with questions.
     func thought() { thoughtsOpen -= 1 }
 
+    /// Asks how the plugins are doing.
+    func askStatus() { gathered.append(.status) }
+
     /// Ends the thread when it has carried out what it was given.
     func close() {
         mailbox.close()
@@ -154,6 +176,7 @@ final class PolicyThread: PolicyLink {
                 case .stop:
                     tell(host.stop(at: now))
                     told.append(.stopped)
+                case .status: told.append(.status(PolicyStatus(host)))
                 case .swap(let generation, let reason): swap(to: generation, reason)
                 }
             }

@@ -35,6 +35,8 @@ final class Reloader {
     /// Who waits, in order; the first one's deployment is being built or swapped in.
     private var waiting: [(Outcome) -> Void] = []
     private(set) var active: Deployment
+    /// What was in force before.
+    private var previous: Deployment?
     /// Makes a deployment the one in force; calls back when it is, or with what kept it from it.
     typealias Enforce =
         (Deployment, ChangeReason, @escaping (AgentError?) -> Void) throws(AgentError) -> Void
@@ -87,6 +89,16 @@ final class Reloader {
         _ = jobs.post(Job(file: file, kept: kept, seed: dice.next()))
     }
 
+    /// The policies returned by themselves to the generation `name`.
+    ///
+    /// - Returns: what belongs to it; nil when that is no longer known.
+    func returned(to name: String) -> Deployment? {
+        guard let previous, previous.name == name else { return nil }
+        active = previous
+        self.previous = nil
+        return previous
+    }
+
     /// Ends the thread.
     func close() {
         jobs.close()
@@ -101,6 +113,7 @@ final class Reloader {
                 try refuseWhatNeedsRestart(deployment.configuration)
                 try enforce(deployment, reason) { [unowned self] error in
                     if let error { return failed(error) }
+                    previous = active
                     active = deployment
                     log.info("reloaded", ("generation", deployment.generation.name))
                     finish(.success(deployment.generation.name))

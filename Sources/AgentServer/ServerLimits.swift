@@ -35,6 +35,8 @@ public struct ServerLimits: Sendable, Equatable {
     public var heldBytes = 8 << 20
     /// Age of the oldest open commit before changes are refused, in milliseconds.
     public var commitWithin: Milliseconds = 1_000
+    /// Time between two attempts to open a store that failed, in milliseconds.
+    public var reopenEvery: Milliseconds = 1_000
     /// Time for clients to go at the end of the process, in milliseconds.
     public var drainWithin: Milliseconds = 10_000
 

@@ -13,6 +13,7 @@ struct Start {
 
     /// Reads the files, opens the store, and chooses.
     init(file: String?, seed: UInt64, log makeLog: (Configuration) -> Log) throws(AgentError) {
+        if let file, FileText.read(file) == nil { throw .configuration("cannot read \(file)") }
         let found = Self.found(file, seed)
         let configuration = (try? found.get())?.configuration ?? Self.defaults(file)
         log = makeLog(configuration)
@@ -88,6 +89,9 @@ struct OpenedStore {
     let store: any CallStore
     let state: StoredState
     let directory: StateDirectory?
+
+    /// Closes it again, because the process does not start.
+    func release() { try? store.close() }
 
     init(_ options: AgentOptions) throws(AgentError) {
         try self.init(at: options.stateDirectory, options.store)

@@ -255,8 +255,14 @@ final class ThreadedLink: StoreLink {
                     return .reopened(state)
                 }
             } catch {
-                return .failed(error)
+                return failed(error)
             }
+        }
+
+        /// After a failure nothing more is committed before the store is open again.
+        private func failed(_ error: StoreError) -> StoreNews {
+            store = nil
+            return .failed(error)
         }
 
         /// Reading succeeds on a full disk too: nobody is told that the store is back before it
@@ -276,7 +282,7 @@ final class ThreadedLink: StoreLink {
                 if !hasMore { lastSweep = lastCommit }
                 return nil
             } catch {
-                return .failed(error)
+                return failed(error)
             }
         }
 

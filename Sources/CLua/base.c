@@ -118,27 +118,6 @@ static int base_next(lua_State *L) {
     return 1;
 }
 
-static int after_pairs(lua_State *L, int status, lua_KContext context) {
-    (void)L;
-    (void)status;
-    (void)context;
-    return 3;
-}
-
-static int base_pairs(lua_State *L) {
-    luaL_checkany(L, 1);
-    if (luaL_getmetafield(L, 1, "__pairs") == LUA_TNIL) {
-        luaL_checktype(L, 1, LUA_TTABLE);
-        lua_pushvalue(L, lua_upvalueindex(1));
-        lua_pushvalue(L, 1);
-        lua_pushnil(L);
-        return 3;
-    }
-    lua_pushvalue(L, 1);
-    lua_callk(L, 1, 3, 0, after_pairs);
-    return 3;
-}
-
 static int base_rawset(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
     luaL_checkany(L, 2);
@@ -271,7 +250,7 @@ void cl_open_base(lua_State *L) {
     lua_pushcclosure(L, base_tonumber, 1);
     lua_setfield(L, -2, "tonumber");
     lua_getfield(L, -1, "next");
-    lua_pushcclosure(L, base_pairs, 1);
+    lua_pushcclosure(L, cl_pairs, 1);
     lua_setfield(L, -2, "pairs");
     lua_pop(L, 2);
     lua_newtable(L);

@@ -27,21 +27,23 @@ void cl_arm(callua_vm *vm, uint64_t budget) {
 }
 
 // The budget is processor time. The monotonic clock is cheap to read and never behind it, so
-// the processor's own clock is only asked when that one says that the time is over.
+// the processor's own clock is only asked when that one says that the time is over, and once at
+// the first look: what came before that is short, or the watchdog's business. A thread that had
+// to wait for a processor loses nothing.
 static bool is_over(callua_vm *vm) {
     uint64_t now = cl_now();
     if (vm->cpu_mark == 0) {
         vm->cpu_mark = read_clock(CLOCK_THREAD_CPUTIME_ID);
-        vm->cpu_before = now - vm->started;
+        if (now >= vm->deadline) vm->deadline = now + vm->budget;
     }
     if (now < vm->deadline) return false;
-    uint64_t spent = read_clock(CLOCK_THREAD_CPUTIME_ID) - vm->cpu_mark + vm->cpu_before;
+    uint64_t spent = read_clock(CLOCK_THREAD_CPUTIME_ID) - vm->cpu_mark;
     if (spent >= vm->budget) return true;
     vm->deadline = now + (vm->budget - spent);
     return false;
 }
 
-static void note_position(lua_State *L) {
+void cl_note_position(lua_State *L) {
     callua_vm *vm = cl_vm(L);
     lua_Debug record;
     for (int level = 0; level < 8 && lua_getstack(L, level, &record); level++) {
@@ -65,7 +67,7 @@ void cl_kill(lua_State *L, int32_t failure) {
     callua_vm *vm = cl_vm(L);
     if (vm->killed == 0) {
         vm->killed = failure;
-        note_position(L);
+        cl_note_position(L);
     }
     cl_raise_kill(L);
 }
@@ -80,17 +82,18 @@ void cl_look(callua_vm *vm) {
 void cl_check(lua_State *L) {
     callua_vm *vm = cl_vm(L);
     if (vm->killed != 0) {
-        if (vm->note[0] == 0) note_position(L);
+        if (vm->note[0] == 0) cl_note_position(L);
         cl_raise_kill(L);
     }
     if (is_over(vm)) cl_kill(L, CALLUA_CPU);
 }
 
 void cl_hook(lua_State *L, lua_Debug *record) {
-    (void)record;
+    if (record->event == LUA_HOOKLINE) cl_cover_line(L, record);
     cl_check(L);
 }
 
 void cl_watch(callua_vm *vm, lua_State *L) {
-    lua_sethook(L, cl_hook, LUA_MASKCOUNT, vm->limits.stride);
+    int covering = vm->cover != NULL ? LUA_MASKLINE : 0;
+    lua_sethook(L, cl_hook, LUA_MASKCOUNT | covering, vm->limits.stride);
 }

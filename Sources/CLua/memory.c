@@ -46,27 +46,25 @@ void *cl_allocate(void *context, void *block, size_t old_size, size_t new_size) 
     return result;
 }
 
-bool cl_append(cl_buffer *buffer, const void *bytes, size_t count) {
-    if (count > buffer->capacity - buffer->count) {
-        size_t capacity = buffer->capacity < 256 ? 256 : buffer->capacity;
-        while (capacity - buffer->count < count) capacity *= 2;
-        cl_shield();
-        uint8_t *grown = realloc(buffer->start, capacity);
-        if (grown != NULL) {
-            buffer->start = grown;
-            buffer->capacity = capacity;
-        }
-        cl_unshield();
-        if (grown == NULL) return false;
+bool cl_make_room(cl_buffer *buffer, size_t count) {
+    size_t capacity = buffer->capacity < 256 ? 256 : buffer->capacity;
+    while (capacity - buffer->count < count) capacity *= 2;
+    cl_shield();
+    uint8_t *grown = realloc(buffer->start, capacity);
+    if (grown != NULL) {
+        buffer->start = grown;
+        buffer->capacity = capacity;
     }
+    cl_unshield();
+    return grown != NULL;
+}
+
+bool cl_append(cl_buffer *buffer, const void *bytes, size_t count) {
+    if (count > buffer->capacity - buffer->count && !cl_make_room(buffer, count)) return false;
     if (count > 0) memcpy(buffer->start + buffer->count, bytes, count);
     buffer->count += count;
     return true;
 }
-
-bool cl_append_byte(cl_buffer *buffer, uint8_t byte) { return cl_append(buffer, &byte, 1); }
-
-bool cl_append_count(cl_buffer *buffer, uint32_t count) { return cl_append(buffer, &count, 4); }
 
 callua_bytes cl_bytes(const cl_buffer *buffer) {
     return (callua_bytes){buffer->start, buffer->count};

@@ -115,6 +115,7 @@ static const char *word_of(const char *name) {
 }
 
 static int seal(lua_State *L) {
+    lua_settop(L, 0);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_api);
     lua_pushnil(L);
     while (lua_next(L, 1)) {
@@ -135,12 +136,7 @@ static int seal(lua_State *L) {
     return 0;
 }
 
-bool callua_seal(callua_vm *vm) {
-    lua_pushcfunction(vm->main, seal);
-    bool done = lua_pcall(vm->main, 0, 0, 0) == LUA_OK;
-    lua_settop(vm->main, 0);
-    return done;
-}
+bool callua_seal(callua_vm *vm) { return cl_protected(vm, seal, NULL); }
 
 // The globals of scripts: an empty table, so that every assignment is seen.
 void cl_open_names(lua_State *L) {
@@ -327,11 +323,7 @@ static int bind(lua_State *L) {
 
 bool callua_bind(callua_vm *vm, const char *name, uint32_t function, uint32_t flags) {
     binding b = {name, function, flags};
-    lua_pushcfunction(vm->main, bind);
-    lua_pushlightuserdata(vm->main, &b);
-    bool done = lua_pcall(vm->main, 1, 0, 0) == LUA_OK;
-    lua_settop(vm->main, 0);
-    return done;
+    return cl_protected(vm, bind, &b);
 }
 
 // Names that a file of settings may assign.
@@ -372,23 +364,11 @@ static int read_global(lua_State *L) {
     return 0;
 }
 
-static bool with_global(callua_vm *vm, lua_CFunction function, global *g) {
-    lua_pushcfunction(vm->main, function);
-    lua_pushlightuserdata(vm->main, g);
-    bool done = lua_pcall(vm->main, 1, 0, 0) == LUA_OK;
-    if (!done) {
-        const char *text = lua_tostring(vm->main, -1);
-        vm->out.count = 0;
-        if (text != NULL) cl_append(&vm->out, text, strlen(text));
-    }
-    lua_settop(vm->main, 0);
-    return done;
-}
-
 // What has no meaning in a file of settings.
 static int hide_names(lua_State *L) {
     static const char *const hidden[] = {"accept", "reject", "ring",      "forward", "refuse",
-                                         "allow",  "drop",   "coroutine", "load",    "require"};
+                                         "allow",  "drop",   "coroutine", "load",    "require",
+                                         "random", "state"};
     lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_api);
     for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
         lua_pushstring(L, hidden[i]);
@@ -400,17 +380,17 @@ static int hide_names(lua_State *L) {
 
 bool callua_make_assignable(callua_vm *vm, const char *const *tables, size_t count) {
     vm->assignable = true;
-    if (!with_global(vm, hide_names, NULL)) return false;
+    if (!cl_protected(vm, hide_names, NULL)) return false;
     for (size_t i = 0; i < count; i++) {
         global g = {.name = tables[i]};
-        if (!with_global(vm, make_entries, &g)) return false;
+        if (!cl_protected(vm, make_entries, &g)) return false;
     }
     return true;
 }
 
 bool callua_read(callua_vm *vm, const char *name, callua_bytes *value) {
     global g = {.name = name};
-    bool done = with_global(vm, read_global, &g);
+    bool done = cl_protected(vm, read_global, &g);
     *value = cl_bytes(&vm->out);
     return done;
 }

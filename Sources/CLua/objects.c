@@ -234,11 +234,7 @@ static int add_kind(lua_State *L) {
 
 bool callua_kind(callua_vm *vm, uint8_t kind, const char *name) {
     kind_name k = {kind, name};
-    lua_pushcfunction(vm->main, add_kind);
-    lua_pushlightuserdata(vm->main, &k);
-    bool done = lua_pcall(vm->main, 1, 0, 0) == LUA_OK;
-    lua_settop(vm->main, 0);
-    return done;
+    return cl_protected(vm, add_kind, &k);
 }
 
 // Decisions.

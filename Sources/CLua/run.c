@@ -9,6 +9,10 @@ enum { MESSAGE_MAX = 2048, TRACE_LEVELS = 12 };
 
 // Handlers.
 
+static void append_text(cl_buffer *buffer, const char *text) {
+    cl_append(buffer, text, strlen(text));
+}
+
 static int new_thread(lua_State *L) {
     cl_handler *handler = lua_touserdata(L, 1);
     handler->thread = lua_newthread(L);
@@ -44,11 +48,7 @@ static int32_t take_handler(callua_vm *vm) {
     if (number < 0) return -1;
     cl_handler *handler = &vm->handlers[number];
     if (handler->thread == NULL) {
-        lua_pushcfunction(vm->main, new_thread);
-        lua_pushlightuserdata(vm->main, handler);
-        bool made = lua_pcall(vm->main, 1, 0, 0) == LUA_OK;
-        lua_settop(vm->main, 0);
-        if (!made) return -1;
+        if (!cl_protected(vm, new_thread, handler)) return -1;
     }
     handler->busy = true;
     handler->made.count = 0;
@@ -73,11 +73,22 @@ static void give_back(callua_vm *vm, int32_t number, bool reusable) {
     vm->alive--;
 }
 
-// What a run leaves behind.
-
-static void append_text(cl_buffer *buffer, const char *text) {
-    cl_append(buffer, text, strlen(text));
+// Runs a function of C in protected mode with one light userdata; a message goes to `out`.
+bool cl_protected(callua_vm *vm, lua_CFunction function, void *argument) {
+    if (vm->running == NULL) cl_arm(vm, UINT64_MAX / 2);
+    lua_pushcfunction(vm->main, function);
+    lua_pushlightuserdata(vm->main, argument);
+    bool done = lua_pcall(vm->main, 1, 0, 0) == LUA_OK;
+    if (!done) {
+        const char *problem = lua_tostring(vm->main, -1);
+        vm->out.count = 0;
+        if (problem != NULL) append_text(&vm->out, problem);
+    }
+    lua_settop(vm->main, 0);
+    return done;
 }
+
+// What a run leaves behind.
 
 static void write_message(callua_vm *vm, lua_State *L) {
     size_t count;
@@ -121,7 +132,10 @@ static void write_trace(callua_vm *vm, lua_State *L) {
 }
 
 static void fail(callua_vm *vm, lua_State *L, int status, callua_outcome *outcome) {
-    if (status == LUA_ERRMEM && vm->killed == 0) vm->killed = CALLUA_MEMORY;
+    if (status == LUA_ERRMEM && vm->killed == 0) {
+        vm->killed = CALLUA_MEMORY;
+        cl_note_position(L);
+    }
     outcome->status = CALLUA_FAILED;
     write_trace(vm, L);
     if (vm->killed != 0) {

@@ -171,8 +171,24 @@ int cl_view_next(lua_State *L) {
     return 2;
 }
 
+// Upvalue 1: the iterator of the real table's `pairs`.
+static int view_step(lua_State *L) {
+    lua_settop(L, 2);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    cl_push_backing(L, 1);
+    lua_pushvalue(L, 2);
+    lua_call(L, 2, 2);
+    if (lua_isnil(L, -2)) return 1;
+    show(L, 1, lua_gettop(L) - 1);
+    return 2;
+}
+
 static int store_pairs(lua_State *L) {
-    lua_pushcfunction(L, cl_view_next);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_api);
+    lua_getfield(L, -1, "pairs");
+    cl_push_backing(L, 1);
+    lua_call(L, 1, 1);
+    lua_pushcclosure(L, view_step, 1);
     lua_pushvalue(L, 1);
     lua_pushnil(L);
     return 3;
@@ -303,27 +319,13 @@ static int flush_calls(lua_State *L) {
     return 0;
 }
 
-static bool protected(callua_vm *vm, lua_CFunction function, exchange *x) {
-    lua_pushcfunction(vm->main, function);
-    lua_pushlightuserdata(vm->main, x);
-    bool done = lua_pcall(vm->main, 1, 0, 0) == LUA_OK;
-    if (!done) {
-        const char *text = lua_tostring(vm->main, -1);
-        vm->out.count = 0;
-        if (text != NULL) cl_append(&vm->out, text, strlen(text));
-    }
-    lua_settop(vm->main, 0);
-    return done;
-}
-
 void cl_flush_calls(callua_vm *vm) {
     if (!vm->dirty && !vm->has_vars) return;
     exchange x = {.keeps = vm->alive > 0};
     // What the run has left in `out` is still to be read.
     cl_buffer result = vm->out;
     vm->out = vm->spare;
-    cl_arm(vm, UINT64_MAX / 2);
-    protected(vm, flush_calls, &x);
+    cl_protected(vm, flush_calls, &x);
     vm->has_vars = x.keeps;
     vm->spare = vm->out;
     vm->out = result;
@@ -335,16 +337,14 @@ bool callua_state_changed(const callua_vm *vm) {
 }
 
 bool callua_read_state(callua_vm *vm, callua_bytes *bytes) {
-    cl_arm(vm, UINT64_MAX / 2);
-    bool done = !vm->broken && protected(vm, read_state, NULL);
+    bool done = !vm->broken && cl_protected(vm, read_state, NULL);
     *bytes = cl_bytes(&vm->out);
     return done;
 }
 
 bool callua_write_state(callua_vm *vm, callua_bytes bytes, callua_bytes *problem) {
     exchange x = {.bytes = bytes};
-    cl_arm(vm, UINT64_MAX / 2);
-    bool done = protected(vm, write_state, &x);
+    bool done = cl_protected(vm, write_state, &x);
     *problem = cl_bytes(&vm->out);
     return done;
 }

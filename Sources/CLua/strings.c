@@ -328,9 +328,4 @@ static int add_stock(lua_State *L) {
     return 0;
 }
 
-bool callua_add_stock(callua_vm *vm) {
-    lua_pushcfunction(vm->main, add_stock);
-    bool done = lua_pcall(vm->main, 0, 0, 0) == LUA_OK;
-    lua_settop(vm->main, 0);
-    return done;
-}
+bool callua_add_stock(callua_vm *vm) { return cl_protected(vm, add_stock, NULL); }

@@ -100,7 +100,8 @@ static int tab_concat(lua_State *L) {
         cl_charge(L, 16);
         get(L, 1, i);
         if (!lua_isstring(L, -1)) {
-            return luaL_error(L, "invalid value (at index %I) in table for 'concat'", (LUAI_UACINT)i);
+            return luaL_error(L, "invalid value (at index %I) in table for 'concat'",
+                              (LUAI_UACINT)i);
         }
         luaL_addvalue(&out);
         if (i == last) break;

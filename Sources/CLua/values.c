@@ -240,6 +240,19 @@ static size_t decode_pairs(lua_State *L, callua_bytes bytes, size_t at) {
     return at;
 }
 
+// The list of values that stand elsewhere in the same bytes.
+static size_t decode_places(lua_State *L, callua_bytes bytes, size_t at) {
+    uint32_t count = get_count(L, bytes, at);
+    if (count > bytes.count / 4) truncated(L);
+    luaL_checkstack(L, 4, "data too deep");
+    lua_createtable(L, (int)count, 0);
+    for (uint32_t i = 1; i <= count; i++) {
+        cl_decode(L, bytes, get_count(L, bytes, at + 4 * i));
+        lua_rawseti(L, -2, i);
+    }
+    return at + 4 + 4 * count;
+}
+
 static size_t decode_user(lua_State *L, callua_bytes bytes, size_t at) {
     lua_createtable(L, 0, 4);
     at = cl_decode(L, bytes, at);
@@ -302,6 +315,7 @@ size_t cl_decode(lua_State *L, callua_bytes bytes, size_t at) {
     case PLAIN_ARRAY: return decode_list(L, bytes, at);
     case PLAIN_OBJECT: return decode_pairs(L, bytes, at);
     case PLAIN_USER: return decode_user(L, bytes, at);
+    case PLAIN_PLACES: return decode_places(L, bytes, at);
     case PLAIN_CALL:
     case PLAIN_DECISION: return decode_block(L, bytes, at, tag);
     case PLAIN_FUNCTION:

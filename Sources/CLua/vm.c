@@ -26,7 +26,10 @@ static int open_all(lua_State *L) {
         lua_call(L, 0, 1);
         lua_setfield(L, -2, libraries[i].name);
     }
-    lua_pop(L, 1);
+    lua_getfield(L, -1, "math");
+    lua_getfield(L, -1, "random");
+    lua_setfield(L, -3, "random");
+    lua_pop(L, 2);
     cl_open_calls(L);
     cl_open_decisions(L);
     cl_open_store(L);
@@ -78,6 +81,7 @@ void callua_free(callua_vm *vm) {
     free(vm->out.start);
     free(vm->trace.start);
     free(vm->spare.start);
+    free(vm->cover);
     free(vm);
 }
 

@@ -10,6 +10,7 @@
 #include <lua5.4/lualib.h>
 
 #include <setjmp.h>
+#include <string.h>
 
 #include "CLua.h"
 #include "heap.h"
@@ -23,8 +24,21 @@ typedef struct {
 } cl_buffer;
 
 bool cl_append(cl_buffer *buffer, const void *bytes, size_t count);
-bool cl_append_byte(cl_buffer *buffer, uint8_t byte);
-bool cl_append_count(cl_buffer *buffer, uint32_t count);
+bool cl_make_room(cl_buffer *buffer, size_t count);
+
+static inline bool cl_append_byte(cl_buffer *buffer, uint8_t byte) {
+    if (buffer->count == buffer->capacity && !cl_make_room(buffer, 1)) return false;
+    buffer->start[buffer->count++] = byte;
+    return true;
+}
+
+static inline bool cl_append_count(cl_buffer *buffer, uint32_t count) {
+    if (buffer->capacity - buffer->count < 4 && !cl_make_room(buffer, 4)) return false;
+    memcpy(buffer->start + buffer->count, &count, 4);
+    buffer->count += 4;
+    return true;
+}
+
 callua_bytes cl_bytes(const cl_buffer *buffer);
 
 // Decisions that a handler made and has not returned yet.
@@ -66,7 +80,6 @@ struct callua_vm {
     volatile uint64_t budget;
     uint64_t deadline;
     uint64_t cpu_mark;
-    uint64_t cpu_before;
     uint64_t charged;
     // 0, or the failure that ends this run.
     int32_t killed;
@@ -101,6 +114,9 @@ struct callua_vm {
     // Script coroutines made and not known to be over.
     uint32_t scripted;
 
+    // Which lines have run; NULL unless that is wanted.
+    struct cl_cover *cover;
+
     // Random numbers (xoshiro256**).
     uint64_t dice[4];
 };
@@ -131,6 +147,8 @@ void cl_hook(lua_State *L, lua_Debug *record);
 void cl_watch(callua_vm *vm, lua_State *L);
 void cl_look(callua_vm *vm);
 void cl_check(lua_State *L);
+// Notes where `L` is, for the message of a kill.
+void cl_note_position(lua_State *L);
 
 void cl_kill(lua_State *L, int32_t failure);
 int cl_raise_kill(lua_State *L);
@@ -146,8 +164,14 @@ static inline void cl_charge(lua_State *L, uint64_t steps) {
     cl_check(L);
 }
 
+// cover.c
+void cl_cover_line(lua_State *L, lua_Debug *record);
+
 // memory.c
 void *cl_allocate(void *context, void *block, size_t old_size, size_t new_size);
+
+// run.c
+bool cl_protected(callua_vm *vm, lua_CFunction function, void *argument);
 
 // values.c
 bool cl_encode(lua_State *L, int index, cl_buffer *out, bool functions, char *problem);
@@ -173,6 +197,9 @@ int cl_view_next(lua_State *L);
 void cl_push_vars(lua_State *L, const uint8_t *id);
 void cl_flush_calls(callua_vm *vm);
 void cl_open_store(lua_State *L);
+
+// pairs.c
+int cl_pairs(lua_State *L);
 
 // Parts of the library; those that return an int leave their table on the stack.
 void cl_open_base(lua_State *L);

@@ -49,8 +49,7 @@ extension CallClient {
             case .named(let name, let data):
                 link.request(named: name, data: data, key: request.key)
             }
-        requests.add(request, as: id)
-        armRequestAlarm()
+        keep(request, as: id)
         if let message { send(message) }
     }
 
@@ -66,8 +65,7 @@ extension CallClient {
             }
             var waiting = request
             waiting.repeatAt = again
-            requests.add(waiting, as: id)
-            armRequestAlarm()
+            keep(waiting, as: id)
         }
     }
 
@@ -78,6 +76,7 @@ extension CallClient {
 
     func requestAlarmRang() {
         let now = loop.now
+        requestAlarmAt = .max
         for (id, request) in requests.takeDue(at: now) {
             link.forget(id)
             if request.deadline > now {
@@ -86,11 +85,19 @@ extension CallClient {
                 settle([request], state == .stopped ? .stopped : .unanswered)
             }
         }
-        armRequestAlarm()
+        if let due = requests.nextDue { armRequestAlarm(at: due) }
     }
 
-    private func armRequestAlarm() {
-        if let due = requests.nextDue { requestAlarm?.arm(at: due) }
+    private func keep(_ request: OpenRequest, as id: Int64) {
+        requests.add(request, as: id)
+        armRequestAlarm(at: request.due)
+    }
+
+    /// Only ever earlier: what was answered meanwhile is found out when it rings.
+    private func armRequestAlarm(at moment: Int64) {
+        guard moment < requestAlarmAt else { return }
+        requestAlarmAt = moment
+        requestAlarm?.arm(at: moment)
     }
 
     /// The least pause before a request is repeated, in milliseconds.

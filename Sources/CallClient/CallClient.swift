@@ -94,6 +94,8 @@ public final class CallClient {
     /// Between two attempts: the next one. Else: silence, and the limit of `hello`.
     private var alarm: Timer?
     var requestAlarm: Timer?
+    /// When `requestAlarm` rings, by the loop's clock.
+    var requestAlarmAt = Int64.max
 
     /// A client that does nothing before `connect`.
     ///

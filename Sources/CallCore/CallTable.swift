@@ -1,9 +1,7 @@
 // The calls that are held: the live ones, and those that ended a moment ago.
 
+import Bookkeeping
 import CallModel
-
-/// A place in the table of calls.
-typealias CallSlot = Int32
 
 /// A slab of calls, found by id. An ended call keeps its place for a while: that answers late
 /// requests without asking the store.

@@ -1,10 +1,12 @@
 // One atomic change of one call: collected first, then stored and told in one order.
 
+import Bookkeeping
 import CallModel
 
 /// A change of one call under way. Operations and deadlines move participants and note what
-/// has to be told; `Switchboard.finish` applies the ending rules, stores and tells.
-struct Commit {
+/// has to be told; `Switchboard.finish` applies the ending rules, stores and tells. There is only
+/// one of it: copying it would cost more than all that happens to it.
+struct Commit: ~Copyable {
     /// A participant that changed its state.
     struct Change {
         let index: Int
@@ -217,9 +219,9 @@ extension Switchboard {
     /// Forgets what waited for participants that wait no longer.
     private mutating func release(_ commit: borrowing Commit) {
         guard !openQuestions.isEmpty || !heldSignals.isEmpty else { return }
-        for participant in commit.call.participants
-        where !commit.call.isLive || !participant.state.mayAnswer {
-            let seat = Seat(user: participant.user, call: commit.call.id)
+        for index in commit.call.participants.indices
+        where !commit.call.isLive || !commit.call.participants[index].state.mayAnswer {
+            let seat = Seat(user: commit.call.participants[index].user, call: commit.call.id)
             withdrawQuestion(seat)
             heldSignals[seat] = nil
         }

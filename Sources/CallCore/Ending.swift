@@ -70,17 +70,21 @@ extension Switchboard {
 
     /// Why a call ends that nobody is pending in any more: the first rule that fits.
     private func outcome(of call: Call) -> Call.End {
-        let invitees = call.participants.filter { $0.role != .caller && $0.reason != .forwarded }
         if call.answeredAt != nil { return Call.End(.settled, detail: .answered) }
-        if invitees.allSatisfy({ $0.state == .timedOut }) { return Call.End(.noAnswer) }
-        if invitees.allSatisfy({ $0.state == .rejected }) {
-            let isBusy = invitees.allSatisfy { $0.reason == .busy }
-            let by = invitees.count == 1 ? invitees.first?.user : nil
+        let participants = call.participants
+        let invitees = participants.indices.filter {
+            participants[$0].role != .caller && participants[$0].reason != .forwarded
+        }
+        func all(_ state: Participant.State) -> Bool {
+            invitees.allSatisfy { participants[$0].state == state }
+        }
+        if all(.timedOut) { return Call.End(.noAnswer) }
+        if all(.rejected) {
+            let isBusy = invitees.allSatisfy { participants[$0].reason == .busy }
+            let by = invitees.count == 1 ? participants[invitees[0]].user : nil
             return Call.End(isBusy ? .busy : .rejected, by: by)
         }
-        if invitees.allSatisfy({ $0.state == .failed }), let last = invitees.last {
-            return failure(last.reason)
-        }
+        if all(.failed), let last = invitees.last { return failure(participants[last].reason) }
         return Call.End(.settled, detail: .mixed)
     }
 

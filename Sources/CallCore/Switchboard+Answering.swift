@@ -1,5 +1,6 @@
 // call.ringing, call.accept, call.accept_ack and call.reject.
 
+import Bookkeeping
 import CallModel
 
 extension Switchboard {

@@ -1,5 +1,6 @@
 // What happens when a deadline of a call comes.
 
+import Bookkeeping
 import CallModel
 
 extension Switchboard {

@@ -1,5 +1,6 @@
 // call.invite and call.add.
 
+import Bookkeeping
 import CallModel
 
 extension Switchboard {

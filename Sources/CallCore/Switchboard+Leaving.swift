@@ -1,5 +1,6 @@
 // call.cancel, call.join, call.leave and call.end.
 
+import Bookkeeping
 import CallModel
 
 extension Switchboard {
@@ -23,13 +24,12 @@ extension Switchboard {
             throw Refusal(.notInviter, "only the caller cancels the whole call")
         }
         if state == .cancelled { throw Refusal(.cancelled, "the call was cancelled before") }
+        guard state == .joined else { throw .wrongState(asker.user, state) }
         if isWhole, calls[place.slot].answeredAt != nil {
             throw Refusal(.alreadyAnswered, "somebody has accepted")
         }
         guard calls[place.slot].isLive else { throw .callEnded }
-        guard state == .joined else { throw .wrongState(asker.user, state) }
-        guard !isWhole else { return Cancellation(slot: place.slot) }
-        return try checkListed(asker, place, users)
+        return isWhole ? Cancellation(slot: place.slot) : try checkListed(asker, place, users)
     }
 
     private func checkListed(

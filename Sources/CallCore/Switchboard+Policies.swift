@@ -1,5 +1,6 @@
 // Asking the policies about invitations, and carrying out what they decide.
 
+import Bookkeeping
 import CallModel
 
 /// An open question about an invitation.
@@ -32,7 +33,7 @@ extension Switchboard {
             let isNew = participant.asking == .deciding
             let isBusy = (users[participant.user]?.calls.count ?? 0) > 1
             if isNew, isBusy, settings.mode(calls[slot].mode).has(.rejectsBusy) {
-                let text = busyText(for: calls[slot])
+                let text = calls[slot].busyText
                 decide(seat, by: "busy", .reject(busy: true), saying: text)
             } else if settings.answerFor.contains(participant.user) {
                 ask(slot, index, push: push)
@@ -87,7 +88,9 @@ extension Switchboard {
     /// What is known of a call's participants, and of one user more.
     public func facts(of call: Call, and other: UserID? = nil) -> [UserFacts] {
         let slot = calls.find(call.id)
-        var known = call.participants.map { facts(of: $0.user, but: slot) }
+        var known = call.participants.indices.map {
+            facts(of: call.participants[$0].user, but: slot)
+        }
         if let other, call.index(of: other) == nil { known.append(facts(of: other, but: slot)) }
         return known
     }
@@ -113,7 +116,7 @@ extension Switchboard {
             calls[slot].participants[index].isInQuestion
         else { return }
         if case .invite(let decision, let plugin, let next) = answer {
-            carryOut(decision, by: plugin, next: next, question, slot, index)
+            carryOut(decision, by: plugin, next: next, question, at: (slot, index))
         } else {
             apply(settings.inviteDefault, question, slot, index)
         }
@@ -121,8 +124,9 @@ extension Switchboard {
 
     private mutating func carryOut(
         _ decision: Decision, by plugin: String, next: Int, _ question: InviteQuestion,
-        _ slot: CallSlot, _ index: Int
+        at place: (slot: CallSlot, index: Int)
     ) {
+        let (slot, index) = place
         let push = question.push
         switch decision {
         case .accept(let wait, let data) where wait <= 0:
@@ -134,7 +138,7 @@ extension Switchboard {
                 participant.waitingAccept = WaitingAccept(plugin: plugin, extendedData: data)
             }
         case .reject(let busy, let data):
-            let text = data ?? (busy ? busyText(for: calls[slot]) : nil)
+            let text = data ?? (busy ? calls[slot].busyText : nil)
             decide(question.seat, by: plugin, .reject(busy: busy), saying: text)
         case .ring(let time?):
             ringOn(slot, index, push: push) { participant, now in

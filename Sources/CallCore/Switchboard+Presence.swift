@@ -1,5 +1,6 @@
 // Devices come and go; a user without any for a while is lost (A20).
 
+import Bookkeeping
 import CallModel
 
 extension Switchboard {

@@ -1,5 +1,6 @@
 // What the policies are told, and whom a push wakes.
 
+import Bookkeeping
 import CallModel
 
 extension Switchboard {

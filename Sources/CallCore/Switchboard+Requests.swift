@@ -1,5 +1,6 @@
 // A request on its way: idempotency keys, calls to recall, the check and the commit.
 
+import Bookkeeping
 import CallModel
 
 /// A user's idempotency key.

@@ -1,5 +1,6 @@
 // During a call: call.report, call.media, call.hold, call.items, call.signal, call.token.
 
+import Bookkeeping
 import CallModel
 
 /// A `call.token` that waits for the policies.

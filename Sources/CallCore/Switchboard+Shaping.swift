@@ -3,6 +3,7 @@
 // An operation being shaped has not happened (E65): nothing is stored, and it is checked before
 // and again at its commit. Later requests of the same user for that call wait behind it.
 
+import Bookkeeping
 import CallModel
 
 /// An operation that waits for a policy.

@@ -9,6 +9,7 @@
 // 5. Policies are asked, never called; every question has a deadline and a declared default.
 // 6. Bad requests get a `Refusal`; a broken invariant is a precondition with the call printed.
 
+import Bookkeeping
 import CallModel
 
 /// The switchboard: a value that turns inputs into effects. Whoever understands
@@ -39,7 +40,7 @@ public struct Switchboard: Sendable {
     /// What `handle` has to tell so far.
     var effects: [Effect] = []
     var now: Moment
-    private var dice: SeededGenerator
+    private let names: SecretNames
     private var lastQuestion: UInt64 = 0
     private var lastCallID: UInt64 = 0
 
@@ -49,7 +50,8 @@ public struct Switchboard: Sendable {
         self.settings = settings
         self.now = now
         wheel = TimerWheel(at: now)
-        dice = SeededGenerator(seed: seed)
+        var dice = SeededGenerator(seed: seed)
+        names = SecretNames(dice.next(), dice.next())
         users = UserTable(seed: dice.next())
     }
 
@@ -147,7 +149,7 @@ public struct Switchboard: Sendable {
 
     mutating func newCallID() -> CallID {
         lastCallID = max(lastCallID + 1, UInt64(now.milliseconds) << 16)
-        return CallID(high: lastCallID, low: dice.next())
+        return CallID(high: lastCallID, low: names.secret(of: lastCallID))
     }
 
     mutating func newQuestionID() -> QuestionID {

@@ -1,5 +1,6 @@
 // Who is told what of a commit (semantics.md, 2.9; A1-A7, D48).
 
+import Bookkeeping
 import CallModel
 
 extension Switchboard {

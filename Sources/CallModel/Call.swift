@@ -133,8 +133,10 @@ public struct Call: Sendable, Equatable {
     }
 
     /// The user who made the call.
+    @inlinable
     public var caller: UserID { participants[0].user }
     /// Whether the call is not ended.
+    @inlinable
     public var isLive: Bool { state != .ended }
     /// From the answer to the end; 0 when never answered or not ended.
     public var duration: Milliseconds {
@@ -154,6 +156,7 @@ public struct Call: Sendable, Equatable {
     }
 
     /// The place of `user` among the participants.
+    @inlinable
     public func index(of user: UserID) -> Int? {
         for index in participants.indices where participants[index].user == user { return index }
         return nil

@@ -126,6 +126,7 @@ public struct Moment: Hashable, Sendable, Comparable, CustomStringConvertible {
     public let milliseconds: Int64
 
     /// The moment `milliseconds` after 1970 UTC.
+    @inlinable
     public init(_ milliseconds: Int64) { self.milliseconds = milliseconds }
 
     public static func < (left: Moment, right: Moment) -> Bool {

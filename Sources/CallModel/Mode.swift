@@ -91,6 +91,7 @@ public struct Mode: Sendable, Equatable {
     /// Whether a call of this mode has two participants at most (A19).
     public var isTwoParty: Bool { participants <= 2 }
     /// Whether the mode has all of `features`.
+    @inlinable
     public func has(_ features: Features) -> Bool { self.features.isSuperset(of: features) }
 }
 

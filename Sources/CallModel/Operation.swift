@@ -4,13 +4,13 @@
 /// types are right; whether it fits the state is the switchboard's business.
 public enum Operation: Sendable, Equatable {
     /// `call.invite`.
-    case invite(Invitation)
+    indirect case invite(Invitation)
     /// An operation on a call that there is; `saying`: the extended data that comes with it.
-    case call(CallID, CallAction, saying: String? = nil)
+    indirect case call(CallID, CallAction, saying: String? = nil)
     /// `call.list`.
-    case list(ListQuery)
+    indirect case list(ListQuery)
     /// `device.push_register`; the registration is opaque to the core.
-    case pushRegister(PushRegistration)
+    indirect case pushRegister(PushRegistration)
     /// `device.push_unregister`.
     case pushUnregister(provider: String)
 

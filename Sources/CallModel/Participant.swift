@@ -32,12 +32,15 @@ public struct Participant: Sendable, Equatable {
         case failed
 
         /// Whether an answer is still awaited.
+        @inlinable
         public var isPending: Bool { mayAnswer || self == .accepting }
         /// Whether the user may still answer.
+        @inlinable
         public var mayAnswer: Bool {
             self == .inviting || self == .undelivered || self == .ringing
         }
         /// Pending or joined.
+        @inlinable
         public var isLive: Bool { isPending || self == .joined }
     }
 
@@ -119,8 +122,10 @@ public struct Participant: Sendable, Equatable {
     public var waitingAccept: WaitingAccept?
 
     /// Whether the invitee's devices may know of the invitation.
+    @inlinable
     public var isVisible: Bool { asking != .deciding }
     /// Whether a question about the invitation is open.
+    @inlinable
     public var isInQuestion: Bool { asking == .deciding || asking == .decidingAgain }
 
     /// Whether the user is in the call by a policy's decision alone, without a device.

@@ -4,14 +4,6 @@ import CallModel
 import JSON
 
 extension WireEncoder {
-    /// Writes the member `key`: `call` as `viewer` sees it.
-    func write(
-        _ call: Call, _ key: StaticString, for viewer: UserID, into writer: inout JSONWriter
-    ) {
-        writer.key(key)
-        write(call, for: viewer, into: &writer)
-    }
-
     /// Writes `call` as `viewer` sees it. What has not happened is null.
     public func write(_ call: Call, for viewer: UserID, into writer: inout JSONWriter) {
         writer.object {
@@ -32,8 +24,10 @@ extension WireEncoder {
             $0.key("end")
             if let end = call.end { $0.value(call.end(end, for: viewer)) } else { $0.null() }
             $0.array("participants") {
-                for participant in call.participants {
-                    $0.value(participant, text: call.text(of: participant, for: viewer))
+                for index in call.participants.indices {
+                    $0.value(
+                        call.participants[index],
+                        text: call.text(of: call.participants[index], for: viewer))
                 }
             }
         }

@@ -8,6 +8,15 @@ extension WireEncoder {
     public func eventTail(
         _ event: CallEvent, for viewer: UserID, into writer: inout JSONWriter
     ) {
+        var text = CallText()
+        eventTail(event, for: viewer, sharing: &text, into: &writer)
+    }
+
+    /// The same; a call is taken from `text` if it is that one, else left there.
+    public func eventTail(
+        _ event: CallEvent, for viewer: UserID, sharing text: inout CallText,
+        into writer: inout JSONWriter
+    ) {
         writer.startText()
         writer.field("event", plain: EventName(event.kind).rawValue)
         writer.object("data") {
@@ -15,18 +24,22 @@ extension WireEncoder {
             $0.field("revision", Int64(event.revision))
             $0.field("at", event.at)
             $0.field("actor", event.actor)
-            members(of: event.kind, for: viewer, into: &$0)
+            members(of: event.kind, for: viewer, &text, into: &$0)
         }
         writer.append(UInt8(ascii: "}"))
     }
 
     private func members(
-        of kind: CallEvent.Kind, for viewer: UserID, into writer: inout JSONWriter
+        of kind: CallEvent.Kind, for viewer: UserID, _ text: inout CallText,
+        into writer: inout JSONWriter
     ) {
         switch kind {
-        case .created(let call): write(call, "call", for: viewer, into: &writer)
+        case .created(let call):
+            writer.key("call")
+            text.write(call, for: viewer, by: self, into: &writer)
         case .incoming(let call, let inviter, let expiresIn):
-            write(call, "call", for: viewer, into: &writer)
+            writer.key("call")
+            text.write(call, for: viewer, by: self, into: &writer)
             writer.field("inviter", inviter.text)
             writer.field("expires_in_ms", expiresIn)
         case .changed(let changes): writer.field("changes", changes)

@@ -44,11 +44,19 @@ public struct WireEncoder: Sendable {
 
     /// Appends `"ok":{…}}` or `"error":{…}}`.
     public func replyTail(_ reply: Reply, into writer: inout JSONWriter) {
+        var text = CallText()
+        replyTail(reply, sharing: &text, into: &writer)
+    }
+
+    /// The same; a call is taken from `text` if it is that one, else left there.
+    public func replyTail(
+        _ reply: Reply, sharing text: inout CallText, into writer: inout JSONWriter
+    ) {
         switch reply {
         case .kept(let tail): writer.append(tail)
         case .refused(let refusal): Self.refusalTail(refusal, into: &writer)
         case .done, .call, .invited, .callWithErrors, .items, .token:
-            Self.okTail(into: &writer) { members(of: reply, into: &$0) }
+            Self.okTail(into: &writer) { members(of: reply, &text, into: &$0) }
         }
     }
 
@@ -66,17 +74,22 @@ public struct WireEncoder: Sendable {
         writer.append(UInt8(ascii: "}"))
     }
 
-    private func members(of reply: Reply, into writer: inout JSONWriter) {
+    private func members(
+        of reply: Reply, _ text: inout CallText, into writer: inout JSONWriter
+    ) {
         switch reply {
         case .done, .kept, .refused: break
         case .call(let call, let viewer):
-            write(call, "call", for: viewer, into: &writer)
+            writer.key("call")
+            text.write(call, for: viewer, by: self, into: &writer)
         case .invited(let call, let viewer, let errors):
             writer.field("call_id", call.id)
-            write(call, "call", for: viewer, into: &writer)
+            writer.key("call")
+            text.write(call, for: viewer, by: self, into: &writer)
             writer.field("errors", errors)
         case .callWithErrors(let call, let viewer, let errors):
-            write(call, "call", for: viewer, into: &writer)
+            writer.key("call")
+            text.write(call, for: viewer, by: self, into: &writer)
             writer.field("errors", errors)
         case .items(let items, let keys):
             writer.field("items", items)

@@ -76,12 +76,12 @@ extension JSONText {
     /// `raw.count`. The scan has checked the escapes already.
     private func decode(into target: UnsafeMutableRawBufferPointer) -> Int {
         var (read, written) = (0, 0)
-        while read < raw.count {
-            guard raw[read] == UInt8(ascii: "\\") else {
-                target[written] = raw[read]
-                (read, written) = (read + 1, written + 1)
-                continue
-            }
+        while true {
+            let plain = escape(from: read) - read
+            UnsafeMutableRawBufferPointer(rebasing: target[written...])
+                .copyMemory(from: UnsafeRawBufferPointer(rebasing: raw[read..<(read + plain)]))
+            (read, written) = (read + plain, written + plain)
+            guard read < raw.count else { return written }
             if raw[read + 1] == UInt8(ascii: "u") {
                 let (scalar, length) = scalar(at: read)
                 for byte in scalar.utf8 {
@@ -94,7 +94,14 @@ extension JSONText {
                 (read, written) = (read + 2, written + 1)
             }
         }
-        return written
+    }
+
+    /// The index of the first backslash from `start` on, or the end.
+    @inline(__always)
+    private func escape(from start: Int) -> Int {
+        var index = start
+        while index < raw.count, raw[index] != UInt8(ascii: "\\") { index &+= 1 }
+        return index
     }
 
     private static func meaning(ofEscape byte: UInt8) -> UInt8 {

@@ -31,6 +31,7 @@ struct Binding: Sendable {
 /// What a host function says.
 enum Response {
     case values([LuaValue])
+    case json(JSONValue)
     /// The answer comes later; this is what it waits for.
     case wait(Wait)
 
@@ -125,11 +126,13 @@ enum Bindings {
     enum Kind: UInt8, CaseIterable {
         case hours = 1
         case accounts = 2
+        case test = 3
 
         var name: String {
             switch self {
             case .hours: "hours"
             case .accounts: "users"
+            case .test: "t"
             }
         }
     }

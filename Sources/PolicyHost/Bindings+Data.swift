@@ -17,7 +17,7 @@ extension Bindings {
         ) { _, arguments throws(Refused) in
             let text = try arguments.text(0)
             do throws(JSONError) {
-                return .value(LuaValue(try JSONValue(parsing: text, limits: JSONLimits(depth: 32))))
+                return .json(try JSONValue(parsing: text, limits: JSONLimits(depth: 32)))
             } catch {
                 return .trouble("\(error)")
             }

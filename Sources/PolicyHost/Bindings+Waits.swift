@@ -11,6 +11,8 @@ enum Wait {
     case operation(UserID, Operation)
     /// These functions, each on its own.
     case all([Int32])
+    /// A step of a test.
+    case test(String, Arguments)
 }
 
 extension Bindings {

@@ -41,6 +41,11 @@ struct Breaker: Equatable {
         self = Breaker()
     }
 
+    /// The event that was tried was taken back: the next one is tried.
+    mutating func trialEnded(at now: Moment) {
+        if case .trying(let pause) = state { state = .open(until: now, pause: pause) }
+    }
+
     /// Notes a failure; returns whether this quarantines the plugin.
     mutating func failed(_ failure: Failure, at now: Moment) -> Bool {
         switch state {

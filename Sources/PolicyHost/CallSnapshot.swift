@@ -20,13 +20,23 @@ struct CallView {
         facts.first { $0.user == user } ?? UserFacts(user, calls: 0, devices: 0)
     }
 
+    /// What is known of the participant at `index`: usually it stands at the same place.
+    func facts(of user: UserID, near index: Int) -> UserFacts {
+        if index < facts.count, facts[index].user == user { return facts[index] }
+        return facts(of: user)
+    }
+
     /// Time until the deadline of the invitation, or of the latest one.
     var remaining: Milliseconds {
-        let deadline: Moment? =
-            if let callee { call.participant(callee)?.deadlineAt } else {
-                call.participants.compactMap(\.deadlineAt).max()
+        var latest: Moment?
+        call.participants.withUnsafeBufferPointer { people in
+            for index in people.indices {
+                if let callee, people[index].user != callee { continue }
+                guard let deadline = people[index].deadlineAt else { continue }
+                latest = latest.map { max($0, deadline) } ?? deadline
             }
-        return deadline.map { max(0, $0 - now) } ?? 0
+        }
+        return latest.map { max(0, $0 - now) } ?? 0
     }
 }
 
@@ -41,32 +51,21 @@ extension PlainWriter {
         word(view.call.id.low)
         let table = count
         for _ in 0..<PLAIN_CALL_FIELDS { length(0) }
-        fields(of: view, modeName: modeName) { setCount(count - start, at: table + 4 * $0) }
+        fields(of: view, modeName: modeName, start: start, table: table)
         setCount(count - start, at: lengthPlace)
     }
 
-    /// Writes the values; `mark` is told before each which field it is.
-    private func fields(of view: CallView, modeName: String, mark: (Int) -> Void) {
+    /// Writes the values; `mark` is told before each which field it is, or where it stands.
+    private func fields(of view: CallView, modeName: String, start: Int, table: Int) {
+        func mark(_ field: Int, _ place: Int? = nil) {
+            setCount(place ?? count - start, at: table + 4 * field)
+        }
         let call = view.call
         mark(PLAIN_CALL_MODE)
         text(modeName)
         mark(PLAIN_CALL_KIND)
         text(call.kind)
-        mark(PLAIN_CALL_CALLER)
-        user(view.facts(of: call.caller))
-        if let callee = view.callee {
-            mark(PLAIN_CALL_CALLEE)
-            user(view.facts(of: callee))
-            if let inviter = call.participant(callee)?.invitedBy {
-                mark(PLAIN_CALL_INVITER)
-                user(view.facts(of: inviter))
-            }
-        }
-        if let receiver = view.receiver {
-            mark(PLAIN_CALL_RECEIVER)
-            user(view.facts(of: receiver))
-        }
-        people(of: view, mark: mark)
+        people(of: view, start: start, mark: mark)
         mark(PLAIN_CALL_TIMEOUT)
         seconds(call.ringTime)
         mark(PLAIN_CALL_REMAINING)
@@ -75,29 +74,64 @@ extension PlainWriter {
             mark(PLAIN_CALL_EXTENDED_RAW)
             text(data)
         }
-        if !call.items.isEmpty { mark(PLAIN_CALL_ITEMS) }
-        if !call.items.isEmpty { items(call.items) }
+        if !call.items.isEmpty {
+            mark(PLAIN_CALL_ITEMS)
+            items(call.items)
+        }
         mark(PLAIN_CALL_GROUP)
         bool(call.isGroup)
     }
 
-    private func people(of view: CallView, mark: (Int) -> Void) {
-        mark(PLAIN_CALL_USERS)
-        let live = view.call.participants.count { $0.state.isLive }
-        list(live)
-        for participant in view.call.participants where participant.state.isLive {
-            user(view.facts(of: participant.user))
-        }
-        mark(PLAIN_CALL_INVITEES)
-        if let invitees = view.invitees {
-            list(invitees.count)
-            for invitee in invitees { user(view.facts(of: invitee)) }
-        } else {
-            list(view.call.participants.count { $0.role == .invitee })
-            for participant in view.call.participants where participant.role == .invitee {
-                user(view.facts(of: participant.user))
+    /// Writes every user once; the fields and lists say where. The participants are looked at in
+    /// their place, because copying one costs more than writing it.
+    private func people(of view: CallView, start: Int, mark: (Int, Int?) -> Void) {
+        view.call.participants.withUnsafeBufferPointer { people in
+            places.removeAll(keepingCapacity: true)
+            for index in people.indices {
+                places.append(count - start)
+                user(view.facts(of: people[index].user, near: index))
+            }
+            mark(PLAIN_CALL_CALLER, places[0])
+            if let callee = place(of: view.callee, in: people) {
+                mark(PLAIN_CALL_CALLEE, places[callee])
+                if let inviter = place(of: people[callee].invitedBy, in: people) {
+                    mark(PLAIN_CALL_INVITER, places[inviter])
+                }
+            }
+            mark(PLAIN_CALL_USERS, nil)
+            listPlaces(of: people.indices) { people[$0].state.isLive }
+            if view.invitees == nil {
+                mark(PLAIN_CALL_INVITEES, nil)
+                listPlaces(of: people.indices) { people[$0].role == .invitee }
             }
         }
+        if let receiver = view.receiver {
+            mark(PLAIN_CALL_RECEIVER, nil)
+            user(view.facts(of: receiver))
+        }
+        if let invitees = view.invitees {
+            mark(PLAIN_CALL_INVITEES, nil)
+            list(invitees.count)
+            for invitee in invitees { user(view.facts(of: invitee)) }
+        }
+    }
+
+    private func place(of user: UserID?, in people: UnsafeBufferPointer<Participant>) -> Int? {
+        guard let user else { return nil }
+        for index in people.indices where people[index].user == user { return index }
+        return nil
+    }
+
+    private func listPlaces(of indices: Range<Int>, where isListed: (Int) -> Bool) {
+        tag(PLAIN_PLACES)
+        let lengthPlace = count
+        length(0)
+        var listed = 0
+        for index in indices where isListed(index) {
+            length(places[index])
+            listed += 1
+        }
+        setCount(listed, at: lengthPlace)
     }
 
     private func items(_ items: [Call.Item]) {

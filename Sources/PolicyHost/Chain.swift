@@ -55,6 +55,8 @@ struct Chain {
     /// When the plugin at `place` was asked.
     var since: Moment
     var asked: [DecisionRecord.Asked] = []
+    /// Whether some plugin gave no usable answer.
+    var hasFailed = false
     /// Whether the host will be woken when the time is over.
     var isTimed = false
 

@@ -111,7 +111,7 @@ private final class SettingsSandbox {
                 callua_bytes(start: bytes.baseAddress, count: bytes.count), Self.budget, &outcome)
         }
         guard Int(outcome.status) == CALLUA_FINISHED else {
-            throw PolicyProblem(message: outcome.message)
+            throw PolicyProblem(message: outcome.message, in: file.name)
         }
     }
 

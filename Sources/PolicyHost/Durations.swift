@@ -1,4 +1,4 @@
-// Durations and sizes as operators and plugins write them: "250ms", "3s", "10m", "2h", "7d", "16MB".
+// Durations and sizes as operators and plugins write them: "250ms", "3s", "10m", "7d", "16MB".
 
 import CallModel
 

@@ -29,6 +29,7 @@ public final class Generation: @unchecked Sendable {
     let plan: GenerationPlan
     let plugins: [PluginState]
     let services: Services
+    var counts = DecisionCounts()
 
     /// Loads every plugin of `plan` within the limits; nothing is waited for and nothing is asked.
     public init(
@@ -45,6 +46,8 @@ public final class Generation: @unchecked Sendable {
         for (source, setting) in plan.plugins {
             do throws(PolicyProblem) {
                 let state = try PluginState(source: source, setting: setting, services: services)
+                problems += state.namingProblems
+                guard state.namingProblems.isEmpty else { continue }
                 try state.refuseUndeclaredOptions()
                 try state.refuseMissingGrants()
                 loaded.append(state)

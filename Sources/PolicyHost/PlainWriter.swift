@@ -8,6 +8,8 @@ import JSON
 final class PlainWriter {
     private(set) var count = 0
     private var capacity = 1024
+    /// Where the users of the call at hand stand.
+    var places: [Int] = []
     private var base = UnsafeMutableRawPointer.allocate(byteCount: 1024, alignment: 16)
 
     deinit { base.deallocate() }

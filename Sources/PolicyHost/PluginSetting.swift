@@ -26,6 +26,9 @@ public struct PluginSource: Sendable, Equatable {
     /// What `require` finds, by module name.
     public let modules: [String: SourceFile]
 
+    /// Every file, the main one first.
+    var files: [SourceFile] { [main] + modules.sorted { $0.key < $1.key }.map(\.value) }
+
     /// The plugin `name` in the file `main`.
     public init(name: String, main: SourceFile, modules: [String: SourceFile] = [:]) {
         self.name = name
@@ -55,7 +58,7 @@ public struct PluginLimits: Sendable, Equatable {
     /// Requests under way at once.
     public var requests = 64
     /// Bytes of one value that leaves Lua.
-    public var value = 1 << 20
+    public var value = 256 << 10
     /// Bytes of `state`, and of one call's `vars`.
     public var state = 64 << 10
     /// Bytes of source that `load` takes.
@@ -87,6 +90,8 @@ public struct PluginSetting: Sendable, Equatable {
     public var extendedDataMax = 2_048
     /// Whether `test(…)` blocks are kept.
     public var keepsTests = false
+    /// Whether it is noted which lines run.
+    public var notesLines = false
 
     /// Nothing special.
     public init() {}

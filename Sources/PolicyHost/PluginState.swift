@@ -27,6 +27,8 @@ final class PluginState {
     var warnings: [PolicyProblem] = []
     /// Its files; `require` finds those in `modules`.
     let source: PluginSource
+    /// What was found before the file was run.
+    private(set) var namingProblems: [PolicyProblem] = []
 
     // What it does now.
     /// What the run at hand waits for, once it says so.
@@ -64,10 +66,16 @@ final class PluginState {
         self.services = services
         self.source = source
         try open()
-        try load()
+        namingProblems = undefinedNames()
+        if namingProblems.isEmpty { try load() }
     }
 
     deinit { callua_free(vm) }
+
+    /// What its scripts can call, by number.
+    private var bindings: [Binding] {
+        setting.keepsTests ? Bindings.all + Bindings.tests : Bindings.all
+    }
 
     private func open() throws(PolicyProblem) {
         let limits = callua_limits(
@@ -78,14 +86,16 @@ final class PluginState {
         let host = callua_host(
             context: Unmanaged.passUnretained(self).toOpaque(), call: serveCall)
         vm = callua_new(limits, host, services.dice.next())
-        guard vm != nil else { throw PolicyProblem("no memory for the plugin '\(name)'") }
+        let tooLow = PolicyProblem("the memory limit of the plugin '\(name)' is too low")
+        guard vm != nil else { throw tooLow }
+        if setting.notesLines { _ = callua_cover(vm) }
         var isDone = Bindings.Kind.allCases.allSatisfy { callua_kind(vm, $0.rawValue, $0.name) }
-        for (index, binding) in Bindings.all.enumerated() where isDone {
+        for (index, binding) in bindings.enumerated() where isDone {
             isDone = callua_bind(
                 vm, binding.name, UInt32(CALLUA_OWN + index), UInt32(binding.flags))
         }
         guard isDone, callua_seal(vm) else {
-            throw PolicyProblem("the memory limit of the plugin '\(name)' is too low")
+            throw tooLow
         }
     }
 
@@ -105,7 +115,7 @@ final class PluginState {
             return outcome
         }
         guard Int(outcome.status) == CALLUA_FINISHED else {
-            throw PolicyProblem(message: outcome.message)
+            throw PolicyProblem(message: outcome.message, in: file.name)
         }
     }
 
@@ -148,6 +158,18 @@ final class PluginState {
     func cancel(_ thread: Int32) {
         if callua_is_broken(vm) { return }
         callua_cancel(vm, thread, setting.limits.runTime.nanoseconds)
+    }
+
+    /// The lines of one of its files that have run.
+    func linesRun(of file: SourceFile) -> Set<Int> {
+        let bits = callua_covered(vm, file.name)
+        var lines: Set<Int> = []
+        for place in 0..<bits.count where bits.start[place] != 0 {
+            for bit in 0..<8 where bits.start[place] >> UInt8(bit) & 1 == 1 {
+                lines.insert(place * 8 + bit)
+            }
+        }
+        return lines
     }
 
     /// Bytes that its scripts use now.
@@ -218,7 +240,7 @@ final class PluginState {
             case CALLUA_KEEP_VARS:
                 keepVars(bytes)
                 return CALLUA_RETURN
-            default: return try serve(Bindings.all[function - CALLUA_OWN], values)
+            default: return try serve(bindings[function - CALLUA_OWN], values)
             }
             return CALLUA_RETURN
         } catch {
@@ -233,6 +255,10 @@ final class PluginState {
         case .values(let values):
             reply.list(values.count)
             for value in values { reply.value(value) }
+            return CALLUA_RETURN
+        case .json(let value):
+            reply.list(1)
+            reply.json(value)
             return CALLUA_RETURN
         case .wait(let wait):
             pending = wait

@@ -13,9 +13,9 @@ public enum PolicyInput: Sendable {
     case told(Report)
     /// A push is about to be sent; `PolicyEffect.shaped` answers. Only when some plugin shapes
     /// pushes (`Generation.shapesPushes`).
-    case pushing(PushID, PushDraft, Call, [UserFacts])
+    indirect case pushing(PushID, PushDraft, Call, [UserFacts])
     /// A push could not be delivered.
-    case pushFailed(PushDraft, Call, [UserFacts], reason: String)
+    indirect case pushFailed(PushDraft, Call, [UserFacts], reason: String)
     /// A call is over: its handlers end and what was kept for it goes.
     case callEnded(CallID)
     /// What a handler waits for has come.
@@ -42,6 +42,9 @@ public enum PolicyEffect: Sendable, Equatable {
     case keepTimer(PolicyTimer)
     /// Forget the timer with this id.
     case dropTimer(UInt64)
+    /// The active generation failed its probation: the one before is active again. The shell
+    /// returns to the settings that belong to it.
+    case rolledBack(from: String, to: String, reason: String)
     /// Nobody waits for it any more.
     case abandon(WaitID)
     /// Add `amount` to a counter of a plugin.

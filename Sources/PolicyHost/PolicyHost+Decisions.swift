@@ -203,12 +203,14 @@ extension PolicyHost {
         _ failure: Failure, _ plugin: PluginState, _ chain: inout Chain, spent: UInt64
     ) -> Bool {
         record(.failed(failure), plugin, &chain, spent: spent)
+        chain.hasFailed = true
         chain.place += 1
         return apply(plugin.onError, plugin, chain)
     }
 
     private func quarantined(_ plugin: PluginState, _ chain: inout Chain) -> Bool {
         record(.quarantined, plugin, &chain, spent: 0)
+        chain.hasFailed = true
         chain.place += 1
         return apply(plugin.onError, plugin, chain)
     }
@@ -233,6 +235,7 @@ extension PolicyHost {
         case (.answer, .push), (.push, .question):
             preconditionFailure("the verdict \(verdict) is none of \(chain.hook)")
         }
+        if chain.hook.kind == .decision { noteDecision(chain, hasFailed: chain.hasFailed) }
         guard recordsDecisions else { return }
         services.emit(.record(chain.record(verdict)))
     }
@@ -272,6 +275,7 @@ extension PolicyHost {
             handler.plugin)
         guard var late = chains.removeValue(forKey: id) else { return }
         record(.failed(.late), handler.plugin, &late, spent: handler.spent)
+        late.hasFailed = true
         late.place = chain.generation.plugins.count
         let own = handler.plugin.onError
         if apply(own == .skip ? generation.plan.onError : own, handler.plugin, late) { return }

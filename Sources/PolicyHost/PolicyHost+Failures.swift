@@ -16,6 +16,7 @@ extension PolicyHost {
         if failure == .cpu || failure == .memory, plugin.isWornOut { renew(plugin) }
         let isQuarantined = plugin.breaker.failed(failure, at: services.now)
         if isQuarantined {
+            noteQuarantine(plugin)
             services.emit(
                 .log(
                     PolicyLog(

@@ -51,17 +51,31 @@ extension PolicyHost {
         _ next: Generation, reason: ChangeReason = .reload, at now: Moment
     ) throws(PolicyProblems) -> [PolicyEffect] {
         services.now = now
-        try next.take(savedStates())
+        let states = savedStates()
+        let previous = generation
+        try hand(over: next, states: states, reason: reason)
+        probation =
+            reason == .reload
+            ? Probation(previous: previous, states: states, until: now + Probation.time) : nil
+        deadlines.add(.endProbation(generationNumber), at: now + Probation.time)
+        runDetached()
+        return services.takeEffects()
+    }
+
+    /// The swap itself.
+    func hand(
+        over next: Generation, states: [String: SavedState], reason: ChangeReason
+    ) throws(PolicyProblems) {
+        try next.take(states)
         tellChange(.stop, reason)
         for plugin in generation.plugins { plugin.isRetired = true }
-        deadlines.add(.retire(generationNumber), at: now + Self.drainTime)
+        deadlines.add(.retire(generationNumber), at: services.now + Self.drainTime)
         generation = next
+        next.counts = DecisionCounts()
         adopt(next)
         retireOldest()
         arrangeTimers()
         tellChange(.start, reason)
-        runDetached()
-        return services.takeEffects()
     }
 
     private func tellChange(_ hook: Hook, _ reason: ChangeReason) {
@@ -76,6 +90,7 @@ extension PolicyHost {
         generationNumber += 1
         for plugin in generation.plugins {
             plugin.services = services
+            plugin.isRetired = false
             plugin.generationNumber = generationNumber
             let kept = memories[plugin.name] ?? plugin.memory
             kept.stateVersion = plugin.manifest.stateVersion

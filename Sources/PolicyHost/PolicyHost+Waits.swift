@@ -53,6 +53,7 @@ extension PolicyHost {
             running[id]?.isRequest = true
             services.emit(.operate(waitID, user, plugin: plugin.name, operation))
         case .all(let functions): startParts(functions, of: id, plugin)
+        case .test: preconditionFailure("tests are not run by a policy host")
         }
     }
 
@@ -172,6 +173,7 @@ extension PolicyHost {
             case .timer(let id): timerDue(id)
             case .saveStates: saveStates()
             case .retire(let generation): retire(generation)
+            case .endProbation(let number): endProbation(number)
             case .forget(let call): forgetVars(of: call)
             }
         }
@@ -193,6 +195,7 @@ extension PolicyHost {
         stopParts(of: id)
         guard let handler = forget(id) else { return nil }
         handler.plugin.cancel(handler.thread)
+        handler.plugin.breaker.trialEnded(at: services.now)
         if handler.isRequest { services.emit(.abandon(handler.wait)) }
         return handler
     }

@@ -41,6 +41,9 @@ public final class PolicyHost {
     var unsaved: [PluginState] = []
     var ended = RecentCalls()
     var isTellingFailure = false
+    var probation: Probation?
+    /// Why the active generation has to go, once the input at hand is done.
+    var isRollbackDue: String?
     var lastID: UInt64 = 0
 
     /// A host that runs `generation`. `seed` decides all of its dice.
@@ -76,6 +79,7 @@ public final class PolicyHost {
         case .deadlineReached: deadlineReached()
         }
         if !detached.isEmpty { runDetached() }
+        if isRollbackDue != nil { rollBackIfDue() }
         return services.takeEffects()
     }
 
@@ -116,6 +120,8 @@ enum Deadline: Equatable {
     case saveStates
     /// What is left of an old generation ends.
     case retire(Int)
+    /// A generation has proved itself.
+    case endProbation(Int)
     /// Nothing can come of an ended call any more.
     case forget(CallID)
 }

@@ -44,8 +44,10 @@ final class Services {
     func emit(_ effect: PolicyEffect) { effects.append(effect) }
 
     func takeEffects() -> [PolicyEffect] {
+        guard !effects.isEmpty else { return [] }
         let taken = effects
         effects = []
+        effects.reserveCapacity(4)
         return taken
     }
 }

@@ -1,6 +1,5 @@
 // Writes calls: live ones as they change, ended ones into history.
 
-import CallCore
 import CallModel
 import JSON
 

@@ -1,6 +1,5 @@
 // Forgets ended calls when they are too old.
 
-import CallCore
 import CallModel
 
 /// The end of the life of what `CallTable` wrote.

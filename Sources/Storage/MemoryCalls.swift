@@ -1,68 +1,57 @@
 // Calls in memory: live ones, the last ended ones, and who was in them.
 
-import CallCore
 import CallModel
 
 /// What `CallTable` and `HistoryTable` are on disk.
 struct MemoryCalls {
-    private var calls: [CallID: Call] = [:]
-    /// Ended calls in order of their ends, from `firstEnded` on.
-    private var ended: [CallID] = []
-    private var firstEnded = 0
-    /// Ids of each user's calls, oldest first.
-    private var participations: [UserID: [CallID]] = [:]
+    private var liveCalls: [CallID: Call] = [:]
+    /// Calls by their ends.
+    private var ended = CallQueue()
+    private var participations: [UserID: UserCalls] = [:]
     private var missed: [UserID: [CallID: Moment]] = [:]
 
-    subscript(id: CallID) -> Call? { calls[id] }
+    subscript(id: CallID) -> Call? { liveCalls[id] ?? ended[id] }
 
     /// Live calls by id.
-    var live: [Call] { calls.values.filter(\.isLive).sorted { $0.id < $1.id } }
+    var live: [Call] { liveCalls.values.sorted { $0.id < $1.id } }
 
     /// Stores `call` and forgets the oldest ended calls beyond `endedMax`, which it returns.
     mutating func put(_ call: Call, endedMax: Int) -> [CallID] {
-        let before = calls.updateValue(call, forKey: call.id)
-        for participant in call.participants.dropFirst(before?.participants.count ?? 0) {
-            index(call.id, of: participant.user)
+        guard let endedAt = call.endedAt else {
+            let before = liveCalls.updateValue(call, forKey: call.id)
+            index(call, from: before?.participants.count ?? 0)
+            return []
         }
-        guard !call.isLive, before?.isLive ?? true else { return [] }
-        ended.append(call.id)
+        if ended.update(call) { return [] }
+        let before = liveCalls.removeValue(forKey: call.id)
+        index(call, from: before?.participants.count ?? 0)
+        ended.put(call, stamp: endedAt)
         return forgetEnded { count, _ in count > endedMax }
     }
 
-    private mutating func index(_ id: CallID, of user: UserID) {
-        var ids = participations.removeValue(forKey: user) ?? []
-        let place = ids.firstPlace { $0 >= id }
-        if place == ids.count || ids[place] != id { ids.insert(id, at: place) }
-        participations[user] = ids
+    /// Notes the participants from `first` on: they are only ever added at the end.
+    private mutating func index(_ call: Call, from first: Int) {
+        for place in call.participants.indices.dropFirst(first) {
+            participations[call.participants[place].user, default: UserCalls()].insert(call.id)
+        }
     }
 
     /// Forgets the oldest ended calls as long as `condition` holds of the number of ended calls
-    /// and the oldest of them.
-    private mutating func forgetEnded(while condition: (Int, Call) -> Bool) -> [CallID] {
+    /// and the end of the oldest of them.
+    private mutating func forgetEnded(while condition: (Int, Moment) -> Bool) -> [CallID] {
         var forgotten: [CallID] = []
-        while firstEnded < ended.count, let oldest = calls[ended[firstEnded]],
-            condition(ended.count - firstEnded, oldest)
-        {
-            forget(oldest)
-            forgotten.append(oldest.id)
-            firstEnded += 1
-        }
-        // Moving the rest down only when half is empty keeps the cost of each call constant.
-        if firstEnded > ended.count / 2 {
-            ended.removeFirst(firstEnded)
-            firstEnded = 0
+        while let end = ended.oldest, condition(ended.count, end), let call = ended.removeFirst() {
+            forget(call)
+            forgotten.append(call.id)
         }
         return forgotten
     }
 
     private mutating func forget(_ call: Call) {
-        calls[call.id] = nil
-        for participant in call.participants {
-            let user = participant.user
-            guard var ids = participations.removeValue(forKey: user) else { continue }
-            let place = ids.firstPlace { $0 >= call.id }
-            if place < ids.count, ids[place] == call.id { ids.remove(at: place) }
-            if !ids.isEmpty { participations[user] = ids }
+        for place in call.participants.indices {
+            let user = call.participants[place].user
+            participations[user]?.remove(call.id)
+            if participations[user]?.isEmpty == true { participations[user] = nil }
             missed[user]?[call.id] = nil
         }
     }
@@ -70,8 +59,8 @@ struct MemoryCalls {
     /// Forgets calls that ended at `moment` or before, at most `step`, and returns them.
     mutating func sweep(upTo moment: Moment, step: Int) -> [CallID] {
         var left = step
-        return forgetEnded { _, oldest in
-            guard left > 0, (oldest.endedAt ?? oldest.createdAt) <= moment else { return false }
+        return forgetEnded { _, end in
+            guard left > 0, end <= moment else { return false }
             left -= 1
             return true
         }
@@ -79,10 +68,7 @@ struct MemoryCalls {
 
     /// The user's calls in `range`, newest first.
     func ids(of user: UserID, _ range: (from: CallID, below: CallID)) -> some Sequence<CallID> {
-        let ids = participations[user] ?? []
-        let first = ids.firstPlace { $0 >= range.from }
-        let last = ids.firstPlace { $0 >= range.below }
-        return ids[first..<max(first, last)].reversed()
+        (participations[user] ?? UserCalls()).ids(in: range).reversed()
     }
 
     mutating func miss(_ user: UserID, _ call: CallID, at moment: Moment) {
@@ -105,10 +91,10 @@ struct MemoryCalls {
     }
 }
 
-extension Array {
+extension RandomAccessCollection where Index == Int {
     /// The first place from which on `condition` holds; it must hold from some place on.
     func firstPlace(where condition: (Element) -> Bool) -> Int {
-        var (low, high) = (0, count)
+        var (low, high) = (startIndex, endIndex)
         while low < high {
             let middle = (low + high) / 2
             if condition(self[middle]) { high = middle } else { low = middle + 1 }

@@ -35,7 +35,10 @@ public final class MemoryStore: CallStore {
     ) throws(StoreError) -> CommitResult {
         var result = CommitResult()
         guard !batch.isEmpty else { return result }
-        for record in batch { apply(record, at: now, &result) }
+        let superseded = Superseded(batch)
+        for index in batch.indices where !superseded.contains(index) {
+            apply(batch[index], at: now, &result)
+        }
         newestMoment = max(newestMoment ?? now, now)
         return result
     }

@@ -1,6 +1,5 @@
 // The store on disk: one SQLite file, one writer, group commit.
 
-import CallCore
 import CallModel
 
 /// Durable state in SQLite: write-ahead log, one transaction per batch.
@@ -180,15 +179,17 @@ public final class Store: CallStore {
 
 /// The places in a batch whose call has a later version in it.
 struct Superseded {
-    private var places: Set<Int> = []
+    private var isSuperseded: [Bool]
 
     init(_ batch: [StoreRecord]) {
-        var last: [CallID: Int] = [:]
-        for (place, record) in batch.enumerated() {
-            guard case .call(let call) = record else { continue }
-            if let earlier = last.updateValue(place, forKey: call.id) { places.insert(earlier) }
+        isSuperseded = Array(repeating: false, count: batch.count)
+        guard batch.count > 1 else { return }
+        var seen = Set<CallID>(minimumCapacity: batch.count)
+        for place in batch.indices.reversed() {
+            guard case .call(let call) = batch[place] else { continue }
+            isSuperseded[place] = !seen.insert(call.id).inserted
         }
     }
 
-    func contains(_ place: Int) -> Bool { places.contains(place) }
+    func contains(_ place: Int) -> Bool { isSuperseded[place] }
 }

@@ -15,12 +15,12 @@ enum AdminAnswer {
     /// It did not answer.
     case unreachable(String)
 
-    /// The answer to `GET path`.
+    /// The answer to `GET path` of the operator's socket.
     static func get(_ path: String, from server: ServerAddress) -> AdminAnswer {
         ask(.get, path, of: server)
     }
 
-    /// The answer to `POST path`.
+    /// The answer to `POST path` of the operator's socket.
     static func post(_ path: String, to server: ServerAddress) -> AdminAnswer {
         ask(.post, path, of: server)
     }
@@ -28,13 +28,16 @@ enum AdminAnswer {
     private static func ask(
         _ method: HTTPMethod, _ path: String, of server: ServerAddress
     ) -> AdminAnswer {
-        waiting(for: server) { loop, completion in
+        let answer = waiting(for: server) { loop, completion in
             HTTPExchange.send(
                 HTTPRequest(method, server.target(path)), to: server, on: loop
             ) { result in
                 completion(AdminAnswer(result, from: server))
             }
         }
+        guard case .unreachable(let text) = answer else { return answer }
+        // The socket is found by the file as it is now, the server made it by the file as it was.
+        return .unreachable("\(text) (a change of state_dir or admin needs a restart)")
     }
 
     /// What `begin` hands to its completion.

@@ -1,4 +1,4 @@
-// `callagent status`, `plugins`, `reload` and `rollback`: the operator's side of a running server.
+// The commands that ask a running server: `status`, `plugins`, `reload`, `rollback`, `explain`.
 
 import CallClient
 import JSON
@@ -45,6 +45,19 @@ extension Command {
             path += "?generation=\(generation)"
         }
         let answer = AdminAnswer.post(path, to: try Installation.admin(arguments))
+        return answer.show(isJSON: arguments.has("--json")) { PlainJSON.show($0) }
+    }
+
+    static let explain = Command(
+        "explain", "tell what the plugins said about a call", operands: .one("CALL"),
+        options: json + Installation.options
+    ) { (arguments) throws(CommandError) in
+        let call = arguments.operands.first ?? ""
+        guard call.utf8.count == 32, call.allSatisfy(\.isHexDigit) else {
+            throw .usage("CALL '\(call)' is not 32 hex digits")
+        }
+        let server = try Installation.admin(arguments)
+        let answer = AdminAnswer.get("/admin/explain?call=\(call)", from: server)
         return answer.show(isJSON: arguments.has("--json")) { PlainJSON.show($0) }
     }
 }

@@ -60,6 +60,7 @@ struct Arguments {
         switch expected {
         case .none: most = 0
         case .optional: most = 1
+        case .any: return
         case .one(let name), .several(let name):
             if operands.isEmpty { throw .usage("\(name) is missing") }
             if case .several = expected { return }

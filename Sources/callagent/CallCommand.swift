@@ -1,4 +1,4 @@
-// `callagent call`
+// The command `call`: what its options mean.
 
 import CallModel
 import EventLoop

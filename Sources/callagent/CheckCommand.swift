@@ -1,14 +1,21 @@
-// `callagent check`
+// The command `check`: mistakes found without a server.
 
 import AgentServer
 
 extension Command {
     static let check = Command(
         "check", "look for mistakes in the operator's file and plugins",
-        operands: .optional("FILE")
+        operands: .any("FILE"), options: Installation.options
     ) { (arguments) throws(CommandError) in
         do throws(AgentError) {
-            let file = Installation.file(arguments.operands.first)
+            let plugins = arguments.operands.filter { !$0.hasSuffix("callagent.lua") }
+            let named = arguments.operands.first { $0.hasSuffix("callagent.lua") }
+            let file = Installation.file(arguments.text("--config") ?? named)
+            if !plugins.isEmpty {
+                try PluginTests.check(plugins, file: file)
+                for plugin in plugins { Screen.say("\(plugin): good") }
+                if named == nil { return ExitCode.success }
+            }
             let deployment = try Deployment(file: file, seed: 0)
             for name in deployment.unlistedPlugins {
                 Screen.say("plugins/\(name): not listed in plugins, so it is not loaded")

@@ -8,6 +8,7 @@ struct Command: Sendable {
         case optional(String)
         case one(String)
         case several(String)
+        case any(String)
     }
 
     let name: String
@@ -31,7 +32,7 @@ struct Command: Sendable {
     /// Every command, in the order of the help.
     static let all: [Command] = [
         .run, .call, .phone, .calls, .get, .status, .plugins, .reload,
-        .rollback, .check, .simulate, .version,
+        .rollback, .check, .test, .explain, .simulate, .version,
     ]
 
     /// The command `name`.
@@ -39,7 +40,7 @@ struct Command: Sendable {
         if let command = commands.first(where: { $0.name == name }) { return command }
         let what = name.hasPrefix("-") ? "option" : "command"
         let hint = Suggestion.text(for: name, among: commands.map(\.name))
-        throw .usage("there is no \(what) '\(name)'\(hint); see callagent --help")
+        throw .usage("there is no \(what) '\(name)'\(hint); usage: callagent COMMAND ...")
     }
 }
 

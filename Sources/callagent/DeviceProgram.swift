@@ -20,7 +20,8 @@ final class DeviceProgram {
     let loop: EventLoop
     let ladder: Ladder
     let client: CallClient
-    private weak var script: (any DeviceScript)?
+    /// Nil when it is not running: the script holds the program.
+    private var script: (any DeviceScript)?
     private let server: ServerAddress
     private var signals: [SignalWatcher] = []
     private var wasOpen = false
@@ -62,6 +63,8 @@ final class DeviceProgram {
         self.script = script
         client.connect()
         loop.run()
+        client.disconnect()
+        self.script = nil
         loop.close()
         return code ?? ExitCode.failure
     }

@@ -16,11 +16,16 @@ enum Help {
             """
     }
 
+    /// How a command is written, on one line.
+    static func usage(of command: Command) -> String {
+        let options = command.options.isEmpty ? "" : " [OPTION ...]"
+        return "usage: callagent \(command.name)\(operands(command.operands))\(options)"
+    }
+
     /// One command with its options.
     static func text(of command: Command) -> String {
-        let options = command.options.isEmpty ? "" : " [OPTION ...]"
         var text = """
-            usage: callagent \(command.name)\(operands(command.operands))\(options)
+            \(usage(of: command))
 
             \(command.summary)
             """
@@ -39,6 +44,7 @@ enum Help {
         case .optional(let name): " [\(name)]"
         case .one(let name): " \(name)"
         case .several(let name): " \(name) ..."
+        case .any(let name): " [\(name) ...]"
         }
     }
 

@@ -47,8 +47,8 @@ enum Installation {
         }
     }
 
-    /// What the operator's file says. Its secrets are the server's: the tool goes without those that
-    /// it has not.
+    /// What the operator's file says. Its secrets are the server's: a tool goes without those that
+    /// are not in its environment.
     private static func configuration(
         _ arguments: Arguments
     ) throws(CommandError) -> Configuration {

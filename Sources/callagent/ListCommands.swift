@@ -1,4 +1,4 @@
-// `callagent calls` and `callagent get`
+// The commands `calls` and `get`: calls as their users or the operator see them.
 
 import CallClient
 import CallModel

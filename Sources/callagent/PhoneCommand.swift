@@ -1,4 +1,4 @@
-// `callagent phone`
+// The command `phone`: what its options mean.
 
 import CallModel
 

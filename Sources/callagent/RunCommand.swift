@@ -1,4 +1,4 @@
-// `callagent run`
+// The command `run`: the server itself.
 
 import AgentServer
 

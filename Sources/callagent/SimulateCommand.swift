@@ -1,10 +1,10 @@
-// `callagent simulate`
+// `callagent simulate`: the whole system at virtual time.
 
 import CallSimulator
 
 extension Command {
     static let simulate = Command(
-        "simulate", "let simulated phones, networks and disks try the server's rules",
+        "simulate", "try the rules with simulated phones and disks",
         options: [
             Option("--seed", "N", "decides everything (default: a new one, printed first)"),
             Option("--steps", "10000", "things that happen before the world comes to rest"),

@@ -45,7 +45,10 @@ enum Tool {
             }
             return try command.run(arguments)
         } catch {
-            throw .usage("\(command.name): \(error.message)")
+            let isUsage = error.code == ExitCode.usage
+            let hint = isUsage ? "; see callagent \(command.name) --help" : ""
+            throw CommandError(
+                message: "\(command.name): \(error.message)\(hint)", code: error.code)
         }
     }
 

@@ -1,4 +1,4 @@
-// `callagent version`
+// The command `version`.
 
 import AgentServer
 

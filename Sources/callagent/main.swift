@@ -1,4 +1,4 @@
-// `callagent`: see `Command.all` for what it can do.
+// The executable: see `Command.all` for what it can do.
 
 import Glibc
 

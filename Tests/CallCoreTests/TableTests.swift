@@ -1,5 +1,6 @@
 // The small tables of the core: kept keys, accounts, ids, and the one look into JSON.
 
+import Bookkeeping
 import CallModel
 import Testing
 

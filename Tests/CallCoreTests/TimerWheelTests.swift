@@ -1,5 +1,6 @@
 // The timer wheel against a naive model.
 
+import Bookkeeping
 import CallModel
 import Testing
 

@@ -262,6 +262,31 @@ import Testing
         #expect(link.disconnected() == [.lost(queued.id)])
     }
 
+    @Test func whatIsForgottenIsNeitherHandedOutNorRepeated() throws {
+        var link = opened()
+        let forgotten = link.request(.call(Sample.id, .leave), key: "a").id
+        let kept = link.request(.call(Sample.id, .end), key: "b")
+        link.forget(forgotten)
+        #expect(link.receive(Array(#"{"re":\#(forgotten),"ok":{}}"#.utf8)) == [])
+        #expect(link.disconnected() == [])
+        _ = link.connected(token: "t")
+        let welcome = welcome(resumed: true)
+        let message = try #require(kept.message)
+        #expect(link.receive(reply(welcome, to: 4)) == [.welcomed(welcome), .send(message)])
+    }
+
+    @Test func anyOperationCanBeAskedByName() throws {
+        var link = opened()
+        let (id, sent) = link.request(named: "call.sing", data: ["song": 1], key: "k")
+        let message = try JSONValue(parsing: try #require(sent))
+        #expect(
+            message == [
+                "id": .integer(id), "op": "call.sing", "key": "k", "data": ["song": 1],
+            ])
+        let bare = link.request(named: "call.sing", data: [:]).id
+        #expect(link.disconnected() == [.lost(bare)])
+    }
+
     @Test func aRefusedHelloKeepsTheSession() {
         var link = opened()
         _ = link.disconnected()

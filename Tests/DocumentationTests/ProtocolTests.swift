@@ -145,7 +145,7 @@ import WebProtocols
                 "one message", bytes(wire.messageBytes), "`limits.message`", "closed with 1009",
             ],
             [
-                "the body of an HTTP request", bytes(limits.http.body), "", "413",
+                "the body of an HTTP request", bytes(limits.http.body), "`limits.message`", "413",
             ],
             [
                 "`extended_data`", bytes(wire.extendedDataBytes),
@@ -199,6 +199,21 @@ import WebProtocols
             [
                 "connections in all", grouped(limits.connections), "`limits.connections`",
                 "not accepted",
+            ],
+            [
+                "connections of one address", grouped(limits.connectionsPerAddress),
+                "`limits.connections_per_address`", "not accepted",
+            ],
+            [
+                "requests of a connection under way",
+                "\(grouped(limits.requestsUnderWay)); a page counts \(limits.pageWeight)", "",
+                "further ones are read later",
+            ],
+            ["an HTTP request from its first byte", span(limits.requestWithin), "", "closed"],
+            ["an idle HTTP connection", span(limits.idleMax), "", "closed"],
+            [
+                "invitations told to a new session", grouped(settings.welcomeInvitationsMax), "",
+                "the older ones are in `call.list`",
             ],
             [
                 "devices of a user", grouped(settings.devicesPerUser), "`devices_per_user`",

@@ -43,8 +43,8 @@ class Reply:
     """What to answer, and what to do to the connection.
 
     `act` is one of: reply, hang, refuse (REFUSED_STREAM), reset (after the headers), lose (the
-    connection dies instead of the reply), goaway (the stream was not processed), close (GOAWAY after
-    the reply), truncate (the body ends in a reset).
+    connection dies instead of the reply), goaway (the stream was not processed), close (GOAWAY
+    after the reply), truncate (the body ends in a reset).
     """
 
     def __init__(self, status=200, headers=(), body=b"", act="reply", delay=0.0):

@@ -10,10 +10,10 @@ class Phones:
     """Each phone belongs to a device token and treats its pushes by a plan.
 
     The command {"do": "phone", "token": …, "api": "http://…", "bearer": …, "device": …,
-    "plan": [{"delay": 0.3}, {"drop": true}, {"copies": 2}], "act": "accept"} makes one: the first push
-    is handled by the first entry of the plan and so on, later ones at once. Whoever wakes asks
-    GET /v1/call/ID and then, when the call still rings for it, does "act". {"do": "phone", "log": true}
-    tells what all phones saw since the last time.
+    "plan": [{"delay": 0.3}, {"drop": true}, {"copies": 2}], "act": "accept"} makes one: the first
+    push is handled by the first entry of the plan and so on, later ones at once. Whoever wakes asks
+    GET /v1/call/ID and then, if the push announced the call and the call was found, does "act".
+    {"do": "phone", "log": true} tells what all phones saw since the last time.
     """
 
     def __init__(self):

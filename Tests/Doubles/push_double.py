@@ -8,9 +8,9 @@ program ends when its standard input does.
 
 Commands, each an object with "do":
 
-    plan     for requests whose device token (path, name) begins with "prefix": "replies", a list used
-             up one by one, the last one for good; each may hold status, reason, detail, headers, body,
-             act, delay (seconds). Without replies the plan is lifted.
+    plan     for requests whose device token (path, name) begins with "prefix": "replies", a list
+             used up one by one, the last one for good; each may hold status, reason, detail,
+             headers, body, act, delay (seconds). Without replies the plan is lifted.
     seen     the requests so far: service, subject, verdict, fields, payload; forgets them
     server   sets streams, greeting_delay, lifetime, clock_skew; tells the counters
     goaway   every connection is told to go away; "code"
@@ -120,8 +120,9 @@ class Double:
         self.google.clock_skew = command.get("clock_skew", self.google.clock_skew)
         counters = {
             "accepted": self.server.accepted, "open": len(self.server.connections),
-            "most_streams": self.server.most_streams, "resets": self.server.resets, "refused": self.server.refused,
-            "provider_tokens": len(self.apple.tokens_seen), "grants": len(self.google.issued)}
+            "most_streams": self.server.most_streams, "resets": self.server.resets,
+            "refused": self.server.refused, "grants": len(self.google.issued),
+            "provider_tokens": len(self.apple.tokens_seen)}
         self.server.most_streams = 0
         return counters
 

@@ -10,7 +10,7 @@ import jwt
 import standardwebhooks
 from py_vapid import Vapid02
 
-from credentials import public_pem
+from credentials import point, public_pem, url64
 from h2_server import Reply
 
 TOPIC = "com.example.app"
@@ -205,7 +205,10 @@ class Browser:
         value = request.header("authorization") or ""
         match = re.fullmatch(r"vapid t=([\w.-]+), k=([\w-]+)", value)
         check(match, 401, "vapid", value)
-        check(Vapid02.verify(value), 403, "vapid signature")
+        wanted = url64(point(self.credentials.vapid))
+        check(match[2] == wanted, 403, "vapid key", "subscribed with another one")
+        # py_vapid does not take the space that RFC 8292 writes after the comma.
+        check(Vapid02.verify(value.replace(", ", ",")), 403, "vapid signature")
         claims = jwt.decode(match[1], options={"verify_signature": False})
         check(claims["aud"] == self.base, 403, "aud", claims["aud"])
         check(0 < claims["exp"] - time.time() <= 86_400, 403, "exp")

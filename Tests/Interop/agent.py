@@ -46,7 +46,7 @@ class Agent:
 
     def __init__(self, folder, config="", plugins=None, state="state", environment=None):
         self.folder = folder
-        self.environment = os.environ | (environment or {})
+        self.environment = os.environ | {"XDG_RUNTIME_DIR": str(folder)} | (environment or {})
         self.port = free_port()
         self.process = None
         self.devices = []
@@ -135,7 +135,9 @@ class Agent:
         """The numbers for Prometheus, by name, from the admin socket."""
         with socket.socket(socket.AF_UNIX) as admin:
             admin.settimeout(PATIENCE)
-            admin.connect(str(self.folder / self.state / "admin.sock"))
+            folder = os.open(self.folder / self.state, os.O_PATH)
+            admin.connect(f"/proc/self/fd/{folder}/admin.sock")  # its full path may be too long
+            os.close(folder)
             admin.sendall(b"GET /metrics HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n")
             text = b"".join(iter(lambda: admin.recv(65_536), b"")).decode()
         lines = (line for line in text.split("\r\n\r\n", 1)[1].splitlines() if line[0] != "#")

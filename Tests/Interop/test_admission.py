@@ -105,11 +105,11 @@ PAGES = 'origins = { "https://app.example.com" }\n'
 def opens(agent, origin):
     """Whether a page of this origin gets its WebSocket."""
     try:
-        connect(agent.url, origin=origin, open_timeout=5).close()
+        with connect(agent.url, origin=origin, open_timeout=5):
+            return True
     except InvalidStatus as refused:
         assert refused.response.status_code == 403
         return False
-    return True
 
 
 def test_only_pages_of_these_origins_may_connect(make_agent):

@@ -14,6 +14,19 @@ def test_health_and_readiness(agent):
     assert agent.get("/readyz").status == 200
 
 
+@pytest.mark.parametrize("kind", ["openapi", "asyncapi"])
+def test_the_protocol_is_described(agent, kind):
+    reply = agent.get(f"/v1/{kind}.json")
+    assert reply.status == 200 and reply.body[kind].startswith("3.1")
+    text = json.dumps(reply.body)
+    assert "call.invite" in text or "/v1/call/invite" in text
+
+
+def test_the_numbers_are_for_the_operator_only(agent):
+    assert agent.get("/metrics").status == 404
+    assert agent.metrics()["callagent_ready"] == 1
+
+
 def test_a_call_without_any_websocket(agent):
     placed = agent.post("call.invite", "alice", {"invitees": ["bob"], "mode": "advanced"})
     assert placed.status == 200 and placed.body["errors"] == []

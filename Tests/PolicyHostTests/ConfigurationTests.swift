@@ -33,7 +33,9 @@ import Testing
             invite = { default = "ring", on_error = "default", decide_in = "2s" }
             auth   = { { alg = "HS256", key = secret "env:KEY", aud = "callagent" } }
             options["desk-hours"] = { lines = 2, hours = "mon-fri 09:00-18:00" }
-            override["blocklist"] = { on_error = "reject", grant = { "http:crm.example.com" }, limits = { memory = "16MB" } }
+            override["blocklist"] = {
+              on_error = "reject", grant = { "http:crm.example.com" },
+              limits = { memory = "16MB" } }
             """)
         #expect(configuration.answerFor == ["support", "desk-*"])
         #expect(configuration.plugins.map(\.name) == ["blocklist", "busy", "reception"])

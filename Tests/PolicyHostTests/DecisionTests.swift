@@ -74,7 +74,7 @@ import Testing
         ("reject('busy', {}, 1)", "too many arguments to 'reject'"),
         ("call.calee", "unknown field 'calee' of call (did you mean 'callee'?)"),
         ("call.callee.cals", "unknown field 'user.cals' (did you mean 'user.calls'?)"),
-        ("rejct 'busy'", "unknown name 'rejct' (did you mean 'reject'?)"),
+        ("_G.rejct 'busy'", "unknown name 'rejct' (did you mean 'reject'?)"),
     ])
     func aTypoIsAnErrorWithItsLine(_ expression: String, _ expected: String) throws {
         let text = try failure(expression)
@@ -104,8 +104,11 @@ import Testing
 
     @Test func dataThatIsNoObjectStaysText() throws {
         let rig = try Rig(
-            "on.invite(function(call) log.info(tostring(call.extended_data) .. call.extended_raw) end)"
-        )
+            """
+            on.invite(function(call)
+              log.info(tostring(call.extended_data) .. call.extended_raw)
+            end)
+            """)
         #expect(rig.ask(rig.call(data: "[1]")).said == ["nil[1]"])
         #expect(rig.ask(rig.call(data: "{broken")).said == ["nil{broken"])
     }
@@ -114,7 +117,11 @@ import Testing
         let rig = try Rig([
             (
                 "a",
-                "on.invite(function(call) if call.extended_raw == 'a' then return reject 'a' end end)"
+                """
+                on.invite(function(call)
+                  if call.extended_raw == "a" then return reject "a" end
+                end)
+                """
             ),
             ("b", "on.invite(function(call) return reject 'b' end)"),
             ("c", "on.invite(function(call) error 'never asked' end)"),
@@ -156,7 +163,8 @@ import Testing
             """
             on.dial(function(call)
               if call.caller.id == "ann" and #call.invitees == 1 then return refuse "lonely" end
-              return allow { timeout = "5s", invitees = { call.invitees[1].id }, extended_data = { x = 1 } }
+              local kept = { call.invitees[1].id }
+              return allow { timeout = "5s", invitees = kept, extended_data = { x = 1 } }
             end)
             """)
         let ann = UserID("ann")

@@ -26,6 +26,8 @@ final class Rig {
         try self.init([("p", text)], change)
     }
 
+    init(_ host: PolicyHost) { self.host = host }
+
     init(_ generation: Generation) {
         host = PolicyHost(generation, seed: 1)
     }

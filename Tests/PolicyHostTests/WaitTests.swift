@@ -137,9 +137,15 @@ import Testing
     @Test func waitsPassThroughCoroutinesOfTheScript() throws {
         let rig = try Rig(
             """
+            local function work()
+              sleep "500ms"
+              coroutine.yield "a"
+              sleep "500ms"
+              return "b"
+            end
             on.invite(function(call)
               local step = coroutine.wrap(function()
-                local inner = coroutine.create(function() sleep "500ms" coroutine.yield "a" sleep "500ms" return "b" end)
+                local inner = coroutine.create(work)
                 local _, x = coroutine.resume(inner)
                 coroutine.yield(x)
                 local _, y = coroutine.resume(inner)
@@ -267,8 +273,11 @@ import Testing
         #expect(
             Rig.problem("sleep '1s'") == "p.lua:1: 'sleep' cannot be used while a plugin is loaded")
         let rig = try Rig(
-            "on.invite(function() table.sort({ 2, 1 }, function(a, b) sleep '1s' return a < b end) end)"
-        )
+            """
+            on.invite(function()
+              table.sort({ 2, 1 }, function(a, b) sleep "1s" return a < b end)
+            end)
+            """)
         #expect(
             rig.ask(rig.call()).said.first?.contains(
                 "'sleep' cannot wait inside a callback of the library") == true)

@@ -1,8 +1,8 @@
 // CLua: a sandboxed Lua 5.4 state behind plain C calls, so that Swift never meets longjmp.
 //
 // A vm is one Lua state with its own memory limit. Everything that may raise a Lua error runs
-// inside C; Swift hands in bytes and gets bytes back (see CLuaPlain.h for their form). A function of
-// the host is called from C with bytes and answers with a status: no Swift frame is ever jumped
+// inside C; Swift hands in bytes and gets bytes back (see CLuaPlain.h for their form). A function
+// of the host is called from C with bytes and answers with a status: no Swift frame is ever jumped
 // over. A vm belongs to one thread at a time.
 #pragma once
 
@@ -161,6 +161,14 @@ bool callua_add_stock(callua_vm *vm);
 void callua_load(
     callua_vm *vm, const char *chunk, callua_bytes source, uint64_t budget,
     callua_outcome *outcome);
+/// Begins to note which lines run; before the first load. Runs are much slower then.
+bool callua_cover(callua_vm *vm);
+/// One bit for every line of `file`: whether it has run.
+callua_bytes callua_covered(const callua_vm *vm, const char *file);
+/// Compiles `source` without running it: Lua's bytecode, or a message and false.
+bool callua_compile(callua_vm *vm, const char *chunk, callua_bytes source, callua_bytes *code);
+/// Every name that scripts can use, as an array of `NAME` and `LIBRARY.NAME`.
+bool callua_names(callua_vm *vm, callua_bytes *names);
 /// Calls the function `reference` with `arguments`, an array, for at most `budget` ns.
 void callua_start(
     callua_vm *vm, int32_t reference, callua_bytes arguments, uint64_t budget,

@@ -27,6 +27,8 @@ enum {
     PLAIN_DECISION = 11,
     // 1 byte kind, 4 bytes number: an object of the host
     PLAIN_HANDLE = 12,
+    // only inside the snapshot of a call: count, places of values in the snapshot
+    PLAIN_PLACES = 13,
 };
 
 enum { PLAIN_DEPTH = 32 };

@@ -88,3 +88,14 @@ enum ECDSASignature {
         return count > 0 ? Array(der.prefix(count)) : nil
     }
 }
+
+/// The cipher of Web Push.
+enum AES128GCM {
+    /// `plain` encrypted, with the tag of 16 bytes at its end. A key must never meet a nonce twice.
+    static func seal(_ plain: [UInt8], key: [UInt8], nonce: [UInt8]) -> [UInt8]? {
+        defer { ossl_forget_errors() }
+        guard key.count == 16, nonce.count == 12 else { return nil }
+        var out = [UInt8](repeating: 0, count: plain.count + 16)
+        return ossl_aes128gcm_seal(key, nonce, plain, plain.count, &out) == 1 ? out : nil
+    }
+}

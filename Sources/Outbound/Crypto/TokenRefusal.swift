@@ -2,8 +2,8 @@
 
 import JSON
 
-/// What was wrong with a token. Clients learn `unauthenticated` only; this is for the log. Text from
-/// the token appears shortened and printable, never the token itself.
+/// What was wrong with a token. Clients learn `unauthenticated` only; this is for the log. Text
+/// from the token appears shortened and printable, never the token itself.
 public enum TokenRefusal: Error, Equatable, Sendable {
     /// The parts of a token.
     public enum Part: String, Sendable {

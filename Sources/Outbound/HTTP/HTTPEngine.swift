@@ -31,8 +31,8 @@ public final class HTTPEngine {
     }
 
     private static let repetitions = 2
-    /// libcurl looks at every request of a connection whenever the connection has news. So while many
-    /// are under way, news are gathered for a moment: a millisecond per so many requests …
+    /// libcurl looks at every request of a connection whenever the connection has news. So while
+    /// many are under way, news are gathered for a moment: a millisecond per so many requests …
     private static let requestsPerMillisecond = 10
     /// … and at most so many milliseconds.
     private static let longestGathering = 20
@@ -320,12 +320,7 @@ public final class HTTPEngine {
             }, me)
     }
 
-    /// CLOCK_MONOTONIC in milliseconds: libcurl's time-outs run by it too.
-    private static var now: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
-    }
+    private static var now: Int64 { SystemClock.monotonic }
 
     /// Once per process.
     private static let prepareLibrary: Void = {

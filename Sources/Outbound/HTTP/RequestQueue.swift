@@ -38,8 +38,8 @@ struct QueuedRequest {
 
 /// Waiting requests in one lane per origin. The lanes take turns.
 ///
-/// The first request to an origin has a start of its own: until its server has answered, nobody knows
-/// how many streams a connection may carry, and a server refuses what comes too early.
+/// The first request to an origin has a start of its own: until its server has answered, nobody
+/// knows how many streams a connection may carry, and a server refuses what comes too early.
 struct RequestQueue {
     private struct Lane {
         /// Those before `start` have been taken.

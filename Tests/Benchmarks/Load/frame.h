@@ -20,7 +20,7 @@ struct frame {
 /// Finds the frame at the start of `bytes`; false: it is not complete.
 bool frame_find(uint8_t *bytes, size_t count, struct frame *found);
 
-/// Writes the head of a final frame to `out`, with `mask` as clients do or without; returns its size.
+/// Writes the head of a final frame to `out`; returns its size. Clients give a mask, servers NULL.
 size_t frame_head(uint8_t *out, int opcode, size_t length, const uint8_t *mask);
 
 /// Writes a client's final frame to `out`; returns its size.

@@ -6,8 +6,8 @@
 //
 // `loop` measures its targets in turns, so that a machine that grows slow or fast meanwhile does so
 // for all of them; KIND is echo, invite or cancel. It prints one line for each window: processor
-// time of the server per operation (all threads, /proc/PID/task/*/schedstat), operations per second,
-// latencies, and how many processors the server and others than us used.
+// time of the server per operation (all threads, /proc/PID/task/*/schedstat), operations in a
+// second, latencies, and how many processors the server and others than us used.
 // `fill` makes calls live and prints what each took of the server's memory and time.
 // `idle` opens sessions and prints what each takes of the server's memory.
 #include <errno.h>

@@ -2,5 +2,5 @@
 -- Another reject for everybody.
 on.invite(function(call)
   if call.callee.calls > 0 then return reject "busy" end
-  reject = function() end
+  _G.reject = function() end
 end)

@@ -2,5 +2,5 @@
 -- A global by mistake.
 on.invite(function(call)
   if call.callee.calls > 0 then return reject "busy" end
-  count_of_calls = 1
+  _G.count_of_calls = 1
 end)

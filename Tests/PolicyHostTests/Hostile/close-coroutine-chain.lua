@@ -6,7 +6,9 @@ on.invite(function(call)
   function make(n)
     local co = coroutine.create(function()
       local inner <const> = n > 0 and make(n - 1) or nil
-      local c <close> = setmetatable({}, { __close = function() if inner then assert(coroutine.close(inner)) end end })
+      local c <close> = setmetatable({}, { __close = function()
+        if inner then assert(coroutine.close(inner)) end
+      end })
       coroutine.yield()
     end)
     coroutine.resume(co)

@@ -2,5 +2,6 @@
 -- A __pairs whose iterator never ends.
 on.invite(function(call)
   if call.callee.calls > 0 then return reject "busy" end
-  for _ in pairs(setmetatable({}, { __pairs = function() return function() return 1 end end })) do end
+  local m = { __pairs = function() return function() return 1 end end }
+  for _ in pairs(setmetatable({}, m)) do end
 end)

@@ -2,5 +2,6 @@
 -- The collector.
 on.invite(function(call)
   if call.callee.calls > 0 then return reject "busy" end
-  collectgarbage("stop")
+  local all = _G
+  all.collectgarbage("stop")
 end)

@@ -2,5 +2,6 @@
 -- The debug library.
 on.invite(function(call)
   if call.callee.calls > 0 then return reject "busy" end
-  return debug.getregistry()
+  local all = _G
+  return all.debug.getregistry()
 end)

@@ -2,5 +2,5 @@
 -- Bytecode of a function.
 on.invite(function(call)
   if call.callee.calls > 0 then return reject "busy" end
-  return string.dump(function() end)
+  return _G.string.dump(function() end)
 end)

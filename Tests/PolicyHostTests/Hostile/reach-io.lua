@@ -2,5 +2,6 @@
 -- Files.
 on.invite(function(call)
   if call.callee.calls > 0 then return reject "busy" end
-  return io.open("/etc/passwd")
+  local all = _G
+  return all.io.open("/etc/passwd")
 end)

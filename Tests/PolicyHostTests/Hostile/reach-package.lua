@@ -2,5 +2,6 @@
 -- Native code.
 on.invite(function(call)
   if call.callee.calls > 0 then return reject "busy" end
-  return package.loadlib("x", "y")
+  local all = _G
+  return all.package.loadlib("x", "y")
 end)

@@ -1,9 +1,11 @@
 -- Compares the guarded pattern functions with the stock ones on random cases.
-local pieces = { "a", "b", "c", ".", "%a", "%d", "%s", "%w", "%p", "%A", "%W", "%x", "%l", "%u", "%c", "%g",
-  "[abc]", "[^ab]", "[a-c]", "[%a_]", "[]]", "[^]]", "[a-]", "[%]]", "[", "]", "%", "(", ")", "()", "(a)", "(.)",
-  "%1", "%2", "%0", "%b()", "%bab", "%b", "%f[%w]", "%f[^%w]", "%f", "^", "$", "*", "+", "-", "?", "\0", "%%", "%.", "%z", "\255", "%Z", "[%z]" }
+local pieces = { "a", "b", "c", ".", "%a", "%d", "%s", "%w", "%p", "%A", "%W", "%x", "%l", "%u",
+  "%c", "%g", "[abc]", "[^ab]", "[a-c]", "[%a_]", "[]]", "[^]]", "[a-]", "[%]]", "[", "]", "%",
+  "(", ")", "()", "(a)", "(.)", "%1", "%2", "%0", "%b()", "%bab", "%b", "%f[%w]", "%f[^%w]", "%f",
+  "^", "$", "*", "+", "-", "?", "\0", "%%", "%.", "%z", "\255", "%Z", "[%z]" }
 local quant = { "", "", "", "*", "+", "-", "?" }
-local chars = { "a", "b", "c", "A", "1", " ", ".", "(", ")", "\0", "_", "ab", "]", "-", "\255", "%" }
+local chars = { "a", "b", "c", "A", "1", " ", ".", "(", ")", "\0", "_", "ab", "]", "-", "\255",
+  "%" }
 local random, sformat = math.random, string.format
 local function make(list, n, q)
   local out = {}
@@ -11,14 +13,17 @@ local function make(list, n, q)
   return table.concat(out)
 end
 local function same(what, a, b, s, p, extra)
-  if a.n ~= b.n then error(sformat("%s %q %q %s: %d and %d results: %s / %s", what, s, p, tostring(extra), a.n, b.n, tostring(a[2]), tostring(b[2]))) end
+  local case = sformat("%s %q %q %s", what, s, p, tostring(extra))
+  if a.n ~= b.n then
+    error(sformat("%s: %s / %s", case, tostring(a[2]), tostring(b[2])))
+  end
   for i = 1, a.n do
     local x, y = a[i], b[i]
     if x ~= y and not (a[1] == false and i == 2) then
-      error(sformat("%s %q %q %s: %s and %s", what, s, p, tostring(extra), tostring(x), tostring(y)))
+      error(sformat("%s: %s and %s", case, tostring(x), tostring(y)))
     end
     if a[1] == false and i == 2 and x:gsub("^.-:%d+: ", "") ~= y:gsub("^.-:%d+: ", "") then
-      error(sformat("%s %q %q %s: errors %s and %s", what, s, p, tostring(extra), x, y))
+      error(sformat("%s: errors %s and %s", case, x, y))
     end
   end
 end
@@ -32,21 +37,25 @@ local function all(lib, s, p)
   end
   return table.unpack(out, 1, out.n)
 end
-local reps = { "<%0>", "%1-%2", "x", "", "%%", "%9", "%", "%a", function(a, b) return b end, function() end, { a = "1", b = true }, function(a) return a end }
-local pack = table.pack
+local reps = { "<%0>", "%1-%2", "x", "", "%%", "%9", "%", "%a", function(_, b) return b end,
+  function() end, { a = "1", b = true }, function(a) return a end }
+local function both(what, s, p, ...)
+  same(what, table.pack(pcall(stock[what], s, p, ...)), table.pack(pcall(string[what], s, p, ...)),
+    s, p, (...))
+end
 for _ = 1, 100000 do
   local s, p = make(chars, 8), make(pieces, 5, true)
   local init = random(-3, 10)
   local kind = random(4)
   if kind == 1 then
-    same("find", pack(pcall(stock.find, s, p, init)), pack(pcall(string.find, s, p, init)), s, p, init)
+    both("find", s, p, init)
   elseif kind == 2 then
-    same("match", pack(pcall(stock.match, s, p, init)), pack(pcall(string.match, s, p, init)), s, p, init)
+    both("match", s, p, init)
   elseif kind == 3 then
-    same("gmatch", pack(pcall(all, stock, s, p)), pack(pcall(all, string, s, p)), s, p)
+    same("gmatch", table.pack(pcall(all, stock, s, p)), table.pack(pcall(all, string, s, p)), s, p)
   else
     local r = reps[random(#reps)]
     local n = random(0, 3); if n == 0 then n = nil end
-    same("gsub", pack(pcall(stock.gsub, s, p, r, n)), pack(pcall(string.gsub, s, p, r, n)), s, p, r)
+    both("gsub", s, p, r, n)
   end
 end

@@ -3,7 +3,7 @@
 import CallModel
 
 /// Fingerprints of the kept idempotency keys. A miss is certain; a hit is fetched.
-struct KeyLedger: Sendable {
+package struct KeyLedger: Sendable {
     private struct Entry {
         let fingerprint: UInt64
         let at: Moment
@@ -13,16 +13,19 @@ struct KeyLedger: Sendable {
     private var order: [Entry] = []
     private var first = 0
 
+    /// A ledger without keys.
+    package init() {}
+
     /// Keys kept.
-    var count: Int { order.count - first }
+    package var count: Int { order.count - first }
 
     /// Whether a reply may be kept for `key` of `user`.
-    func mayContain(_ user: UserID, _ key: String) -> Bool {
+    package func mayContain(_ user: UserID, _ key: String) -> Bool {
         kept[Self.fingerprint(user.text, key)] != nil
     }
 
     /// Remembers that a reply is kept for `key` of `user`.
-    mutating func insert(_ user: UserID, _ key: String, at now: Moment) {
+    package mutating func insert(_ user: UserID, _ key: String, at now: Moment) {
         let entry = Entry(fingerprint: Self.fingerprint(user.text, key), at: now)
         order.append(entry)
         kept[entry.fingerprint, default: 0] += 1
@@ -30,7 +33,7 @@ struct KeyLedger: Sendable {
 
     /// Forgets the oldest keys that are too old or too many. A user's surplus keys stay in the
     /// ledger until they are too old: the store has dropped them, so a hit there is a miss.
-    mutating func forget(at now: Moment, lifetime: Milliseconds, limit: Int) {
+    package mutating func forget(at now: Moment, lifetime: Milliseconds, limit: Int) {
         while first < order.count, count > limit || now - order[first].at >= lifetime {
             let entry = order[first]
             first += 1

@@ -3,11 +3,11 @@
 import CallModel
 
 /// A timer in the wheel, to move or cancel it by.
-struct TimerHandle: Sendable, Equatable {
+package struct TimerHandle: Sendable, Equatable {
     fileprivate let node: Int32
 
     /// No timer.
-    static let none = TimerHandle(node: -1)
+    package static let none = TimerHandle(node: -1)
 }
 
 /// A hierarchical timing wheel with ticks of one millisecond.
@@ -15,7 +15,7 @@ struct TimerHandle: Sendable, Equatable {
 /// A timer stands at the level of the highest byte in which its moment differs from the
 /// current tick, in the slot that this byte names; so no slot wraps around, and when the tick
 /// enters a slot its timers move to lower levels. Scheduling and cancelling are O(1).
-struct TimerWheel: Sendable {
+package struct TimerWheel: Sendable {
     private struct Node {
         var at: Int64
         var key: UInt64
@@ -37,13 +37,13 @@ struct TimerWheel: Sendable {
     private var occupied = [UInt64](repeating: 0, count: levels * 4)
     private var tick: Int64
     /// Timers in the wheel.
-    private(set) var count = 0
+    package private(set) var count = 0
 
     /// An empty wheel that stands at `now`.
-    init(at now: Moment) { tick = now.milliseconds }
+    package init(at now: Moment) { tick = now.milliseconds }
 
     /// Puts `key` into the wheel; it comes out of `next(upTo:)` at `moment`.
-    mutating func schedule(_ key: UInt64, at moment: Moment) -> TimerHandle {
+    package mutating func schedule(_ key: UInt64, at moment: Moment) -> TimerHandle {
         let index: Int32
         if free != Self.none {
             index = free
@@ -61,7 +61,7 @@ struct TimerWheel: Sendable {
     }
 
     /// Moves a timer that has not come out yet to another moment.
-    mutating func move(_ handle: TimerHandle, to moment: Moment) {
+    package mutating func move(_ handle: TimerHandle, to moment: Moment) {
         guard nodes[Int(handle.node)].at != moment.milliseconds else { return }
         unlink(handle.node)
         nodes[Int(handle.node)].at = moment.milliseconds
@@ -69,14 +69,14 @@ struct TimerWheel: Sendable {
     }
 
     /// Takes a timer out of the wheel that has not come out by itself; `none` is fine.
-    mutating func cancel(_ handle: TimerHandle) {
+    package mutating func cancel(_ handle: TimerHandle) {
         guard handle != .none else { return }
         unlink(handle.node)
         release(handle.node)
     }
 
     /// The key of a timer whose moment has come, in order of their moments; nil: no more.
-    mutating func next(upTo now: Moment) -> UInt64? {
+    package mutating func next(upTo now: Moment) -> UInt64? {
         while true {
             let first = heads[Int(Self.due)]
             if first != Self.none {
@@ -96,7 +96,7 @@ struct TimerWheel: Sendable {
     }
 
     /// A moment not later than that of any timer; nil: there is none.
-    var nextDeadline: Moment? {
+    package var nextDeadline: Moment? {
         if heads[Int(Self.due)] != Self.none { return Moment(tick) }
         return nextOccupied.map { Moment($0) }
     }

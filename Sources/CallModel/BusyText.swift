@@ -1,20 +1,18 @@
 // The extended data of a busy rejection: `{"type": …, "reason": "busy", "callID": …}`.
 
-import CallModel
-
-extension Switchboard {
+extension Call {
     /// The default extended data of a rejection as busy (policy.md, section 6). `type` is that of
     /// the invitation's data, and left out when it had none (F61).
-    func busyText(for call: Call) -> String {
-        let type = call.extendedData.flatMap { memberText("type", of: $0) }
+    public var busyText: String {
+        let type = extendedData.flatMap { memberText("type", of: $0) }
         let opening = type.map { "{\"type\":\($0)," } ?? "{"
-        return opening + "\"reason\":\"busy\",\"callID\":\"\(call.id)\"}"
+        return opening + "\"reason\":\"busy\",\"callID\":\"\(id)\"}"
     }
 }
 
 /// The raw text of the member `name` of the JSON object `text`, when it is a string, a number or
 /// a literal; nil for anything else. The core reads no other JSON.
-func memberText(_ name: String, of text: String) -> String? {
+package func memberText(_ name: String, of text: String) -> String? {
     let bytes = Array(text.utf8)
     let key = Array("\"\(name)\"".utf8)
     var depth = 0
@@ -39,7 +37,7 @@ func memberText(_ name: String, of text: String) -> String? {
             }
             expectsKey = false
             index = end
-        default: index += 1
+        default: index += 1  // external: a byte
         }
     }
     return nil

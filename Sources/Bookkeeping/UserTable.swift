@@ -3,49 +3,57 @@
 import CallModel
 
 /// A user's part in a call, as a key.
-struct Seat: Hashable, Sendable {
-    let user: UserID
-    let call: CallID
+package struct Seat: Hashable, Sendable {
+    package let user: UserID
+    package let call: CallID
+
+    package init(user: UserID, call: CallID) {
+        self.user = user
+        self.call = call
+    }
 }
 
+/// A place in the table of calls.
+package typealias CallSlot = Int32
+
 /// What the switchboard holds of one user.
-struct UserState: Sendable {
+package struct UserState: Sendable {
     /// A device with a live connection, or a session that may be resumed.
-    struct Device: Sendable {
-        let id: DeviceID
+    package struct Device: Sendable {
+        package let id: DeviceID
         /// Twice the moment of the last use, and one more while it is connected.
         private var stamp: Int64
 
-        init(_ id: DeviceID, usedAt now: Moment) {
+        package init(_ id: DeviceID, usedAt now: Moment) {
             self.id = id
             stamp = now.milliseconds << 1 | 1
         }
 
-        var isConnected: Bool {
+        package var isConnected: Bool {
             get { stamp & 1 == 1 }
             set { stamp = stamp & ~1 | (newValue ? 1 : 0) }
         }
 
-        var usedAt: Moment {
+        package var usedAt: Moment {
             get { Moment(stamp >> 1) }
             set { stamp = newValue.milliseconds << 1 | stamp & 1 }
         }
     }
 
-    let id: UserID
-    var devices: [Device] = []
+    package let id: UserID
+    package var devices: [Device] = []
     /// Live calls in which the user is pending or joined, in the order it came into them.
-    var calls: [CallSlot] = []
+    package var calls: [CallSlot] = []
     /// Runs from the loss of the last connection until the user counts as lost.
-    var lostTimer = TimerHandle.none
+    package var lostTimer = TimerHandle.none
     /// Whether the user was connected and is not lost.
-    var isOnline = false
+    package var isOnline = false
 
-    var connectedCount: Int { devices.count { $0.isConnected } }
+    package var connectedCount: Int { devices.count { $0.isConnected } }
 }
 
 /// A slab of users, found by id.
-struct UserTable: Sendable {
+package struct UserTable: Sendable {
     private var places = PlaceIndex()
     private var slab: [UserState] = []
     private var free: [Int32] = []
@@ -53,15 +61,15 @@ struct UserTable: Sendable {
     private let seed: UInt64
 
     /// A table without users.
-    init(seed: UInt64) { self.seed = seed }
+    package init(seed: UInt64) { self.seed = seed }
 
     /// The place of `user`, if it is held.
-    func find(_ user: UserID) -> Int32? {
+    package func find(_ user: UserID) -> Int32? {
         places.find(user.hash(seed)) { slab[Int($0)].id == user }
     }
 
     /// The place of `user`, who is held from now on.
-    mutating func hold(_ user: UserID) -> Int32 {
+    package mutating func hold(_ user: UserID) -> Int32 {
         if let place = find(user) { return place }
         let place: Int32
         if let reused = free.popLast() {
@@ -76,7 +84,7 @@ struct UserTable: Sendable {
     }
 
     /// Forgets the user at `place` if nothing is known of it any more.
-    mutating func releaseIfIdle(_ place: Int32) {
+    package mutating func releaseIfIdle(_ place: Int32) {
         let state = self[place]
         guard state.devices.isEmpty, state.calls.isEmpty, state.lostTimer == .none,
             !state.isOnline, find(state.id) == place
@@ -87,13 +95,13 @@ struct UserTable: Sendable {
     }
 
     /// The user at `place`.
-    subscript(place: Int32) -> UserState {
+    package subscript(place: Int32) -> UserState {
         _read { yield slab[Int(place)] }
         _modify { yield &slab[Int(place)] }
     }
 
     /// The user, if it is held.
-    subscript(user: UserID) -> UserState? { find(user).map { slab[Int($0)] } }
+    package subscript(user: UserID) -> UserState? { find(user).map { slab[Int($0)] } }
 }
 
 extension UserID {

@@ -2,15 +2,18 @@
 
 /// An open-addressed table of hashes and places. The names stand in the slab alone: that keeps
 /// the table small, and most look-ups touch one line of it.
-struct PlaceIndex: Sendable {
+package struct PlaceIndex: Sendable {
     /// The hash above, the place below.
     private var buckets = [UInt64](repeating: empty, count: 16)
     private var count = 0
 
     private static let empty = UInt64.max
 
+    /// An empty table.
+    package init() {}
+
     /// The place with `hash` at which the name `matches`.
-    func find(_ hash: UInt32, _ matches: (Int32) -> Bool) -> Int32? {
+    package func find(_ hash: UInt32, _ matches: (Int32) -> Bool) -> Int32? {
         let mask = buckets.count - 1
         var bucket = Int(hash) & mask
         while buckets[bucket] != Self.empty {
@@ -24,7 +27,7 @@ struct PlaceIndex: Sendable {
     }
 
     /// Adds `place` under `hash`.
-    mutating func insert(_ hash: UInt32, _ place: Int32) {
+    package mutating func insert(_ hash: UInt32, _ place: Int32) {
         if count * 4 >= buckets.count * 3 { grow() }
         put(UInt64(hash) << 32 | UInt64(UInt32(bitPattern: place)))
         count += 1
@@ -44,7 +47,7 @@ struct PlaceIndex: Sendable {
     }
 
     /// Takes `place` under `hash` away, and closes the gap.
-    mutating func remove(_ hash: UInt32, _ place: Int32) {
+    package mutating func remove(_ hash: UInt32, _ place: Int32) {
         let entry = UInt64(hash) << 32 | UInt64(UInt32(bitPattern: place))
         let mask = buckets.count - 1
         var gap = Int(hash) & mask

@@ -1,0 +1,35 @@
+// How the plugins are doing, as the tools show it.
+
+import CallModel
+import JSON
+import PolicyHost
+
+extension PolicyStatus {
+    /// `generation`, `probation`, `draining`, `plugins[]` in the operator's order.
+    var json: JSONValue {
+        [
+            "generation": .string(generation), "probation": .bool(isOnProbation),
+            "draining": .integer(Int64(drainingHandlers)),
+            "plugins": .array(plugins.map(\.json)),
+        ]
+    }
+}
+
+extension PluginStatus {
+    fileprivate var json: JSONValue {
+        var failures: JSONObject = [:]
+        for (kind, count) in self.failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            failures[kind.rawValue] = .integer(Int64(count))
+        }
+        return [
+            "name": .string(name), "version": version.map { .string($0) } ?? .null,
+            "file": .string(file), "hooks": .array(hooks.map { .string("\($0)") }),
+            "state": .string(quarantinedUntil == nil ? "active" : "quarantined"),
+            "quarantined_until_at": quarantinedUntil.map { .integer($0.milliseconds) } ?? .null,
+            "asked": .integer(Int64(asked)), "decided": .integer(Int64(decided)),
+            "failures": .object(failures), "unreturned": .integer(Int64(unreturned)),
+            "cpu_us": .integer(Int64(nanoseconds / 1_000)), "memory_bytes": .integer(Int64(memory)),
+            "waiting": .integer(Int64(waiting)), "timers": .integer(Int64(timers)),
+        ]
+    }
+}

@@ -1,0 +1,176 @@
+// Everything that leaves the house, on one thread: pushes, webhooks and what plugins fetch.
+
+/// Joins the engine with the desks. It owns no thread: one thread calls all members but `waker`.
+///
+///     while !isClosing {
+///         for command in mailbox { command.carryOut(on: service) }
+///         for news in service.perform(forAtMost: 1_000) { report(news) }
+///     }
+public final class OutboundService {
+    /// How the service begins.
+    public struct Settings: Sendable {
+        /// The engine's options.
+        public var http = HTTPEngine.Options()
+        /// The push services that are configured.
+        public var push = PushServices()
+        /// Bounds of pushes.
+        public var pushLimits = PushDesk.Limits()
+        /// The receivers of events.
+        public var webhooks: [WebhookEndpoint] = []
+        /// Bounds of events.
+        public var webhookLimits = WebhookDesk.Limits()
+
+        /// Nothing is configured.
+        public init() {}
+    }
+
+    /// What became of something.
+    public enum News: Sendable {
+        /// A push has ended.
+        case push(PushOutcome)
+        /// An event has moved on.
+        case webhook(WebhookOutcome)
+        /// What somebody fetched under a number of their own.
+        case response(UInt64, Result<HTTPResponse, HTTPFailure>)
+    }
+
+    private enum Owner {
+        case push(UInt64)
+        case webhook(UInt64)
+        case fetch(UInt64)
+    }
+
+    private let engine: HTTPEngine
+    private let clock: () -> Int64
+    private var pushes: PushDesk
+    private var webhooks: WebhookDesk
+    private var owners: [HTTPTicket: Owner] = [:]
+    private var fetches: [UInt64: HTTPTicket] = [:]
+    private var news: [News] = []
+
+    /// Opens the engine.
+    ///
+    /// - Parameter clock: the wall clock, in milliseconds since 1970; nil: the system's.
+    /// - Throws: `unreachable` when the system gives no descriptors.
+    public init(
+        _ settings: Settings, clock: (() -> Int64)? = nil
+    ) throws(HTTPFailure) {
+        engine = try HTTPEngine(settings.http)
+        self.clock = clock ?? { SystemClock.wall }
+        pushes = PushDesk(settings.push, limits: settings.pushLimits)
+        webhooks = WebhookDesk(settings.webhooks, limits: settings.webhookLimits)
+    }
+
+    /// Makes a `perform` that waits return; any thread may use it.
+    public var waker: HTTPWaker { engine.waker }
+
+    /// How many pushes are not over, and how many requests are under way and wait.
+    public var load: (pushes: Int, running: Int, waiting: Int) {
+        (pushes.jobCount, engine.runningCount, engine.waitingCount)
+    }
+
+    // MARK: Commands
+
+    /// Takes new settings of a reload; jobs go on.
+    public func use(push: PushServices, webhooks endpoints: [WebhookEndpoint]) {
+        pushes.use(push)
+        webhooks.use(endpoints)
+    }
+
+    /// Sends a push; `News.push` follows once.
+    public func send(_ notice: PushNotice) {
+        pushes.send(notice, at: clock())
+    }
+
+    /// Forgets a push that no longer matters: no news follows. False if there is none.
+    @discardableResult
+    public func withdraw(_ id: String) -> Bool { pushes.withdraw(id) }
+
+    /// How many more events of an endpoint are taken.
+    public func room(for endpoint: String) -> Int { webhooks.room(for: endpoint) }
+
+    /// Delivers an event; `News.webhook` follows. False if there is no room: ask later.
+    public func deliver(_ job: WebhookJob) -> Bool { webhooks.add(job, at: clock()) }
+
+    /// Sends any request; `News.response` follows once, with the caller's `number`.
+    public func fetch(_ request: HTTPRequest, as number: UInt64) {
+        do throws(HTTPFailure) {
+            let ticket = try engine.submit(request)
+            owners[ticket] = .fetch(number)
+            fetches[number] = ticket
+        } catch {
+            news.append(.response(number, .failure(error)))
+        }
+    }
+
+    /// Gives up what was fetched under `number`: no news follows.
+    public func cancelFetch(_ number: UInt64) {
+        guard let ticket = fetches.removeValue(forKey: number) else { return }
+        owners[ticket] = nil
+        engine.cancel(ticket)
+    }
+
+    // MARK: Work
+
+    /// Moves everything that can move. Returns as soon as there are news, and otherwise after
+    /// `milliseconds` or a wake.
+    public func perform(forAtMost milliseconds: Int) -> [News] {
+        submit()
+        for completion in engine.perform(forAtMost: wait(milliseconds)) { complete(completion) }
+        let now = clock()
+        pushes.advance(to: now)
+        webhooks.advance(to: now)
+        submit()
+        collect()
+        defer { news = [] }
+        return news
+    }
+
+    /// Ends everything; what is not over has no news. Events and pushes go on from the outbox.
+    public func close() { engine.close() }
+
+    private func wait(_ milliseconds: Int) -> Int {
+        collect()
+        guard news.isEmpty else { return 0 }
+        let deadlines = [pushes.nextDeadline, webhooks.nextDeadline].compactMap { $0 }
+        guard let next = deadlines.min() else { return milliseconds }
+        return Int(min(Int64(milliseconds), max(next - clock(), 0)))
+    }
+
+    /// What the engine refuses has ended for its desk, which may ask for the next thing at once.
+    private func submit() {
+        while true {
+            let due =
+                pushes.takeRequests().map { (Owner.push($0.tag), $0.request) }
+                + webhooks.takeRequests().map { (Owner.webhook($0.tag), $0.request) }
+            if due.isEmpty { return }
+            for (owner, request) in due {
+                do throws(HTTPFailure) {
+                    owners[try engine.submit(request)] = owner
+                } catch {
+                    finish(owner, .failure(error))
+                }
+            }
+        }
+    }
+
+    private func complete(_ completion: HTTPCompletion) {
+        guard let owner = owners.removeValue(forKey: completion.ticket) else { return }
+        finish(owner, completion.result)
+    }
+
+    private func finish(_ owner: Owner, _ result: Result<HTTPResponse, HTTPFailure>) {
+        switch owner {
+        case .push(let tag): pushes.completed(tag, result, at: clock())
+        case .webhook(let tag): webhooks.completed(tag, result, at: clock())
+        case .fetch(let number):
+            fetches[number] = nil
+            news.append(.response(number, result))
+        }
+    }
+
+    private func collect() {
+        news += pushes.takeOutcomes().map { .push($0) }
+        news += webhooks.takeOutcomes().map { .webhook($0) }
+    }
+}

@@ -1,0 +1,19 @@
+// The table of all names of callagent.lua (`callagent config`).
+
+extension ConfigurationField {
+    /// One line for every name: name, type, default, help.
+    public static var table: String {
+        let rows = all.map { ($0.name, $0.type, $0.standard, $0.help) }
+        let widths = (
+            rows.map(\.0.count).max() ?? 0, rows.map(\.1.count).max() ?? 0,
+            rows.map(\.2.count).max() ?? 0
+        )
+        func padded(_ text: String, _ width: Int) -> String {
+            text + String(repeating: " ", count: width - text.count)
+        }
+        return rows.map { name, type, standard, help in
+            [padded(name, widths.0), padded(type, widths.1), padded(standard, widths.2), help]
+                .joined(separator: "  ")
+        }.joined(separator: "\n") + "\n"
+    }
+}

@@ -1,0 +1,158 @@
+// The types of everything that scripts can call, for lua-language-server, made from the one table
+// of bindings.
+
+import CLua
+
+/// The `---@meta` file that `callagent meta` prints.
+public enum MetaFile {
+    /// The whole file.
+    public static var text: String {
+        var lines = ["---@meta callagent", "-- Made by `callagent meta`; do not edit.", ""]
+        for shape in shapes { lines += shape + [""] }
+        lines += ["---@class Test"] + fields(of: "t", in: Bindings.tests) + [""]
+        for (object, kind) in [("Hours", "hours"), ("Users", "users")] {
+            lines += ["---@class \(object)"] + fields(of: kind, in: Bindings.all) + [""]
+        }
+        lines += ["---@class Call"] + callFields + fields(of: "call", in: Bindings.all) + [""]
+        lines += libraries + constructors + functions
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// Every name that the file declares: `f`, `table.f`, `kind:method`.
+    static var names: [String] {
+        (Bindings.all + Bindings.tests).map(\.name) + decisions.map(\.name) + ["random"]
+            + callFieldNames.map { "call.\($0)" }
+    }
+
+    private static let shapes: [[String]] = [
+        [
+            "---@class User", "---@field id string", "---@field calls integer",
+            "---@field online boolean", "---@field devices integer",
+        ],
+        ["---@class Decision"],
+        [
+            "---@class Push", "---@field provider string", "---@field kind string",
+            "---@field reason string", "---@field topic string?", "---@field title string?",
+            "---@field body string?", "---@field payload table", "---@field expires_in integer",
+            "---@field collapse_id string?",
+        ],
+        [
+            "---@class Manifest", "---@field name? string", "---@field version? string",
+            "---@field needs? string[]", "---@field after? string|string[]",
+            "---@field guard? boolean",
+            "---@field on_error? \"skip\"|\"default\"|\"reject\"|\"accept\"|\"unchanged\"",
+            "---@field state_version? integer",
+        ],
+        [
+            "---@class OptionExtra", "---@field min? number", "---@field max? number",
+            "---@field required? boolean", "---@field help? string",
+        ],
+        [
+            "---@class HttpExtra", "---@field json? any", "---@field body? string",
+            "---@field headers? table<string, string>", "---@field timeout? string",
+        ],
+        [
+            "---@class HttpReply", "---@field status integer", "---@field ok boolean",
+            "---@field headers table<string, string>", "---@field body string",
+            "---@field json any",
+        ],
+        [
+            "---@class Summary", "---@field reason string", "---@field detail string?",
+            "---@field duration number", "---@field answered boolean", "---@field by string?",
+            "---@field extended_raw string?",
+        ],
+        ["---@class Context", "---@field reason string", "---@field generation string"],
+        [
+            "---@class PluginError", "---@field plugin string", "---@field kind string",
+            "---@field message string", "---@field quarantined boolean",
+        ],
+        ["---@class TestCall: table"],
+        ["---@class TestEvent: table"],
+        ["---@type table", "state = {}"],
+    ]
+
+    private static let callFieldTypes: [(String, String)] = [
+        ("id", "string"), ("mode", "string"), ("kind", "string"), ("caller", "User"),
+        ("callee", "User"), ("inviter", "User?"), ("invitees", "User[]"), ("users", "User[]"),
+        ("timeout", "number"), ("remaining", "number"), ("extended_data", "table?"),
+        ("extended_raw", "string?"), ("items", "table<string, string>?"), ("vars", "table"),
+        ("alive", "boolean"), ("group", "boolean"), ("receiver", "User?"),
+    ]
+
+    static var callFieldNames: [String] { callFieldTypes.map(\.0) }
+    private static var callFields: [String] {
+        callFieldTypes.map { "---@field \($0.0) \($0.1)" }
+    }
+
+    private static let decisions: [(name: String, type: String, help: String)] = [
+        (
+            "accept", "fun(options?: {wait?: string, extended_data?: any}): Decision",
+            "Accept, after a wait in which a person may take the call."
+        ),
+        (
+            "reject", "fun(reason: string, options?: {extended_data?: any}): Decision",
+            "Say no: busy, declined or a reason of your own."
+        ),
+        (
+            "ring", "fun(options?: {for_?: string}): Decision",
+            "Let the devices ring; with for_, ask the later plugins then."
+        ),
+        ("forward", "fun(user: string): Decision", "Invite another user instead."),
+        ("refuse", "fun(code: string): Decision", "Refuse to place the call."),
+        (
+            "allow",
+            "fun(options?: {timeout?: string, invitees?: string[], extended_data?: any}): Decision",
+            "Place the call, changed where a value is given."
+        ),
+        ("drop", "fun(reason: string): Decision", "Send nothing."),
+    ]
+
+    // MARK: Parts
+
+    /// The methods of a kind of object as fields of its class.
+    private static func fields(of kind: String, in bindings: [Binding]) -> [String] {
+        bindings.filter { $0.name.hasPrefix("\(kind):") }.map {
+            "---@field \($0.name.dropFirst(kind.count + 1)) \($0.type) \($0.help)"
+        }
+    }
+
+    private static var libraries: [String] {
+        var names: [String] = []
+        for binding in Bindings.all where binding.name.contains(".") {
+            let library = String(binding.name.prefix { $0 != "." })
+            if !names.contains(library) { names.append(library) }
+        }
+        return names.flatMap { name in
+            ["---@class \(name)lib"]
+                + Bindings.all.filter { $0.name.hasPrefix("\(name).") }.map {
+                    "---@field \($0.name.dropFirst(name.count + 1)) \($0.type) \($0.help)"
+                } + ["\(name) = {}", ""]
+        }
+    }
+
+    private static var constructors: [String] {
+        decisions.flatMap { decision in
+            ["---\(decision.help)", "---@nodiscard"]
+                + signature(decision.name, decision.type) + [""]
+        }
+    }
+
+    private static var functions: [String] {
+        [
+            "---A number from 0 to 1, from 1 to m, or from m to n.", "---@param m? integer",
+            "---@param n? integer", "---@return number", "function random(m, n) end", "",
+        ]
+            + bound
+    }
+
+    private static var bound: [String] {
+        Bindings.all.filter { !$0.name.contains(".") && !$0.name.contains(":") }.flatMap {
+            ["---\($0.help)"] + signature($0.name, $0.type) + [""]
+        }
+    }
+
+    /// A declaration of a function whose type is written `fun(a: T, b?: T): R`.
+    private static func signature(_ name: String, _ type: String) -> [String] {
+        ["---@type \(type)", "\(name) = function(...) end"]
+    }
+}

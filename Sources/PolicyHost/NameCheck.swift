@@ -1,0 +1,72 @@
+// Names that no script can use, found before anything runs.
+
+import CLua
+import CallModel
+
+extension PluginState {
+    /// Every global of the plugin's files that does not exist, and every one that is assigned.
+    func undefinedNames() -> [PolicyProblem] {
+        let known = knownNames()
+        var problems: [PolicyProblem] = []
+        for file in source.files {
+            do throws(PolicyProblem) {
+                let uses = try globals(of: file).sorted { $0.line < $1.line }
+                problems += uses.compactMap { $0.problem(in: file.name, known: known) }
+            } catch {
+                problems.append(error)
+            }
+        }
+        return problems
+    }
+
+    private func globals(of file: SourceFile) throws(PolicyProblem) -> [GlobalUse] {
+        try compile(file)?.uses ?? []
+    }
+
+    /// The bytecode of one of its files.
+    func compile(_ file: SourceFile) throws(PolicyProblem) -> CompiledChunk? {
+        var code = callua_bytes()
+        let isDone = file.text.withUnsafeBufferPointer {
+            callua_compile(
+                vm, "@" + file.name, callua_bytes(start: $0.baseAddress, count: $0.count), &code)
+        }
+        guard isDone else { throw PolicyProblem(message: code.string, in: file.name) }
+        let bytes = Array(UnsafeBufferPointer(start: code.start, count: code.count))
+        return CompiledChunk(bytes)
+    }
+
+    /// Every name that its scripts can use: `NAME` and `LIBRARY.NAME`.
+    func knownNames() -> Set<String> {
+        var bytes = callua_bytes()
+        guard callua_names(vm, &bytes) else { return [] }
+        var reader = PlainReader(bytes)
+        return Set(reader.values().compactMap(\.text))
+    }
+}
+
+extension GlobalUse {
+    fileprivate func problem(in file: String, known: Set<String>) -> PolicyProblem? {
+        if isAssignment, known.contains(name) {
+            return PolicyProblem(
+                "'\(name)' belongs to callagent and cannot be changed", file: file, line: line)
+        }
+        if isAssignment {
+            return PolicyProblem(
+                "assignment to undeclared global '\(name)' (write 'local \(name)')", file: file,
+                line: line)
+        }
+        guard known.contains(name) else {
+            let names = known.filter { !$0.contains(".") }.sorted()
+            return PolicyProblem(
+                "unknown name '\(name)'" + Suggestion.text(for: name, among: names), file: file,
+                line: line)
+        }
+        guard let member, !known.contains("\(name).\(member)") else { return nil }
+        let members = known.filter { $0.hasPrefix("\(name).") }.sorted()
+        guard !members.isEmpty else { return nil }
+        let word = name == "on" ? "event" : name == "option" ? "kind of option" : "name"
+        return PolicyProblem(
+            "unknown \(word) '\(name).\(member)'"
+                + Suggestion.text(for: "\(name).\(member)", among: members), file: file, line: line)
+    }
+}

@@ -1,0 +1,71 @@
+// What `test("…", function(t) … end)` gets as `t`.
+
+import CLua
+
+extension Bindings {
+    /// Bound only where tests are run.
+    static let tests: [Binding] = steps.map { step in
+        Binding("t:\(step.name)", CALLUA_WAITS | step.flags, type: step.type, help: step.help) {
+            _, arguments throws(Refused) in
+            .wait(.test(step.name, Arguments(values: arguments.values, name: "t.\(step.name)")))
+        }
+    }
+
+    private struct TestStep {
+        let name: String
+        var flags = 0
+        let type: String
+        let help: String
+    }
+
+    private static let steps: [TestStep] = [
+        .init(
+            name: "invite", type: "fun(invitation: TestCall): Decision?",
+            help: "Asks on.invite; returns the decision, or nil."),
+        .init(
+            name: "dial", type: "fun(invitation: TestCall): Decision?",
+            help: "Asks on.dial; to may be a list."),
+        .init(
+            name: "token", type: "fun(call: TestCall): table?",
+            help: "Asks on.token for the callee."),
+        .init(
+            name: "data", type: "fun(data: any, dir?: \"in\"|\"out\", call?: TestCall): any",
+            help: "Asks on.extended_data; returns the data as shaped, nil if dropped."),
+        .init(
+            name: "push", type: "fun(push: table, call?: TestCall): Push?",
+            help: "Asks on.push; returns the push as shaped, nil if dropped."),
+        .init(
+            name: "accept", type: "fun(call?: TestCall)",
+            help: "The callee accepts: on.accepted."),
+        .init(
+            name: "event", type: "fun(name: string, event?: TestEvent)",
+            help: "Tells a report hook."),
+        .init(
+            name: "user", type: "fun(id: string, facts: {calls?: integer, devices?: integer})",
+            help: "What is known of a user from now on."),
+        .init(
+            name: "options", type: "fun(options: table)",
+            help: "Loads the plugin again with other options."),
+        .init(
+            name: "clock", type: "fun(time: string)",
+            help: "Sets the clock: \"Mon 10:00\" or \"2030-05-01 10:00\"."),
+        .init(
+            name: "advance", type: "fun(span: string)",
+            help: "Lets time pass; timers fire and waits end."),
+        .init(
+            name: "http", type: "fun(url: string, reply: table|string)",
+            help: "What http.get and http.post of this address come to; a string is an error."),
+        .init(
+            name: "reload", type: "fun()", help: "Hands the plugin over to a new generation."),
+        .init(
+            name: "expect", type: "fun(decision: Decision?, expected: Decision?)",
+            help: "Fails unless both decisions are the same."),
+        .init(
+            name: "equal", type: "fun(value: any, expected: any)",
+            help: "Fails unless both values are the same, all the way down."),
+        .init(
+            name: "calls", type: "fun(): table[]",
+            help: "What the plugin did to calls, in order."),
+        .init(name: "logs", type: "fun(): string[]", help: "What the plugin logged, in order."),
+    ]
+}

@@ -1,0 +1,102 @@
+// Runs the `test(…)` blocks of a plugin: a real policy host at virtual time, without a server.
+
+import CLua
+import CallModel
+import JSON
+
+/// What came of one test.
+public struct PluginTestResult: Sendable, Equatable {
+    /// The plugin.
+    public let plugin: String
+    /// As the plugin calls it.
+    public let name: String
+    /// Where it stands.
+    public let file: String
+    /// Where it begins.
+    public let line: Int
+    /// Why it failed; nil: it passed.
+    public let problem: PolicyProblem?
+    /// What the plugin logged.
+    public let log: [String]
+}
+
+/// Which lines of one file the tests have run.
+public struct FileCoverage: Sendable, Equatable {
+    /// As messages name it.
+    public let file: String
+    /// Lines with code, in order.
+    public let lines: [Int]
+    /// Those of them that no test has run, in order.
+    public let missed: [Int]
+}
+
+/// What came of the tests of one plugin.
+public struct PluginTestReport: Sendable, Equatable {
+    /// In the order of the file.
+    public let results: [PluginTestResult]
+    /// For every file of the plugin.
+    public let coverage: [FileCoverage]
+
+    /// Whether every test passed.
+    public var isPassed: Bool { results.allSatisfy { $0.problem == nil } }
+}
+
+/// The tests of one plugin.
+public enum PluginTest {
+    /// The moment at which every test begins: Monday, 2024-01-01 00:00:00 UTC.
+    public static let begin = Moment(1_704_067_200_000)
+
+    /// Runs the tests of `source` whose name contains `filter`, each in a world of its own.
+    public static func run(
+        _ source: PluginSource, setting: PluginSetting, filter: String? = nil,
+        cryptography: Cryptography = .none, seed: UInt64 = 1
+    ) throws(PolicyProblems) -> PluginTestReport {
+        var setting = setting
+        setting.keepsTests = true
+        setting.notesLines = true
+        setting.grants += needs(of: source, setting)
+        let services = Services(seed: seed)
+        services.now = begin
+        services.cryptography = cryptography
+        let bench: PluginState
+        do throws(PolicyProblem) {
+            bench = try PluginState(source: source, setting: setting, services: services)
+        } catch {
+            throw PolicyProblems([error])
+        }
+        guard bench.namingProblems.isEmpty else { throw PolicyProblems(bench.namingProblems) }
+        var results: [PluginTestResult] = []
+        var ran: [String: Set<Int>] = [:]
+        for test in bench.tests where filter.map({ test.name.contains($0) }) ?? true {
+            let world = try TestWorld(source, setting, bench, cryptography, seed)
+            let problem = world.run(test)
+            for file in source.files {
+                ran[file.name, default: []].formUnion(world.linesRun(of: file))
+            }
+            results.append(
+                PluginTestResult(
+                    plugin: source.name, name: test.name, file: test.file, line: test.line,
+                    problem: problem, log: world.log))
+        }
+        return PluginTestReport(
+            results: results, coverage: coverage(of: source, bench, ran))
+    }
+
+    private static func coverage(
+        of source: PluginSource, _ bench: PluginState, _ ran: [String: Set<Int>]
+    ) -> [FileCoverage] {
+        source.files.map { file in
+            let lines = ((try? bench.compile(file))?.codeLines ?? []).sorted()
+            let all = bench.linesRun(of: file).union(ran[file.name] ?? [])
+            return FileCoverage(
+                file: file.name, lines: lines, missed: lines.filter { !all.contains($0) })
+        }
+    }
+
+    /// A test grants what the plugin needs: what is asked of the web is answered by the test.
+    private static func needs(of source: PluginSource, _ setting: PluginSetting) -> [String] {
+        let state = try? PluginState(
+            source: source, setting: setting, services: Services(seed: 0))
+        return state?.manifest.needs ?? []
+    }
+}

@@ -1,0 +1,48 @@
+// A request's number finds who waits for it, once.
+
+import CallModel
+import Testing
+
+@testable import AgentServer
+
+@Suite struct AwaitedRequestsTests {
+    @Test func aReplyFindsItsRequestOnce() {
+        var requests = AwaitedRequests()
+        let (first, second) = (requests.add(.policy), requests.add(.policy))
+        #expect(first != second && requests.count == 2)
+        #expect(requests.remove(first) != nil)
+        #expect(requests.remove(first) == nil)
+        #expect(requests.count == 1)
+        #expect(requests.remove(second) != nil && requests.count == 0)
+    }
+
+    @Test func aPlaceThatIsUsedAgainHasAnotherNumber() {
+        var requests = AwaitedRequests()
+        var seen: Set<RequestID> = []
+        for _ in 0..<100 {
+            let request = requests.add(.policy)
+            #expect(seen.insert(request).inserted)
+            for old in seen where old != request { #expect(requests.remove(old) == nil) }
+            #expect(requests.remove(request) != nil)
+        }
+    }
+
+    @Test func aNumberFromElsewhereFindsNothing() {
+        var requests = AwaitedRequests()
+        let request = requests.add(.policy)
+        #expect(requests.remove(RequestID(0)) == nil)
+        #expect(requests.remove(RequestID(.max)) == nil)
+        #expect(requests.remove(RequestID(request.value + 1)) == nil)
+        #expect(requests.count == 1)
+    }
+
+    @Test func allAreTakenOutAtOnce() {
+        var requests = AwaitedRequests()
+        let numbers = (0..<10).map { _ in requests.add(.policy) }
+        _ = requests.remove(numbers[3])
+        #expect(requests.removeAll().count == 9 && requests.count == 0)
+        for number in numbers { #expect(requests.remove(number) == nil) }
+        let request = requests.add(.policy)
+        #expect(!numbers.contains(request) && requests.remove(request) != nil)
+    }
+}

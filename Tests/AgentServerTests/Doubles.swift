@@ -1,0 +1,181 @@
+// Stand-ins for everything around an exchange, and the loop that it lives on.
+
+import CallModel
+import CallWire
+import EventLoop
+import Storage
+import Testing
+
+@testable import AgentServer
+
+/// A store that answers when a test says so.
+final class StoreDouble: StoreLink {
+    private(set) var batches: [[StoreRecord]] = []
+    private(set) var lookups: [Lookup] = []
+    private(set) var reopenings = 0
+    private(set) var limits: StoreLimits?
+    /// What happens when it gets a batch, and when it is to be opened again.
+    var onSubmit: () -> Void = {}
+    var onReopen: () -> Void = {}
+
+    func submit(_ batch: [StoreRecord], at now: Moment) {
+        batches.append(batch)
+        onSubmit()
+    }
+
+    func fetch(_ lookup: Lookup) { lookups.append(lookup) }
+    func limit(to limits: StoreLimits) { self.limits = limits }
+    func close() {}
+
+    func reopen(at now: Moment) {
+        reopenings += 1
+        onReopen()
+    }
+
+    /// The calls of a batch, in the order in which they were stored.
+    func calls(ofBatch number: Int) -> [Call] {
+        batches[number].compactMap { if case .call(let call) = $0 { call } else { nil } }
+    }
+}
+
+/// Keeps what would be sent to clients.
+final class DelivererDouble: Deliverer {
+    /// In the order in which it leaves: `reply 1`, `incoming bob`, `drop`.
+    private(set) var told: [String] = []
+    private(set) var replies: [UInt64: Reply] = [:]
+
+    func deliver(_ reply: Reply, to request: RequestID) {
+        told.append("reply \(request.value)")
+        replies[request.value] = reply
+    }
+
+    func deliver(welcome calls: [Call], more: Bool, to request: RequestID) {
+        told.append("welcome \(request.value)")
+    }
+
+    func deliver(_ event: CallEvent, to receivers: [Address]) {
+        told += receivers.map { "\(event.kind.word) \($0.user)" }
+    }
+
+    func deliver(_ page: CallPage, to request: RequestID, of user: UserID) {
+        told.append("page \(request.value)")
+    }
+
+    func replace(_ address: Address) { told.append("replace \(address.user)") }
+    func dropEverything() { told.append("drop") }
+
+    /// What was told since the last time.
+    func news() -> [String] {
+        defer { told = [] }
+        return told
+    }
+}
+
+extension CallEvent.Kind {
+    fileprivate var word: String {
+        switch self {
+        case .created: "created"
+        case .incoming: "incoming"
+        case .changed: "changed"
+        case .timedOut: "timed_out"
+        case .cancelled: "cancelled"
+        case .ended: "ended"
+        case .elsewhere, .failed, .mediaPhase, .mediaFlags, .hold, .items, .signal: "other"
+        }
+    }
+}
+
+/// Keeps what policies would be asked.
+final class PolicyDouble: PolicyLink {
+    private(set) var asked: [Question] = []
+    private(set) var withdrawn: [QuestionID] = []
+    private(set) var reports: [Report] = []
+    var isThinking = false
+
+    func ask(_ question: Question) { asked.append(question) }
+    func withdraw(_ question: QuestionID) { withdrawn.append(question) }
+    func tell(_ report: Report) { reports.append(report) }
+    func flush() {}
+}
+
+/// An exchange between doubles, on a loop that a test turns by hand.
+final class ExchangeRig {
+    let loop: EventLoop
+    let exchange: Exchange
+    let store = StoreDouble()
+    let clients = DelivererDouble()
+    let policies = PolicyDouble()
+    private(set) var answers: [StoreAnswer] = []
+    private(set) var endedCalls: [CallID] = []
+    private var lastRequest: UInt64 = 0
+
+    init(
+        answering: [String] = [], restored: StoredState = StoredState(),
+        _ adjust: (inout ServerLimits) -> Void = { _ in }
+    ) throws {
+        loop = try EventLoop()
+        var limits = ServerLimits()
+        adjust(&limits)
+        var settings = Settings()
+        settings.answerFor = Accounts(answering)
+        exchange = Exchange(
+            settings, restored: restored, seed: 1, limits: limits,
+            log: Log(level: .error, descriptor: -1), loop: loop)
+        exchange.store = store
+        exchange.deliverer = clients
+        exchange.policies = policies
+        exchange.storeAnswered = { [unowned self] in answers.append($0) }
+        exchange.callEnded = { [unowned self] in endedCalls.append($0) }
+    }
+
+    /// Must be called: a loop is closed, not dropped.
+    func close() { loop.close() }
+
+    /// One turn: what gathered goes to the store.
+    func turn() {
+        let timer = Timer(on: loop) { [loop] in loop.stop() }
+        timer.arm(after: 0)
+        loop.run()
+    }
+
+    /// Turns until the test says `loop.stop()`.
+    func run(limit: Int64 = 20_000, sourceLocation: SourceLocation = #_sourceLocation) {
+        let guardian = Timer(on: loop) { [loop] in
+            Issue.record("not finished after \(limit) ms", sourceLocation: sourceLocation)
+            loop.stop()
+        }
+        guardian.arm(after: limit)
+        loop.run()
+        guardian.cancel()
+    }
+
+    /// Asks for an operation and returns the number of the request.
+    @discardableResult
+    func ask(_ operation: CallModel.Operation, as user: String = "alice") -> UInt64 {
+        lastRequest += 1
+        exchange.feed(
+            .request(
+                Request(
+                    id: RequestID(lastRequest), user: UserID(user), device: DeviceID("phone"),
+                    operation: operation)))
+        return lastRequest
+    }
+
+    /// Connects a device; its welcome is not news any more.
+    func connect(_ user: String) {
+        lastRequest += 1
+        exchange.feed(
+            .deviceConnected(
+                RequestID(lastRequest), UserID(user), DeviceID("phone"), resumed: false))
+        _ = clients.news()
+    }
+
+    /// The batch with the store is durable.
+    func commit() { exchange.receive(.committed(CommitResult())) }
+
+    /// The store fails.
+    func fail() {
+        exchange.receive(
+            .failed(StoreError(.notOpen, path: "test", operation: "commit", detail: "as planned")))
+    }
+}

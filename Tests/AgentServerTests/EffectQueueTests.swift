@@ -1,0 +1,144 @@
+// The order in which effects leave.
+
+import CallModel
+import Storage
+import Testing
+
+@testable import AgentServer
+
+@Suite struct EffectQueueTests {
+    private let now = Moment(1_000)
+
+    /// The numbers of the requests whose replies may leave now, and 100 more for each notice.
+    private func leaving(_ queue: inout EffectQueue) -> [UInt64] {
+        var numbers: [UInt64] = []
+        var items: [EffectQueue.Item] = []
+        while queue.takeReady(into: &items) {
+            for item in items {
+                switch item {
+                case .effect(.reply(let id, _)): numbers.append(id.value)
+                case .effect(let effect): Issue.record("not put in: \(effect)")
+                case .notice(let ticket): numbers.append(100 + ticket.value)
+                }
+            }
+            items = []
+        }
+        return numbers
+    }
+
+    private func reply(_ number: UInt64) -> EffectQueue.Item {
+        .effect(.reply(RequestID(number), .done))
+    }
+
+    private func notice(_ number: UInt64) -> EffectQueue.Item {
+        .notice(StoreTicket(value: number))
+    }
+
+    /// A record that can be told from others.
+    private func record(_ key: String) -> StoreRecord {
+        .value(.remove(plugin: "plugin", key: key))
+    }
+
+    @Test func `Without a barrier everything leaves in order`() {
+        var queue = EffectQueue()
+        for number in 1...3 { queue.add(reply(UInt64(number))) }
+        #expect(leaving(&queue) == [1, 2, 3])
+        #expect(queue.takeBatch() == nil)
+    }
+
+    @Test func `Nothing behind a barrier leaves before its batch is durable`() {
+        var queue = EffectQueue()
+        queue.add(reply(1))
+        queue.add(record("a"), at: now)
+        queue.add(reply(2))
+        #expect(leaving(&queue) == [1])
+        #expect(queue.takeBatch() == [record("a")])
+        #expect(leaving(&queue) == [])
+        queue.batchIsDurable()
+        #expect(leaving(&queue) == [2])
+    }
+
+    @Test func `What gathers while a batch is with the store waits for the next one`() {
+        var queue = EffectQueue()
+        queue.add(record("a"), at: now)
+        queue.add(reply(1))
+        #expect(queue.takeBatch() == [record("a")])
+        queue.add(record("b"), at: now)
+        queue.add(record("c"), at: now)
+        queue.add(reply(2))
+        #expect(queue.takeBatch() == nil)
+        queue.batchIsDurable()
+        #expect(leaving(&queue) == [1])
+        #expect(queue.takeBatch() == [record("b"), record("c")])
+        #expect(leaving(&queue) == [])
+        queue.batchIsDurable()
+        #expect(leaving(&queue) == [2])
+    }
+
+    @Test func `A later barrier of a batch holds back what stands behind it only`() {
+        var queue = EffectQueue()
+        queue.add(record("a"), at: now)
+        queue.add(reply(1))
+        queue.add(record("b"), at: now)
+        queue.add(reply(2))
+        #expect(queue.takeBatch()?.count == 2)
+        queue.batchIsDurable()
+        #expect(leaving(&queue) == [1, 2])
+    }
+
+    @Test func `A notice waits for the records before it`() {
+        var queue = EffectQueue()
+        queue.add(record("a"), at: now)
+        queue.add(notice(7))
+        #expect(leaving(&queue) == [])
+        _ = queue.takeBatch()
+        queue.batchIsDurable()
+        #expect(leaving(&queue) == [107])
+    }
+
+    @Test func `The age of the oldest record that is not durable`() {
+        var queue = EffectQueue()
+        #expect(queue.openSince == nil)
+        queue.add(record("a"), at: Moment(10))
+        _ = queue.takeBatch()
+        queue.add(record("b"), at: Moment(20))
+        #expect(queue.openSince == Moment(10))
+        queue.batchIsDurable()
+        #expect(queue.openSince == Moment(20))
+        _ = queue.takeBatch()
+        queue.batchIsDurable()
+        #expect(queue.openSince == nil)
+    }
+
+    @Test func `After a failure nothing is left, and who waited is known`() {
+        var queue = EffectQueue()
+        queue.add(record("a"), at: now)
+        queue.add(notice(1))
+        _ = queue.takeBatch()
+        queue.add(record("b"), at: now)
+        queue.add(reply(2))
+        queue.add(notice(3))
+        #expect(queue.removeAll().map(\.value) == [1, 3])
+        #expect(queue.count == 0 && queue.openSince == nil && !queue.isSubmitted)
+        queue.add(record("c"), at: now)
+        queue.add(reply(4))
+        #expect(leaving(&queue) == [])
+        #expect(queue.takeBatch() == [record("c")])
+        queue.batchIsDurable()
+        #expect(leaving(&queue) == [4])
+    }
+
+    @Test func `Many effects behind many barriers keep their order`() {
+        var queue = EffectQueue()
+        var left: [UInt64] = []
+        for number in UInt64(1)...10_000 {
+            if number.isMultiple(of: 3) { queue.add(record("\(number)"), at: now) }
+            queue.add(reply(number))
+            if number.isMultiple(of: 7), queue.takeBatch() != nil { queue.batchIsDurable() }
+            left += leaving(&queue)
+        }
+        while queue.takeBatch() != nil { queue.batchIsDurable() }
+        left += leaving(&queue)
+        #expect(left == Array(1...10_000))
+    }
+}

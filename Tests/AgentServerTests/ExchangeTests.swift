@@ -1,0 +1,306 @@
+// What leaves when, what the store gets, and what happens when it fails.
+
+import CallCore
+import CallModel
+import EventLoop
+import Storage
+import Testing
+
+@testable import AgentServer
+
+@Suite struct ExchangeTests {
+    private func invite(_ users: String...) -> CallModel.Operation {
+        .invite(Invitation(invitees: users.map { UserID($0) }))
+    }
+
+    // MARK: The barrier
+
+    @Test func `Reply and events wait until their change is durable`() throws {
+        let rig = try ExchangeRig()
+        defer { rig.close() }
+        rig.connect("alice")
+        rig.connect("bob")
+        let number = rig.ask(invite("bob"))
+        rig.turn()
+        #expect(rig.clients.news() == [])
+        #expect(rig.store.batches.count == 1)
+        rig.commit()
+        #expect(rig.clients.news() == ["reply \(number)", "created alice", "incoming bob"])
+    }
+
+    @Test func `What is asked meanwhile stands in line`() throws {
+        let rig = try ExchangeRig()
+        defer { rig.close() }
+        let first = rig.ask(invite("bob"))
+        rig.turn()
+        let second = rig.ask(invite("carol"))
+        let third = rig.ask(.list(ListQuery()))
+        rig.turn()
+        #expect(rig.store.batches.count == 1, "one batch at a time is with the store")
+        #expect(rig.store.lookups.isEmpty, "a page shows what was stored before it")
+        rig.commit()
+        #expect(rig.clients.news() == ["reply \(first)"])
+        rig.turn()
+        #expect(rig.store.batches.count == 2)
+        rig.commit()
+        #expect(rig.clients.news() == ["reply \(second)"])
+        #expect(rig.store.lookups.count == 1)
+        rig.exchange.receive(.page(RequestID(third), UserID("alice"), CallPage()))
+        #expect(rig.clients.news() == ["page \(third)"])
+    }
+
+    @Test func `All changes of one turn share a batch`() throws {
+        let rig = try ExchangeRig()
+        defer { rig.close() }
+        for _ in 0..<50 { rig.ask(invite("bob")) }
+        rig.turn()
+        #expect(rig.store.batches.map(\.count) == [50])
+        rig.commit()
+        #expect(rig.clients.news().count == 50)
+    }
+
+    @Test func `Policies are asked before the commit`() throws {
+        let rig = try ExchangeRig(answering: ["support"])
+        defer { rig.close() }
+        rig.ask(invite("support"))
+        #expect(rig.policies.asked.count == 1)
+        #expect(rig.store.batches.isEmpty && rig.clients.news() == [])
+    }
+
+    @Test func `A refusal that a policy decides within one turn is one batch`() throws {
+        let rig = try ExchangeRig(answering: ["support"])
+        defer { rig.close() }
+        rig.connect("alice")
+        let number = rig.ask(invite("support"))
+        let question = try #require(rig.policies.asked.first)
+        rig.exchange.feed(
+            .answered(
+                question.id,
+                .invite(.reject(busy: true, extendedData: nil), by: "busy", next: 1)))
+        #expect(rig.clients.news() == [])
+        rig.turn()
+        #expect(rig.store.batches.count == 1)
+        #expect(rig.store.calls(ofBatch: 0).map(\.state) == [.ringing, .ended])
+        rig.commit()
+        #expect(
+            rig.clients.news() == [
+                "reply \(number)", "created alice", "changed alice", "ended alice",
+            ])
+        #expect(rig.endedCalls.count == 1)
+    }
+
+    @Test func `A batch waits a moment for policies at work, and not for long`() throws {
+        let rig = try ExchangeRig(answering: ["support"])
+        defer { rig.close() }
+        rig.ask(invite("support"))
+        rig.policies.isThinking = true
+        rig.turn()
+        #expect(rig.store.batches.isEmpty)
+        rig.store.onSubmit = { [unowned rig] in rig.loop.stop() }
+        rig.run()
+        #expect(rig.store.batches.count == 1)
+    }
+
+    @Test func `A store keeps only the last state of a call of one batch`() throws {
+        let rig = try ExchangeRig(answering: ["support"])
+        defer { rig.close() }
+        rig.ask(invite("support"))
+        let question = try #require(rig.policies.asked.first)
+        rig.exchange.feed(
+            .answered(
+                question.id,
+                .invite(.reject(busy: false, extendedData: nil), by: "no", next: 1)))
+        rig.turn()
+        let store = MemoryStore()
+        _ = try store.restore(at: Moment(0))
+        try store.commit(rig.store.batches[0], at: rig.exchange.now())
+        #expect(try store.restore(at: rig.exchange.now()).core.calls.isEmpty)
+        let id = try #require(rig.store.calls(ofBatch: 0).first?.id)
+        #expect(try store.makeReader().call(id)?.state == .ended)
+    }
+
+    @Test func `Who counts is told the sum when it is durable`() throws {
+        let rig = try ExchangeRig()
+        defer { rig.close() }
+        let ticket = StoreTicket(value: 1)
+        let change = ValueChange.increment(plugin: "p", key: "n", by: 2, expiresAt: nil)
+        rig.exchange.store([.value(change)], counting: ticket)
+        rig.turn()
+        #expect(rig.answers.isEmpty)
+        var result = CommitResult()
+        result.counters = [.sum(42)]
+        rig.exchange.receive(.committed(result))
+        guard case .counted(ticket, .sum(42))? = rig.answers.first else {
+            Issue.record("\(rig.answers)")
+            return
+        }
+    }
+
+    // MARK: Overload
+
+    @Test func `A store that is late holds new changes off`() throws {
+        let rig = try ExchangeRig { $0.commitWithin = -1 }
+        defer { rig.close() }
+        #expect(rig.exchange.overload == nil)
+        rig.ask(invite("bob"))
+        rig.turn()
+        let refusal = try #require(rig.exchange.overload)
+        #expect(refusal.code == .unavailable && refusal.retryAfter == 1_000)
+        rig.commit()
+        #expect(rig.exchange.overload == nil)
+    }
+
+    @Test func `A store in time holds nobody off`() throws {
+        let rig = try ExchangeRig { $0.commitWithin = 60_000 }
+        defer { rig.close() }
+        rig.ask(invite("bob"))
+        rig.turn()
+        #expect(rig.exchange.overload == nil)
+    }
+
+    @Test func `Too much that waits holds new changes off, and one less does not`() throws {
+        // An invitation between users without devices is one reply.
+        let rig = try ExchangeRig { $0.heldBytes = 4 * 1_024 }
+        defer { rig.close() }
+        for _ in 0..<4 { rig.ask(invite("bob")) }
+        #expect(rig.exchange.overload == nil)
+        rig.ask(invite("bob"))
+        #expect(rig.exchange.overload?.code == .unavailable)
+        rig.turn()
+        rig.commit()
+        #expect(rig.exchange.overload == nil)
+    }
+
+    // MARK: Failure
+
+    @Test func `When the store fails nothing behind the barrier leaves`() throws {
+        let rig = try ExchangeRig()
+        defer { rig.close() }
+        rig.connect("alice")
+        rig.ask(invite("bob"))
+        rig.exchange.store([.value(.remove(plugin: "p", key: "k"))], then: StoreTicket(value: 9))
+        rig.turn()
+        rig.fail()
+        #expect(rig.clients.news() == ["drop"])
+        #expect(!rig.exchange.isReady && rig.exchange.overload?.code == .unavailable)
+        guard case .failed(let ticket)? = rig.answers.first, ticket.value == 9 else {
+            Issue.record("\(rig.answers)")
+            return
+        }
+    }
+
+    @Test func `While the store is away nothing happens, and a late word of it counts for nothing`()
+        throws
+    {
+        let rig = try ExchangeRig()
+        defer { rig.close() }
+        rig.ask(invite("bob"))
+        rig.turn()
+        rig.fail()
+        _ = rig.clients.news()
+        rig.commit()
+        rig.ask(invite("carol"))
+        rig.exchange.store([.value(.remove(plugin: "p", key: "k"))], then: StoreTicket(value: 1))
+        rig.turn()
+        #expect(rig.clients.news() == [] && rig.store.batches.count == 1)
+        rig.exchange.receive(.reopened(StoredState()))
+        rig.ask(invite("dave"))
+        rig.turn()
+        #expect(rig.clients.news() == [], "the barrier holds after all that")
+        rig.commit()
+        #expect(rig.clients.news().count == 1)
+    }
+
+    @Test func `The store is opened again and again until it is back`() throws {
+        let rig = try ExchangeRig { $0.reopenEvery = 0 }
+        defer { rig.close() }
+        rig.turn()
+        rig.store.onReopen = { [unowned rig] in
+            if rig.store.reopenings < 3 { return rig.fail() }
+            rig.exchange.receive(.reopened(StoredState()))
+            rig.loop.stop()
+        }
+        rig.fail()
+        rig.run()
+        #expect(rig.store.reopenings == 3 && rig.exchange.isReady)
+        #expect(rig.clients.news() == ["drop"], "clients are sent away once")
+    }
+
+    @Test func `What is stored goes on, and what is not has never been`() throws {
+        let rig = try ExchangeRig()
+        defer { rig.close() }
+        rig.connect("alice")
+        rig.ask(invite("bob"))
+        rig.turn()
+        rig.commit()
+        let stored = try #require(rig.store.calls(ofBatch: 0).last)
+        rig.ask(invite("carol"))
+        rig.turn()
+        let lost = try #require(rig.store.calls(ofBatch: 1).last)
+        rig.fail()
+        var state = StoredState()
+        state.core.calls = [stored]
+        rig.exchange.receive(.reopened(state))
+        #expect(rig.exchange.switchboard.liveCalls.map(\.id) == [stored.id])
+        #expect(rig.endedCalls == [lost.id], "its handlers are told")
+    }
+
+    @Test func `A late answer to a question of before is no answer to a new one`() throws {
+        let rig = try ExchangeRig(answering: ["support"])
+        defer { rig.close() }
+        rig.ask(invite("support"))
+        let old = try #require(rig.policies.asked.first)
+        rig.turn()
+        rig.fail()
+        #expect(rig.policies.withdrawn == [old.id])
+        rig.exchange.receive(.reopened(StoredState()))
+        rig.ask(invite("support"))
+        let new = try #require(rig.policies.asked.last)
+        #expect(new.id != old.id)
+        rig.exchange.feed(
+            .answered(
+                old.id, .invite(.reject(busy: false, extendedData: nil), by: "no", next: 1)))
+        #expect(rig.exchange.switchboard.liveCallCount == 1, "nobody was refused")
+    }
+
+    @Test func `Questions that were open at the end are asked again at the start`() throws {
+        let before = try ExchangeRig(answering: ["support"])
+        defer { before.close() }
+        before.ask(invite("support"))
+        before.turn()
+        var state = StoredState()
+        state.core.calls = [try #require(before.store.calls(ofBatch: 0).last)]
+        let after = try ExchangeRig(answering: ["support"], restored: state)
+        defer { after.close() }
+        after.exchange.restore(state)
+        let question = try #require(after.policies.asked.first)
+        #expect(question.decideBy >= after.exchange.now())
+        after.exchange.feed(
+            .answered(
+                question.id, .invite(.accept(wait: 0, extendedData: nil), by: "yes", next: 1)))
+        after.turn()
+        #expect(
+            after.store.calls(ofBatch: 0).last?.participants.map(\.state) == [.joined, .joined])
+    }
+
+    @Test func `A page that cannot be read is unavailable, and a call is a failure of the store`()
+        throws
+    {
+        let rig = try ExchangeRig()
+        defer { rig.close() }
+        let number = rig.ask(.list(ListQuery()))
+        let page = try #require(rig.store.lookups.last)
+        let error = StoreError(.notOpen, path: "test", operation: "read")
+        rig.exchange.receive(.lookupFailed(page, error))
+        #expect(rig.clients.news() == ["reply \(number)"])
+        guard case .refused(let refusal)? = rig.clients.replies[number] else {
+            Issue.record("no refusal")
+            return
+        }
+        #expect(refusal.code == .unavailable && rig.exchange.isReady)
+        rig.ask(.call(CallID(high: 1, low: 2), .get))
+        let call = try #require(rig.store.lookups.last)
+        rig.exchange.receive(.lookupFailed(call, error))
+        #expect(rig.clients.news() == ["drop"] && !rig.exchange.isReady)
+    }
+}

@@ -1,0 +1,302 @@
+// The limits of connections, of what one of them may ask, and of their time.
+
+import CallClient
+import CallModel
+import CallWire
+import EventLoop
+import JSON
+import Storage
+import Testing
+import WebProtocols
+
+@testable import AgentServer
+
+@Suite struct GatewayTests {
+    private let nobody = CallID(high: 1, low: 1)
+
+    /// A question that only the store can answer.
+    private func question(_ id: Int) -> String {
+        #"{"id":\#(id),"op":"call.get","data":{"call_id":"\#(CallID(high: 9, low: UInt64(id)))"}}"#
+    }
+
+    private func invitation(_ id: Int) -> String {
+        #"{"id":\#(id),"op":"call.invite","data":{"invitees":["bob"]}}"#
+    }
+
+    // MARK: Who may connect
+
+    @Test func `One connection too many of an address is cut, and one that goes makes room`() throws
+    {
+        let rig = try GatewayRig { $0.connectionsPerAddress = 2 }
+        defer { rig.close() }
+        let first = try rig.client()
+        _ = try rig.client()
+        let third = try rig.client()
+        try rig.waiter.wait(for: "the end of the third") { third.isClosed }
+        #expect(rig.metrics.refusedConnections == 1 && rig.gateway.links.count == 2)
+        first.close()
+        try rig.waiter.wait(for: "the end of the first") { rig.gateway.links.count == 1 }
+        let fourth = try rig.device("bob")
+        #expect(!fourth.isClosed)
+    }
+
+    @Test func `All connections together are bounded too`() throws {
+        let rig = try GatewayRig { $0.connections = 1 }
+        defer { rig.close() }
+        let first = try rig.device("bob")
+        let second = try rig.client()
+        try rig.waiter.wait(for: "the end of the second") { second.isClosed }
+        #expect(!first.isClosed)
+    }
+
+    @Test(
+        arguments: [
+            (nil, "https://evil.example", true),
+            (["https://app.example"], "https://app.example", true),
+            (["https://app.example"], "HTTPS://App.Example", true),
+            (["https://app.example/"], "https://app.example", true),
+            (["https://app.example"], "https://app.example.evil", false),
+            (["https://app.example"], "http://app.example", false),
+            (["https://app.example"], "null", false),
+            (["https://app.example"], nil, true),
+            ([], "https://app.example", false),
+            (["*"], "https://evil.example", true),
+        ] as [([String]?, String?, Bool)])
+    func `Pages of these origins`(_ list: [String]?, _ origin: String?, _ isAdmitted: Bool) throws {
+        var request = HTTPRequest(.get, try HTTPTarget("/v1/ws"))
+        if let origin { request.headers.append("Origin", origin) }
+        #expect(Origins(list).admit(request) == isAdmitted)
+    }
+
+    @Test func `A page from elsewhere gets no WebSocket`() throws {
+        let rig = try GatewayRig()
+        defer { rig.close() }
+        rig.gateway.configure(
+            ServerLimits(), modes: Settings().modes, origins: Origins(["https://app.example"]))
+        #expect(try rig.socket(["Origin": "https://evil.example"]).status == 403)
+        #expect(try rig.socket(["Origin": "https://app.example"]).status == 101)
+        #expect(try rig.socket().status == 101)
+    }
+
+    // MARK: Time
+
+    @Test func `Whose token has run out is sent to get a new one`() throws {
+        let now = Clock.wallMilliseconds()
+        let rig = try GatewayRig(tokens: BriefTokens(expiresAt: now + 60_000)) {
+            $0.tokenLeeway = -60_000
+        }
+        defer { rig.close() }
+        let bob = try rig.device("bob")
+        rig.gateway.keepHouse()
+        try rig.waiter.wait(for: "the close") { bob.closeCode != nil }
+        #expect(bob.closeCode == 4101)
+    }
+
+    @Test func `Whose token has not run out stays`() throws {
+        let now = Clock.wallMilliseconds()
+        let rig = try GatewayRig(tokens: BriefTokens(expiresAt: now)) { $0.tokenLeeway = 60_000 }
+        defer { rig.close() }
+        let bob = try rig.device("bob")
+        rig.gateway.keepHouse()
+        bob.say(question(1))
+        try rig.waiter.wait(for: "an answer") { bob.reply(to: 1) != nil }
+        #expect(bob.closeCode == nil)
+    }
+
+    @Test func `Who does not say hello in time is sent away, counted from the upgrade`() throws {
+        let rig = try GatewayRig { $0.session.helloWithin = 0 }
+        defer { rig.close() }
+        let client = try rig.client()
+        rig.gateway.keepHouse()
+        client.upgrade([:])
+        try rig.waiter.wait(for: "a WebSocket") { client.status == 101 }
+        rig.gateway.keepHouse()
+        try rig.waiter.wait(for: "the close") { client.closeCode != nil }
+        #expect(client.closeCode == 4200)
+    }
+
+    @Test func `A request that does not become whole is given up`() throws {
+        let rig = try GatewayRig {
+            $0.requestWithin = 0
+            $0.idleMax = 60_000
+        }
+        defer { rig.close() }
+        let idle = try rig.client()
+        idle.request("GET", "/healthz")
+        try rig.waiter.wait(for: "an answer") { idle.status == 200 }
+        let slow = try rig.client()
+        slow.send("GET /healthz HTTP/1.1\r\nHo")
+        try rig.waiter.wait(for: "the end of the slow one") {
+            rig.gateway.keepHouse()
+            return slow.isClosed
+        }
+        #expect(!idle.isClosed)
+    }
+
+    @Test func `A connection that nobody uses is given up, but not while it is answered`() throws {
+        let rig = try GatewayRig(store: StoreDouble()) { $0.idleMax = 0 }
+        defer { rig.close() }
+        let busy = try rig.client()
+        busy.request("GET", "/v1/call/\(nobody)", "Authorization: Bearer dev:bob\r\n")
+        let idle = try rig.client()
+        idle.request("GET", "/healthz")
+        try rig.waiter.wait(for: "an answer") { idle.status == 200 }
+        try rig.waiter.wait(for: "the end of the idle one") {
+            rig.gateway.keepHouse()
+            return idle.isClosed
+        }
+        #expect(!busy.isClosed)
+        rig.exchange.receive(.call(nobody, nil))
+        try rig.waiter.wait(for: "an answer, then the end") {
+            rig.gateway.keepHouse()
+            return busy.isClosed
+        }
+        #expect(busy.status == 404)
+    }
+
+    // MARK: How much
+
+    @Test func `A connection with enough under way is read no further`() throws {
+        let store = StoreDouble()
+        let rig = try GatewayRig(store: store) { $0.requestsUnderWay = 4 }
+        defer { rig.close() }
+        let bob = try rig.device("bob")
+        let alice = try rig.device("alice")
+        for id in 1...10 { bob.say(question(id)) }
+        try rig.waiter.wait(for: "the first questions") { store.lookups.count == 4 }
+        alice.say(question(90))
+        try rig.waiter.wait(for: "somebody else's question") { store.lookups.count == 5 }
+        rig.exchange.receive(.call(CallID(high: 9, low: 2), nil))
+        try rig.waiter.wait(for: "the next question") { store.lookups.count == 6 }
+        try rig.waiter.wait(for: "the answer") { bob.reply(to: 2) != nil }
+        for id in [1, 3, 4, 5, 6, 7, 8, 9, 10] {
+            rig.exchange.receive(.call(CallID(high: 9, low: UInt64(id)), nil))
+        }
+        try rig.waiter.wait(for: "all answers") { (1...10).allSatisfy { bob.reply(to: $0) != nil } }
+    }
+
+    @Test func `A page weighs more than other requests`() throws {
+        let store = StoreDouble()
+        let rig = try GatewayRig(store: store) { $0.requestsUnderWay = 64 }
+        defer { rig.close() }
+        let bob = try rig.device("bob")
+        for id in 1...5 { bob.say(#"{"id":\#(id),"op":"call.list"}"#) }
+        try rig.waiter.wait(for: "two pages asked for") { store.lookups.count == 2 }
+        guard case .page(let request, let user, _, _) = store.lookups[0] else {
+            Issue.record("\(store.lookups)")
+            return
+        }
+        rig.exchange.receive(.page(request, user, CallPage()))
+        try rig.waiter.wait(for: "the third") { store.lookups.count == 3 }
+    }
+
+    @Test func `Pipelined requests over HTTP are answered one after the other`() throws {
+        let rig = try GatewayRig()
+        defer { rig.close() }
+        let client = try rig.client()
+        for _ in 0..<500 { client.request("GET", "/healthz") }
+        client.request("GET", "/nowhere")
+        try rig.waiter.wait(for: "all answers") { client.responses.count == 501 }
+        #expect(client.responses.dropLast().allSatisfy { $0.status == 200 })
+        #expect(client.status == 404)
+    }
+
+    @Test func `One request too many of a user in a second is refused`() throws {
+        struct Strangers: TokenChecker {
+            func identity(in token: String, at now: Int64) throws(Refusal) -> Identity {
+                Identity(user: UserID(String(token.dropFirst(4))))
+            }
+        }
+        let rig = try GatewayRig(tokens: Strangers()) { $0.requestsPerSecond = 1 }
+        defer { rig.close() }
+        let phone = try rig.device("bob", "phone")
+        let laptop = try rig.device("bob", "laptop")
+        let alice = try rig.device("alice")
+        phone.say(question(1))
+        try rig.waiter.wait(for: "an answer") { phone.reply(to: 1) != nil }
+        laptop.say(question(1))
+        alice.say(question(1))
+        try rig.waiter.wait(for: "answers") {
+            laptop.reply(to: 1) != nil && alice.reply(to: 1) != nil
+        }
+        #expect(phone.refusal(of: 1) == "not_found" && alice.refusal(of: 1) == "not_found")
+        let error = laptop.reply(to: 1)?["error"]
+        #expect(error?["code"] == "rate_limited" && error?["retryable"] == true)
+        let wait = try #require(error?["retry_after_ms"]?.integer)
+        #expect((1...1_000).contains(wait))
+    }
+
+    // MARK: A server that cannot
+
+    @Test func `When the store is behind, changes are refused and questions are not`() throws {
+        let store = StoreDouble()
+        let rig = try GatewayRig(store: store) { $0.commitWithin = -1 }
+        defer { rig.close() }
+        let alice = try rig.device("alice")
+        alice.say(invitation(1))
+        try rig.waiter.wait(for: "the commit") { store.batches.count == 1 }
+        alice.say(invitation(2))
+        try rig.waiter.wait(for: "the refusal") { alice.reply(to: 2) != nil }
+        #expect(alice.refusal(of: 2) == "unavailable")
+        #expect(alice.reply(to: 2)?["error"]?["retry_after_ms"]?.integer == 1_000)
+        alice.say(question(3))
+        alice.say(#"{"id":4,"op":"ping"}"#)
+        try rig.waiter.wait(for: "the ping") { alice.reply(to: 4) != nil }
+        rig.exchange.receive(.committed(CommitResult()))
+        try rig.waiter.wait(for: "the answer") { alice.reply(to: 1)?["ok"] != nil }
+        #expect(store.lookups.count == 1)
+    }
+
+    @Test func `When the store fails, requests are unavailable and connections close with 4001`()
+        throws
+    {
+        let store = StoreDouble()
+        let rig = try GatewayRig(store: store)
+        defer { rig.close() }
+        let alice = try rig.device("alice")
+        let http = try rig.client()
+        http.request(
+            "POST", "/v1/call/invite", "Authorization: Bearer dev:carol\r\n",
+            body: #"{"invitees":["bob"]}"#)
+        alice.say(invitation(1))
+        alice.say(invitation(2))
+        try rig.waiter.wait(for: "the commit") {
+            !store.batches.isEmpty && rig.gateway.awaited.count == 3
+        }
+        rig.exchange.receive(
+            .failed(StoreError(.notOpen, path: "test", operation: "commit")))
+        try rig.waiter.wait(for: "the close") { alice.closeCode != nil && http.status != nil }
+        #expect(alice.closeCode == 4001)
+        #expect(alice.refusal(of: 1) == "unavailable" && alice.refusal(of: 2) == "unavailable")
+        #expect(http.status == 503)
+        #expect(rig.gateway.sessions.isEmpty && rig.gateway.awaited.count == 0)
+        let probe = try rig.client()
+        probe.request("GET", "/readyz")
+        try rig.waiter.wait(for: "readiness") { probe.status != nil }
+        #expect(probe.status == 503)
+        rig.exchange.receive(.reopened(StoredState()))
+        probe.request("GET", "/readyz")
+        try rig.waiter.wait(for: "readiness") { probe.status == 200 }
+        _ = try rig.device("alice")
+    }
+
+    @Test func `A server that goes away answers what is under way, and takes nothing more`() throws
+    {
+        let store = StoreDouble()
+        let rig = try GatewayRig(store: store)
+        defer { rig.close() }
+        let bob = try rig.device("bob")
+        let idle = try rig.client()
+        let asking = try rig.client()
+        asking.request("GET", "/v1/call/\(nobody)", "Authorization: Bearer dev:bob\r\n")
+        try rig.waiter.wait(for: "the question") { store.lookups.count == 1 }
+        rig.gateway.drain()
+        try rig.waiter.wait(for: "the others' end") { bob.closeCode == 4001 && idle.isClosed }
+        #expect(!asking.isClosed)
+        rig.exchange.receive(.call(nobody, nil))
+        try rig.waiter.wait(for: "the last answer") { asking.isClosed }
+        #expect(asking.status == 404)
+        let late = try rig.client()
+        try rig.waiter.wait(for: "the late one's end") { late.isClosed }
+    }
+}

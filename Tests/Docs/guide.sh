@@ -1,0 +1,116 @@
+#!/bin/sh
+# Carries out the guide for a first policy, step by step, with the real executable.
+#
+# usage: sh Tests/Docs/guide.sh [GUIDE]
+#
+# A comment before each fenced block of the guide says what it is:
+#   file: PATH             the whole text of a file
+#   run, run fails         commands of which the last must end well, or must fail
+#   background             a command that stays; it gets SIGTERM at the end and must end well
+#   expect                 lines that the last run printed, in this order; … is anything
+#   expect in background   the same for the command that stays
+# A block without such a comment is only shown. Port 7600 is replaced by a free one (PORT).
+set -eu
+
+cd "$(dirname "$0")/../.."
+guide=${1-Sources/PolicyHost/PolicyHost.docc/YourFirstPolicy.md}
+swift build --product callagent
+PATH=$(swift build --show-bin-path):$PATH
+export PATH
+
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/callagent-guide.XXXXXX")
+port=${PORT:-$((20000 + $$ % 20000))}
+stays=
+
+clean_up() {
+    trap - EXIT INT TERM
+    [ -z "$stays" ] || kill "$stays" 2>/dev/null || :
+    rm -rf "$scratch"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+# One file for each marked block, named NUMBER, beginning with what it is and its line.
+awk -v folder="$scratch" '
+    /^<!-- .* -->$/ { what = substr($0, 6, length($0) - 9); next }
+    /^```/ && inside { inside = 0; what = ""; next }
+    /^```/ { inside = 1
+             if (what != "") { count++; name = sprintf("%s/%03d", folder, count)
+                               print what > name; print NR > name }
+             next }
+    inside && what != "" { print > name }
+    !inside && !/^$/ { what = "" }
+' "$guide"
+
+mkdir "$scratch/here"
+: >"$scratch/log"
+: >"$scratch/out"
+
+fail() {
+    echo "$guide:$line: $1"
+    echo "--- what the last commands printed:"
+    cat "$scratch/out"
+    echo "--- what stays in the background:"
+    cat "$scratch/log"
+    exit 1
+}
+
+# Whether a file has lines that match those of a block, in order: matches BLOCK FILE
+matches() {
+    sed -e '1,2d' -e 's/[][\.*^$(){}+?|]/\\&/g' -e 's/…/.*/g' -e 's/^/^/' -e 's/$/$/' \
+        "$1" >"$scratch/want"
+    awk 'NR == FNR { want[++n] = $0; next }
+         place < n && $0 ~ want[place + 1] { place++ }
+         END { exit place < n }' "$scratch/want" "$2"
+}
+
+run_block() {
+    tail -n +3 "$1" | sed "s/7600/$port/" >"$scratch/commands"
+    code=0
+    (cd "$scratch/here" && sh -e "$scratch/commands") >"$scratch/out" 2>&1 </dev/null || code=$?
+}
+
+steps=0
+for block in "$scratch"/[0-9][0-9][0-9]; do
+    what=$(sed -n 1p "$block")
+    line=$(sed -n 2p "$block")
+    steps=$((steps + 1))
+    case "$what" in
+    file:*)
+        path=$scratch/here/${what#file: }
+        mkdir -p "$(dirname "$path")"
+        tail -n +3 "$block" | sed "s/7600/$port/" >"$path"
+        ;;
+    run)
+        run_block "$block"
+        [ "$code" = 0 ] || fail "ended with code $code"
+        ;;
+    "run, fails")
+        run_block "$block"
+        [ "$code" != 0 ] || fail "ended well, and should not"
+        ;;
+    background)
+        (cd "$scratch/here" && exec sh -c "exec $(tail -n +3 "$block")") \
+            >"$scratch/log" 2>&1 </dev/null &
+        stays=$!
+        : >"$scratch/out"
+        ;;
+    "expect in background" | expect)
+        seen=$scratch/out
+        [ "$what" = expect ] && [ -s "$seen" ] || seen=$scratch/log
+        tries=100
+        until matches "$block" "$seen"; do
+            tries=$((tries - 1))
+            [ "$tries" -gt 0 ] && [ "$seen" = "$scratch/log" ] || fail "this was not seen"
+            sleep 0.1
+        done
+        ;;
+    *) fail "nobody knows what '$what' is" ;;
+    esac
+done
+
+kill "$stays"
+wait "$stays" || fail "what stays in the background did not end well"
+stays=
+[ "$steps" -gt 20 ] || fail "only $steps blocks are marked"
+echo "the guide holds: $steps blocks"

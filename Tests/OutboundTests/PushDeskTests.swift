@@ -1,0 +1,307 @@
+// Jobs in, requests and outcomes out, at times that the test makes up.
+
+import JSON
+import Testing
+
+@testable import Outbound
+
+final class PushDeskTests {
+    private let now = SamplePush.now
+    private var desk: PushDesk
+
+    init() throws {
+        desk = PushDesk(try SamplePush.services(), seed: 7)
+    }
+
+    private func only() throws -> (tag: UInt64, request: HTTPRequest) {
+        let requests = desk.takeRequests()
+        #expect(requests.count == 1)
+        return try #require(requests.first)
+    }
+
+    private func answer(
+        _ status: Int, _ reason: String? = nil, headers: [HTTPHeader] = [], at moment: Int64
+    ) throws {
+        let tag = try only().tag
+        let body: JSONValue = reason.map { ["reason": .string($0)] } ?? [:]
+        desk.completed(
+            tag, .success(HTTPResponse(status: status, headers: headers, body: body.bytes)),
+            at: moment)
+    }
+
+    private func results() -> [PushOutcome.Result] { desk.takeOutcomes().map(\.result) }
+
+    @Test func `a push that is taken ends at once`() throws {
+        desk.send(SamplePush.notice(.apnsVoIP), at: now)
+        let (tag, request) = try only()
+        #expect(request.timeout == 10_000 && request.mayRepeat && request.addresses == .anywhere)
+        desk.completed(tag, .success(HTTPResponse(status: 200)), at: now + 50)
+        let outcome = try #require(desk.takeOutcomes().first)
+        #expect(outcome.result == .delivered(nil) && outcome.attempts == 1)
+        #expect(desk.jobCount == 0 && desk.nextDeadline == nil)
+        desk.completed(tag, .success(HTTPResponse(status: 410)), at: now + 60)
+        #expect(results().isEmpty)
+    }
+
+    @Test func `the same job is sent once`() throws {
+        desk.send(SamplePush.notice(.apns), at: now)
+        desk.send(SamplePush.notice(.apns), at: now)
+        _ = try only()
+    }
+
+    @Test func `trouble is retried after 0.5, 1, 2, 4 seconds, not beyond the ring time`()
+        throws
+    {
+        desk.send(SamplePush.notice(.apnsVoIP), at: now)
+        var moment = now
+        var pauses: [Int64] = []
+        while desk.jobCount > 0 {
+            try answer(503, "ServiceUnavailable", at: moment)
+            guard let next = desk.nextDeadline else { break }
+            pauses.append(next - moment)
+            moment = next
+            desk.advance(to: moment - 1)
+            #expect(desk.takeRequests().isEmpty)
+            desk.advance(to: moment)
+        }
+        #expect(pauses.count == 5)
+        for (pause, usual) in zip(pauses, [500, 1_000, 2_000, 4_000, 8_000] as [Int64]) {
+            #expect((usual * 8 / 10...usual * 12 / 10).contains(pause))
+        }
+        let outcome = try #require(desk.takeOutcomes().first)
+        #expect(
+            outcome.result == .failed(PushFailure(.unavailable, "503 ServiceUnavailable")))
+        #expect(outcome.attempts == 6 && moment < now + 30_000)
+    }
+
+    @Test func `Retry-After is kept, or the push given up if that is too late`() throws {
+        desk.send(SamplePush.notice(.apns), at: now)
+        try answer(429, "TooManyRequests", headers: [HTTPHeader("retry-after", "20")], at: now)
+        #expect(desk.nextDeadline == now + 20_000)
+        desk.advance(to: now + 20_000)
+        try answer(
+            429, "TooManyRequests", headers: [HTTPHeader("retry-after", "20")], at: now + 20_000)
+        #expect(results() == [.failed(PushFailure(.unavailable, "429 TooManyRequests"))])
+    }
+
+    @Test func `an attempt takes no longer than what is left`() throws {
+        desk.send(SamplePush.notice(.apns), at: now + 29_000)
+        #expect(try only().request.timeout == 1_000)
+        desk.send(SamplePush.notice(.apns, id: "late"), at: now + 30_000)
+        #expect(desk.takeRequests().isEmpty)
+        #expect(results() == [.failed(PushFailure(.expired, "no time left "))])
+    }
+
+    @Test func `attempts are bounded for pushes that matter for long`() throws {
+        var limits = PushDesk.Limits()
+        limits.attempts = 3
+        desk = PushDesk(try SamplePush.services(), limits: limits, seed: 1)
+        desk.send(SamplePush.notice(.apns, .missed), at: now)
+        for attempt in 1...3 {
+            try answer(500, at: now)
+            if attempt < 3 { desk.advance(to: desk.nextDeadline ?? 0) }
+        }
+        #expect(results() == [.failed(PushFailure(.unavailable, "500"))])
+    }
+
+    @Test(arguments: [
+        HTTPFailure.Kind.timedOut, .unresolved, .unreachable, .tls, .connectionLost, .overloaded,
+        .tooLarge, .closed,
+    ])
+    func `a request without an answer is tried again`(kind: HTTPFailure.Kind) throws {
+        desk.send(SamplePush.notice(.apns), at: now)
+        desk.completed(try only().tag, .failure(HTTPFailure(kind)), at: now)
+        #expect(results().isEmpty && desk.nextDeadline != nil)
+        desk.advance(to: now + 1_000)
+        try answer(200, at: now + 1_000)
+        #expect(results() == [.delivered(nil)])
+    }
+
+    @Test func `a subscription that leads inside is dead, our own gateway misconfigured`()
+        throws
+    {
+        for (provider, cause) in [
+            (PushProvider.web, PushFailure.Cause.deadToken), (.webhook, .misconfigured),
+        ] {
+            desk.send(SamplePush.notice(provider), at: now)
+            desk.completed(
+                try only().tag, .failure(HTTPFailure(.refusedAddress, "inside")), at: now)
+            #expect(
+                results() == [.failed(PushFailure(cause, "refused_address: inside"))])
+        }
+    }
+
+    @Test func `a withdrawn push is neither retried nor reported`() throws {
+        desk.send(SamplePush.notice(.apns), at: now)
+        try answer(503, at: now)
+        let isKnown = [desk.withdraw("job-1"), desk.withdraw("job-1")]
+        #expect(isKnown == [true, false])
+        desk.advance(to: now + 60_000)
+        #expect(desk.takeRequests().isEmpty && results().isEmpty)
+        desk.send(SamplePush.notice(.apns, id: "job-2"), at: now)
+        let tag = try only().tag
+        desk.withdraw("job-2")
+        desk.completed(tag, .success(HTTPResponse(status: 410)), at: now)
+        #expect(results().isEmpty)
+    }
+
+    @Test func `too many jobs are refused at once`() throws {
+        var limits = PushDesk.Limits()
+        limits.jobs = 2
+        desk = PushDesk(try SamplePush.services(), limits: limits)
+        for id in ["1", "2", "3"] { desk.send(SamplePush.notice(.apns, id: id), at: now) }
+        let outcome = try #require(desk.takeOutcomes().first)
+        #expect(outcome.notice.id == "3")
+        #expect(outcome.result == .failed(PushFailure(.overloaded, "2 pushes wait")))
+        #expect(desk.takeRequests().count == 2)
+    }
+
+    @Test func `what breaks a rule is never sent`() throws {
+        desk.send(SamplePush.notice(.apnsVoIP, .cancel), at: now)
+        #expect(desk.takeRequests().isEmpty)
+        let rule = PushFailure(.invalid, "a VoIP push is for an incoming call only")
+        #expect(results() == [.failed(rule)])
+        desk.use(PushServices())
+        desk.send(SamplePush.notice(.fcm), at: now)
+        #expect(results() == [.failed(PushFailure(.misconfigured, "'fcm' is not configured"))])
+    }
+
+    @Test func `an expired provider token is signed anew, once per push`() throws {
+        desk.send(SamplePush.notice(.apns), at: now)
+        let first = try only()
+        let later = now + 120_000
+        desk.send(SamplePush.notice(.apns, .missed, id: "b"), at: now)
+        let second = try only()
+        #expect(first.request.header("authorization") == second.request.header("authorization"))
+        let expired = HTTPResponse(
+            status: 403, body: Array(#"{"reason":"ExpiredProviderToken"}"#.utf8))
+        desk.completed(second.tag, .success(expired), at: later)
+        let renewed = try only()
+        #expect(
+            renewed.request.header("authorization") != second.request.header("authorization"))
+        desk.completed(renewed.tag, .success(expired), at: later)
+        let hint = "403 ExpiredProviderToken also with new access: is the clock right?"
+        #expect(results() == [.failed(PushFailure(.misconfigured, hint))])
+    }
+}
+
+final class PushAccessTests {
+    private let now = SamplePush.now
+    private var desk: PushDesk
+
+    init() throws {
+        desk = PushDesk(try SamplePush.services(), seed: 3)
+    }
+
+    private func send(_ count: Int, _ prefix: String = "job") {
+        for number in 0..<count {
+            desk.send(SamplePush.notice(.fcm, id: "\(prefix)-\(number)"), at: now)
+        }
+    }
+
+    /// Answers the one request for access that must be there.
+    private func grant(
+        _ token: String = "t1", lifetime: Int64 = 3_600, at moment: Int64
+    ) throws {
+        let requests = desk.takeRequests()
+        #expect(requests.count == 1 && requests.first?.request.url.host == "oauth2.googleapis.com")
+        let body: JSONValue = ["access_token": .string(token), "expires_in": .integer(lifetime)]
+        let tag = try #require(requests.first?.tag)
+        desk.completed(tag, .success(HTTPResponse(status: 200, body: body.bytes)), at: moment)
+    }
+
+    private func refuse(_ status: Int, _ body: JSONValue, at moment: Int64) throws {
+        let tag = try #require(desk.takeRequests().first?.tag)
+        desk.completed(tag, .success(HTTPResponse(status: status, body: body.bytes)), at: moment)
+    }
+
+    private func bearers() -> [String?] {
+        desk.takeRequests().map { $0.request.header("authorization") }
+    }
+
+    @Test func `many pushes wait for one access token`() throws {
+        send(5)
+        try grant(at: now)
+        #expect(bearers() == Array(repeating: "Bearer t1", count: 5))
+        send(1, "more")
+        #expect(bearers() == ["Bearer t1"])
+    }
+
+    @Test func `the token is renewed five minutes before its end`() throws {
+        send(1)
+        try grant(at: now)
+        _ = desk.takeRequests()
+        desk.send(SamplePush.notice(.fcm, .missed, id: "a"), at: now + 3_299_999)
+        #expect(bearers() == ["Bearer t1"])
+        desk.send(SamplePush.notice(.fcm, .missed, id: "b"), at: now + 3_300_000)
+        try grant("t2", at: now + 3_300_000)
+        #expect(bearers() == ["Bearer t2"])
+    }
+
+    @Test func `a token that Google calls expired is renewed once for all`() throws {
+        send(2)
+        try grant(at: now)
+        let tags = desk.takeRequests().map(\.tag)
+        let expired = HTTPResponse(
+            status: 401, body: Array(#"{"error":{"status":"UNAUTHENTICATED"}}"#.utf8))
+        for tag in tags { desk.completed(tag, .success(expired), at: now + 5_000) }
+        try grant("t2", at: now + 5_100)
+        #expect(bearers() == ["Bearer t2", "Bearer t2"])
+    }
+
+    @Test func `a refused account fails all that wait, and is asked again a minute later`()
+        throws
+    {
+        send(3)
+        try refuse(
+            400, ["error": "invalid_grant", "error_description": "Invalid JWT"], at: now)
+        let outcomes = desk.takeOutcomes()
+        #expect(outcomes.count == 3)
+        let failure = PushFailure(
+            .misconfigured, "no access token: 400 invalid_grant: Invalid JWT")
+        #expect(outcomes.allSatisfy { $0.result == .failed(failure) })
+        desk.send(SamplePush.notice(.fcm, .missed, id: "soon"), at: now + 59_999)
+        #expect(desk.takeRequests().isEmpty && desk.takeOutcomes().count == 1)
+        desk.send(SamplePush.notice(.fcm, .missed, id: "later"), at: now + 60_000)
+        try grant(at: now + 60_000)
+        #expect(bearers() == ["Bearer t1"])
+    }
+
+    @Test func `a token endpoint in trouble is asked again while pushes matter`() throws {
+        send(2)
+        try refuse(503, [:], at: now)
+        #expect(desk.takeOutcomes().isEmpty)
+        let retry = try #require(desk.nextDeadline)
+        #expect((now + 400...now + 600).contains(retry))
+        desk.advance(to: retry)
+        try grant(at: retry)
+        #expect(bearers().count == 2)
+    }
+
+    @Test func `pushes that wait for access expire`() throws {
+        send(2)
+        var moment = now
+        while desk.jobCount > 0, moment < now + 120_000 {
+            for (tag, _) in desk.takeRequests() {
+                desk.completed(tag, .failure(HTTPFailure(.unreachable)), at: moment)
+            }
+            moment = desk.nextDeadline ?? now + 120_000
+            desk.advance(to: moment)
+        }
+        let failure = PushFailure(.unavailable, "no time left no access token: unreachable")
+        #expect(desk.takeOutcomes().map(\.result) == [.failed(failure), .failed(failure)])
+        #expect(moment == now + 30_000)
+        desk.advance(to: now + 900_000)
+        #expect(desk.takeRequests().isEmpty)
+    }
+
+    @Test func `new settings get a token of their own`() throws {
+        send(1)
+        try grant(at: now)
+        _ = desk.takeRequests()
+        desk.use(try SamplePush.services())
+        send(1, "after")
+        try grant("t2", at: now)
+        #expect(bearers() == ["Bearer t2"])
+    }
+}

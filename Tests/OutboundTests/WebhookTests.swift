@@ -1,0 +1,273 @@
+// Signed events: at least once, in order, until the receiver has them or the plan is over.
+
+import JSON
+import Testing
+
+@testable import Outbound
+
+private let now: Int64 = 1_795_000_000_000
+private let secretText = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+struct WebhookSecretTests {
+    /// The published example of the specification's libraries.
+    @Test func `the signature is that of the specification`() throws {
+        let headers = WebhookSecret.headers(
+            id: "msg_p5jXN8AQM9LWM0D4loKWxJek", body: Array(#"{"test": 2432232314}"#.utf8),
+            at: 1_614_265_330_999, signedWith: [try WebhookSecret(secretText)])
+        #expect(
+            headers == [
+                HTTPHeader("webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek"),
+                HTTPHeader("webhook-timestamp", "1614265330"),
+                HTTPHeader(
+                    "webhook-signature", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="),
+            ])
+    }
+
+    @Test func `two secrets give two signatures`() throws {
+        let headers = WebhookSecret.headers(
+            id: "a", body: [], at: now,
+            signedWith: [try WebhookSecret(secretText), try WebhookSecret(WebhookSecret.make())])
+        let signatures = headers[2].value.split(separator: " ")
+        #expect(signatures.count == 2 && signatures.allSatisfy { $0.hasPrefix("v1,") })
+        #expect(Set(signatures).count == 2)
+    }
+
+    @Test(arguments: [
+        ("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", WebhookSecretError.noPrefix),
+        ("whsec_!", .notBase64), ("whsec_", .length(0)),
+        ("whsec_" + Base64.encode([UInt8](repeating: 1, count: 23)), .length(23)),
+        ("whsec_" + Base64.encode([UInt8](repeating: 1, count: 65)), .length(65)),
+    ])
+    func `a text that is no secret is named`(text: String, error: WebhookSecretError) {
+        #expect(throws: error) { try WebhookSecret(text) }
+        #expect(!error.description.isEmpty)
+    }
+
+    @Test(arguments: [24, 64])
+    func `the shortest and the longest secret pass`(count: Int) throws {
+        _ = try WebhookSecret("whsec_" + Base64.encode([UInt8](repeating: 1, count: count)))
+    }
+}
+
+final class WebhookDeskTests {
+    private var desk: WebhookDesk
+
+    init() throws {
+        desk = try Self.make(WebhookDesk.Limits())
+    }
+
+    private static func make(_ limits: WebhookDesk.Limits) throws -> WebhookDesk {
+        let secret = try WebhookSecret(secretText)
+        return WebhookDesk(
+            [
+                WebhookEndpoint("crm", try HTTPURL("https://crm.example/hook"), secrets: [secret]),
+                WebhookEndpoint("log", try HTTPURL("https://log.example/hook"), secrets: [secret]),
+            ], limits: limits, seed: 5)
+    }
+
+    private func add(
+        _ id: String, to endpoint: String = "crm", order: String? = nil, at moment: Int64 = now
+    ) -> Bool {
+        desk.add(
+            WebhookJob(id: id, endpoint: endpoint, order: order, body: Array("{}".utf8)),
+            at: moment)
+    }
+
+    /// The requests that are to be sent, by the ids of their events.
+    private func sent() -> [String: UInt64] {
+        desk.takeRequests().reduce(into: [:]) { $0[$1.request.header("webhook-id") ?? ""] = $1.tag }
+    }
+
+    private func answer(
+        _ tag: UInt64?, _ status: Int, headers: [HTTPHeader] = [], at moment: Int64 = now
+    ) throws {
+        desk.completed(
+            try #require(tag), .success(HTTPResponse(status: status, headers: headers)),
+            at: moment)
+    }
+
+    @Test func `an event is posted signed and ends when it was taken`() throws {
+        #expect(add("evt_1"))
+        let (tag, request) = try #require(desk.takeRequests().first)
+        #expect(request.method == "POST" && request.url.host == "crm.example")
+        #expect(request.header("content-type") == "application/json")
+        #expect(request.header("webhook-signature")?.hasPrefix("v1,") == true)
+        #expect(request.addresses == .publicOnly && request.timeout == 20_000)
+        desk.completed(tag, .success(HTTPResponse(status: 204)), at: now)
+        #expect(
+            desk.takeOutcomes() == [
+                WebhookOutcome(id: "evt_1", endpoint: "crm", result: .delivered)
+            ])
+        #expect(desk.room(for: "crm") == 1_000 && desk.nextDeadline == nil)
+    }
+
+    @Test func `the plan is 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h, then no more`()
+        throws
+    {
+        #expect(add("e"))
+        var moment = now
+        for (attempt, pause) in WebhookDesk.Limits().pauses.enumerated() {
+            try answer(sent()["e"], 500, at: moment)
+            guard
+                case .postponed(let attempts, let until, "status 500")? = desk.takeOutcomes().first?
+                    .result
+            else {
+                Issue.record("attempt \(attempt) was not postponed")
+                return
+            }
+            #expect(attempts == attempt + 1)
+            #expect((pause * 8 / 10...pause * 12 / 10).contains(until - moment))
+            #expect(desk.nextDeadline == until)
+            moment = until
+            desk.advance(to: moment)
+        }
+        try answer(sent()["e"], 500, at: moment)
+        #expect(desk.takeOutcomes().map(\.result) == [.gaveUp(reason: "status 500")])
+        #expect(desk.room(for: "crm") == 1_000)
+    }
+
+    @Test func `events of one call come in order, those of others do not wait`() throws {
+        for id in ["a1", "a2"] { #expect(add(id, order: "a")) }
+        #expect(add("b1", order: "b") && add("free"))
+        var tags = sent()
+        #expect(tags.keys.sorted() == ["a1", "b1", "free"])
+        try answer(tags["a1"], 503)
+        try answer(tags["b1"], 200)
+        #expect(add("a3", order: "a"))
+        #expect(sent().isEmpty)
+        desk.advance(to: now + 10_000)
+        tags = sent()
+        #expect(tags.keys.sorted() == ["a1"])
+        try answer(tags["a1"], 200, at: now + 10_000)
+        try answer(sent()["a2"], 200, at: now + 10_000)
+        #expect(sent().keys.sorted() == ["a3"])
+    }
+
+    @Test func `after an event was given up the next of its call goes on`() throws {
+        var limits = WebhookDesk.Limits()
+        limits.pauses = []
+        desk = try Self.make(limits)
+        #expect(add("a1", order: "a") && add("a2", order: "a"))
+        try answer(sent()["a1"], 404)
+        #expect(sent().keys.sorted() == ["a2"])
+    }
+
+    @Test(arguments: [301, 302, 307, 400, 404, 500])
+    func `every other status is an attempt in vain`(status: Int) throws {
+        #expect(add("e"))
+        try answer(sent()["e"], status)
+        guard case .postponed? = desk.takeOutcomes().first?.result else {
+            Issue.record("\(status) was not postponed")
+            return
+        }
+    }
+
+    @Test func `410 ends the endpoint and leaves the others`() throws {
+        #expect(add("e1") && add("e2", order: "x") && add("e3", order: "x") && add("l", to: "log"))
+        let tags = sent()
+        try answer(tags["e1"], 410)
+        #expect(
+            desk.takeOutcomes() == [
+                WebhookOutcome(id: "e1", endpoint: "crm", result: .endpointGone)
+            ])
+        try answer(tags["e2"], 200)
+        #expect(desk.takeOutcomes().isEmpty && sent().isEmpty)
+        #expect(!add("e4") && desk.room(for: "crm") == 0 && desk.room(for: "log") == 999)
+        desk.advance(to: now + 1_000_000)
+        #expect(sent().isEmpty)
+        let secret = try WebhookSecret(secretText)
+        desk.use([WebhookEndpoint("crm", try HTTPURL("https://new.example"), secrets: [secret])])
+        #expect(add("e5") && !add("l2", to: "log"))
+        #expect(desk.takeRequests().first?.request.url.host == "new.example")
+    }
+
+    @Test(arguments: [429, 502, 503, 504])
+    func `a receiver that asks for time is left alone`(status: Int) throws {
+        #expect(add("e1"))
+        try answer(sent()["e1"], status, headers: [HTTPHeader("retry-after", "60")])
+        #expect(add("e2") && add("l", to: "log"))
+        #expect(sent().keys.sorted() == ["l"])
+        desk.advance(to: now + 59_999)
+        #expect(sent().isEmpty)
+        desk.advance(to: now + 60_000)
+        #expect(sent().keys.sorted() == ["e1", "e2"])
+    }
+
+    @Test func `only so many are under way to one endpoint`() throws {
+        var limits = WebhookDesk.Limits()
+        limits.underWay = 2
+        desk = try Self.make(limits)
+        for id in ["a", "b", "c", "d"] { #expect(add(id)) }
+        var tags = sent()
+        #expect(tags.keys.sorted() == ["a", "b"])
+        try answer(tags["a"], 200)
+        tags.merge(sent()) { $1 }
+        #expect(tags.keys.sorted() == ["a", "b", "c"])
+        try answer(tags["b"], 500)
+        #expect(sent().keys.sorted() == ["d"])
+    }
+
+    @Test func `room is bounded by jobs and by bytes`() throws {
+        var limits = WebhookDesk.Limits()
+        limits.jobs = 3
+        limits.bytes = 4
+        desk = try Self.make(limits)
+        #expect(add("a") && desk.room(for: "crm") == 2)
+        #expect(add("b") && desk.room(for: "crm") == 0)
+        #expect(!add("c") && !add("x", to: "nobody"))
+        try answer(sent()["a"], 200)
+        #expect(add("c"))
+    }
+
+    @Test func `a job from the outbox goes on where it was`() throws {
+        let job = WebhookJob(
+            id: "old", endpoint: "crm", order: "a", body: [], attempts: 9, notBefore: now + 100)
+        let isTaken = desk.add(job, at: now)
+        #expect(isTaken)
+        #expect(sent().isEmpty && desk.nextDeadline == now + 100)
+        desk.advance(to: now + 100)
+        try answer(sent()["old"], 500, at: now + 100)
+        #expect(desk.takeOutcomes().map(\.result) == [.gaveUp(reason: "status 500")])
+    }
+
+    @Test func `a failure without an answer is postponed with its reason`() throws {
+        #expect(add("e"))
+        let failure = HTTPFailure(.refusedAddress, "crm.example leads inside")
+        desk.completed(try #require(sent()["e"]), .failure(failure), at: now)
+        guard case .postponed(1, _, let reason)? = desk.takeOutcomes().first?.result else {
+            Issue.record("not postponed")
+            return
+        }
+        #expect(reason == "refused_address: crm.example leads inside")
+    }
+}
+
+struct DueQueueTests {
+    @Test func `elements come by their moment, equal ones in the order they were added`() {
+        var queue = DueQueue<Int>()
+        let moments = (0..<500).map { Int64($0 * 7_919 % 97) }
+        for (index, moment) in moments.enumerated() { queue.add(index, due: moment) }
+        var popped: [Int] = []
+        for moment in 0..<97 {
+            #expect(queue.next == Int64(moment))
+            while let element = queue.pop(at: Int64(moment)) { popped.append(element) }
+        }
+        let wanted = moments.indices.sorted { (moments[$0], $0) < (moments[$1], $1) }
+        #expect(popped == wanted)
+        #expect(queue.next == nil && queue.count == 0)
+    }
+
+    @Test func `delays double up to a quarter of an hour`() {
+        var plan = RetryPlan(seed: 11)
+        for (attempts, usual) in [(1, 500), (2, 1_000), (5, 8_000), (12, 900_000), (60, 900_000)] {
+            for _ in 0..<50 {
+                let delay = plan.delay(afterAttempts: attempts)
+                #expect((Int64(usual) * 8 / 10...Int64(usual) * 12 / 10).contains(delay))
+            }
+        }
+        var first = RetryPlan(seed: 1)
+        var second = RetryPlan(seed: 1)
+        #expect(
+            (0..<9).map { _ in first.spread(1_000) } == (0..<9).map { _ in second.spread(1_000) })
+    }
+}

@@ -1,0 +1,171 @@
+// What is found wrong with plugins before they run.
+
+import CallModel
+import JSON
+import Testing
+
+@testable import PolicyHost
+
+@Suite struct CheckTests {
+    @Test(arguments: [
+        (
+            "local f = function()\n  return rejct 'x'\nend", 2,
+            "unknown name 'rejct' (did you mean 'reject'?)"
+        ),
+        ("\n\non.invte(print)", 3, "unknown event 'on.invte' (did you mean 'on.invite'?)"),
+        (
+            "local o = option.itn(1)", 1,
+            "unknown kind of option 'option.itn' (did you mean 'option.int'?)"
+        ),
+        ("log.wran 'x'", 1, "unknown name 'log.wran' (did you mean 'log.warn'?)"),
+        (
+            "local x = string.fromat", 1,
+            "unknown name 'string.fromat' (did you mean 'string.format'?)"
+        ),
+        (
+            "function helper() end", 1,
+            "assignment to undeclared global 'helper' (write 'local helper')"
+        ),
+        ("on.invite = nil", 1, "'on.invite' cannot be changed"),
+        ("os.exit()", 1, "unknown name 'os'"),
+        ("plugin { nmae = 'x' }", 1, "unknown field 'plugin.nmae' (did you mean 'name'?)"),
+        ("plugin { on_error = 'rejct' }", 1, "unknown on_error 'rejct' (did you mean 'reject'?)"),
+        ("plugin { after = 'blocklist' }", 1, #"after = "blocklist": no such plugin is listed"#),
+        ("on.invite(print)\non.invite(print)", 2, "'on.invite' is declared twice"),
+        ("on.invite(1)", 1, "bad argument #1 to 'on.invite' (function expected, got number)"),
+        ("every('10x', 'n', print)", 1, "bad duration '10x'"),
+        ("every('1ms', 'n', print)", 1, "at least \"1s\""),
+        ("at('9 am', 'n', print)", 1, "bad time of day '9 am'"),
+        ("timer('n', print) timer('n', print)", 1, "the timer 'n' is declared twice"),
+        ("later('1s', 'x')", 1, "'later' cannot be used while a plugin is loaded"),
+        ("config { a = 1 }", 1, "a: write option.int(…), option.text(…)"),
+        ("config { a = option.int('x') }", 1, "a: an integer expected, got string"),
+        ("config { a = option.int(9, { max = 5 }) }", 1, "a: at most 5, not 9"),
+        (
+            "config { a = option.int(9, { maxi = 5 }) }", 1,
+            "unknown field 'maxi' of option.int (did you mean 'max'?)"
+        ),
+        (
+            "config { a = option.text(nil, { required = true }) }", 1,
+            #"options["p"]: a: this option must be set"#
+        ),
+        ("config { a = option.hours('mo 9') }", 1, "bad hours 'mo 9'"),
+        ("local x = ", 1, "unexpected symbol near <eof>"),
+        ("while true do end", 1, "over the processor budget of 200 ms"),
+        ("error 'broken'", 1, "broken"),
+        ("require 'other'", 1, "module 'other' is not a file of the plugin 'p'"),
+    ])
+    func aFaultHasItsLineAndASuggestion(_ text: String, _ line: Int, _ expected: String) {
+        let problem = Rig.problem(text)
+        #expect(problem.hasPrefix("p.lua:\(line): "), "\(problem)")
+        #expect(problem.contains(expected), "\(problem)")
+    }
+
+    @Test func everyUndefinedNameIsFoundAtOnce() {
+        let problem = Rig.problem("on.invite(function()\n  fo()\n  if x then bar() end\nend)")
+        #expect(
+            problem.split(separator: "\n").map { $0.prefix(29) } == [
+                "p.lua:2: unknown name 'fo'", "p.lua:3: unknown name 'x'",
+                "p.lua:3: unknown name 'bar'",
+            ])
+    }
+
+    @Test func longFilesKeepTheirLines() {
+        let lines = Array(repeating: "local _ = 1 + 1", count: 150).joined(separator: "\n")
+        let gap = String(repeating: "\n", count: 300)
+        #expect(Rig.problem("do \(lines) end\(gap)fo()") == "p.lua:450: unknown name 'fo'")
+    }
+
+    @Test func theOrderOfTheListIsChecked() {
+        func problem(_ names: [String]) -> String {
+            do {
+                _ = try Rig.generation(
+                    names.map { ($0, $0 == "b" ? "\nplugin { after = { \"a\" } }" : "") })
+                return "no problem"
+            } catch {
+                return "\(error)"
+            }
+        }
+        #expect(problem(["a", "b"]) == "no problem")
+        #expect(problem(["b", "a"]) == "b.lua:2: must come after \"a\" in the list of plugins")
+    }
+
+    @Test func optionsOfTheOperator() throws {
+        func problem(_ options: JSONObject, _ text: String) -> String {
+            Rig.problem(text) { $0.plugins[0].setting.options = options }
+        }
+        let text = "config { lines = option.int(1, { min = 1 }), who = option.users({ 'a' }) }"
+        #expect(problem(["lines": 2, "who": ["x", "desk-*"]], text) == "no problem")
+        #expect(
+            problem(["lnes": 2], text)
+                == #"p.lua:1: options["p"]: unknown option 'lnes' (did you mean 'lines'?)"#)
+        #expect(problem(["lines": 0], text).hasSuffix("lines: at least 1, not 0"))
+        #expect(problem(["lines": "2"], text).hasSuffix("lines: an integer expected, got string"))
+        #expect(problem(["who": [1]], text).hasSuffix("who: a list of strings expected, got table"))
+        #expect(problem(["x": 1], "") == #"options["p"].x: this plugin has no options"#)
+    }
+
+    @Test func valuesOfOptionsAsThePluginSeesThem() throws {
+        let rig = try Rig(
+            """
+            local cfg = config {
+              a = option.int(1), b = option.number(1.5), c = option.bool(true),
+              d = option.text("x"), e = option.choice("u", { "u", "v" }), f = option.list { "l" },
+              g = option.user("ann"), h = option.users { "ann", "desk-*" },
+              i = option.duration "3s", j = option.url "https://x.y/",
+              k = option.secret "s", l = option.timezone "UTC",
+              m = option.text(nil),
+            }
+            on.invite(function(call)
+              log.info(table.concat({
+                cfg.a, cfg.b, tostring(cfg.c), cfg.d, cfg.e, cfg.f[1], cfg.g, cfg.i, cfg.j, cfg.k,
+                cfg.l, tostring(cfg.m), tostring(cfg.h:has(call.caller)),
+                tostring(cfg.h:has "desk-1"), tostring(cfg.h:has "eve"),
+              }, " "))
+            end)
+            """)
+        #expect(
+            rig.ask(rig.call()).said == [
+                "1 1.5 true x u l ann 3s https://x.y/ s UTC nil true true false"
+            ])
+    }
+
+    @Test func aFolderRequiresItsOwnFiles() throws {
+        let main = SourceFile(
+            name: "p/init.lua",
+            text: Array(
+                """
+                local u = require "util"
+                assert(require "util" == u)
+                on.invite(function() return u.no() end)
+                """.utf8))
+        let util = SourceFile(
+            name: "p/util.lua",
+            text: Array("return { no = function() return reject 'busy' end }".utf8))
+        let rig = try Rig([("p", "")]) {
+            $0.plugins[0].source = PluginSource(name: "p", main: main, modules: ["util": util])
+        }
+        #expect(rig.invite() == .decided(.reject(busy: true, extendedData: nil)))
+    }
+
+    @Test func pluginsAreFoundOnDisk() throws {
+        let root = HostileTests.folder.dropLast("/Tests/PolicyHostTests/Hostile".count)
+        let library = PluginLibrary(folders: ["/nowhere", "\(root)/plugins"])
+        var configuration = Configuration()
+        configuration.plugins = [.init(name: "busy"), .init(name: "desk-hour")]
+        #expect(throws: PolicyProblems.self) { try library.plan(for: configuration) }
+        do {
+            _ = try library.plan(for: configuration)
+        } catch {
+            #expect("\(error)" == "plugin 'desk-hour' not found (did you mean 'desk-hours'?)")
+        }
+        configuration.plugins[1].name = "desk-hours"
+        let plan = try library.plan(for: configuration)
+        #expect(plan.name.utf8.count == 12)
+        #expect(try library.plan(for: configuration).name == plan.name)
+        configuration.options["busy"] = ["lines": 2]
+        #expect(try library.plan(for: configuration).name != plan.name)
+        configuration.options["bussy"] = [:]
+        #expect(throws: PolicyProblems.self) { try library.plan(for: configuration) }
+    }
+}

@@ -1,0 +1,231 @@
+// What the host does in the place of a plugin that fails, and when it stops running it.
+
+import CallModel
+import JSON
+import Testing
+
+@testable import PolicyHost
+
+@Suite struct FailureTests {
+    private func answer(_ onError: String, next: String = "return ring {}") throws -> Answer? {
+        try Rig([
+            ("a", "plugin { on_error = '\(onError)' } on.invite(function() error 'x' end)"),
+            ("b", "on.invite(function() \(next) end)"),
+        ]).invite()
+    }
+
+    @Test func everyOnErrorOfADecisionHook() throws {
+        #expect(try answer("skip") == .decided(.ring(for: nil), by: "b", next: 2))
+        #expect(try answer("unchanged") == .decided(.ring(for: nil), by: "b", next: 2))
+        #expect(try answer("default") == Answer.none)
+        #expect(
+            try answer("reject")
+                == .decided(.reject(busy: false, extendedData: nil), by: "a", next: 1))
+        #expect(
+            try answer("accept")
+                == .decided(.accept(wait: 0, extendedData: nil), by: "a", next: 1))
+    }
+
+    @Test func aGuardFailsClosedAndTheOperatorHasTheLastWord() throws {
+        let text = "plugin { guard = true } on.invite(function() error 'x' end)"
+        #expect(
+            try Rig(text).invite()
+                == .decided(.reject(busy: false, extendedData: nil)))
+        let rig = try Rig(text) { $0.plugins[0].setting.onError = .skip }
+        #expect(rig.invite() == Answer.none)
+        let own = try Rig("plugin { on_error = 'accept' } on.invite(function() error 'x' end)") {
+            $0.plugins[0].setting.onError = .reject
+        }
+        #expect(own.invite() == .decided(.reject(busy: false, extendedData: nil)))
+    }
+
+    @Test func dialThatFailsIsRefusedOrAllowed() throws {
+        func dial(_ onError: String) throws -> Answer? {
+            let rig = try Rig(
+                "plugin { on_error = '\(onError)' } on.dial(function() error 'x' end)")
+            return rig.ask(.dial(rig.call(), user: UserID("ann"), invitees: [])).answer
+        }
+        #expect(try dial("reject") == .refuse(code: "refused", by: "p"))
+        #expect(try dial("accept") == .allow(Allowance()))
+        #expect(try dial("skip") == Answer.none)
+    }
+
+    @Test func aChainThatIsLateUsesThePluginsWordThenTheOperators() throws {
+        func late(_ onError: String?, _ operators: OnError) throws -> Answer? {
+            let head = onError.map { "plugin { on_error = '\($0)' } " } ?? ""
+            let rig = try Rig([
+                ("a", "\(head)on.invite(function() sleep '10s' end)"),
+                ("b", "on.invite(function() return ring {} end)"),
+            ]) { $0.onError = operators }
+            #expect(rig.invite() == nil)
+            #expect(rig.pass(1_999).answer == nil)
+            let effects = rig.pass(1)
+            #expect(effects.record?.asked.last?.verdict == .failed(.late))
+            return effects.answer
+        }
+        #expect(
+            try late("accept", .reject)
+                == .decided(.accept(wait: 0, extendedData: nil), by: "a", next: 2))
+        #expect(
+            try late(nil, .reject)
+                == .decided(.reject(busy: false, extendedData: nil), by: "a", next: 2))
+        #expect(try late(nil, .default) == Answer.none)
+        #expect(try late(nil, .skip) == Answer.none)
+    }
+
+    @Test func fiveFailuresInAMinuteQuarantine() throws {
+        let rig = try Rig("on.invite(function() error 'x' end)")
+        for _ in 0..<4 { #expect(rig.ask(rig.call()).lines.count == 1) }
+        let fifth = rig.ask(rig.call())
+        #expect(fifth.lines.last == "error: plugin 'p' is quarantined after repeated failures")
+        // Not run any more, for a minute.
+        let sixth = rig.ask(rig.call())
+        #expect(sixth.lines.isEmpty)
+        #expect(sixth.record?.asked.first?.verdict == .quarantined)
+        _ = rig.pass(59_999)
+        #expect(rig.ask(rig.call()).lines.isEmpty)
+        _ = rig.pass(1)
+        // One event is tried; it fails, so the pause doubles.
+        #expect(rig.ask(rig.call()).lines.count == 2)
+        #expect(rig.ask(rig.call()).lines.isEmpty)
+        _ = rig.pass(119_999)
+        #expect(rig.ask(rig.call()).lines.isEmpty)
+        _ = rig.pass(1)
+        #expect(rig.ask(rig.call()).lines.count == 2)
+    }
+
+    @Test func failuresFarApartDoNotQuarantine() throws {
+        let rig = try Rig("on.invite(function() error 'x' end)")
+        for _ in 0..<12 {
+            #expect(rig.ask(rig.call()).lines.count == 1)
+            _ = rig.pass(15_000)
+        }
+    }
+
+    @Test func threeKillsQuarantine() throws {
+        let rig = try Rig("on.invite(function() while true do end end)") {
+            $0.plugins[0].setting.limits.runTime = 1
+        }
+        for _ in 0..<2 { #expect(rig.ask(rig.call()).lines.count == 1) }
+        #expect(rig.ask(rig.call()).lines.count == 2)
+        #expect(rig.ask(rig.call()).lines.isEmpty)
+    }
+
+    @Test func aTrialThatWorksEndsTheQuarantine() throws {
+        let rig = try Rig(
+            """
+            on.invite(function(call)
+              if call.callee.calls > 0 then error "x" end
+              return ring {}
+            end)
+            """)
+        for _ in 0..<5 { _ = rig.invite(busy: 1) }
+        #expect(rig.invite() == Answer.none)
+        _ = rig.pass(60_000)
+        #expect(rig.invite() == .decided(.ring(for: nil)))
+        for _ in 0..<4 { #expect(rig.ask(rig.call(), busy: 1).lines.count == 1) }
+        #expect(rig.ask(rig.call(), busy: 1).lines.count == 2)
+    }
+
+    @Test func aTrialThatIsTakenBackIsTriedAgain() throws {
+        let rig = try Rig(
+            """
+            on.invite(function(call)
+              if call.callee.calls > 0 then error "x" end
+              sleep "1s"
+              return ring {}
+            end)
+            """)
+        for _ in 0..<5 { _ = rig.invite(busy: 1) }
+        _ = rig.pass(60_000)
+        #expect(rig.invite() == nil)
+        _ = rig.host.handle(.withdrawn(QuestionID(6)), at: rig.now)
+        #expect(rig.invite() == nil)
+        #expect(rig.pass(1_000).answer == .decided(.ring(for: nil)))
+    }
+
+    @Test func aQuarantinedGuardKeepsFailingClosed() throws {
+        let rig = try Rig("plugin { guard = true } on.invite(function() error 'x' end)")
+        for _ in 0..<8 {
+            #expect(rig.invite() == .decided(.reject(busy: false, extendedData: nil)))
+        }
+    }
+
+    @Test func aReloadEndsAQuarantine() throws {
+        let rig = try Rig("on.invite(function() error 'x' end)")
+        for _ in 0..<6 { _ = rig.invite() }
+        _ = try rig.reload([("p", "on.invite(function() return ring {} end)")])
+        #expect(rig.invite() == .decided(.ring(for: nil)))
+    }
+
+    @Test func otherPluginsHearOfIt() throws {
+        let rig = try Rig([
+            (
+                "a",
+                "on.invite(function() error 'x' end) on.plugin_error(function() error 'own' end)"
+            ),
+            (
+                "b",
+                """
+                on.plugin_error(function(e)
+                  local quarantined = tostring(e.quarantined)
+                  log.info(table.concat({ e.plugin, e.kind, e.message, quarantined }, " "))
+                  error "never told"
+                end)
+                """
+            ),
+        ])
+        #expect(
+            rig.ask(rig.call()).said == [
+                "a.lua:1: x", "a error a.lua:1: x false", "b.lua:4: never told",
+            ])
+    }
+
+    @Test func theMemoryLimitIsALimit() throws {
+        let text = "on.invite(function() local s = ('x'):rep(SIZE) return ring {} end)"
+        func answer(_ size: Int) throws -> Answer? {
+            try Rig(text.replacing("SIZE", with: "\(size)")) {
+                $0.plugins[0].setting.limits.memory = 1 << 20
+                $0.plugins[0].setting.limits.runTime = 200
+            }.invite()
+        }
+        // A string of this size is built in a buffer of the same size.
+        #expect(try answer(400_000) == .decided(.ring(for: nil)))
+        #expect(try answer(600_000) == Answer.none)
+    }
+
+    @Test func coroutinesAreLimitedExactly() throws {
+        func count(_ limit: Int) throws -> [String] {
+            let rig = try Rig(
+                """
+                on.invite(function()
+                  local kept = {}
+                  while true do
+                    local co = coroutine.create(function() coroutine.yield() end)
+                    coroutine.resume(co)
+                    kept[#kept + 1] = co
+                    log.info(tostring(#kept))
+                  end
+                end)
+                """
+            ) {
+                $0.plugins[0].setting.limits.coroutines = limit
+                $0.plugins[0].setting.limits.runTime = 200
+            }
+            return rig.ask(rig.call()).said
+        }
+        // The handler itself is one of them.
+        #expect(try count(10).dropLast().last == "9")
+        #expect(try count(10).last?.contains("too many coroutines (limit 10)") == true)
+    }
+
+    @Test func aPluginWithoutMemoryIsNotLoaded() {
+        let problem = Rig.problem("local t = {} for i = 1, 1e7 do t[i] = i end") {
+            $0.plugins[0].setting.limits.loadTime = 5_000
+        }
+        #expect(problem == "p.lua:1: over the memory limit of 16384 KB")
+        #expect(
+            Rig.problem("") { $0.plugins[0].setting.limits.memory = 20_000 }
+                .contains("memory limit"))
+    }
+}

@@ -1,0 +1,117 @@
+// The types for editors and the tables for people come from the tables in the code.
+
+import CallModel
+import JSON
+import Testing
+
+@testable import PolicyHost
+
+@Suite struct MetaTests {
+    /// What a script can really reach, asked of a Lua state.
+    private func reachable() throws -> Set<String> {
+        let rig = try Rig(
+            """
+            local function names(t, prefix, out)
+              for k, v in pairs(t) do
+                if type(k) == "string" then
+                  out[#out + 1] = prefix .. k
+                  local goes_on = type(v) == "table" and k ~= "_G" and k ~= "state"
+                  if goes_on then names(v, k .. ".", out) end
+                end
+              end
+            end
+            local out = {}
+            names(_G, "", out)
+            on.invite(function() log.info(table.concat(out, " ")) end)
+            """)
+        return Set((rig.ask(rig.call()).said.first ?? "").split(separator: " ").map(String.init))
+    }
+
+    @Test func theMetaFileDeclaresWhatScriptsCanReach() throws {
+        let reachable = try reachable()
+        let stock: Set = [
+            "assert", "error", "getmetatable", "ipairs", "load", "next", "pairs", "pcall",
+            "rawequal", "rawget", "rawlen", "rawset", "require", "select", "setmetatable",
+            "tonumber", "tostring", "type", "xpcall", "_G", "_VERSION",
+        ]
+        let libraries = ["coroutine", "math", "string", "table", "utf8"]
+        let own = reachable.filter { name in
+            !stock.contains(name)
+                && !libraries.contains { name == $0 || name.hasPrefix("\($0).") }
+        }
+        let declared = Set(MetaFile.names.filter { !$0.contains(":") && !$0.hasPrefix("call.") })
+        let tables = Set(
+            declared.compactMap { $0.contains(".") ? String($0.prefix { $0 != "." }) : nil })
+        #expect(own == declared.union(tables).union(["state"]))
+    }
+
+    @Test func everyDeclarationIsInTheText() {
+        let text = MetaFile.text
+        for binding in Bindings.all + Bindings.tests {
+            #expect(!binding.help.isEmpty && binding.help.hasSuffix("."), "\(binding.name)")
+            #expect(text.contains(binding.type), "\(binding.name)")
+        }
+        #expect(text.contains("---@nodiscard\n---@type fun(reason: string"))
+        #expect(text.hasPrefix("---@meta callagent\n"))
+    }
+
+    @Test func everyFieldOfACallIsDeclared() throws {
+        for name in MetaFile.callFieldNames {
+            let rig = try Rig("on.invite(function(call) local _ = call.\(name) end)")
+            #expect(rig.ask(rig.call()).said.isEmpty, "\(name)")
+        }
+    }
+
+    @Test func theOptionsOfAPluginAsTheOperatorWritesThem() throws {
+        let generation = try Rig.generation([
+            (
+                "desk",
+                """
+                config {
+                  lines = option.int(1, { min = 1, max = 50, help = "calls at once" }),
+                  who = option.users({ "a", "b" }), key = option.secret(nil, { required = true }),
+                  tone = option.choice("soft", { "soft", "loud" }),
+                }
+                """
+            ), ("none", ""),
+        ]) { $0.plugins[0].setting.options = ["key": "x"] }
+        #expect(
+            generation.optionBlock(of: "desk") == """
+                options["desk"] = {
+                  -- secret, must be set
+                  key = secret "env:NAME",
+                  -- calls at once (int, at least 1, at most 50)
+                  lines = 1,
+                  -- choice, one of soft, loud
+                  tone = "soft",
+                  -- users
+                  who = { "a", "b" },
+                }
+
+                """)
+        #expect(generation.optionBlock(of: "none") == "-- none has no options\n")
+        #expect(generation.optionBlock(of: "other") == nil)
+    }
+
+    @Test func theShippedSettingsOfLuacheckAreThoseOfTheTable() throws {
+        let folder = PluginTestTests.library.folders[0]
+        let shipped = try #require(Files.read("\(folder)/.luacheckrc", limit: 1 << 20))
+        #expect(String(decoding: shipped, as: UTF8.self) == (try EditorFiles.luacheck()))
+    }
+
+    @Test func theFirstPluginPassesItsTests() throws {
+        let text = Array(EditorFiles.plugin(named: "first").utf8)
+        let report = try PluginTest.run(
+            PluginSource(name: "first", main: SourceFile(name: "first.lua", text: text)),
+            setting: PluginSetting())
+        #expect(report.results.count == 2)
+        #expect(report.isPassed)
+        #expect(report.coverage.allSatisfy { $0.missed.isEmpty })
+    }
+
+    @Test func theTableOfTheOperatorsNames() {
+        let rows = ConfigurationField.table.split(separator: "\n")
+        #expect(rows.count == ConfigurationField.all.count)
+        #expect(rows.first?.hasPrefix("listen ") == true)
+    }
+}
