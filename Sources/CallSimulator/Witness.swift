@@ -67,7 +67,7 @@ public struct Witness: Sendable {
             if changes.contains(where: { $0.user == device.user && !$0.state.mayAnswer }) {
                 view.rings = false
             }
-            guard event.revision > view.revision else { return }
+            guard event.revision >= view.revision else { return }
             for change in changes { view.states[change.user] = change.state }
             if view.states[device.user]?.isLive != true { view.isWhole = false }
             view.revision = event.revision
@@ -83,7 +83,9 @@ public struct Witness: Sendable {
             view.revision = max(view.revision, event.revision)
             devices[device, default: [:]][event.callID] = view
         case .elsewhere(let what, _):
+            let revision = max(before?.revision ?? 0, event.revision)
             devices[device]?[event.callID]?.rings = false
+            devices[device]?[event.callID]?.revision = revision
             guard what == .rejected || what == .left else { return }
             devices[device]?[event.callID]?.states[device.user] = nil
             devices[device]?[event.callID]?.isWhole = false

@@ -10,6 +10,8 @@ struct ScenarioFile: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { url.deletingPathExtension().lastPathComponent }
 
+    func text() throws -> String { try String(contentsOf: url, encoding: .utf8) }
+
     /// All files in `Scenarios`, in order of their names.
     static let all: [ScenarioFile] = {
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
@@ -41,9 +43,31 @@ struct ScenarioFile: Sendable, CustomTestStringConvertible {
         #expect(outcome.problems.isEmpty || !Self.isRecording)
     }
 
+    /// The simulated server: the same conversations as bytes through the wire's machines.
+    @Test(arguments: ScenarioFile.all)
+    func everybodySeesTheSameThroughTheWire(_ file: ScenarioFile) throws {
+        var rig = SimulatorRig()
+        try play(file, on: &rig)
+    }
+
+    /// Every connection breaks and resumes before each step. Not where it counts which device was
+    /// used last: a device that connects is used.
+    @Test(arguments: ScenarioFile.all)
+    func everybodySeesTheSameOverBadConnections(_ file: ScenarioFile) throws {
+        guard try !file.text().contains("setting devices_per_user") else { return }
+        var rig = SimulatorRig(isFlaky: true)
+        try play(file, on: &rig)
+    }
+
+    private func play(_ file: ScenarioFile, on rig: inout some Rig) throws {
+        let outcome = try Scenario(named: file.testDescription, file.text()).run(on: &rig)
+        #expect(outcome.lacking == nil)
+        for problem in outcome.problems { Issue.record("\(problem)") }
+    }
+
     @Test func theFilesAreInTheNotationsOwnForm() throws {
         for file in ScenarioFile.all {
-            let text = try String(contentsOf: file.url, encoding: .utf8)
+            let text = try file.text()
             #expect(try Scenario(named: file.testDescription, text).text == text)
         }
     }

@@ -49,7 +49,7 @@ struct HTTPCall {
     var attempt: Int
     let name: OperationName
     let body: [UInt8]
-    let key: String
+    let key: String?
     /// The session in which it was asked: another one knows better than the answer.
     let session: SessionID?
 }

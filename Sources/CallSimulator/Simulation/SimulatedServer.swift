@@ -14,12 +14,15 @@ struct SimulatedServer {
         case close(LineID, CloseCode)
         case respond(HTTPCall, HTTPReply)
         case ask(Question)
+        case withdraw(QuestionID)
+        case tell(Report)
+        case policyReply(Reply)
         case push(PushJob)
         case commit([Record])
         /// A device is told something: what the witness sees.
         case observed(Observation)
-        /// A user's accept of an invitation was carried out.
-        case accepted(CallID, UserID, invitedAt: Moment)
+        /// A user's accept of an invitation was carried out; repetitions have the same key.
+        case accepted(CallID, UserID, invitedAt: Moment, key: String?)
         /// The checks found something.
         case wrong(String)
     }
@@ -27,9 +30,9 @@ struct SimulatedServer {
     /// Who waits for a reply.
     private enum Awaiting {
         case hello(LineID, MessageID)
-        case line(LineID, MessageID, Operation)
-        case http(HTTPCall, Address, Operation)
-        case nobody
+        case line(LineID, MessageID, Request)
+        case http(HTTPCall, Request)
+        case policy
     }
 
     private struct Line {
@@ -109,7 +112,7 @@ struct SimulatedServer {
         do throws(Malformed) {
             handle(.message(try decoder.message(bytes)), line, disk)
         } catch {
-            acts.append(.wrong("a phone's message is malformed: \(error.refusal.message)"))
+            handle(.malformed(error), line, disk)
         }
     }
 
@@ -125,9 +128,8 @@ struct SimulatedServer {
             open(Address(user, hello.device), hello.resume, id, line, disk)
         case .request(let id, let key, let operation):
             guard let address = lines[line]?.address else { return }
-            let request = Request(
-                id: newRequest(.line(line, id, operation)), user: address.user,
-                device: address.device, key: key, operation: operation)
+            let request = newRequest(address, key, operation)
+            awaiting[request.id] = .line(line, id, request)
             feed(.request(request), disk)
         case .acknowledge(let seq):
             guard let address = lines[line]?.address else { return }
@@ -159,7 +161,9 @@ struct SimulatedServer {
         }
         sessions[address]?.line = line
         lines[line]?.address = address
-        let request = newRequest(.hello(line, id))
+        lastRequest += 1
+        let request = RequestID(lastRequest)
+        awaiting[request] = .hello(line, id)
         feed(
             .deviceConnected(request, address.user, address.device, resumed: isResumed), disk)
     }
@@ -176,21 +180,42 @@ struct SimulatedServer {
         do throws(Refusal) {
             let asked = try decoder.request(call.name, body: call.body, key: call.key)
             guard case .operation(let operation, let key) = asked else { return }
-            let request = Request(
-                id: newRequest(.http(call, address, operation)), user: address.user,
-                device: address.device, key: key, operation: operation)
+            let request = newRequest(address, key, operation)
+            awaiting[request.id] = .http(call, request)
             feed(.request(request), disk)
         } catch {
-            acts.append(.wrong("a phone's request is malformed: \(error.message)"))
+            acts.append(.respond(call, HTTPReply(error)))
         }
     }
 
     mutating func moved(to moment: Moment) { now = moment }
 
-    private mutating func newRequest(_ who: Awaiting) -> RequestID {
+    /// A plugin asks for something on behalf of `user`.
+    mutating func policyRequest(_ user: UserID, _ operation: Operation, _ disk: SimulatedDisk) {
         lastRequest += 1
-        awaiting[RequestID(lastRequest)] = who
-        return RequestID(lastRequest)
+        awaiting[RequestID(lastRequest)] = .policy
+        feed(
+            .policyRequest(RequestID(lastRequest), user, plugin: "plugin", operation), disk)
+    }
+
+    /// The operator changes the settings.
+    mutating func configure(_ settings: Settings, _ disk: SimulatedDisk) {
+        feed(.configured(settings), disk)
+    }
+
+    /// The device's session can no longer be resumed.
+    mutating func expire(_ address: Address, _ disk: SimulatedDisk) {
+        forget(address)
+        feed(.deviceGone(address.user, address.device, bye: false), disk)
+    }
+
+    private mutating func newRequest(
+        _ address: Address, _ key: IdempotencyKey?, _ operation: Operation
+    ) -> Request {
+        lastRequest += 1
+        return Request(
+            id: RequestID(lastRequest), user: address.user, device: address.device, key: key,
+            operation: operation)
     }
 
     // MARK: What goes
@@ -223,7 +248,7 @@ struct SimulatedServer {
     /// Ends sessions whose time to resume is over.
     mutating func keepHouse(at moment: Moment, _ disk: SimulatedDisk) {
         now = moment
-        for address in sessions.keys.sorted(by: { "\($0)" < "\($1)" }) {
+        for address in Self.inOrder(sessions.keys) {
             guard sessions[address]?.session.expire(at: now) == true else { continue }
             forget(address)
             feed(.deviceGone(address.user, address.device, bye: false), disk)
@@ -243,7 +268,7 @@ struct SimulatedServer {
                     queue.append(.records(records, isUnderWay: false))
                 }
             case .consult(let question): acts.append(.ask(question))
-            case .withdraw: break
+            case .withdraw(let id): acts.append(.withdraw(id))
             case .reply, .welcome, .send, .replace, .tell, .recall, .recallKey, .list:
                 queue.append(.effect(effect))
             }
@@ -300,14 +325,15 @@ struct SimulatedServer {
         case .welcome(let request, let calls, let more): deliver(calls, more, to: request)
         case .send(let receivers, let event): deliver(event, to: receivers, disk)
         case .replace(let address): replace(address)
-        case .tell: break
+        case .tell(let report): acts.append(.tell(report))
         case .recall(let id): feed(.recalled(id, disk.durable[id]), disk)
         case .recallKey(let user, let key):
             let kept = disk.durable.kept(user, key).map {
                 KeptReply(bodyHash: $0.key.bodyHash, reply: encoder.kept($0.reply))
             }
             feed(.recalledKey(user, key: key, kept), disk)
-        case .list(let request, _, _): deliver(.done, to: request, disk)
+        case .list(let request, let user, let query):
+            deliver(disk.durable.page(query, for: user), to: request, of: user)
         case .persist, .consult, .withdraw: break
         }
     }
@@ -329,23 +355,45 @@ extension SimulatedServer {
         }
         checkIsDurable(reply.call, disk)
         switch who {
-        case .line(let line, let id, let operation):
+        case .line(let line, let id, let asked):
             acts.append(.send(line, encoder.reply(reply, to: id)))
-            if let address = lines[line]?.address { observe(reply, to: operation, address) }
-        case .http(let call, let address, let operation):
+            if lines[line] != nil { observe(reply, to: asked) }
+        case .http(let call, let asked):
             acts.append(.respond(call, HTTPReply(tail: encoder.kept(reply))))
-            if sessions[address]?.line != nil { observe(reply, to: operation, address) }
-        case .hello, .nobody: break
+            let address = Address(asked.user, asked.device)
+            if sessions[address]?.line != nil { observe(reply, to: asked) }
+        case .policy: acts.append(.policyReply(reply))
+        case .hello: break
         }
     }
 
-    private mutating func observe(_ reply: Reply, to operation: Operation, _ address: Address) {
+    private mutating func deliver(
+        _ page: (calls: [Call], more: Bool), to request: RequestID, of user: UserID
+    ) {
+        var writer = JSONWriter()
+        let cursor = page.more ? page.calls.last?.id : nil
+        let who = awaiting.removeValue(forKey: request)
+        if case .line(let line, let id, _) = who {
+            WireEncoder.replyHead(id, into: &writer)
+            encoder.pageTail(
+                page.calls, cursor: cursor, for: user, limits: WireLimits(), into: &writer)
+            acts.append(.send(line, writer.bytes))
+        } else if case .http(let call, _) = who {
+            encoder.pageTail(
+                page.calls, cursor: cursor, for: user, limits: WireLimits(), into: &writer)
+            acts.append(.respond(call, HTTPReply(tail: writer.bytes)))
+        }
+    }
+
+    private mutating func observe(_ reply: Reply, to asked: Request) {
         if case .kept = reply { return }
+        let address = Address(asked.user, asked.device)
         acts.append(.observed(Observation(.device(address), .reply(reply))))
-        guard case .call(_, .accept, _) = operation,
+        guard case .call(_, .accept, _) = asked.operation,
             let me = reply.call?.participant(address.user), let id = reply.call?.id
         else { return }
-        acts.append(.accepted(id, me.user, invitedAt: me.invitedAt))
+        acts.append(
+            .accepted(id, me.user, invitedAt: me.invitedAt, key: asked.key?.text))
     }
 
     /// Nobody speaks for a device any more.
@@ -420,7 +468,11 @@ extension SimulatedServer {
 
     /// The devices whose sessions get every event.
     var informed: [Address] {
-        sessions.filter { $0.value.session.state != .welcoming(resumed: false) }.keys
-            .sorted { ($0.user.text, $0.device.text) < ($1.user.text, $1.device.text) }
+        Self.inOrder(
+            sessions.filter { $0.value.session.state != .welcoming(resumed: false) }.keys)
+    }
+
+    private static func inOrder(_ addresses: some Sequence<Address>) -> [Address] {
+        addresses.sorted { ($0.user.text, $0.device.text) < ($1.user.text, $1.device.text) }
     }
 }

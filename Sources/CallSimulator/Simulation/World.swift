@@ -37,12 +37,12 @@ struct World {
     /// What the server has told each device, and what each phone has understood.
     private var told = Witness()
     private var understood = Witness()
-    private var accepted: Set<Acceptance> = []
+    /// Who has accepted, with which key.
+    private var accepted: [Acceptance: String?] = [:]
     private var isQuiet = false
     /// Calls that were made.
     private(set) var calls: Set<CallID> = []
-    /// The last happenings, for whoever looks for the cause of a failure.
-    private(set) var trace: [String] = []
+    private var last: [(at: Moment, what: Happening)] = []
 
     private struct Acceptance: Hashable {
         let call: CallID
@@ -81,22 +81,23 @@ struct World {
         if now < stalledUntil, what.concernsServer {
             return agenda.plan(what, at: stalledUntil)
         }
-        note(what)
+        last.append((now, what))
+        if last.count > 120 { last.removeFirst(60) }
         try happen(what)
         try performActs()
         arm()
-        try check()
+        try check(whatIsTold: what.concernsServer)
+    }
+
+    /// The last happenings, for whoever looks for the cause of a failure.
+    var trace: [String] {
+        last.suffix(60).map { "\($0.at.milliseconds - 1_800_000_000_000) \($0.what.summary)" }
     }
 
     /// Lets everything happen up to `moment`.
     mutating func run(until moment: Moment) throws(RigFailure) {
         while let next = agenda.next, next <= moment { try step() }
         now = moment
-    }
-
-    private mutating func note(_ what: Happening) {
-        trace.append("\(now.milliseconds - 1_800_000_000_000) \(what.summary)")
-        if trace.count > 60 { trace.removeFirst() }
     }
 
     private mutating func plan(_ what: Happening, within span: ClosedRange<Milliseconds>) {
@@ -192,6 +193,7 @@ struct World {
         case .respond(let call, let reply):
             if !hits(faults.lostHTTP) { plan(.response(call, reply), within: 1...400) }
         case .ask(let question): ask(question)
+        case .withdraw, .tell, .policyReply: break
         case .push(let job): push(job)
         case .commit(let records):
             disk.begin(records)
@@ -201,11 +203,12 @@ struct World {
             actions.note(observation)
             calls.formUnion(observation.sight.callIDs)
             try told.see(observation)
-        case .accepted(let call, let user, let invitedAt):
+        case .accepted(let call, let user, let invitedAt, let key):
             let acceptance = Acceptance(call: call, user: user, invitedAt: invitedAt)
-            guard accepted.insert(acceptance).inserted else {
+            if let before = accepted[acceptance], before == nil || before != key {
                 throw RigFailure("\(user) has accepted \(call) twice")
             }
+            accepted.updateValue(key, forKey: acceptance)
         case .wrong(let what): throw RigFailure(what)
         }
     }
@@ -459,14 +462,14 @@ extension World {
 
 extension World {
     /// What holds after every step.
-    private func check() throws(RigFailure) {
+    private func check(whatIsTold: Bool) throws(RigFailure) {
         guard let server else { return }
         if now >= stalledUntil, let deadline = server.board.nextDeadline,
             let next = agenda.next, next > max(deadline, now)
         {
             throw RigFailure("nothing happens at the deadline \(deadline)")
         }
-        guard server.isSettled else { return }
+        guard whatIsTold, server.isSettled else { return }
         try told.compare(with: server.board, connected: server.informed)
         let calls = server.board.liveCalls
         for user in actions.users {
