@@ -43,8 +43,8 @@ def test_a_plugin_reads_json_from_a_granted_host(bot, web):
 
 def test_a_post_carries_json_and_headers(bot, web):
     agent = bot(
-        ASK % f'http.post("{web.url}/echo", {{ json = {{ a = 1 }}, headers = {{ ["X-A"] = "b" }} }})',
-        GRANT)
+        ASK % (f'http.post("{web.url}/echo", '
+               '{ json = { a = 1 }, headers = { ["X-A"] = "b" } })'), GRANT)
     assert said_after(agent) == '{"said":"200 /echo"}'
     (method, path, headers, body), = web.seen
     assert (method, path, body) == ("POST", "/echo", b'{"a":1}')
