@@ -169,10 +169,7 @@ final class Exchange {
     private func sort(_ effects: [Effect]) {
         for effect in effects {
             switch effect {
-            case .persist(let records):
-                for record in records { queue.add(storeRecord(record), at: now()) }
-                // Handlers of the policies end with their call.
-                for call in records.lazy.compactMap(\.endedCall) { callEnded(call) }
+            case .persist(let records): keep(records)
             case .consult(let question): policies?.ask(question)
             case .withdraw(let question): policies?.withdraw(question)
             case .reply, .welcome, .send, .replace, .tell, .recall, .recallKey, .list:
@@ -181,6 +178,14 @@ final class Exchange {
         }
         drain()
         arm()
+    }
+
+    private func keep(_ records: [Record]) {
+        for record in records { queue.add(storeRecord(record), at: now()) }
+        // Handlers of the policies end with their call.
+        for index in records.indices {
+            if let call = records[index].endedCall { callEnded(call) }
+        }
     }
 
     private func storeRecord(_ record: Record) -> StoreRecord {
