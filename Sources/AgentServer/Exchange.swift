@@ -89,6 +89,8 @@ final class Exchange {
         self.seed = seed
         timer = Timer(on: loop) { [unowned self] in
             armedAt = .max
+            // The turn may have begun before the deadline.
+            turn = nil
             feed(.deadlineReached)
         }
         reopenTimer = Timer(on: loop) { [unowned self] in store?.reopen(at: now()) }
@@ -291,7 +293,6 @@ final class Exchange {
     }
 
     private func committed(_ result: CommitResult) {
-        // After a failed look-up everything behind the barrier is given up already.
         guard isReady else { return }
         queue.batchIsDurable()
         for (ticket, counter) in zip(submittedCounting, result.counters) {
@@ -338,7 +339,8 @@ final class Exchange {
     private func lookupFailed(_ lookup: Lookup, _ error: StoreError) {
         log.warn("store look-up failed", ("error", "\(error)"))
         switch lookup {
-        case .call, .key: storeFailed(error)
+        case .call(let id): feed(.recallFailed(id))
+        case .key(let user, let key): feed(.recallKeyFailed(user, key: key))
         case .page(let request, _, _, _): deliverer?.deliver(.refused(.notReady), to: request)
         case .value(let ticket, _, _, _), .keys(let ticket, _, _, _, _):
             storeAnswered(.failed(ticket))
