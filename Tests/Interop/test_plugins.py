@@ -1,4 +1,4 @@
-"""What people who write plugins use, as the real command line: new, check, test, try, config, meta."""
+"""What people who write plugins use of the real command line: new, check, test, try and others."""
 
 import json
 import shutil
