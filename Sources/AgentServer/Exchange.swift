@@ -169,10 +169,7 @@ final class Exchange {
             switch effect {
             case .persist(let records):
                 for record in records { queue.add(storeRecord(record), at: now()) }
-                // Handlers of the policies end with their call.
-                for index in records.indices {
-                    if let call = records[index].endedCall { callEnded(call) }
-                }
+                endHandlers(of: records)
             case .consult(let question): policies?.ask(question)
             case .withdraw(let question): policies?.withdraw(question)
             case .reply, .welcome, .send, .replace, .tell, .recall, .recallKey, .list:
@@ -181,6 +178,13 @@ final class Exchange {
         }
         drain()
         arm()
+    }
+
+    /// Handlers of the policies end with their call.
+    private func endHandlers(of records: [Record]) {
+        for index in records.indices {
+            if let call = records[index].endedCall { callEnded(call) }
+        }
     }
 
     private func storeRecord(_ record: Record) -> StoreRecord {
