@@ -60,6 +60,7 @@ public final class Agent {
     let gateway: Gateway
     let metrics = Metrics()
     let admin: AdminDesk
+    let outbound: OutboundDesk
     private(set) var desk: PolicyDesk?
     private var store: (any StoreLink)?
     private var news: Mailbox<StoreNews>?
@@ -135,6 +136,7 @@ public final class Agent {
             modes: options.settings.modes, tokens: options.tokens ?? DevelopmentTokens(),
             log: log, metrics: metrics)
         admin = AdminDesk(exchange: exchange, limits: options.limits)
+        outbound = try OutboundDesk(loop: loop)
         try connectStore(opened)
         configure(options)
         try connectPolicies(host)
@@ -165,7 +167,7 @@ public final class Agent {
                 host, exchange: exchange, gateway: gateway,
                 decisions: DecisionLog(
                     directory: options.isInMemory ? nil : options.stateDirectory, log: log),
-                loop: loop)
+                fetches: outbound.fetches, loop: loop)
         } catch {
             throw .system(error)
         }
@@ -233,6 +235,7 @@ public final class Agent {
         loop.run()
         reloader?.close()
         desk?.close()
+        outbound.close()
         store?.close()
         loop.close()
         log.info("stopped")

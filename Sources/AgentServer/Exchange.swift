@@ -41,7 +41,8 @@ enum StoreAnswer {
 /// Owns the switchboard, its clock and the queue of its effects. Owner: the loop's thread.
 final class Exchange {
     private(set) var switchboard: Switchboard
-    private(set) var clock: CoreClock
+    /// Replaced only by rigs that let time pass themselves.
+    var clock: CoreClock
     private(set) var isReady = true
     private let encoder: WireEncoder
     private var limits: ServerLimits
@@ -88,6 +89,8 @@ final class Exchange {
         self.seed = seed
         timer = Timer(on: loop) { [unowned self] in
             armedAt = .max
+            // The turn may have begun before the deadline.
+            turn = nil
             feed(.deadlineReached)
         }
         reopenTimer = Timer(on: loop) { [unowned self] in store?.reopen(at: now()) }
@@ -167,9 +170,7 @@ final class Exchange {
     private func sort(_ effects: [Effect]) {
         for effect in effects {
             switch effect {
-            case .persist(let records):
-                for record in records { queue.add(storeRecord(record), at: now()) }
-                endHandlers(of: records)
+            case .persist(let records): keep(records)
             case .consult(let question): policies?.ask(question)
             case .withdraw(let question): policies?.withdraw(question)
             case .reply, .welcome, .send, .replace, .tell, .recall, .recallKey, .list:
@@ -180,8 +181,9 @@ final class Exchange {
         arm()
     }
 
-    /// Handlers of the policies end with their call.
-    private func endHandlers(of records: [Record]) {
+    private func keep(_ records: [Record]) {
+        for record in records { queue.add(storeRecord(record), at: now()) }
+        // Handlers of the policies end with their call.
         for index in records.indices {
             if let call = records[index].endedCall { callEnded(call) }
         }
@@ -291,7 +293,6 @@ final class Exchange {
     }
 
     private func committed(_ result: CommitResult) {
-        // After a failed look-up everything behind the barrier is given up already.
         guard isReady else { return }
         queue.batchIsDurable()
         for (ticket, counter) in zip(submittedCounting, result.counters) {
@@ -338,7 +339,8 @@ final class Exchange {
     private func lookupFailed(_ lookup: Lookup, _ error: StoreError) {
         log.warn("store look-up failed", ("error", "\(error)"))
         switch lookup {
-        case .call, .key: storeFailed(error)
+        case .call(let id): feed(.recallFailed(id))
+        case .key(let user, let key): feed(.recallKeyFailed(user, key: key))
         case .page(let request, _, _, _): deliverer?.deliver(.refused(.notReady), to: request)
         case .value(let ticket, _, _, _), .keys(let ticket, _, _, _, _):
             storeAnswered(.failed(ticket))
