@@ -136,6 +136,11 @@ public struct Deployment: Sendable {
         return PluginLibrary(folders: folders)
     }
 
+    /// The plugins that come with the executable.
+    public static var bundledLibrary: PluginLibrary {
+        PluginLibrary(folders: bundledPlugins.map { [$0] } ?? [])
+    }
+
     /// The folder at which the paths in a file start.
     static func folder(of file: String?) -> String {
         guard let file, let slash = file.lastIndex(of: "/") else { return "." }
@@ -187,6 +192,7 @@ extension AgentOptions {
         // Nothing sends pushes yet, so nothing is to gather for them.
         settings.wakesDevices = false
         tokens = configuration.auth.isEmpty ? nil : try ConfiguredTokens(configuration)
+        revoked = configuration.revoked
         store.limits.keysPerUser = configuration.limits.keysPerUser
         store.limits.keysMax = configuration.limits.keys
         store.limits.retention = configuration.retention
@@ -232,6 +238,8 @@ extension ServerLimits {
         connections = configuration.limits.connections
         connectionsPerAddress = configuration.limits.connectionsPerAddress
         drainWithin = configuration.limits.drain
+        tokenLeeway = configuration.limits.tokenLeeway
+        tokenLifetime = configuration.limits.tokenLifetime
     }
 }
 
