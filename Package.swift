@@ -98,7 +98,7 @@ let package = Package(
             "AgentServerTests",
             [
                 "AgentServer", "CallClient", "CallModel", "CallCore", "CallWire", "EventLoop",
-                "JSON", "Storage",
+                "JSON", "PolicyHost", "Storage",
                 "WebProtocols",
             ]),
         tests(

@@ -32,7 +32,7 @@ struct Command: Sendable {
     /// Every command, in the order of the help.
     static let all: [Command] = [
         .run, .call, .phone, .calls, .get, .status, .plugins, .reload,
-        .rollback, .check, .test, .explain, .simulate, .version,
+        .rollback, .check, .test, .explain, .trace, .replay, .simulate, .version,
     ]
 
     /// The command `name`.
