@@ -42,6 +42,12 @@ extension Agent {
             .gauge("connections", "Client connections.", gateway.links.count),
             .gauge("unsent_bytes", "What clients have not read.", gateway.unsentBytes),
             .gauge("sessions", "Sessions, connected or resumable.", gateway.sessionCount),
+            .gauge("plugin_fetches", "Requests of plugins under way.", outbound.fetches.count),
+            Metrics.Sample(
+                "plugin_fetches_total", "Requests of plugins.", outbound.fetches.begun),
+            Metrics.Sample(
+                "plugin_fetches_failed_total", "Requests of plugins without a response.",
+                outbound.fetches.failed),
             .gauge("ready", "Whether calls are accepted.", exchange.isReady ? 1 : 0),
         ])
     }

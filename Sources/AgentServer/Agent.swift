@@ -60,6 +60,7 @@ public final class Agent {
     let gateway: Gateway
     let metrics = Metrics()
     let admin: AdminDesk
+    let outbound: OutboundDesk
     private(set) var desk: PolicyDesk?
     private var store: (any StoreLink)?
     private var news: Mailbox<StoreNews>?
@@ -162,6 +163,7 @@ public final class Agent {
             modes: options.settings.modes, tokens: options.tokens ?? DevelopmentTokens(),
             log: log, metrics: metrics)
         admin = AdminDesk(exchange: exchange, limits: options.limits)
+        outbound = try OutboundDesk(loop: loop)
         try connectStore(opened)
         configure(options)
         try connectPolicies(host)
@@ -193,7 +195,7 @@ public final class Agent {
                 decisions: DecisionLog(
                     directory: options.isInMemory ? nil : options.stateDirectory, log: log,
                     loop: loop),
-                loop: loop)
+                fetches: outbound.fetches, loop: loop)
         } catch {
             throw .system(error)
         }
@@ -261,6 +263,7 @@ public final class Agent {
         loop.run()
         reloader?.close()
         desk?.close()
+        outbound.close()
         store?.close()
         loop.close()
         log.info("stopped")

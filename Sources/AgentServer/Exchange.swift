@@ -88,6 +88,8 @@ final class Exchange {
         self.seed = seed
         timer = Timer(on: loop) { [unowned self] in
             armedAt = .max
+            // The turn may have begun before the deadline.
+            turn = nil
             feed(.deadlineReached)
         }
         reopenTimer = Timer(on: loop) { [unowned self] in store?.reopen(at: now()) }
@@ -167,12 +169,7 @@ final class Exchange {
     private func sort(_ effects: [Effect]) {
         for effect in effects {
             switch effect {
-            case .persist(let records):
-                for record in records { queue.add(storeRecord(record), at: now()) }
-                // Handlers of the policies end with their call.
-                for index in records.indices {
-                    if let call = records[index].endedCall { callEnded(call) }
-                }
+            case .persist(let records): keep(records)
             case .consult(let question): policies?.ask(question)
             case .withdraw(let question): policies?.withdraw(question)
             case .reply, .welcome, .send, .replace, .tell, .recall, .recallKey, .list:
@@ -181,6 +178,14 @@ final class Exchange {
         }
         drain()
         arm()
+    }
+
+    private func keep(_ records: [Record]) {
+        for record in records { queue.add(storeRecord(record), at: now()) }
+        // Handlers of the policies end with their call.
+        for index in records.indices {
+            if let call = records[index].endedCall { callEnded(call) }
+        }
     }
 
     private func storeRecord(_ record: Record) -> StoreRecord {
@@ -287,7 +292,6 @@ final class Exchange {
     }
 
     private func committed(_ result: CommitResult) {
-        // After a failed look-up everything behind the barrier is given up already.
         guard isReady else { return }
         queue.batchIsDurable()
         for (ticket, counter) in zip(submittedCounting, result.counters) {
@@ -334,7 +338,8 @@ final class Exchange {
     private func lookupFailed(_ lookup: Lookup, _ error: StoreError) {
         log.warn("store look-up failed", ("error", "\(error)"))
         switch lookup {
-        case .call, .key: storeFailed(error)
+        case .call(let id): feed(.recallFailed(id))
+        case .key(let user, let key): feed(.recallKeyFailed(user, key: key))
         case .page(let request, _, _, _): deliverer?.deliver(.refused(.notReady), to: request)
         case .value(let ticket, _, _, _), .keys(let ticket, _, _, _, _):
             storeAnswered(.failed(ticket))

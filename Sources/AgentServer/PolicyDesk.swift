@@ -26,8 +26,8 @@ final class PolicyDesk {
     let decisions: DecisionLog
     /// A candidate that is asked beside the active generation.
     private(set) var shadow: Shadow?
-    /// Performs `http.*`; answers by `thread.reply`.
-    var fetch: (WaitID, FetchRequest) -> Void = { _, _ in }
+    /// Performs `http.*`.
+    private let fetches: PluginFetches
 
     private enum Pending {
         /// A value that is read.
@@ -40,8 +40,9 @@ final class PolicyDesk {
 
     init(
         _ host: PolicyHost, exchange: Exchange, gateway: Gateway, decisions: DecisionLog,
-        loop: EventLoop
+        fetches: PluginFetches, loop: EventLoop
     ) throws(EventLoopError) {
+        self.fetches = fetches
         self.exchange = exchange
         self.gateway = gateway
         self.decisions = decisions
@@ -60,6 +61,7 @@ final class PolicyDesk {
         exchange.storeAnswered = { [unowned self] in storeAnswered($0) }
         exchange.callEnded = { [unowned thread] in thread.callEnded($0) }
         gateway.policyReplied = { [unowned self] in replied($0, $1) }
+        fetches.answer = { [unowned thread] in thread.reply($0, $1) }
     }
 
     /// Lets another generation take over; `done` is called when it is active, or with what keeps
@@ -138,7 +140,8 @@ final class PolicyDesk {
         case .dropTimer(let id):
             exchange.store([.timer(.remove(JobID(Int64(clamping: id))))])
         case .rolledBack(let from, let to, let reason): rolledBack(from, to, reason)
-        case .shaped, .abandon: break
+        case .abandon(let wait): fetches.abandon(wait)
+        case .shaped: break
         case .count(let plugin, let name, let amount, let labels):
             metrics.count(plugin, name, amount, labels)
         case .observe(let plugin, let name, let value, let labels):
@@ -175,7 +178,7 @@ final class PolicyDesk {
             let call = exchange.switchboard.call(id)
             let facts = call.map { exchange.switchboard.facts(of: $0) } ?? []
             thread?.reply(wait, .call(call, facts))
-        case .fetch(let request): fetch(wait, request)
+        case .fetch(let request): fetches.begin(wait, request)
         case .store(let request): perform(wait, plugin, request)
         }
     }

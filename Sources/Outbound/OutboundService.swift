@@ -92,6 +92,13 @@ public final class OutboundService {
     /// Delivers an event; `News.webhook` follows. False if there is no room: ask later.
     public func deliver(_ job: WebhookJob) -> Bool { webhooks.add(job, at: clock()) }
 
+    /// Delivers an event of which the caller knows that there is room; without, it is postponed.
+    public func take(_ job: WebhookJob) {
+        guard !webhooks.add(job, at: clock()) else { return }
+        news.append(
+            .webhook(WebhookOutcome(id: job.id, endpoint: job.endpoint, result: .noRoom)))
+    }
+
     /// Sends any request; `News.response` follows once, with the caller's `number`.
     public func fetch(_ request: HTTPRequest, as number: UInt64) {
         do throws(HTTPFailure) {

@@ -178,6 +178,7 @@ extension PluginState {
         }
         var request = FetchRequest(
             method: method, url: url, headers: [], body: [], timeout: 5_000)
+        request.mayBeInternal = setting.grants.contains("internal:\(host)")
         for pair in arguments[1].table ?? [] {
             try request.take(pair, arguments)
         }

@@ -95,6 +95,8 @@ public struct FetchRequest: Sendable, Equatable {
     public var body: [UInt8]
     /// After which it is given up.
     public var timeout: Milliseconds
+    /// Whether the operator said that the host is one of the house (`internal:HOST`).
+    public var mayBeInternal = false
 
     /// One header.
     public struct Header: Sendable, Equatable {

@@ -35,12 +35,12 @@ enum DecisionText {
             let failure = plugin["failure"]?.string.map { " (\($0))" } ?? ""
             return "\(text(plugin, "plugin")): \(text(plugin, "said"))\(failure)"
         }
-        let spent = (entry["asked"]?.array ?? []).compactMap { $0["cpu_us"]?.integer }.reduce(0, +)
+        let spent = (entry["asked"]?.array ?? []).compactMap { $0["cpu_us"]?.integer }
         return Screen.plain(
             "\(time(entry))  \(text(entry, "call"))  on.\(text(entry, "event"))"
                 + " \(people(entry))  [\(asked.joined(separator: ", "))]"
-                + " → \(decision(entry["decision"] ?? .null)), \(entry["took_ms"]?.integer ?? 0) ms,"
-                + " \(spent) µs of CPU")
+                + " → \(decision(entry["decision"] ?? .null))"
+                + ", \(entry["took_ms"]?.integer ?? 0) ms, \(spent.reduce(0, +)) µs of CPU")
     }
 
     /// What a replay came to.
@@ -49,10 +49,10 @@ enum DecisionText {
         guard number("asked") + number("unknown") > 0 else {
             return ["no decisions are recorded"]
         }
-        var lines = [
-            "\(number("asked")) recorded decisions asked again: \(number("changed")) would be other ones"
-        ]
-        if number("failing") > 0 { lines[0] += ", \(number("failing")) would fail" }
+        var head = "\(number("asked")) recorded decisions asked again: "
+        head += "\(number("changed")) would be other ones"
+        if number("failing") > 0 { head += ", \(number("failing")) would fail" }
+        var lines = [head]
         if number("unsure") > 0 {
             lines.append(
                 "\(number("unsure")) of them waited for something that nobody was asked for then")

@@ -230,7 +230,8 @@ private final class Recorder {
     @Test func partsOfAllAreSeenToo() throws {
         let text = """
             on.invite(function(call)
-              local a, b = all { function() return kv.get "a" end, function() return kv.get "b" end }
+              local function get(key) return function() return kv.get(key) end end
+              local a, b = all { get "a", get "b" }
               if a.seen == 7 and b.seen == 7 then return accept {} end
             end)
             """

@@ -15,8 +15,9 @@ public struct HTTPLimits: Sendable, Equatable {
     public var waitingPerOrigin = 4_000
     /// Bytes of all requests that wait.
     public var waitingBytes = 32 << 20
-    /// Connections to one origin.
-    public var connectionsPerOrigin = 4
+    /// Connections to one origin: over HTTP/1.1 so many requests at once; over HTTP/2 one or two
+    /// carry everything.
+    public var connectionsPerOrigin = 16
     /// Idle connections that are kept.
     public var idleConnections = 256
 

@@ -69,9 +69,10 @@ final class Transfer {
         ccurl_set_pointer(easy, CURLOPT_URL, url.text)
         ccurl_set_pointer(easy, CURLOPT_PROTOCOLS_STR, "http,https")
         // HTTP/2 where TLS agrees on it. A request waits for a connection that is being made
-        // rather than making one more, since it will carry many.
+        // rather than making one more, since it will carry many. Without TLS it will not, and the
+        // wait would last until the first answer.
         ccurl_set_long(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
-        ccurl_set_long(easy, CURLOPT_PIPEWAIT, 1)
+        ccurl_set_long(easy, CURLOPT_PIPEWAIT, url.isSecure ? 1 : 0)
         ccurl_set_long(easy, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
         if let file = options.trustFile { ccurl_set_pointer(easy, CURLOPT_CAINFO, file) }
         // The guard could not see behind a proxy that the environment names.

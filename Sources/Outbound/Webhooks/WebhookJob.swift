@@ -67,6 +67,8 @@ public struct WebhookOutcome: Sendable, Equatable {
         /// The receiver wants nothing any more (410): disable the endpoint. The desk has forgotten
         /// all of its jobs and takes no more.
         case endpointGone
+        /// The desk did not take it: it has no room, or the endpoint is unknown or gone.
+        case noRoom
     }
 
     /// The event.

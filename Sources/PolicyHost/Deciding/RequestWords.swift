@@ -3,8 +3,8 @@
 import CallModel
 
 extension WaitRequest {
-    /// `users.get carol`, `kv.get k`, `http.get https://host/path #a1b2c3d4e5f6`. What may be secret
-    /// (a query, headers, a body) is there as a digest only.
+    /// `users.get carol`, `kv.get k`, `http.get https://host/path #a1b2c3d4e5f6`. What may be
+    /// secret (a query, headers, a body) is there as a digest only.
     var words: String {
         switch self {
         case .lookUp(let user): "users.get \(user)"

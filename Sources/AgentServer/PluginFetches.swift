@@ -1,0 +1,92 @@
+// What plugins fetch from other servers (`http.get`, `http.post`).
+
+import Outbound
+import PolicyHost
+
+/// The requests of plugins that are under way. Owner: the loop's thread.
+final class PluginFetches {
+    /// What one request may bring back, in bytes.
+    static let responseLimit = 262_144
+    /// What one request may take along, in bytes.
+    static let bodyLimit = 262_144
+
+    private let thread: OutboundThread
+    private var waiting: [WaitID: UInt64] = [:]
+    private var waits: [UInt64: WaitID] = [:]
+    private var last: UInt64 = 0
+    /// How many were begun.
+    private(set) var begun: UInt64 = 0
+    /// How many brought no response.
+    private(set) var failed: UInt64 = 0
+    /// Brings a handler what it waits for.
+    var answer: (WaitID, WaitReply) -> Void = { _, _ in }
+
+    init(_ thread: OutboundThread) { self.thread = thread }
+
+    /// How many are under way.
+    var count: Int { waiting.count }
+
+    /// Sends the request of a handler.
+    func begin(_ wait: WaitID, _ request: FetchRequest) {
+        begun += 1
+        do throws(HTTPFailure) {
+            let request = try Self.request(for: request)
+            last += 1
+            waiting[wait] = last
+            waits[last] = wait
+            thread.add(.fetch(last, request))
+        } catch {
+            failed += 1
+            answer(wait, .trouble(error.description))
+        }
+    }
+
+    /// The handler waits no more.
+    func abandon(_ wait: WaitID) {
+        guard let number = waiting.removeValue(forKey: wait) else { return }
+        waits[number] = nil
+        thread.add(.cancelFetch(number))
+    }
+
+    /// A request has ended.
+    func ended(_ number: UInt64, _ result: Result<Outbound.HTTPResponse, HTTPFailure>) {
+        guard let wait = waits.removeValue(forKey: number) else { return }
+        waiting[wait] = nil
+        switch result {
+        case .success(let response): answer(wait, .fetched(FetchReply(response)))
+        case .failure(let failure):
+            failed += 1
+            answer(wait, .trouble(failure.description))
+        }
+    }
+
+    /// The request as the engine takes it.
+    static func request(for asked: FetchRequest) throws(HTTPFailure) -> Outbound.HTTPRequest {
+        guard asked.body.count <= bodyLimit else {
+            throw HTTPFailure(
+                .tooLarge, "the body has \(asked.body.count) bytes, more than \(bodyLimit)")
+        }
+        let url: HTTPURL
+        do throws(URLError) {
+            url = try HTTPURL(asked.url)
+        } catch {
+            throw HTTPFailure(.malformed, "the address \(error)")
+        }
+        var request = Outbound.HTTPRequest(asked.method, url, body: asked.body)
+        request.headers = asked.headers.map { HTTPHeader($0.name, $0.value) }
+        request.timeout = asked.timeout
+        request.connectTimeout = min(request.connectTimeout, asked.timeout)
+        request.responseLimit = responseLimit
+        request.addresses = asked.mayBeInternal ? .anywhere : .publicOnly
+        return request
+    }
+}
+
+extension FetchReply {
+    fileprivate init(_ response: Outbound.HTTPResponse) {
+        self.init(
+            status: response.status,
+            headers: response.headers.map { FetchRequest.Header($0.name, $0.value) },
+            body: response.body)
+    }
+}

@@ -1,0 +1,118 @@
+"""Plugins ask other servers: `http.get` and `http.post` through the engine."""
+
+import time
+
+import pytest
+
+from agent import wait_for
+from calls import changes
+from test_policy import call_support
+from web import Web
+
+GRANT = ('answer_for = { "support" }\nplugins = { "support" }\n'
+         'override["support"] = { grant = { "http:localhost", "internal:localhost" } }\n')
+ASK = """-- Asks a server and says what came of it in the rejection.
+on.invite(function(call)
+  local reply, problem = %s
+  local said = problem or (reply.status .. " " .. (reply.json and reply.json.path or #reply.body))
+  return reject("declined", { extended_data = { said = said } })
+end)
+"""
+
+
+@pytest.fixture
+def web():
+    server = Web()
+    yield server
+    server.close()
+
+
+def said_after(agent):
+    """What the plugin met, as it tells the caller."""
+    alice, call = call_support(agent)
+    event = alice.event("call.changed")
+    assert changes(event) == {"support": ("rejected", "declined")}
+    return event["changes"][0]["extended_data"]
+
+
+def test_a_plugin_reads_json_from_a_granted_host(bot, web):
+    agent = bot(ASK % f'http.get "{web.url}/echo?who=" ', GRANT)
+    assert said_after(agent) == '{"said":"200 /echo?who="}'
+    assert agent.metrics()["callagent_plugin_fetches_total"] == 1
+
+
+def test_a_post_carries_json_and_headers(bot, web):
+    agent = bot(
+        ASK % (f'http.post("{web.url}/echo", '
+               '{ json = { a = 1 }, headers = { ["X-A"] = "b" } })'), GRANT)
+    assert said_after(agent) == '{"said":"200 /echo"}'
+    (method, path, headers, body), = web.seen
+    assert (method, path, body) == ("POST", "/echo", b'{"a":1}')
+    assert headers["X-A"] == "b" and headers["Content-Type"] == "application/json"
+    assert headers["User-Agent"].startswith("callagent")
+
+
+def test_the_house_itself_is_closed_unless_the_operator_opens_it(bot, web):
+    agent = bot(ASK % f'http.get "{web.url}/echo"', GRANT.replace(', "internal:localhost"', ""))
+    assert "refused_address" in said_after(agent)
+    assert web.seen == []
+
+
+def test_a_host_that_was_not_granted_is_a_failure_of_the_plugin(bot, web):
+    agent = bot(ASK % f'http.get "{web.url}/echo"', GRANT.split("override")[0])
+    alice, _ = call_support(agent)
+    assert "is not granted" in wait_for("the log", lambda: "is not granted" in agent.log_text()
+                                        and agent.log_text())
+    assert web.seen == []
+    alice.quiet()
+
+
+def test_a_redirect_is_an_answer_and_not_followed(bot, web):
+    agent = bot(ASK % f'http.get "{web.url}/away"', GRANT)
+    assert said_after(agent) == '{"said":"302 0"}'
+    assert len(web.seen) == 1
+
+
+def test_an_answer_that_is_too_long_is_trouble(bot, web):
+    agent = bot(ASK % f'http.get "{web.url}/big"', GRANT)
+    assert "too_large" in said_after(agent)
+
+
+def test_a_server_that_hangs_is_given_up_in_time(bot, web):
+    agent = bot(ASK % f'http.get("{web.url}/hang", {{ timeout = "300ms" }})', GRANT)
+    assert "timed_out" in said_after(agent)
+    assert web.left.wait(10), "the connection stays open"
+    assert agent.metrics()["callagent_plugin_fetches"] == 0
+    assert agent.metrics()["callagent_plugin_fetches_failed_total"] == 1
+
+
+def test_nobody_is_there(bot):
+    agent = bot(ASK % 'http.get "http://localhost:1/"', GRANT)
+    assert "unreachable" in said_after(agent)
+
+
+def test_the_end_of_a_call_ends_its_requests(bot, web):
+    agent = bot(ASK % f'http.get("{web.url}/hang", {{ timeout = "60s" }})',
+                GRANT + 'invite = { decide_in = "30s" }\n')
+    alice, call = call_support(agent)
+    wait_for("the request", lambda: web.seen)
+    alice.ok("call.cancel", call_id=call)
+    assert web.left.wait(10), "the request outlives its call"
+    wait_for("nothing under way", lambda: agent.metrics()["callagent_plugin_fetches"] == 0)
+
+
+def test_a_server_that_hangs_is_not_felt_by_other_calls(bot, web):
+    """Many invitations wait for the server; calls between people go on as if it were not."""
+    agent = bot(ASK % f'http.get("{web.url}/hang", {{ timeout = "60s" }})',
+                GRANT + 'invite = { decide_in = "30s" }\n')
+    waiting = [agent.connect(f"caller{n}") for n in range(12)]
+    for caller in waiting:
+        caller.ok("call.invite", invitees=["support"], mode="advanced")
+    wait_for("the requests", lambda: len(web.seen) == 12)
+    alice, bob = agent.connect("alice"), agent.connect("bob")
+    begin = time.monotonic()
+    for _ in range(20):
+        call = alice.ok("call.invite", invitees=["bob"], mode="common")["call_id"]
+        bob.ok("call.reject", call_id=call)
+        alice.events("call.created", "call.changed", "call.ended")
+    assert time.monotonic() - begin < 20
