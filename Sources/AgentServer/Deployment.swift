@@ -148,6 +148,11 @@ public struct Deployment: Sendable {
         return PluginLibrary(folders: folders)
     }
 
+    /// The plugins that come with the executable.
+    public static var bundledLibrary: PluginLibrary {
+        PluginLibrary(folders: bundledPlugins.map { [$0] } ?? [])
+    }
+
     /// The folder at which the paths in a file start.
     static func folder(of file: String?) -> String {
         guard let file, let slash = file.lastIndex(of: "/") else { return "." }

@@ -41,7 +41,8 @@ enum StoreAnswer {
 /// Owns the switchboard, its clock and the queue of its effects. Owner: the loop's thread.
 final class Exchange {
     private(set) var switchboard: Switchboard
-    private(set) var clock: CoreClock
+    /// Replaced only by rigs that let time pass themselves.
+    var clock: CoreClock
     private(set) var isReady = true
     private let encoder: WireEncoder
     private var limits: ServerLimits

@@ -16,6 +16,8 @@ public struct GenerationPlan: Sendable {
     public var answerFor = Accounts()
     /// Whether the decision log keeps what decisions were made on.
     public var recordsInputs = true
+    /// Whether the plugins are all that there are, so that `after` can be checked.
+    public var isWhole = true
 
     /// A generation without plugins.
     public init() {}
@@ -58,7 +60,7 @@ public final class Generation: @unchecked Sendable {
             }
         }
         plugins = loaded
-        problems += Self.orderProblems(loaded)
+        if plan.isWhole { problems += Self.orderProblems(loaded) }
         guard problems.isEmpty else { throw PolicyProblems(problems) }
     }
 
