@@ -107,6 +107,12 @@ let package = Package(
                 "CallClient", "AgentServer", "CallModel", "CallCore", "callagent",
                 "TestCertificates",
             ]),
+        tests(
+            "ConformanceTests",
+            [
+                "AgentServer", "CallClient", "CallCore", "CallModel", "CallSimulator", "CallWire",
+                "EventLoop", "JSON", "Storage",
+            ]),
         tests("TidyTests", []),
         tests(
             "DocumentationTests",

@@ -13,7 +13,7 @@ plugin { version = "1.0.0" }
 
 local cfg = config {
   allow = option.users({}, { help = "callers who are answered automatically" }),
-  wait = option.duration("2s", { max = 60, help = "lets a person take the call first" }),
+  wait = option.duration("2s", { max = "60s", help = "lets a person take the call first" }),
   greeting = option.text("Hello! An agent answers this line.",
     { max = 500, help = "what the extended data says" }),
 }
@@ -36,5 +36,7 @@ test("a known caller is answered after the wait, with the greeting", function(t)
   t.options { allow = { "ann", "sales-*" }, wait = "3s", greeting = "Hi" }
   local answer = accept { wait = "3s", extended_data = { type = "greeting", text = "Hi" } }
   t.expect(t.invite { from = "ann", to = "desk" }, answer)
+  t.accept()
+  t.equal(t.logs(), { "answered" })
   t.expect(t.invite { from = "sales-7", to = "desk" }, answer)
 end)

@@ -10,6 +10,8 @@ struct CoreClock {
     /// How far the wall clock may be away before somebody should know, in milliseconds.
     static let gapMax: Milliseconds = 60_000
 
+    /// Nil: it goes. Otherwise it stands here, for rigs that let time pass themselves.
+    private var standing: Moment?
     private var base: Int64
     private var lastDrift: Int64
     private var last: Int64
@@ -23,16 +25,25 @@ struct CoreClock {
         last = start
     }
 
+    /// A clock that stands at `moment`.
+    init(standingAt moment: Moment) {
+        self.init(notBefore: moment)
+        standing = moment
+    }
+
     /// The present moment.
     mutating func now() -> Moment {
+        if let standing { return standing }
         let boot = Clock.bootMilliseconds()
         if boot - lastDrift >= 1_000 { drift(at: boot) }
         last = max(last, base + boot)
         return Moment(last)
     }
 
-    /// When `moment` comes by the boot clock, in milliseconds.
-    func bootMoment(of moment: Moment) -> Int64 { moment.milliseconds - base }
+    /// When `moment` comes by the boot clock, in milliseconds; never, while the clock stands.
+    func bootMoment(of moment: Moment) -> Int64 {
+        standing == nil ? moment.milliseconds - base : .max
+    }
 
     /// How far the wall clock is ahead, in milliseconds.
     var gap: Milliseconds { Clock.wallMilliseconds() - (base + Clock.bootMilliseconds()) }

@@ -136,6 +136,11 @@ public struct Deployment: Sendable {
         return PluginLibrary(folders: folders)
     }
 
+    /// The plugins that come with the executable.
+    public static var bundledLibrary: PluginLibrary {
+        PluginLibrary(folders: bundledPlugins.map { [$0] } ?? [])
+    }
+
     /// The folder at which the paths in a file start.
     static func folder(of file: String?) -> String {
         guard let file, let slash = file.lastIndex(of: "/") else { return "." }
@@ -190,13 +195,22 @@ extension AgentOptions {
         store.limits.keysPerUser = configuration.limits.keysPerUser
         store.limits.keysMax = configuration.limits.keys
         store.limits.retention = configuration.retention
-        store.faults = Self.plannedFaults
+        store.faults = try Self.plannedFaults.get()
     }
 
     /// What the tests of the whole process let fail, such as `write:120:3:full` (see `FaultPlan`).
-    /// One plan for all stores that the process opens, one after the other.
-    private static let plannedFaults = getenv("CALLAGENT_STORE_FAULTS")
-        .flatMap { FaultPlan(String(cString: $0)) }
+    /// One plan for all stores that the process opens, one after the other. A process with a plan
+    /// says so in its log; one with a text that is no plan does not start.
+    private static let plannedFaults: Result<FaultPlan?, AgentError> = {
+        let name = "CALLAGENT_STORE_FAULTS"
+        guard let value = getenv(name) else { return .success(nil) }
+        let text = String(cString: value)
+        guard let plan = FaultPlan(text) else {
+            return .failure(
+                .refused("\(name)='\(text)' is no plan of faults; it is for tests: unset it"))
+        }
+        return .success(plan)
+    }()
 
     /// The state directory, as seen from the process: paths in a file start at its folder.
     public static func place(_ configuration: Configuration) -> String {

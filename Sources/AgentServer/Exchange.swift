@@ -41,7 +41,8 @@ enum StoreAnswer {
 /// Owns the switchboard, its clock and the queue of its effects. Owner: the loop's thread.
 final class Exchange {
     private(set) var switchboard: Switchboard
-    private(set) var clock: CoreClock
+    /// Replaced only by rigs that let time pass themselves.
+    var clock: CoreClock
     private(set) var isReady = true
     private let encoder: WireEncoder
     private var limits: ServerLimits
@@ -93,6 +94,8 @@ final class Exchange {
         self.seed = seed
         timer = Timer(on: loop) { [unowned self] in
             armedAt = .max
+            // The turn may have begun before the deadline.
+            turn = nil
             feed(.deadlineReached)
         }
         reopenTimer = Timer(on: loop) { [unowned self] in store?.reopen(at: now()) }
@@ -332,7 +335,6 @@ final class Exchange {
     }
 
     private func committed(_ result: CommitResult) {
-        // After a failed look-up everything behind the barrier is given up already.
         guard isReady else { return }
         queue.batchIsDurable()
         for (ticket, counter) in zip(submittedCounting, result.counters) {
@@ -380,7 +382,8 @@ final class Exchange {
     private func lookupFailed(_ lookup: Lookup, _ error: StoreError) {
         log.warn("store look-up failed", ("error", "\(error)"))
         switch lookup {
-        case .call, .key: storeFailed(error)
+        case .call(let id): feed(.recallFailed(id))
+        case .key(let user, let key): feed(.recallKeyFailed(user, key: key))
         case .page(let request, _, _, _): deliverer?.deliver(.refused(.notReady), to: request)
         case .value(let ticket, _, _, _), .keys(let ticket, _, _, _, _):
             storeAnswered(.failed(ticket))

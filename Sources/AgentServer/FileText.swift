@@ -3,9 +3,9 @@
 import Glibc
 
 /// The text of a file.
-enum FileText {
+public enum FileText {
     /// The bytes of the regular file at `path`, at most `limit`; nil when it cannot be read.
-    static func read(_ path: String, limit: Int = 1 << 20) -> [UInt8]? {
+    public static func read(_ path: String, limit: Int = 1 << 20) -> [UInt8]? {
         guard let file = fopen(path, "re") else { return nil }
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: limit + 1)

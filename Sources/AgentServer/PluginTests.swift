@@ -1,5 +1,6 @@
 // Runs the plugins' own tests for `callagent test`.
 
+import JSON
 import PolicyHost
 
 /// What came of one test of a plugin.
@@ -10,24 +11,43 @@ public struct PluginTestLine: Sendable {
     public let hasPassed: Bool
 }
 
+/// Which lines of a plugin's file its tests have run.
+public struct PluginCoverageLine: Sendable {
+    /// `FILE: 90 % of 20 lines; not run: 4, 17-18`.
+    public let text: String
+    /// The share of its lines that have run, rounded down.
+    public let percent: Int
+}
+
 /// The tests of plugins, run without a server.
 public enum PluginTests {
+    /// What came of the tests of one or more plugins.
+    public struct Outcome: Sendable {
+        /// One for each test, in order.
+        public internal(set) var tests: [PluginTestLine] = []
+        /// One for each file, in order.
+        public internal(set) var coverage: [PluginCoverageLine] = []
+    }
+
     /// Runs the tests of the plugins that the operator's file lists, or of the named files.
     ///
     /// - Parameters:
     ///   - names: paths of plugin files or names of plugins; none: every listed plugin.
     ///   - file: the operator's file.
+    ///   - filter: only tests whose name contains it.
     /// - Throws: `configuration`, `FILE:LINE: text`, when a plugin cannot be loaded.
     public static func run(
-        _ names: [String], file: String?
-    ) throws(AgentError) -> [PluginTestLine] {
+        _ names: [String], file: String?, filter: String? = nil
+    ) throws(AgentError) -> Outcome {
         do throws(PolicyProblems) {
-            var lines: [PluginTestLine] = []
+            var outcome = Outcome()
             for (source, setting) in try plugins(names, file) {
-                let report = try PluginTest.run(source, setting: setting, cryptography: .system)
-                lines += report.results.map(PluginTestLine.init)
+                let report = try PluginTest.run(
+                    source, setting: setting, filter: filter, cryptography: .system)
+                outcome.tests += report.results.map(PluginTestLine.init)
+                outcome.coverage += report.coverage.map(PluginCoverageLine.init)
             }
-            return lines
+            return outcome
         } catch {
             throw .configuration(error.description)
         }
@@ -41,6 +61,7 @@ public enum PluginTests {
         do throws(PolicyProblems) {
             var plan = GenerationPlan()
             plan.plugins = try plugins(names, file).map { ($0.0, $0.1) }
+            plan.isWhole = false
             _ = try Generation(plan, seed: 0, cryptography: .system)
         } catch {
             throw .configuration(error.description)
@@ -57,18 +78,76 @@ public enum PluginTests {
         }
         var found: [(PluginSource, PluginSetting)] = []
         for name in names {
-            let path = name.hasSuffix(".lua") ? String(name.dropLast(4)) : name
-            let parts = path.split(separator: "/", omittingEmptySubsequences: false)
-            let folder = parts.count > 1 ? parts.dropLast().joined(separator: "/") : nil
-            let library =
-                folder.map { PluginLibrary(folders: [$0.isEmpty ? "/" : $0]) }
-                ?? Deployment.library(for: file)
-            guard let last = parts.last, let source = library.find(String(last)) else {
-                throw PolicyProblems([PolicyProblem("no plugin \(name)")])
-            }
-            found.append((source, PluginSetting()))
+            let source = try find(name, file: file)
+            var setting = PluginSetting()
+            setting.standsIn = true
+            setting.grants = PluginTest.needs(of: source)
+            found.append((source, setting))
         }
         return found
+    }
+
+    /// The files of a plugin.
+    ///
+    /// - Parameters:
+    ///   - name: the path of its file or folder, or its name in the library.
+    ///   - file: the operator's file.
+    public static func find(
+        _ name: String, file: String?
+    ) throws(PolicyProblems) -> PluginSource {
+        var path = name.hasSuffix(".lua") ? String(name.dropLast(4)) : name
+        if path.hasSuffix("/init") { path = String(path.dropLast(5)) }
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        let folder = parts.count > 1 ? parts.dropLast().joined(separator: "/") : nil
+        var library = Deployment.library(for: file)
+        if let folder {
+            library = PluginLibrary(folders: [folder.isEmpty ? "/" : folder])
+        } else if name.hasSuffix(".lua") {
+            library = PluginLibrary(folders: ["."])
+        }
+        let last = parts.last.map(String.init) ?? ""
+        if let source = library.find(last) { return source }
+        let hint = library.hint(for: last)
+        throw PolicyProblems([PolicyProblem("no plugin '\(name)'\(hint)")])
+    }
+
+    /// What came of one question to a plugin, under the options that the operator gave it.
+    public static func attempt(
+        _ name: String, file: String?, options: JSONObject?, _ trial: PluginTrial
+    ) throws(PolicyProblems) -> PluginTrial.Outcome {
+        let source = try find(name, file: file)
+        let configuration = try Deployment.configuration(at: file)
+        let entry = configuration.plugins.first { $0.name == source.name }
+        var setting = configuration.setting(of: entry ?? Configuration.Plugin(name: source.name))
+        if let options { setting.options = options }
+        setting.standsIn = true
+        setting.grants = PluginTest.needs(of: source)
+        return try trial.run(source, setting, cryptography: .system)
+    }
+}
+
+extension PluginCoverageLine {
+    init(_ coverage: FileCoverage) {
+        let (all, missed) = (coverage.lines.count, coverage.missed)
+        percent = all == 0 ? 100 : (all - missed.count) * 100 / all
+        let rest = missed.isEmpty ? "" : "; not run: \(Self.ranges(missed))"
+        text = "\(coverage.file): \(percent) % of \(all) lines\(rest)"
+    }
+
+    /// `4, 17-18` for 4, 17, 18.
+    private static func ranges(_ lines: [Int]) -> String {
+        var ranges: [ClosedRange<Int>] = []
+        for line in lines {
+            if let last = ranges.last, last.upperBound == line - 1 {
+                ranges[ranges.count - 1] = last.lowerBound...line
+            } else {
+                ranges.append(line...line)
+            }
+        }
+        return ranges.map {
+            $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)-\($0.upperBound)"
+        }
+        .joined(separator: ", ")
     }
 }
 

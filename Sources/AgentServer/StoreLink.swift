@@ -45,6 +45,14 @@ enum StoreNews: Sendable {
     case lookupFailed(Lookup, StoreError)
 }
 
+extension StoreNews {
+    /// Whether another reader may do better: one damaged record is damaged for all of them.
+    fileprivate var needsReader: Bool {
+        guard case .lookupFailed(_, let error) = self else { return false }
+        return error.kind != .damagedRecord
+    }
+}
+
 /// The loop's side of a store. Everything is answered by `StoreNews`, in order.
 protocol StoreLink: AnyObject {
     /// Commits a batch; one at a time is under way.
@@ -145,6 +153,8 @@ final class ThreadedLink: StoreLink {
         case commit([StoreRecord], Moment)
         case reopen(Moment)
         case limit(StoreLimits)
+        /// The reader cannot read any more.
+        case renewReader
     }
 
     private enum Reading: Sendable {
@@ -197,7 +207,9 @@ final class ThreadedLink: StoreLink {
                         for reading in batch {
                             switch reading {
                             case .lookup(let lookup):
-                                _ = news.post(answer(lookup, from: box.reader))
+                                let found = answer(lookup, from: box.reader)
+                                _ = news.post(found)
+                                _ = found.needsReader && orders.post(.renewReader)
                             case .reader(let next): box = next
                             }
                         }
@@ -250,6 +262,10 @@ final class ThreadedLink: StoreLink {
                 case .limit(let limits):
                     self.limits = limits
                     store?.limits = limits
+                    return nil
+                case .renewReader:
+                    // Without success the next look-up fails too, and asks again.
+                    if let reader = try? store?.makeReader() { readBy(ReaderBox(reader: reader)) }
                     return nil
                 case .reopen(let now):
                     store = nil

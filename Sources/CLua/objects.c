@@ -350,7 +350,7 @@ static const struct {
 } constructors[] = {
     {"accept", PLAIN_ACCEPT, false, {"wait", "extended_data"}},
     {"reject", PLAIN_REJECT, true, {"extended_data"}},
-    {"ring", PLAIN_RING, false, {"for_"}},
+    {"ring", PLAIN_RING, false, {"for_", "again"}},
     {"forward", PLAIN_FORWARD, true, {NULL}},
     {"refuse", PLAIN_REFUSE, true, {NULL}},
     {"allow", PLAIN_ALLOW, false, {"timeout", "invitees", "extended_data"}},

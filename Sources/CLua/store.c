@@ -260,6 +260,7 @@ void cl_push_vars(lua_State *L, const uint8_t *id) {
 typedef struct {
     callua_bytes bytes;
     bool keeps;
+    bool replaces;
 } exchange;
 
 static int read_state(lua_State *L) {
@@ -273,13 +274,20 @@ static int read_state(lua_State *L) {
     return 0;
 }
 
-// Lays members over those that are there.
+// Lays members over those that are there, or puts them in their place.
 static int write_state(lua_State *L) {
     const exchange *x = lua_touserdata(L, 1);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_state_key);
     cl_decode(L, x->bytes, 0);
     luaL_checktype(L, -1, LUA_TTABLE);
     cl_push_backing(L, -2);
+    for (lua_pushnil(L); x->replaces && lua_next(L, -2);) {
+        lua_pop(L, 1);
+        lua_pushvalue(L, -1);
+        lua_pushnil(L);
+        lua_rawset(L, -4);
+    }
+    lua_settop(L, 4);
     lua_pushnil(L);
     while (lua_next(L, -3)) {
         lua_pushvalue(L, -2);
@@ -347,4 +355,9 @@ bool callua_write_state(callua_vm *vm, callua_bytes bytes, callua_bytes *problem
     bool done = cl_protected(vm, write_state, &x);
     *problem = cl_bytes(&vm->out);
     return done;
+}
+
+bool callua_replace_state(callua_vm *vm, callua_bytes bytes) {
+    exchange x = {.bytes = bytes, .replaces = true};
+    return cl_protected(vm, write_state, &x);
 }

@@ -12,6 +12,9 @@ struct csqlite_faults {
     int operations;
     int64_t after;
     int64_t times;
+    // What `after` and `times` are set to when the failures are over; 0 times: nothing.
+    int64_t next_after;
+    int64_t next_times;
     int64_t hit;
     int code;
     char name[64];
@@ -34,6 +37,10 @@ static int verdict(csqlite_faults *faults, int operation) {
             faults->times--;
             faults->hit++;
             code = faults->code;
+            if (faults->times == 0) {
+                faults->after = faults->next_after;
+                faults->times = faults->next_times;
+            }
         }
     }
     pthread_mutex_unlock(&faults->lock);
@@ -218,11 +225,13 @@ csqlite_faults *csqlite_faults_create(const char *name) {
 }
 
 void csqlite_faults_arm(
-    csqlite_faults *faults, int operations, int64_t after, int64_t times, int code) {
+    csqlite_faults *faults, int operations, int64_t after, int64_t times, int again, int code) {
     pthread_mutex_lock(&faults->lock);
     faults->operations = operations;
     faults->after = after;
     faults->times = times;
+    faults->next_after = again ? after : 0;
+    faults->next_times = again ? times : 0;
     faults->code = code;
     pthread_mutex_unlock(&faults->lock);
 }

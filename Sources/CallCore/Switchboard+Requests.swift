@@ -79,6 +79,14 @@ extension Switchboard {
         for asker in askers { shape(asker) }
     }
 
+    mutating func recallFailed(_ id: CallID) {
+        for asker in recalls.removeValue(forKey: id) ?? [] { answer(asker, .refused(.unreadable)) }
+    }
+
+    mutating func recallKeyFailed(_ name: KeyName) {
+        if let asker = keysUnderWay[name]?.asker { answer(asker, .refused(.unreadable)) }
+    }
+
     /// Carries out an operation that no policy has to shape any more.
     mutating func commit(_ asker: Asker) {
         do throws(Refusal) {
@@ -203,20 +211,11 @@ extension Switchboard {
     }
 }
 
-extension Reply {
-    /// Whether the reply is kept under an idempotency key (B25).
-    var isKept: Bool {
-        switch self {
-        case .refused(let refusal): refusal.code.isKept
-        case .kept: false
-        case .done, .call, .invited, .callWithErrors, .items, .token: true
-        }
-    }
-}
-
 extension Refusal {
     static let keyReused = Refusal(.keyReused, "the key was used with another request")
     static let callEnded = Refusal(.callEnded, "the call has ended")
+    static let unreadable = Refusal(
+        .unavailable, "the store cannot read this: repeat with the same key", retryAfter: 1_000)
 
     static func notFound(_ id: CallID) -> Refusal { Refusal(.notFound, "no call \(id)") }
 

@@ -72,6 +72,8 @@ public struct Switchboard: Sendable {
         case .deadlineReached: break
         case .recalled(let id, let call): recalled(id, call)
         case .recalledKey(let user, let key, let reply): recalledKey(user, key, reply)
+        case .recallFailed(let id): recallFailed(id)
+        case .recallKeyFailed(let user, let key): recallKeyFailed(KeyName(user: user, key: key))
         case .configured(let settings): self.settings = settings
         }
         return takeEffects()

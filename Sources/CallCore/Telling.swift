@@ -90,8 +90,8 @@ extension Switchboard {
         let user = commit.call.participants[index].user
         let change = commit.change(of: index)
         switch commit.call.participants[index].state {
-        case .joined: addDevices(of: user, to: &receivers)
-        case .inviting, .undelivered, .ringing, .accepting:
+        case .joined, .accepting: addDevices(of: user, to: &receivers)
+        case .inviting, .undelivered, .ringing:
             let isNew = change.map { $0.isInvitation(in: commit.call) || !$0.wasVisible }
             guard isNew != true, commit.call.participants[index].isVisible else { return }
             addDevices(of: user, to: &receivers)

@@ -141,4 +141,13 @@ public enum Reply: Sendable, Equatable {
     case kept([UInt8])
     /// No.
     case refused(Refusal)
+
+    /// Whether the reply is kept under an idempotency key (B25).
+    public var isKept: Bool {
+        switch self {
+        case .refused(let refusal): refusal.code.isKept
+        case .kept: false
+        case .done, .call, .invited, .callWithErrors, .items, .token: true
+        }
+    }
 }

@@ -29,6 +29,10 @@ public enum Input: Sendable, Equatable {
     case recalled(CallID, Call?)
     /// The answer to `Effect.recallKey`: what is stored under the key, or nil.
     case recalledKey(UserID, key: String, KeptReply?)
+    /// The answer to `Effect.recall` or `Effect.recallKey` when the store cannot be read: whoever
+    /// waits for it is told `unavailable`.
+    case recallFailed(CallID)
+    case recallKeyFailed(UserID, key: String)
     /// The settings changed (a reload).
     case configured(Settings)
 }

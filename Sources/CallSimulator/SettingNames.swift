@@ -4,7 +4,7 @@ import CallModel
 
 extension Settings {
     /// Sets `name` to `values`; throws when there is no such setting or value.
-    mutating func change(_ name: String, to values: [String]) throws(RigFailure) {
+    public mutating func change(_ name: String, to values: [String]) throws(RigFailure) {
         func number() throws(RigFailure) -> Int {
             guard values.count == 1, let number = Int(values[0]) else {
                 throw RigFailure("`\(name)` is one whole number")

@@ -11,6 +11,9 @@ public struct Witness: Sendable {
     /// A call as one device knows it.
     fileprivate struct View: Sendable {
         var revision: UInt32 = 0
+        /// The revision of the last event: a resumed welcome, or an answer over HTTP, runs ahead
+        /// of the events that were missed.
+        var heard: UInt32 = 0
         var states: [UserID: Participant.State] = [:]
         /// Whether the states are all known: the device was shown the whole call, and its user
         /// has been in it since.
@@ -21,8 +24,12 @@ public struct Witness: Sendable {
         var hasEnded = false
     }
 
+    /// Whether it stands beside the server and sees everything in commit order. A phone may hear
+    /// an answer over HTTP before the events that led to it.
+    private let isAtServer: Bool
+
     /// A witness who has seen nothing.
-    public init() {}
+    public init(atServer: Bool = false) { isAtServer = atServer }
 
     /// Takes note of what a device sees; throws what it should not have seen now.
     public mutating func see(_ observation: Observation) throws(RigFailure) {
@@ -56,6 +63,8 @@ public struct Witness: Sendable {
         if let before, before.hasEnded {
             throw RigFailure("\(device) is told \(event.kind) of a call that is over for it")
         }
+        if isAtServer { try checkOrder(event, after: before, device) }
+        defer { hear(event.revision, of: event.callID, device) }
         switch event.kind {
         case .created(let call): show(call, to: device)
         case .incoming(let call, _, _):
@@ -91,6 +100,30 @@ public struct Witness: Sendable {
             devices[device]?[event.callID]?.isWhole = false
         case .mediaPhase, .mediaFlags, .hold, .items, .signal: break
         }
+    }
+
+    /// Revisions never fall, and nobody is told that an invitation is over who never had it.
+    private func checkOrder(
+        _ event: CallEvent, after before: View?, _ device: Address
+    ) throws(RigFailure) {
+        switch event.kind {
+        case .signal: return
+        case .timedOut, .cancelled, .failed:
+            guard before != nil else {
+                throw RigFailure("\(device) is told \(event.kind) of a call it never heard of")
+            }
+        case .created, .incoming, .changed, .ended, .elsewhere, .mediaPhase, .mediaFlags, .hold,
+            .items:
+            break
+        }
+        if let before, event.revision < before.heard {
+            throw RigFailure("\(device) is told \(event.kind) after revision \(before.heard)")
+        }
+    }
+
+    private mutating func hear(_ revision: UInt32, of call: CallID, _ device: Address) {
+        guard let heard = devices[device]?[call]?.heard else { return }
+        devices[device]?[call]?.heard = max(heard, revision)
     }
 
     /// Forgets what a device knew.

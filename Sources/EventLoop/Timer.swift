@@ -40,7 +40,9 @@ public final class Timer: LoopHandle {
 
     private func sleep(until moment: Int64, from now: Int64) {
         guard let timer = handle(uv_timer_t.self) else { return }
-        let sleep = UInt64(max(0, min(moment - now, Self.longestSleep)))
+        // libuv would run a timer that another one has armed with 0 in the same turn, and one that
+        // arms itself for ever.
+        let sleep = UInt64(max(1, min(moment - now, Self.longestSleep)))
         uv_timer_start(timer, { owner($0, Timer.self)?.wake() }, sleep, 0)
     }
 

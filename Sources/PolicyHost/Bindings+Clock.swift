@@ -1,9 +1,17 @@
-// time.now, time.format.
+// time.now, time.format, time.seconds.
 
 import CLua
 
 extension Bindings {
     static let clock: [Binding] = [
+        Binding(
+            "time.seconds", type: "fun(span: string): number",
+            help: "The seconds of a duration (\"90m\")."
+        ) { _, arguments throws(Refused) in
+            let span = try arguments.duration(0)
+            let isWhole = span % 1_000 == 0
+            return .value(isWhole ? .integer(span / 1_000) : .number(Double(span) / 1_000))
+        },
         Binding("time.now", type: "fun(): integer", help: "Seconds since 1970 UTC.") {
             state, _ throws(Refused) in
             .value(.integer(state.services.wallTime / 1_000))

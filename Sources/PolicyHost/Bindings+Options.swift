@@ -55,10 +55,13 @@ extension Bindings {
         }
         state.schema = fields
         do throws(LuaProblem) {
-            let values = try fields.values(of: state.setting.options)
+            let values = try fields.values(
+                of: state.setting.options, standsIn: state.setting.standsIn)
             return .value(.table(values.map { pair($0.name, state.shown($0, $1)) }))
         } catch {
-            throw Refused("options[\"\(state.name)\"]: \(error.message)")
+            let text = "options[\"\(state.name)\"]: \(error.message)"
+            state.refuseOptions(text)
+            throw Refused(text)
         }
     }
 
@@ -106,6 +109,12 @@ extension Bindings {
 }
 
 extension PluginState {
+    /// The operator's values are wrong: that is told at the operator's line, where it is known.
+    fileprivate func refuseOptions(_ text: String) {
+        guard let site = setting.optionsSite, site.file != nil else { return }
+        optionProblem = PolicyProblem(text, file: site.file, line: site.line)
+    }
+
     /// An option's value as the script gets it.
     fileprivate func shown(_ field: OptionField, _ value: LuaValue) -> LuaValue {
         switch field.kind {
@@ -187,7 +196,7 @@ extension OptionField.Kind {
         case .users: "A list of user ids and patterns (\"desk-*\"); has(id) asks."
         case .hours: "Opening hours, \"mon-fri 09:00-18:00\"; open() and next_open() ask."
         case .timezone: "A time zone, \"Europe/Berlin\"."
-        case .duration: "A duration, \"3s\"; min and max bound it in seconds."
+        case .duration: "A duration, \"3s\"; min and max bound it."
         case .url: "An http address."
         case .secret: "A secret; never shown."
         }

@@ -2,8 +2,14 @@
 
 extension ConfigurationField {
     /// One line for every name: name, type, default, help.
-    public static var table: String {
-        let rows = all.map { ($0.name, $0.type, $0.standard, $0.help) }
+    ///
+    /// - Parameter name: only this name, or the members of this table; empty if there is none.
+    public static func table(of name: String? = nil) -> String {
+        let fields = all.filter { field in
+            name.map { field.name == $0 || field.name.hasPrefix("\($0).") } ?? true
+        }
+        guard !fields.isEmpty else { return "" }
+        let rows = fields.map { ($0.name, $0.type, $0.standard, $0.help) }
         let widths = (
             rows.map(\.0.count).max() ?? 0, rows.map(\.1.count).max() ?? 0,
             rows.map(\.2.count).max() ?? 0

@@ -52,8 +52,7 @@ extension Returned {
             let data = try Self.data(options["extended_data"], max: dataMax)
             return .accept(wait: wait ?? 0, extendedData: data)
         case .decision(PLAIN_RING, let arguments):
-            let options = arguments.first ?? .null
-            return .ring(for: try Self.span(options["for_"], below: view.remaining, "for_"))
+            return .ring(for: try Self.ringTime(arguments.first ?? .null, view))
         case .decision(PLAIN_FORWARD, let arguments):
             let text = arguments.first?.text ?? ""
             guard let user = UserID(checking: text) else {
@@ -66,6 +65,27 @@ extension Returned {
         case .decision(let kind, _):
             throw BadReturn("on.invite cannot answer with '\(Self.name(of: kind))'")
         }
+    }
+
+    /// Whether the plugin wants to be asked again itself when the time of its `ring` is over.
+    var asksAgain: Bool {
+        if case .decision(PLAIN_RING, let arguments) = self {
+            return arguments.first?["again"].bool ?? false
+        }
+        return false
+    }
+
+    private static func ringTime(
+        _ options: LuaValue, _ view: CallView
+    ) throws(BadReturn) -> Milliseconds? {
+        let span = try span(options["for_"], below: view.remaining, "for_")
+        if options["again"].isNull { return span }
+        guard options["again"].bool != nil else { throw BadReturn("ring: again is true or false") }
+        // A plugin that asks itself again at once would ask itself for ever.
+        guard let span, span >= 1_000 else {
+            throw BadReturn("ring: again needs a for_ of at least \"1s\"")
+        }
+        return span
     }
 
     static func name(of kind: Int) -> String {

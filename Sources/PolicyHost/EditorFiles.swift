@@ -6,14 +6,18 @@ import CallModel
 
 /// Files for people who write plugins.
 public enum EditorFiles {
+    /// What a file begins with that may be written anew.
+    public static let mark = "-- Made by `callagent new`"
+
     /// The configuration of luacheck: exactly the names that scripts have.
     public static func luacheck() throws(PolicyProblem) -> String {
-        let names = try PluginState(
+        let state = try PluginState(
             source: PluginSource(name: "names", main: SourceFile(name: "names.lua", text: [])),
             setting: PluginSetting(), services: Services(seed: 0)
-        ).knownNames()
+        )
+        let names = state.knownNames()
         var lines = [
-            "-- Made by `callagent new`: the names that plugins have.", "std = \"none\"",
+            "\(mark): the names that plugins have.", "std = \"none\"",
             "max_line_length = 100", "read_globals = {",
         ]
         let top = names.filter { !$0.contains(".") && $0 != "state" }.sorted()
@@ -29,6 +33,11 @@ public enum EditorFiles {
             lines.append("  } },")
         }
         lines += ["}", "globals = { state = { other_fields = true, read_only = false } }"]
+        lines += ["files[\"callagent.lua\"] = {", "  read_globals = { \"secret\" },"]
+        lines +=
+            ["  globals = {"] + ConfigurationField.topLevel.map { "    \"\($0)\"," } + [
+                "  },", "}",
+            ]
         return lines.joined(separator: "\n") + "\n"
     }
 

@@ -14,6 +14,8 @@ public struct GenerationPlan: Sendable {
     public var onError = OnError.default
     /// Accounts whose invitations go to the plugins.
     public var answerFor = Accounts()
+    /// Whether the plugins are all that there are, so that `after` can be checked.
+    public var isWhole = true
 
     /// A generation without plugins.
     public init() {}
@@ -56,7 +58,7 @@ public final class Generation: @unchecked Sendable {
             }
         }
         plugins = loaded
-        problems += Self.orderProblems(loaded)
+        if plan.isWhole { problems += Self.orderProblems(loaded) }
         guard problems.isEmpty else { throw PolicyProblems(problems) }
     }
 

@@ -15,7 +15,8 @@ extension Inquiry {
             guard let decision = try returned.invitation(view, dataMax: most) else {
                 return .next(hasOpinion: false)
             }
-            return .answered(.answer(.invite(decision, by: plugin.name, next: next)))
+            let place = returned.asksAgain ? next - 1 : next
+            return .answered(.answer(.invite(decision, by: plugin.name, next: place)))
         case .dial(_, let invitees):
             return try returned.dial(invitees: invitees, dataMax: most, by: plugin.name)
         case .token: return try returned.token()

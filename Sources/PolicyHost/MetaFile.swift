@@ -5,9 +5,12 @@ import CLua
 
 /// The `---@meta` file that `callagent meta` prints.
 public enum MetaFile {
+    /// What the file begins with.
+    public static let mark = "---@meta callagent"
+
     /// The whole file.
     public static var text: String {
-        var lines = ["---@meta callagent", "-- Made by `callagent meta`; do not edit.", ""]
+        var lines = [mark, "-- Made by `callagent meta`; do not edit.", ""]
         for shape in shapes { lines += shape + [""] }
         lines += ["---@class Test"] + fields(of: "t", in: Bindings.tests) + [""]
         lines += ["---@class Hours"] + fields(of: "hours", in: Bindings.all) + [""]
@@ -44,7 +47,7 @@ public enum MetaFile {
             "---@field state_version? integer",
         ],
         [
-            "---@class OptionExtra", "---@field min? number", "---@field max? number",
+            "---@class OptionExtra", "---@field min? number|string", "---@field max? number|string",
             "---@field required? boolean", "---@field help? string",
         ],
         [
@@ -66,8 +69,30 @@ public enum MetaFile {
             "---@class PluginError", "---@field plugin string", "---@field kind string",
             "---@field message string", "---@field quarantined boolean",
         ],
-        ["---@class TestCall: table"],
-        ["---@class TestEvent: table"],
+        [
+            "---@class TestCall", "---@field from? string", "---@field to? string|string[]",
+            "---@field at? string", "---@field kind? string", "---@field mode? string",
+            "---@field timeout? string", "---@field extended_data? any", "---@field group? boolean",
+            "---@field user? string",
+        ],
+        [
+            "---@class TestEvent: TestCall", "---@field who? string", "---@field reason? string",
+            "---@field by? string", "---@field users? string[]", "---@field was? string",
+            "---@field now? string", "---@field data? any", "---@field online? boolean",
+            "---@field push? TestPush", "---@field generation? string", "---@field plugin? string",
+            "---@field message? string", "---@field quarantined? boolean",
+        ],
+        [
+            "---@class TestPush", "---@field user? string", "---@field provider? string",
+            "---@field kind? string", "---@field reason? string", "---@field topic? string",
+            "---@field title? string", "---@field body? string", "---@field payload? table",
+            "---@field expires_in? integer", "---@field collapse_id? string",
+        ],
+        [
+            "---@class TestReply", "---@field status? integer",
+            "---@field headers? table<string, string>", "---@field body? string",
+            "---@field json? any",
+        ],
         ["---@type table", "state = {}"],
     ]
 
@@ -94,8 +119,8 @@ public enum MetaFile {
             "Say no: busy, declined or a reason of your own."
         ),
         (
-            "ring", "fun(options?: {for_?: string}): Decision",
-            "Let the devices ring; with for_, ask the later plugins then."
+            "ring", "fun(options?: {for_?: string, again?: boolean}): Decision",
+            "Let the devices ring; with for_, ask the later plugins then, or this one again."
         ),
         ("forward", "fun(user: string): Decision", "Invite another user instead."),
         ("refuse", "fun(code: string): Decision", "Refuse to place the call."),

@@ -2,14 +2,19 @@
 
 import JSON
 
-extension Generation {
-    /// A documented block for callagent.lua, or nil when the plugin is not in this generation.
-    public func optionBlock(of name: String) -> String? {
-        guard let plugin = plugins.first(where: { $0.name == name }) else { return nil }
-        guard let schema = plugin.schema, !schema.isEmpty else {
-            return "-- \(name) has no options\n"
-        }
-        var lines = ["options[\"\(name)\"] = {"]
+/// The options of a plugin for whoever sets them.
+public enum OptionBlock {
+    /// A documented block for callagent.lua with the defaults.
+    public static func text(of source: PluginSource) throws(PolicyProblems) -> String {
+        var setting = PluginSetting()
+        setting.standsIn = true
+        var plan = GenerationPlan()
+        plan.plugins = [(source, setting)]
+        plan.plugins[0].setting.grants = PluginTest.needs(of: source)
+        plan.isWhole = false
+        let schema = try Generation(plan, seed: 0).plugins[0].schema ?? []
+        guard !schema.isEmpty else { return "-- \(source.name) has no options\n" }
+        var lines = ["options[\"\(source.name)\"] = {"]
         for field in schema {
             for note in field.notes { lines.append("  -- \(note)") }
             lines.append("  \(field.assignment),")
@@ -22,8 +27,8 @@ extension OptionField {
     /// What a person should know of it.
     fileprivate var notes: [String] {
         var parts: [String] = [kind.rawValue]
-        if let least { parts.append("at least \(least.formatted)") }
-        if let most { parts.append("at most \(most.formatted)") }
+        if let least { parts.append("at least \(shown(least))") }
+        if let most { parts.append("at most \(shown(most))") }
         if !choices.isEmpty { parts.append("one of \(choices.joined(separator: ", "))") }
         if isRequired { parts.append("must be set") }
         let rule = parts.joined(separator: ", ")
@@ -32,19 +37,14 @@ extension OptionField {
 
     fileprivate var assignment: String {
         if kind == .secret { return "\(name) = secret \"env:NAME\"" }
+        if standard.isNull { return "-- \(name) = …" }
         return "\(name) = \(standard.literal)"
-    }
-}
-
-extension Double {
-    fileprivate var formatted: String {
-        self == rounded() && abs(self) < 1e15 ? "\(Int64(self))" : "\(self)"
     }
 }
 
 extension LuaValue {
     /// The value as Lua source.
-    fileprivate var literal: String {
+    var literal: String {
         switch self {
         case .text(let text): return JSONValue.string(text).description
         case .list(let values):

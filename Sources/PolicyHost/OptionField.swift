@@ -12,6 +12,7 @@ struct OptionField: Equatable {
     let name: String
     let kind: Kind
     let standard: LuaValue
+    /// Of the number, the seconds, or the count of bytes or entries.
     var least: Double?
     var most: Double?
     var choices: [String] = []
@@ -26,12 +27,31 @@ extension OptionField {
             throw LuaProblem(name, "write option.int(…), option.text(…) or another option")
         }
         self.init(name: name, kind: kind, standard: description["default"])
-        least = description["min"].number
-        most = description["max"].number
+        least = try bound(description["min"], "min")
+        most = try bound(description["max"], "max")
         isRequired = description["required"].bool ?? false
         help = description["help"].text ?? ""
         choices = (description["choices"].list ?? []).compactMap(\.text)
         if !standard.isNull { _ = try checked(standard) }
+    }
+
+    /// A bound as it was written: durations are bounded by durations, or by seconds.
+    private func bound(_ value: LuaValue, _ extra: String) throws(LuaProblem) -> Double? {
+        if value.isNull { return nil }
+        if let number = value.number { return number }
+        guard kind == .duration else {
+            throw LuaProblem(name, "\(extra) is a number, not a \(value.typeName)")
+        }
+        guard let span = value.text.flatMap(Duration.parse) else {
+            throw LuaProblem(name, "\(extra) is a duration (\"60s\") or a number of seconds")
+        }
+        return Double(span) / 1_000
+    }
+
+    /// A bound for people.
+    func shown(_ bound: Double) -> String {
+        if kind == .duration { return Duration.text(Milliseconds((bound * 1_000).rounded())) }
+        return Self.plain(bound)
     }
 
     /// The operator's value as the plugin gets it, or what is wrong with it.
@@ -91,7 +111,7 @@ extension OptionField {
             guard let span = Duration.parse(text) else {
                 throw LuaProblem(name, "bad duration '\(text)' (write \"250ms\", \"3s\", \"10m\")")
             }
-            try range(Double(span) / 1_000, " seconds")
+            try range(Double(span) / 1_000, "")
         case .url:
             guard text.hasPrefix("https://") || text.hasPrefix("http://") else {
                 throw LuaProblem(name, "'\(text)' is no http address")
@@ -103,11 +123,10 @@ extension OptionField {
 
     private func range(_ number: Double, _ unit: String) throws(LuaProblem) {
         if let least, number < least {
-            throw LuaProblem(
-                name, "at least \(Self.plain(least))\(unit), not \(Self.plain(number))")
+            throw LuaProblem(name, "at least \(shown(least))\(unit), not \(shown(number))")
         }
         if let most, number > most {
-            throw LuaProblem(name, "at most \(Self.plain(most))\(unit), not \(Self.plain(number))")
+            throw LuaProblem(name, "at most \(shown(most))\(unit), not \(shown(number))")
         }
     }
 
@@ -117,6 +136,25 @@ extension OptionField {
 
     private func wrong(_ value: LuaValue, _ expected: String) -> LuaProblem {
         LuaProblem(name, "\(expected) expected, got \(value.typeName)")
+    }
+}
+
+extension OptionField {
+    /// What stands for a value that must be set, where no operator is: in tests.
+    fileprivate var standIn: LuaValue {
+        switch kind {
+        case .int: .integer(Int64(least ?? 0))
+        case .number: .number(least ?? 0)
+        case .bool: .bool(false)
+        case .text, .user, .secret:
+            .text(String(repeating: name, count: max(1, Int(least ?? 0))))
+        case .choice: .text(choices.first ?? "")
+        case .list, .users: .list(Array(repeating: .text(name), count: Int(least ?? 0)))
+        case .hours: .text("00:00-24:00")
+        case .timezone: .text("UTC")
+        case .duration: .text(Duration.text(Milliseconds((least ?? 1) * 1_000)))
+        case .url: .text("https://\(name).example.com/")
+        }
     }
 }
 
@@ -132,7 +170,11 @@ extension [OptionField] {
     }
 
     /// Every option's value: the operator's, else the default.
-    func values(of given: JSONObject) throws(LuaProblem) -> [(OptionField, LuaValue)] {
+    ///
+    /// - Parameter standsIn: whether something stands in for what must be set and is not.
+    func values(
+        of given: JSONObject, standsIn: Bool = false
+    ) throws(LuaProblem) -> [(OptionField, LuaValue)] {
         for member in given.members where !contains(where: { $0.name == member.key }) {
             throw LuaProblem(
                 "unknown option '\(member.key)'"
@@ -143,7 +185,8 @@ extension [OptionField] {
             if let value = given[field.name], !value.isNull {
                 values.append((field, try field.checked(LuaValue(value))))
             } else if field.isRequired {
-                throw LuaProblem(field.name, "this option must be set")
+                guard standsIn else { throw LuaProblem(field.name, "this option must be set") }
+                values.append((field, field.standIn))
             } else {
                 values.append((field, field.standard))
             }

@@ -68,6 +68,9 @@ public struct PluginLibrary: Sendable {
         return names.sorted()
     }
 
+    /// ` (did you mean 'NAME'?)` for a plugin that is not there, or nothing.
+    public func hint(for name: String) -> String { Suggestion.text(for: name, among: names) }
+
     /// Files beside the operator's that no list names: they do nothing.
     public func unlisted(in configuration: Configuration) -> [String] {
         guard let own = folders.first else { return [] }
@@ -124,11 +127,12 @@ extension Configuration {
     }
 
     /// What the operator decides about one plugin.
-    func setting(of plugin: Plugin) -> PluginSetting {
+    public func setting(of plugin: Plugin) -> PluginSetting {
         var setting = PluginSetting()
         setting.users = plugin.users.map { Accounts($0) }
         setting.options = options[plugin.name] ?? JSONObject()
-        setting.optionsSite = problem("", at: "options.\(plugin.name)")
+        let hasOptions = lines["options.\(plugin.name)"] != nil
+        setting.optionsSite = problem("", at: hasOptions ? "options.\(plugin.name)" : "plugins")
         setting.zone = TimeZoneRules(named: timezone) ?? .utc
         setting.extendedDataMax = limits.extendedData
         setting.limits.memory = limits.pluginMemory

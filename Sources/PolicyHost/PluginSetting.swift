@@ -76,7 +76,7 @@ public struct PluginSetting: Sendable, Equatable {
     public var users: Accounts?
     /// `options["NAME"]`.
     public var options = JSONObject()
-    /// Where those options stand, for messages.
+    /// Where those options stand, or would stand, for messages.
     public var optionsSite: PolicyProblem?
     /// Instead of the plugin's own.
     public var onError: OnError?
@@ -88,6 +88,8 @@ public struct PluginSetting: Sendable, Equatable {
     public var zone = TimeZoneRules.utc
     /// Bytes of extended data.
     public var extendedDataMax = 2_048
+    /// Whether something stands in for options that must be set and are not.
+    public var standsIn = false
     /// Whether `test(…)` blocks are kept.
     public var keepsTests = false
     /// Whether it is noted which lines run.

@@ -23,6 +23,8 @@ final class PluginState {
     var tests: [TestDeclaration] = []
     var migration: Int32?
     var schema: [OptionField]?
+    /// What is wrong with the operator's values for it.
+    var optionProblem: PolicyProblem?
     var objects: [HostObject] = []
     var warnings: [PolicyProblem] = []
     /// Its files; `require` finds those in `modules`.
@@ -114,6 +116,7 @@ final class PluginState {
                 setting.limits.loadTime.nanoseconds, &outcome)
             return outcome
         }
+        if let optionProblem { throw optionProblem }
         guard Int(outcome.status) == CALLUA_FINISHED else {
             throw PolicyProblem(message: outcome.message, in: file.name)
         }
@@ -201,6 +204,15 @@ final class PluginState {
                 vm, callua_bytes(start: $0.baseAddress, count: $0.count), &problem)
         }
         if !isDone { throw PolicyProblem(problem.string, file: file) }
+    }
+
+    /// Makes `state` the same as that of another Lua state, which kept it in its memory.
+    func takeState(of other: PluginState) {
+        guard let state = other.memory.state, state != memory.state else { return }
+        memory.state = state
+        _ = state.withUnsafeBufferPointer {
+            callua_replace_state(vm, callua_bytes(start: $0.baseAddress, count: $0.count))
+        }
     }
 
     private func vars(_ values: [LuaValue]) {

@@ -61,22 +61,26 @@ public final class FaultPlan: @unchecked Sendable {
     }
 
     /// A layer armed by a text such as `write:120:3:full`: after 120 more writes, the next 3 fail
-    /// for lack of space. Nil: the text is not of that form.
+    /// for lack of space. With `:again` at its end that is repeated for ever. Nil: the text is not
+    /// of that form.
     public convenience init?(_ text: String) {
-        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        var parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        let isRepeated = parts.count == 5 && parts.last == "again"
+        if isRepeated { parts.removeLast() }
         guard parts.count == 4, let operations = Operations(name: parts[0]),
             let after = Int(parts[1]), after >= 0, let times = Int(parts[2]), times > 0,
             let failure = Failure(rawValue: String(parts[3]))
         else { return nil }
         self.init()
-        arm(operations, after: after, times: times, failure: failure)
+        arm(operations, after: after, times: times, again: isRepeated, failure: failure)
     }
 
     deinit { csqlite_faults_destroy(faults) }
 
-    /// After `after` more `operations`, the next `times` of them fail.
+    /// After `after` more `operations`, the next `times` of them fail; `again`: and so on for ever.
     public func arm(
-        _ operations: Operations, after: Int = 0, times: Int = .max, failure: Failure = .eio
+        _ operations: Operations, after: Int = 0, times: Int = .max, again: Bool = false,
+        failure: Failure = .eio
     ) {
         let code =
             switch failure {
@@ -85,11 +89,12 @@ public final class FaultPlan: @unchecked Sendable {
             // The extended codes of SQLITE_IOERR are macros with an operator: (4 << 8), (3 << 8).
             case .eio: operations == .sync ? SQLITE_IOERR | 4 << 8 : SQLITE_IOERR | 3 << 8
             }
-        csqlite_faults_arm(faults, operations.rawValue, Int64(after), Int64(times), code)
+        csqlite_faults_arm(
+            faults, operations.rawValue, Int64(after), Int64(times), again ? 1 : 0, code)
     }
 
     /// From now on nothing fails.
-    public func disarm() { csqlite_faults_arm(faults, 0, 0, 0, SQLITE_OK) }
+    public func disarm() { csqlite_faults_arm(faults, 0, 0, 0, 0, SQLITE_OK) }
 
     /// How many operations failed so far.
     public var hits: Int { Int(csqlite_faults_hit(faults)) }

@@ -32,7 +32,8 @@ struct Command: Sendable {
     /// Every command, in the order of the help.
     static let all: [Command] = [
         .run, .call, .phone, .calls, .get, .status, .plugins, .reload,
-        .rollback, .check, .test, .explain, .simulate, .version,
+        .rollback, .new, .check, .test, .attempt, .config, .meta, .explain, .simulate,
+        .version,
     ]
 
     /// The command `name`.

@@ -9,6 +9,11 @@ enum Screen {
     /// A line about what went wrong.
     static func complain(_ line: String) { write(line, to: STDERR_FILENO) }
 
+    /// A text of whole lines for whoever asked.
+    static func show(_ text: String) {
+        write(text.hasSuffix("\n") ? String(text.dropLast()) : text, to: STDOUT_FILENO)
+    }
+
     private static func write(_ line: String, to descriptor: Int32) {
         var text = line + "\n"
         text.withUTF8 { bytes in

@@ -25,12 +25,13 @@ extension Command {
             if let violation = report.violation {
                 for line in report.trace { Screen.say("  \(line)") }
                 Screen.say(violation)
-                Screen.say("again: \(simulation.replay)")
+                Screen.say("  again: \(simulation.replay)")
                 return ExitCode.failure
             }
             Screen.say(
                 "  nothing wrong: \(report.steps) steps, \(report.calls) calls, "
                     + "\(report.time / 1_000) s of virtual time")
+            Screen.say("  again: \(simulation.replay)")
             simulation.seed += 1
         }
         return ExitCode.success

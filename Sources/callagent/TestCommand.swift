@@ -5,18 +5,28 @@ import AgentServer
 extension Command {
     static let test = Command(
         "test", "run the plugins' own tests", operands: .any("FILE"),
-        options: Installation.options
+        options: Installation.options + [
+            Option("--only", "TEXT", "only tests whose name contains it"),
+            Option("--coverage", "PERCENT", "fail if fewer lines of a file were run"),
+        ]
     ) { (arguments) throws(CommandError) in
+        let least = try arguments.number("--coverage", in: 0...100) ?? 0
         do throws(AgentError) {
             let file = Installation.file(arguments.text("--config"))
-            let lines = try PluginTests.run(arguments.operands, file: file)
-            for line in lines {
-                Screen.say(line.hasPassed ? "ok      \(line.text)" : "FAILED  \(line.text)")
+            let outcome = try PluginTests.run(
+                arguments.operands, file: file, filter: arguments.text("--only"))
+            for test in outcome.tests {
+                Screen.say("\(test.hasPassed ? "ok      " : "FAILED  ")\(test.text)")
             }
-            let failed = lines.count { !$0.hasPassed }
-            Screen.say("\(lines.count - failed) passed, \(failed) failed")
-            return failed == 0 ? ExitCode.success : ExitCode.failure
+            // A part of the tests says nothing of what the rest would have run.
+            let coverage = arguments.has("--only") ? [] : outcome.coverage
+            for line in coverage { Screen.say("lines   \(line.text)") }
+            let failed = outcome.tests.count { !$0.hasPassed }
+            Screen.say("\(outcome.tests.count - failed) passed, \(failed) failed")
+            let isCovered = coverage.allSatisfy { $0.percent >= least }
+            return failed == 0 && isCovered ? ExitCode.success : ExitCode.failure
         } catch {
+            // `FILE:LINE: text`, so that editors find the place (E56).
             Screen.complain("\(error)")
             return ExitCode.failure
         }

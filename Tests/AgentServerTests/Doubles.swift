@@ -151,12 +151,15 @@ final class ExchangeRig {
 
     /// Asks for an operation and returns the number of the request.
     @discardableResult
-    func ask(_ operation: CallModel.Operation, as user: String = "alice") -> UInt64 {
+    func ask(_ operation: CallModel.Operation, as user: String = "alice", key: String? = nil)
+        -> UInt64
+    {
         lastRequest += 1
         exchange.feed(
             .request(
                 Request(
                     id: RequestID(lastRequest), user: UserID(user), device: DeviceID("phone"),
+                    key: key.map { IdempotencyKey($0, bodyHash: 7) },
                     operation: operation)))
         return lastRequest
     }

@@ -283,24 +283,30 @@ import Testing
             after.store.calls(ofBatch: 0).last?.participants.map(\.state) == [.joined, .joined])
     }
 
-    @Test func `A page that cannot be read is unavailable, and a call is a failure of the store`()
-        throws
-    {
-        let rig = try ExchangeRig()
+    @Test func `Who asks for what cannot be read is told so, and nobody else`() throws {
+        var state = StoredState()
+        let now = Moment(Clock.wallMilliseconds())
+        state.core.keys = [KeyMark(user: UserID("alice"), key: "k", at: now)]
+        let rig = try ExchangeRig(restored: state)
         defer { rig.close() }
-        let number = rig.ask(.list(ListQuery()))
-        let page = try #require(rig.store.lookups.last)
-        let error = StoreError(.notOpen, path: "test", operation: "read")
-        rig.exchange.receive(.lookupFailed(page, error))
-        #expect(rig.clients.news() == ["reply \(number)"])
-        guard case .refused(let refusal)? = rig.clients.replies[number] else {
-            Issue.record("no refusal")
-            return
+        rig.exchange.restore(state)
+        let requests = [
+            rig.ask(.list(ListQuery())), rig.ask(.call(CallID(high: 1, low: 2), .get)),
+            rig.ask(invite("bob"), key: "k"), rig.ask(invite("bob"), key: "k"),
+        ]
+        #expect(rig.store.lookups.count == 3, "the repetition waits for the first")
+        let error = StoreError(.damagedRecord, path: "test", operation: "read")
+        for lookup in rig.store.lookups { rig.exchange.receive(.lookupFailed(lookup, error)) }
+        #expect(rig.clients.news() == requests.map { "reply \($0)" })
+        for request in requests {
+            guard case .refused(let refusal)? = rig.clients.replies[request] else {
+                Issue.record("\(request) was not refused")
+                continue
+            }
+            #expect(refusal.code == .unavailable && refusal.retryAfter == 1_000)
         }
-        #expect(refusal.code == .unavailable && rig.exchange.isReady)
-        rig.ask(.call(CallID(high: 1, low: 2), .get))
-        let call = try #require(rig.store.lookups.last)
-        rig.exchange.receive(.lookupFailed(call, error))
-        #expect(rig.clients.news() == ["drop"] && !rig.exchange.isReady)
+        #expect(rig.exchange.isReady)
+        rig.ask(invite("bob"), key: "k")
+        #expect(rig.store.lookups.count == 4, "the key is free to be tried again")
     }
 }

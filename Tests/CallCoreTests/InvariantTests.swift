@@ -17,7 +17,7 @@ import Testing
     @Test(arguments: seeds) func theInvariantsHoldAfterEveryAction(_ seed: UInt64) throws {
         var actions = RandomActions(seed: seed)
         var rig = CoreRig(settings: actions.settings())
-        var witness = Witness()
+        var witness = Witness(atServer: true)
         for step in 0..<600 {
             let action = actions.next(asked: rig.openQuestions)
             guard isPossible(action, rig) else { continue }

@@ -18,6 +18,10 @@ import Testing
             [code(binding.name), code(binding.type), binding.help]
         }
         try page.expect("functions", table(["name", "type", ""], functions))
+        let steps = Bindings.tests.map { binding in
+            [code("t.\(binding.name.dropFirst(2))"), code(binding.type), binding.help]
+        }
+        try page.expect("steps", table(["step", "type", ""], steps))
     }
 
     @Test func limitsAndFailures() throws {
@@ -126,7 +130,9 @@ import Testing
         let text = example.joined(separator: "\n")
         #expect(text.contains("\"\(name)\""))
         let file = SourceFile(name: "callagent.lua", text: Array(text.utf8))
-        let configuration = try Configuration.read(file) { _ in nil }
+        let configuration = try Configuration.read(file) { _ in
+            String(repeating: "k", count: 32)
+        }
         let plan = try Self.library.plan(for: configuration)
         #expect(try Generation(plan, seed: 1).pluginNames.contains(name))
     }
@@ -134,8 +140,10 @@ import Testing
     /// What `config { … }` of a plugin declares.
     private func options(of name: String) throws -> [[String]] {
         let source = try #require(Self.library.find(name))
+        var setting = PluginSetting()
+        setting.standsIn = true
         let plugin = try PluginState(
-            source: source, setting: PluginSetting(), services: Services(seed: 1))
+            source: source, setting: setting, services: Services(seed: 1))
         return (plugin.schema ?? []).map { field in
             [code(field.name), field.kind.rawValue, shown(field.standard), field.help]
         }

@@ -41,6 +41,23 @@ import Testing
         again = {}
     }
 
+    @Test func `A timer that arms itself for what has passed lets the loop turn`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        var (count, turns) = (0, 0)
+        var again: () -> Void = {}
+        let timer = Timer(on: rig.loop) { again() }
+        rig.loop.atEndOfTurn { turns += 1 }
+        again = {
+            count += 1
+            if count == 20 { rig.finish() } else { timer.arm(at: rig.loop.now - 5) }
+        }
+        timer.arm(after: 0)
+        rig.run()
+        #expect(count == 20 && turns >= 20)
+        again = {}
+    }
+
     @Test func `A cancelled or released timer does not fire`() throws {
         let rig = try Rig()
         defer { rig.close() }

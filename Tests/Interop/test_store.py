@@ -1,5 +1,7 @@
 """A disk that fails: nothing is acknowledged that is not stored, and the server goes on."""
 
+import sqlite3
+
 import pytest
 from websockets.exceptions import ConnectionClosed
 
@@ -68,3 +70,43 @@ def test_clients_are_told_to_come_back_and_then_find_their_calls(make_agent):
     assert first in [call["call_id"] for call in bob.hello["calls"]]
     bob.ok("call.accept", call_id=first)
     assert changes(alice.event("call.changed")) == {"bob": ("joined", None)}
+
+
+# What a start does not touch
+
+
+def kept(make_agent):
+    """A server that has stopped in good order, with some calls in its store."""
+    agent = make_agent().start()
+    alice = agent.connect("alice")
+    for number in range(40):
+        alice.ok("call.invite", key=f"k{number}", invitees=["bob"], mode="advanced")
+    agent.stop()
+    return agent, agent.folder / "state" / "callagent.db"
+
+
+def test_a_damaged_store_is_refused_with_what_to_do(make_agent):
+    agent, file = kept(make_agent)
+    bytes_before = file.read_bytes()
+    for place in range(4_096, len(bytes_before), 8_192):
+        with file.open("r+b") as damaged:
+            damaged.seek(place)
+            damaged.write(b"\xff" * 64)
+    said = agent.refuses_to_start()
+    assert "callagent.db" in said and "damaged" in said and "restore a backup" in said, said
+    file.write_bytes(bytes_before)
+    assert len(agent.start().connect("alice").hello["calls"]) == 40
+
+
+def test_a_store_of_a_newer_version_is_refused_with_what_to_do(make_agent):
+    agent, file = kept(make_agent)
+    with sqlite3.connect(file) as store:
+        store.execute("PRAGMA user_version = 99")
+    store.close()
+    said = agent.refuses_to_start()
+    assert "newer version" in said and "99" in said and "state_dir" in said, said
+
+
+def test_a_plan_of_faults_that_is_none_is_refused(make_agent):
+    agent = make_agent(environment={"CALLAGENT_STORE_FAULTS": "write"})
+    assert "CALLAGENT_STORE_FAULTS" in agent.refuses_to_start()

@@ -9,7 +9,7 @@ swift build -c release --product callagent
 callagent=$(swift build -c release --show-bin-path)/callagent
 
 "$callagent" check plugins/*.lua
-"$callagent" test plugins/*.lua
+"$callagent" test --coverage 100 plugins/*.lua
 for config in examples/*/callagent.lua; do
     echo "$config"
     "$callagent" check --config "$config"

@@ -49,6 +49,13 @@ import Testing
             "config { a = option.text(nil, { required = true }) }", 1,
             #"options["p"]: a: this option must be set"#
         ),
+        ("config { a = option.duration('61s', { max = '1m' }) }", 1, "a: at most 1m, not 61s"),
+        ("config { a = option.duration('1s', { min = 2 }) }", 1, "a: at least 2s, not 1s"),
+        (
+            "config { a = option.duration('1s', { max = '1x' }) }", 1,
+            "a: max is a duration (\"60s\") or a number of seconds"
+        ),
+        ("config { a = option.int(1, { max = '5' }) }", 1, "a: max is a number, not a string"),
         ("config { a = option.hours('mo 9') }", 1, "bad hours 'mo 9'"),
         ("local x = ", 1, "unexpected symbol near <eof>"),
         ("while true do end", 1, "over the processor budget of 200 ms"),
@@ -103,6 +110,41 @@ import Testing
         #expect(problem(["lines": "2"], text).hasSuffix("lines: an integer expected, got string"))
         #expect(problem(["who": [1]], text).hasSuffix("who: a list of strings expected, got table"))
         #expect(problem(["x": 1], "") == #"options["p"].x: this plugin has no options"#)
+    }
+
+    @Test(arguments: [
+        (
+            "options[\"p\"] = { lnes = 2 }", "callagent.lua:2",
+            #"options["p"]: unknown option 'lnes' (did you mean 'lines'?)"#
+        ),
+        (
+            "\noptions.p = { key = 'k', lines = 0 }", "callagent.lua:3",
+            #"options["p"]: lines: at least 1, not 0"#
+        ),
+        ("", "callagent.lua:1", #"options["p"]: key: this option must be set"#),
+    ])
+    func wrongOptionsAreToldAtTheOperatorsLine(
+        _ options: String, _ place: String, _ text: String
+    ) throws {
+        let file = SourceFile(
+            name: "callagent.lua", text: Array("plugins = { \"p\" }\n\(options)".utf8))
+        var configuration = try Configuration.read(file) { _ in nil }
+        configuration.file = "callagent.lua"
+        let main = SourceFile(
+            name: "p.lua",
+            text: Array(
+                """
+                config { lines = option.int(1, { min = 1 }),
+                  key = option.text(nil, { required = true }) }
+                """.utf8))
+        let plan = try PluginLibrary(keeping: [PluginSource(name: "p", main: main)])
+            .plan(for: configuration)
+        do {
+            _ = try Generation(plan, seed: 1)
+            Issue.record("it was loaded")
+        } catch {
+            #expect("\(error)" == "\(place): \(text)")
+        }
     }
 
     @Test func usersAreAListThatCanBeAsked() throws {

@@ -30,8 +30,22 @@ import Testing
                 == .decided(.reject(busy: true, extendedData: #"{"a":1}"#)))
         #expect(try answer("ring {}") == .decided(.ring(for: nil)))
         #expect(try answer("ring { for_ = '20s' }") == .decided(.ring(for: 20_000)))
+        #expect(
+            try answer("ring { for_ = '20s', again = true }")
+                == .decided(.ring(for: 20_000), next: 0))
         #expect(try answer("forward 'carl'") == .decided(.forward(UserID("carl"))))
         #expect(try answer("nil") == Answer.none)
+    }
+
+    @Test func aPluginAsksItselfAgainAtMostOnceASecond() throws {
+        #expect(
+            try answer("ring { for_ = '1s', again = true }")
+                == .decided(.ring(for: 1_000), next: 0))
+        for options in ["again = true", "for_ = '999ms', again = true"] {
+            let problem = try failure("ring { \(options) }")
+            #expect(problem.contains(#"ring: again needs a for_ of at least "1s""#))
+        }
+        #expect(try failure("ring { for_ = '2s', again = 1 }").contains("again is true or false"))
     }
 
     @Test func anOwnReasonGoesIntoTheData() throws {

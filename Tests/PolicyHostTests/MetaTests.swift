@@ -63,34 +63,40 @@ import Testing
     }
 
     @Test func theOptionsOfAPluginAsTheOperatorWritesThem() throws {
-        let generation = try Rig.generation([
-            (
-                "desk",
-                """
-                config {
-                  lines = option.int(1, { min = 1, max = 50, help = "calls at once" }),
-                  who = option.users({ "a", "b" }), key = option.secret(nil, { required = true }),
-                  tone = option.choice("soft", { "soft", "loud" }),
-                }
-                """
-            ), ("none", ""),
-        ]) { $0.plugins[0].setting.options = ["key": "x"] }
+        let text = """
+            plugin { after = "other", needs = { "http:x.y" } }
+            config {
+              lines = option.int(1, { min = 1, max = 50, help = "calls at once" }),
+              who = option.users({ "a", "b" }), key = option.secret(nil, { required = true }),
+              tone = option.choice("soft", { "soft", "loud" }),
+              to = option.list(nil, { required = true, min = 1 }),
+              wait = option.duration("2s", { max = "1m" }),
+            }
+            """
         #expect(
-            generation.optionBlock(of: "desk") == """
+            try block(text) == """
                 options["desk"] = {
                   -- secret, must be set
                   key = secret "env:NAME",
                   -- calls at once (int, at least 1, at most 50)
                   lines = 1,
+                  -- list, at least 1, must be set
+                  -- to = …,
                   -- choice, one of soft, loud
                   tone = "soft",
+                  -- duration, at most 1m
+                  wait = "2s",
                   -- users
                   who = { "a", "b" },
                 }
 
                 """)
-        #expect(generation.optionBlock(of: "none") == "-- none has no options\n")
-        #expect(generation.optionBlock(of: "other") == nil)
+        #expect(try block("") == "-- desk has no options\n")
+    }
+
+    private func block(_ text: String) throws -> String {
+        let file = SourceFile(name: "desk.lua", text: Array(text.utf8))
+        return try OptionBlock.text(of: PluginSource(name: "desk", main: file))
     }
 
     @Test func theShippedSettingsOfLuacheckAreThoseOfTheTable() throws {
@@ -110,8 +116,11 @@ import Testing
     }
 
     @Test func theTableOfTheOperatorsNames() {
-        let rows = ConfigurationField.table.split(separator: "\n")
+        let rows = ConfigurationField.table().split(separator: "\n")
         #expect(rows.count == ConfigurationField.all.count)
         #expect(rows.first?.hasPrefix("listen ") == true)
+        #expect(ConfigurationField.table(of: "invite").split(separator: "\n").count == 3)
+        #expect(ConfigurationField.table(of: "watch").hasPrefix("watch  boolean  false  "))
+        #expect(ConfigurationField.table(of: "watc").isEmpty)
     }
 }

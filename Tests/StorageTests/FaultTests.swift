@@ -215,9 +215,29 @@ import Testing
         #expect(faults.hits == 1)
         for text in [
             "", "write", "write:1:1", "fsync:1:1:eio", "sync:-1:1:eio", "sync:1:0:eio",
-            "sync:1:1:dead", "sync:1:1:eio:", "sync:x:1:eio",
+            "sync:1:1:dead", "sync:1:1:eio:", "sync:x:1:eio", "sync:1:1:eio:once",
+            "sync:1:1:eio:again:",
         ] {
             #expect(FaultPlan(text) == nil, "\(text)")
+        }
+    }
+
+    @Test func aPlanMayBeginAgain() throws {
+        let faults = try #require(FaultPlan("sync:3:1:eio:again"))
+        let disk = Disk()
+        for round in 1...5 {
+            func use() throws {
+                let store = try disk.open {
+                    $0.faults = faults
+                    $0.synchronous = .full
+                }
+                _ = try store.restore(at: start)
+                for later in 1...9 as ClosedRange<Int64> {
+                    try store.commit([.call(ringingCall(later))], at: start)
+                }
+            }
+            #expect(throws: StoreError.self) { try use() }
+            #expect(faults.hits == round)
         }
     }
 

@@ -188,6 +188,8 @@ bool callua_state_changed(const callua_vm *vm);
 bool callua_read_state(callua_vm *vm, callua_bytes *bytes);
 /// Lays the members of an object over `state`; on failure a message and false.
 bool callua_write_state(callua_vm *vm, callua_bytes bytes, callua_bytes *problem);
+/// Puts the members of an object in the place of all of `state`.
+bool callua_replace_state(callua_vm *vm, callua_bytes bytes);
 
 /// Bytes in use now.
 size_t callua_memory(const callua_vm *vm);

@@ -32,9 +32,10 @@ enum {
 csqlite_faults *csqlite_faults_create(const char *name);
 
 /// From now on, after `after` more operations of the kinds in `operations`, the next `times` ones
-/// fail with `code`. A failing write has written its first half. `times` 0 disarms.
+/// fail with `code`, and with `again` so on for ever. A failing write has written its first half.
+/// `times` 0 disarms.
 void csqlite_faults_arm(
-    csqlite_faults *faults, int operations, int64_t after, int64_t times, int code);
+    csqlite_faults *faults, int operations, int64_t after, int64_t times, int again, int code);
 
 /// How many operations failed on purpose so far.
 int64_t csqlite_faults_hit(const csqlite_faults *faults);

@@ -31,7 +31,7 @@ enum Happening {
     /// The policies answer a question.
     case answer(life: Int, QuestionID, Answer)
     /// The server's timer.
-    case timer(life: Int)
+    case timer(life: Int, due: Moment)
     /// The server looks after its sessions.
     case housekeeping(life: Int)
     /// The server starts.

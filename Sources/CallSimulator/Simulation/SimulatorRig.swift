@@ -243,7 +243,7 @@ public struct SimulatorRig: Rig {
 
 extension ServerReply {
     /// What somebody who asked for `operation` sees.
-    fileprivate func sight(of operation: Operation, _ viewer: UserID) -> Sight {
+    public func sight(of operation: Operation, _ viewer: UserID) -> Sight {
         guard case .ok(let value) = self else {
             return .reply(reply(to: operation, viewer: viewer))
         }

@@ -35,7 +35,7 @@ struct World {
     private var armed: Moment?
     private var stalledUntil: Moment
     /// What the server has told each device, and what each phone has understood.
-    private var told = Witness()
+    private var told = Witness(atServer: true)
     private var understood = Witness()
     /// Who has accepted, with which key.
     private var accepted: [Acceptance: String?] = [:]
@@ -123,8 +123,8 @@ struct World {
         case .disk(let life, let fails): diskIsDone(life, fails: fails)
         case .answer(let life, let id, let answer):
             if life == self.life { server?.answered(id, answer, at: now, disk) }
-        case .timer(let life):
-            guard life == self.life else { return }
+        case .timer(let life, let due):
+            guard life == self.life, due == armed else { return }
             armed = nil
             server?.timer(at: now, disk)
         case .housekeeping(let life):
@@ -142,7 +142,7 @@ struct World {
     private mutating func start(_ life: Int) {
         self.life = life
         armed = nil
-        told = Witness()
+        told = Witness(atServer: true)
         var server = SimulatedServer(
             settings, life: life, seed: dice.next(), canary: canary, at: now)
         server.start(from: disk)
@@ -170,13 +170,13 @@ struct World {
         server?.committed(at: now, disk)
     }
 
-    /// Plans the server's one timer.
+    /// Plans the server's one timer; one that was planned for later finds another in its place.
     private mutating func arm() {
         guard let next = server?.board.nextDeadline else { return }
         if let armed, armed <= next { return }
         armed = next
         if canary == .dropDeadline, hits(200) { return }
-        agenda.plan(.timer(life: life), at: max(now, next))
+        agenda.plan(.timer(life: life, due: next), at: max(now, next))
     }
 
     private mutating func performActs() throws(RigFailure) {

@@ -21,18 +21,21 @@ extension Bindings {
     private static let steps: [TestStep] = [
         .init(
             name: "invite", type: "fun(invitation: TestCall): Decision?",
-            help: "Asks on.invite; returns the decision, or nil."),
+            help: "Asks on.invite of a new call; returns the decision, or nil."),
+        .init(
+            name: "again", type: "fun(): Decision?",
+            help: "Lets the time of ring { for_ = … } pass; returns what is decided then."),
         .init(
             name: "dial", type: "fun(invitation: TestCall): Decision?",
             help: "Asks on.dial; to may be a list."),
         .init(
-            name: "token", type: "fun(call: TestCall): table?",
-            help: "Asks on.token for the callee."),
+            name: "token", type: "fun(call?: TestCall): table?",
+            help: "Asks on.token for the callee, or for user."),
         .init(
             name: "data", type: "fun(data: any, dir?: \"in\"|\"out\", call?: TestCall): any",
             help: "Asks on.extended_data; returns the data as shaped, nil if dropped."),
         .init(
-            name: "push", type: "fun(push: table, call?: TestCall): Push?",
+            name: "push", type: "fun(push: TestPush, call?: TestCall): Push?",
             help: "Asks on.push; returns the push as shaped, nil if dropped."),
         .init(
             name: "accept", type: "fun(call?: TestCall)",
@@ -45,18 +48,19 @@ extension Bindings {
             help: "What is known of a user from now on."),
         .init(
             name: "options", type: "fun(options: table)",
-            help: "Loads the plugin again with other options."),
+            help: "Loads the plugin anew, with these options."),
         .init(
             name: "clock", type: "fun(time: string)",
-            help: "Sets the clock: \"Mon 10:00\" or \"2030-05-01 10:00\"."),
+            help: "Sets the clock: \"Mon 10:00\" of that week or \"2030-05-01 10:00\"."),
         .init(
             name: "advance", type: "fun(span: string)",
             help: "Lets time pass; timers fire and waits end."),
         .init(
-            name: "http", type: "fun(url: string, reply: table|string)",
+            name: "http", type: "fun(url: string, reply: TestReply|string)",
             help: "What http.get and http.post of this address come to; a string is an error."),
         .init(
-            name: "reload", type: "fun()", help: "Hands the plugin over to a new generation."),
+            name: "reload", type: "fun()",
+            help: "Hands the plugin over to a new generation, as a reload does."),
         .init(
             name: "expect", type: "fun(decision: Decision?, expected: Decision?)",
             help: "Fails unless both decisions are the same."),
@@ -65,7 +69,7 @@ extension Bindings {
             help: "Fails unless both values are the same, all the way down."),
         .init(
             name: "calls", type: "fun(): table[]",
-            help: "What the plugin did to calls, in order."),
+            help: "What the plugin did to calls and asked of the web, in order."),
         .init(name: "logs", type: "fun(): string[]", help: "What the plugin logged, in order."),
     ]
 }

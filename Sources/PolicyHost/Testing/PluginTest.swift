@@ -51,10 +51,49 @@ public enum PluginTest {
         _ source: PluginSource, setting: PluginSetting, filter: String? = nil,
         cryptography: Cryptography = .none, seed: UInt64 = 1
     ) throws(PolicyProblems) -> PluginTestReport {
-        var setting = setting
+        var setting = self.setting(for: source, setting)
         setting.keepsTests = true
         setting.notesLines = true
-        setting.grants += needs(of: source, setting)
+        let first = try bench(source, setting, cryptography, seed)
+        var results: [PluginTestResult] = []
+        var ran: [String: Set<Int>] = [:]
+        for index in first.tests.indices
+        where filter.map({ first.tests[index].name.contains($0) }) ?? true {
+            // Its own Lua state for each: what one test leaves in a local is nothing to the next.
+            let bench = try bench(source, setting, cryptography, seed)
+            let test = bench.tests[index]
+            let world = try TestWorld(source, setting, bench, cryptography, seed)
+            let problem = world.run(test)
+            for file in source.files {
+                ran[file.name, default: []]
+                    .formUnion(world.linesRun(of: file).union(bench.linesRun(of: file)))
+            }
+            results.append(
+                PluginTestResult(
+                    plugin: source.name, name: test.name, file: test.file, line: test.line,
+                    problem: problem, log: world.log))
+        }
+        return PluginTestReport(
+            results: results, coverage: coverage(of: source, first, ran))
+    }
+
+    /// A plugin as its tests see it: as it comes, with none of what the operator decided about it,
+    /// and granted what it needs, because what is asked of the web is answered by the test.
+    static func setting(for source: PluginSource, _ given: PluginSetting) -> PluginSetting {
+        var setting = PluginSetting()
+        setting.limits = given.limits
+        setting.zone = given.zone
+        setting.extendedDataMax = given.extendedDataMax
+        setting.standsIn = true
+        setting.grants = needs(of: source)
+        return setting
+    }
+
+    /// A Lua state for the code of tests.
+    private static func bench(
+        _ source: PluginSource, _ setting: PluginSetting, _ cryptography: Cryptography,
+        _ seed: UInt64
+    ) throws(PolicyProblems) -> PluginState {
         let services = Services(seed: seed)
         services.now = begin
         services.cryptography = cryptography
@@ -65,21 +104,7 @@ public enum PluginTest {
             throw PolicyProblems([error])
         }
         guard bench.namingProblems.isEmpty else { throw PolicyProblems(bench.namingProblems) }
-        var results: [PluginTestResult] = []
-        var ran: [String: Set<Int>] = [:]
-        for test in bench.tests where filter.map({ test.name.contains($0) }) ?? true {
-            let world = try TestWorld(source, setting, bench, cryptography, seed)
-            let problem = world.run(test)
-            for file in source.files {
-                ran[file.name, default: []].formUnion(world.linesRun(of: file))
-            }
-            results.append(
-                PluginTestResult(
-                    plugin: source.name, name: test.name, file: test.file, line: test.line,
-                    problem: problem, log: world.log))
-        }
-        return PluginTestReport(
-            results: results, coverage: coverage(of: source, bench, ran))
+        return bench
     }
 
     private static func coverage(
@@ -93,8 +118,10 @@ public enum PluginTest {
         }
     }
 
-    /// A test grants what the plugin needs: what is asked of the web is answered by the test.
-    private static func needs(of source: PluginSource, _ setting: PluginSetting) -> [String] {
+    /// The capabilities that a plugin says it needs.
+    public static func needs(of source: PluginSource) -> [String] {
+        var setting = PluginSetting()
+        setting.standsIn = true
         let state = try? PluginState(
             source: source, setting: setting, services: Services(seed: 0))
         return state?.manifest.needs ?? []

@@ -9,29 +9,34 @@ final class TestWorld {
     let source: PluginSource
     var setting: PluginSetting
     /// The state in which the test's own code runs.
-    private let bench: PluginState
+    private let bench: PluginState?
     private let cryptography: Cryptography
     private var seed: UInt64
     var host: PolicyHost
-    var now = PluginTest.begin
+    var now: Moment
     var users: [UserID: UserFacts] = [:]
     var pages: [String: LuaValue] = [:]
-    private var values: [String: JSONValue] = [:]
+    private var store = TestStore()
     private(set) var operations: [LuaValue] = []
     private(set) var log: [String] = []
     /// Why the plugin gave no usable answer to the question at hand.
     private(set) var failures: [String] = []
     private(set) var answer: Answer?
     private(set) var shaped: PushDraft??
+    /// The call that steps go on with.
+    private(set) var current: Call?
+    /// After `ring { for_ = … }`: the time, and the place that is asked then.
+    var ringing: (span: Milliseconds, place: Int)?
     private var lastQuestion: UInt64 = 0
     private var lastCall: UInt64 = 0
     private var calls: [CallID: Call] = [:]
     private var ran: [String: Set<Int>] = [:]
 
     init(
-        _ source: PluginSource, _ setting: PluginSetting, _ bench: PluginState,
-        _ cryptography: Cryptography, _ seed: UInt64
+        _ source: PluginSource, _ setting: PluginSetting, _ bench: PluginState?,
+        _ cryptography: Cryptography, _ seed: UInt64, at begin: Moment = PluginTest.begin
     ) throws(PolicyProblems) {
+        now = begin
         self.source = source
         self.setting = setting
         self.bench = bench
@@ -62,6 +67,7 @@ final class TestWorld {
 
     /// Runs a test to its end; returns why it failed.
     func run(_ test: TestDeclaration) -> PolicyProblem? {
+        guard let bench else { return PolicyProblem("there is nothing to run a test in") }
         let arguments = PlainWriter()
         arguments.list(1)
         arguments.value(.handle(kind: Bindings.Kind.test.rawValue, number: 0))
@@ -69,7 +75,7 @@ final class TestWorld {
         bench.services.now = now
         var outcome = bench.start(test.function, arguments, budget: budget)
         while Int(outcome.status) == CALLUA_WAITING {
-            let status = step()
+            let status = step(on: bench)
             bench.services.now = now
             bench.services.effects = []
             outcome = bench.resume(outcome.thread, status: status, budget: budget)
@@ -81,7 +87,7 @@ final class TestWorld {
     }
 
     /// Does what the test waits for; the result is in the bench's `reply`.
-    private func step() -> Int {
+    private func step(on bench: PluginState) -> Int {
         let pending = bench.pending
         bench.pending = nil
         let writer = bench.reply
@@ -89,7 +95,10 @@ final class TestWorld {
         do throws(Refused) {
             let values: [LuaValue]
             switch pending {
-            case .test(let name, let arguments)?: values = try perform(name, arguments)
+            case .test(let name, let arguments)?:
+                share(bench, host.generation.plugins)
+                values = try perform(name, arguments)
+                share(host.generation.plugins, bench)
             case .sleep(let span)?:
                 advance(span)
                 values = []
@@ -105,6 +114,19 @@ final class TestWorld {
             writer.cut()
             writer.raw(error.message)
             return CALLUA_RAISE
+        }
+    }
+
+    /// The test and the plugin have Lua states of their own; `state` is one for both.
+    private func share(_ bench: PluginState, _ plugins: [PluginState]) {
+        bench.saveState()
+        for plugin in plugins { plugin.takeState(of: bench) }
+    }
+
+    private func share(_ plugins: [PluginState], _ bench: PluginState) {
+        for plugin in plugins {
+            plugin.saveState()
+            bench.takeState(of: plugin)
         }
     }
 
@@ -130,7 +152,17 @@ final class TestWorld {
         return CallID(high: 0x0190_0000_0000_0000, low: lastCall)
     }
 
-    func remember(_ call: Call) { calls[call.id] = call }
+    func remember(_ call: Call) {
+        calls[call.id] = call
+        current = call
+    }
+
+    /// The call is over: handlers of it end, and `call.vars` go.
+    func end(_ call: Call) {
+        take(host.handle(.callEnded(call.id), at: now))
+        calls[call.id] = nil
+        current = nil
+    }
 
     func facts(of user: UserID) -> UserFacts {
         users[user] ?? UserFacts(user, calls: 0, devices: 1)
@@ -167,9 +199,20 @@ final class TestWorld {
         return shaped ?? nil
     }
 
-    func tell(_ report: Report) throws(Refused) {
+    func tell(_ report: Report) throws(Refused) { try tell(.told(report)) }
+
+    /// Tells of something that is not of a call.
+    func tell(_ hook: Hook, _ table: JSONObject) throws(Refused) {
         failures = []
-        take(host.handle(.told(report), at: now))
+        host.services.now = now
+        for plugin in host.generation.plugins { host.tell(.table(hook, table), plugin) }
+        take(host.services.takeEffects())
+        if let failure = failures.first { throw Refused(failure) }
+    }
+
+    func tell(_ input: PolicyInput) throws(Refused) {
+        failures = []
+        take(host.handle(input, at: now))
         if let failure = failures.first { throw Refused(failure) }
     }
 
@@ -237,33 +280,13 @@ final class TestWorld {
         switch request {
         case .lookUp(let user): .user(facts(of: user))
         case .call(let id): .call(calls[id], calls[id].map { facts(of: $0) } ?? [])
-        case .store(let request): reply(to: request)
+        case .store(let request): store.reply(to: request, at: now)
         case .fetch(let request): reply(to: request)
         }
     }
 
-    private func reply(to request: StoreRequest) -> WaitReply {
-        switch request {
-        case .get(let key): return .value(values[key] ?? .null)
-        case .set(let key, let value, _):
-            values[key] = value
-            return .value(true)
-        case .increment(let key, let amount, _):
-            guard let old = values[key, default: 0].integer else {
-                return .trouble("the value is not an integer")
-            }
-            values[key] = .integer(old + amount)
-            return .value(.integer(old + amount))
-        case .delete(let key):
-            values[key] = nil
-            return .value(true)
-        case .keys(let prefix):
-            let keys = values.keys.filter { $0.hasPrefix(prefix) }.sorted()
-            return .value(.array(keys.map { .string($0) }))
-        }
-    }
-
     private func reply(to request: FetchRequest) -> WaitReply {
+        operations.append(request.described)
         guard let page = pages[request.url] else {
             return .trouble("no reply for \(request.url) (set one with t.http)")
         }
@@ -279,38 +302,5 @@ final class TestWorld {
         }
         return .fetched(
             FetchReply(status: Int(page["status"].integer ?? 200), headers: headers, body: body))
-    }
-}
-
-extension Operation {
-    /// What a test sees of it.
-    fileprivate var described: LuaValue {
-        func table(_ pairs: (String, LuaValue)...) -> LuaValue {
-            .table(
-                pairs.filter { !$0.1.isNull }.map {
-                    LuaValue.Pair(key: .text($0.0), value: $0.1)
-                })
-        }
-        guard case .call(let id, let action, _) = self else { return table(("op", .text("other"))) }
-        let call = LuaValue.text(id.description)
-        switch action {
-        case .signal(let to, let data):
-            let value = (try? JSONValue(parsing: data)).map { LuaValue($0) } ?? .null
-            return table(
-                ("op", .text("signal")), ("call", call), ("data", value),
-                ("to", to.map { .text($0.text) } ?? .null))
-        case .items(let change):
-            let put = change.put.map { LuaValue.Pair(key: .text($0.key), value: .text($0.value)) }
-            return table(("op", .text("set_items")), ("call", call), ("items", .table(put)))
-        case .add(let users, _):
-            return table(
-                ("op", .text("invite")), ("call", call),
-                ("users", .list(users.map { .text($0.text) })))
-        case .leave: return table(("op", .text("leave")), ("call", call))
-        case .end: return table(("op", .text("finish")), ("call", call))
-        case .ringing, .accept, .acceptAck, .reject, .cancel, .join, .report, .media, .hold, .get,
-            .token, .forward:
-            return table(("op", .text("other")), ("call", call))
-        }
     }
 }

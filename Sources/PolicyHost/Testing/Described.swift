@@ -1,0 +1,55 @@
+// What `t.calls()` shows of what a plugin did.
+
+import CallModel
+import JSON
+
+extension LuaValue {
+    /// A table of those members that are there.
+    fileprivate static func described(_ pairs: (String, LuaValue)...) -> LuaValue {
+        .table(
+            pairs.filter { !$0.1.isNull }.map {
+                Pair(key: .text($0.0), value: $0.1)
+            })
+    }
+}
+
+extension FetchRequest {
+    /// What a test sees of it.
+    var described: LuaValue {
+        let text = String(decoding: body, as: UTF8.self)
+        let json = body.isEmpty ? nil : try? JSONValue(parsing: text)
+        return .described(
+            ("op", .text("http")), ("method", .text(method)), ("url", .text(url)),
+            ("json", json.map { LuaValue($0) } ?? .null),
+            ("body", json == nil && !body.isEmpty ? .text(text) : .null))
+    }
+}
+
+extension Operation {
+    /// What a test sees of it.
+    var described: LuaValue {
+        guard case .call(let id, let action, _) = self else {
+            return .described(("op", .text("other")))
+        }
+        let call = LuaValue.text(id.description)
+        switch action {
+        case .signal(let to, let data):
+            let value = (try? JSONValue(parsing: data)).map { LuaValue($0) } ?? .null
+            return .described(
+                ("op", .text("signal")), ("call", call), ("data", value),
+                ("to", to.map { .text($0.text) } ?? .null))
+        case .items(let change):
+            let put = change.put.map { LuaValue.Pair(key: .text($0.key), value: .text($0.value)) }
+            return .described(("op", .text("set_items")), ("call", call), ("items", .table(put)))
+        case .add(let users, _):
+            return .described(
+                ("op", .text("invite")), ("call", call),
+                ("users", .list(users.map { .text($0.text) })))
+        case .leave: return .described(("op", .text("leave")), ("call", call))
+        case .end: return .described(("op", .text("finish")), ("call", call))
+        case .ringing, .accept, .acceptAck, .reject, .cancel, .join, .report, .media, .hold, .get,
+            .token, .forward:
+            return .described(("op", .text("other")), ("call", call))
+        }
+    }
+}

@@ -1,0 +1,152 @@
+// Whether a decision or a value is the one that a test expects.
+
+import CLua
+import CallModel
+import JSON
+
+extension TestWorld {
+    func expect(_ arguments: Arguments) throws(Refused) {
+        let (found, expected) = (try normal(arguments[0]), try normal(arguments[1]))
+        guard found == expected else {
+            throw Refused("expected \(expected), got \(found)")
+        }
+    }
+
+    /// A decision in words; the same words mean the same decision.
+    func normal(_ value: LuaValue) throws(Refused) -> String {
+        if value.isNull { return "nothing" }
+        guard case .decision(let payload) = value else {
+            throw Refused("t.expect compares decisions, not a \(value.typeName)")
+        }
+        return payload.withUnsafeBytes { bytes in
+            var reader = PlainReader(bytes)
+            let kind = Int(reader.byte())
+            return Self.words(kind, reader.values())
+        }
+    }
+
+    private static func words(_ kind: Int, _ arguments: [LuaValue]) -> String {
+        var (text, options) = (arguments.first?.text, arguments.last ?? .null)
+        if text != nil, arguments.count == 1 { options = .null }
+        var parts: [String] = []
+        if kind == PLAIN_REJECT, let reason = text, reason != "busy", reason != "declined" {
+            text = "declined"
+            options = options.addingReason(reason)
+        }
+        for pair in options.table ?? [] {
+            let isData = pair.key == .text("extended_data")
+            parts.append(
+                "\(pair.key.shown) = \(isData ? pair.value.dataText : pair.value.literal)")
+        }
+        let name = Returned.name(of: kind)
+        let table = "{ \(parts.joined(separator: ", ")) }"
+        guard let text else { return parts.isEmpty ? "\(name) {}" : "\(name) \(table)" }
+        let word = LuaValue.text(text).literal
+        return parts.isEmpty ? "\(name) \(word)" : "\(name)(\(word), \(table))"
+    }
+
+    func equal(_ arguments: Arguments) throws(Refused) {
+        guard arguments[0].isSame(as: arguments[1]) else {
+            throw Refused("expected \(arguments[1].shown), got \(arguments[0].shown)")
+        }
+    }
+}
+
+extension LuaValue {
+    /// Equal all the way down; an empty table is an empty list, 1 is 1.0.
+    fileprivate func isSame(as other: LuaValue) -> Bool {
+        if let a = number, let b = other.number { return a == b }
+        switch (self, other) {
+        case (.list(let a), .list(let b)):
+            return a.count == b.count && zip(a, b).allSatisfy { $0.isSame(as: $1) }
+        case (.table(let a), .table(let b)):
+            return a.count == b.count
+                && zip(a, b).allSatisfy { $0.key == $1.key && $0.value.isSame(as: $1.value) }
+        case (.list(let values), .table(let pairs)), (.table(let pairs), .list(let values)):
+            return values.isEmpty && pairs.isEmpty
+        default: return self == other
+        }
+    }
+
+    /// Extended data as the text that is sent.
+    fileprivate var dataText: String {
+        if let text, let json = try? JSONValue(parsing: text), case .object = json {
+            return LuaValue(json).dataText
+        }
+        guard case .table = self, let json = try? json(), let object = json.object else {
+            return shown
+        }
+        return JSONValue.object(JSONObject(object.sortedMembers)).description
+    }
+
+    /// Options of a reject with an own text, as they come out of it.
+    fileprivate func addingReason(_ reason: String) -> LuaValue {
+        var data = self["extended_data"]
+        if data.isNull { data = .table([]) }
+        if case .table(var pairs) = data, data["reason"].isNull {
+            pairs.append(Pair(key: .text("reason"), value: .text(reason)))
+            data = .table(pairs)
+        }
+        return .table([Pair(key: .text("extended_data"), value: data)])
+    }
+
+    /// A decision as its constructor would have written it.
+    static func decision(_ kind: Int, _ arguments: [LuaValue]) -> LuaValue {
+        let writer = PlainWriter()
+        writer.tag(kind)
+        writer.list(arguments.count)
+        for argument in arguments { writer.value(argument) }
+        let written = writer.written
+        return .decision(Array(UnsafeBufferPointer(start: written.start, count: written.count)))
+    }
+}
+
+extension Decision {
+    /// As a script would have made it. `isAgain`: whether it asks for itself again.
+    func value(isAgain: Bool) -> LuaValue {
+        func options(_ pairs: (String, LuaValue?)...) -> [LuaValue] {
+            let given = pairs.compactMap { key, value in
+                value.map { LuaValue.Pair(key: .text(key), value: $0) }
+            }
+            return given.isEmpty ? [] : [.table(given)]
+        }
+        switch self {
+        case .accept(let wait, let data):
+            return .decision(
+                PLAIN_ACCEPT,
+                options(
+                    ("extended_data", data.map { .text($0) }),
+                    ("wait", wait > 0 ? .text(Duration.text(wait)) : nil)))
+        case .reject(let busy, let data):
+            return .decision(
+                PLAIN_REJECT,
+                [.text(busy ? "busy" : "declined")]
+                    + options(("extended_data", data.map { .text($0) })))
+        case .ring(let span):
+            return .decision(
+                PLAIN_RING,
+                options(
+                    ("again", isAgain ? .bool(true) : nil),
+                    ("for_", span.map { .text(Duration.text($0)) })))
+        case .forward(let user): return .decision(PLAIN_FORWARD, [.text(user.text)])
+        }
+    }
+}
+
+extension Allowance {
+    /// As a script would have made it.
+    var value: LuaValue {
+        var pairs: [LuaValue.Pair] = []
+        if case .some(let data) = extendedData {
+            pairs.append(.init(key: .text("extended_data"), value: data.map { .text($0) } ?? .null))
+        }
+        if let invitees {
+            pairs.append(
+                .init(key: .text("invitees"), value: .list(invitees.map { .text($0.text) })))
+        }
+        if let timeout {
+            pairs.append(.init(key: .text("timeout"), value: .text(Duration.text(timeout))))
+        }
+        return .decision(PLAIN_ALLOW, pairs.isEmpty ? [] : [.table(pairs)])
+    }
+}

@@ -1,0 +1,189 @@
+// The questions of a test: what the plugin says to an invitation, a push and the others.
+
+import CLua
+import CallModel
+import JSON
+
+extension TestWorld {
+    // MARK: Calls
+
+    static let callFields = [
+        "from", "to", "at", "kind", "mode", "timeout", "extended_data", "group",
+    ]
+
+    /// The call that a table of a test describes. A step that `goesOn` without saying anything of
+    /// the call is about the last one.
+    func call(
+        _ table: LuaValue, _ name: String, goesOn: Bool, more: [String] = []
+    ) throws(Refused) -> Call {
+        try table.only(Self.callFields + more, name)
+        if let time = table["at"].text {
+            setClock(to: try Self.moment(time, now, setting.zone))
+        }
+        let isSilent = Self.callFields.allSatisfy { field in
+            field == "at" || more.contains(field) || table[field].isNull
+        }
+        if goesOn, isSilent, let current { return current }
+        let mode = table["mode"].text ?? "common"
+        guard let row = Mode.all.firstIndex(where: { $0.name == mode }) else {
+            throw Refused(
+                "\(name): unknown mode '\(mode)'"
+                    + Suggestion.text(for: mode, among: Mode.all.map(\.name)))
+        }
+        let kind = more.contains("kind") ? "audio" : table["kind"].text ?? "audio"
+        var call = Call(
+            id: newCall(), mode: ModeIndex(UInt8(row)), kind: kind,
+            ringTime: try Self.ringTime(table, name) ?? Mode.all[row].ringTime,
+            deliveryCheck: false, createdAt: now)
+        call.extendedData = try Self.text(of: table["extended_data"])
+        try addPeople(table, &call)
+        remember(call)
+        return call
+    }
+
+    private static func ringTime(
+        _ table: LuaValue, _ name: String
+    ) throws(Refused) -> Milliseconds? {
+        if table["timeout"].isNull { return nil }
+        guard let span = table["timeout"].text.flatMap(Duration.parse) else {
+            throw Refused("\(name): timeout is a duration (\"30s\")")
+        }
+        return span
+    }
+
+    private func addPeople(_ table: LuaValue, _ call: inout Call) throws(Refused) {
+        let caller = try Self.user(table["from"].text ?? "ann")
+        call.participants = [Participant(user: caller, role: .caller, state: .joined, at: now)]
+        for text in table["to"].list?.compactMap(\.text) ?? [table["to"].text ?? "bob"] {
+            var invitee = Participant(
+                user: try Self.user(text), role: .invitee, state: .inviting, at: now)
+            invitee.invitedBy = caller
+            invitee.deadlineAt = now + call.ringTime
+            // Handlers speak for whom the plugins answer for, not for the caller.
+            invitee.isAnsweredFor = call.participants.count == 1
+            call.participants.append(invitee)
+        }
+        call.isGroup = table["group"].bool ?? (call.participants.count > 2)
+    }
+
+    static func text(of value: LuaValue) throws(Refused) -> String? {
+        if value.isNull { return nil }
+        if let text = value.text { return text }
+        do throws(LuaProblem) {
+            return try value.json().description
+        } catch {
+            throw Refused(error.message)
+        }
+    }
+
+    static func user(_ text: String) throws(Refused) -> UserID {
+        guard let user = UserID(checking: text) else { throw Refused("bad user id '\(text)'") }
+        return user
+    }
+
+    // MARK: Decisions
+
+    func invite(_ arguments: Arguments) throws(Refused) -> LuaValue {
+        try invite(call(arguments[0], arguments.name, goesOn: false), from: 0)
+    }
+
+    /// The time of `ring { for_ = … }` is over: the plugins after that one are asked, or it itself.
+    func inviteAgain(_ arguments: Arguments) throws(Refused) -> LuaValue {
+        guard let current, let (span, place) = ringing else {
+            throw Refused("t.again: the last decision was no ring { for_ = … }")
+        }
+        advance(span)
+        return try invite(current, from: place)
+    }
+
+    private func invite(_ call: Call, from place: Int) throws(Refused) -> LuaValue {
+        let callee = call.participants[1].user
+        ringing = nil
+        let answer = try ask(.invite(call, callee: callee, from: place), facts(of: call))
+        guard case .invite(let decision, _, let next) = answer else { return .null }
+        if case .ring(let span?) = decision { ringing = (span, next) }
+        return decision.value(isAgain: next == place)
+    }
+
+    func dial(_ arguments: Arguments) throws(Refused) -> LuaValue {
+        var call = try call(arguments[0], arguments.name, goesOn: false)
+        let invitees = call.participants.dropFirst().map(\.user)
+        call.participants = [call.participants[0]]
+        let answer = try ask(
+            .dial(call, user: call.caller, invitees: Array(invitees)),
+            ([call.caller] + invitees).map { facts(of: $0) })
+        switch answer {
+        case .refuse(let code, _): return .decision(PLAIN_REFUSE, [.text(code)])
+        case .allow(let allowance): return allowance.value
+        case .invite, .data, .views, .token, .none: return .null
+        }
+    }
+
+    func token(_ arguments: Arguments) throws(Refused) -> LuaValue {
+        let call = try call(arguments[0], arguments.name, goesOn: true, more: ["user"])
+        let user = try arguments[0]["user"].text.map { text throws(Refused) in
+            try Self.user(text)
+        }
+        let answer = try ask(
+            .token(call, user: user ?? call.participants[1].user), facts(of: call))
+        guard case .token(let bytes?) = answer, let json = try? JSONValue(parsing: bytes) else {
+            return .null
+        }
+        return LuaValue(json)
+    }
+
+    // MARK: Shapes
+
+    func data(_ arguments: Arguments) throws(Refused) -> LuaValue {
+        let call = try call(arguments[2], arguments.name, goesOn: true)
+        let text = try Self.text(of: arguments[0]) ?? ""
+        let receiver = call.participants[1].user
+        let direction = arguments[1].text ?? "in"
+        guard arguments[1].isNull || direction == "in" || direction == "out" else {
+            throw Refused("t.data: the direction is \"in\" or \"out\"")
+        }
+        var shaped: String? = text
+        if direction == "out" {
+            let outgoing = Question.OutgoingText(owner: .call, receiver: receiver, data: text)
+            let answer = try ask(.outgoingData(call, [outgoing]), facts(of: call))
+            if case .views(let views) = answer, let view = views.first { shaped = view.text }
+        } else {
+            let answer = try ask(
+                .incomingData(call, user: call.caller, data: text), facts(of: call))
+            if case .data(let data) = answer { shaped = data }
+        }
+        guard let shaped else { return .null }
+        if let json = try? JSONValue(parsing: shaped), case .object = json { return LuaValue(json) }
+        return .text(shaped)
+    }
+
+    func push(_ arguments: Arguments) throws(Refused) -> LuaValue {
+        let call = try call(arguments[1], arguments.name, goesOn: true)
+        let draft = try draft(arguments[0], call, arguments.name)
+        guard let shaped = try shape(draft, call) else { return .null }
+        return LuaValue(.object(shaped.table))
+    }
+
+    private static let pushFields = [
+        "user", "provider", "kind", "reason", "topic", "title", "body", "payload", "expires_in",
+        "collapse_id",
+    ]
+
+    /// The push that a table of a test describes.
+    func draft(_ fields: LuaValue, _ call: Call, _ name: String) throws(Refused) -> PushDraft {
+        try fields.only(Self.pushFields, name)
+        let provider = fields["provider"].text ?? "apns"
+        let reason = fields["reason"].text ?? "invite"
+        let isVoIP = provider == "apns" && reason == "invite"
+        var draft = PushDraft(
+            user: try Self.user(fields["user"].text ?? call.participants[1].user.text),
+            provider: provider, kind: fields["kind"].text ?? (isVoIP ? "voip" : "alert"),
+            reason: reason, expiresIn: fields["expires_in"].integer ?? call.ringTime / 1_000)
+        draft.topic = fields["topic"].text
+        draft.title = fields["title"].text
+        draft.body = fields["body"].text
+        draft.collapseID = fields["collapse_id"].text
+        draft.payload = (try? fields["payload"].json())?.object ?? JSONObject()
+        return draft
+    }
+}

@@ -1,0 +1,32 @@
+// `callagent config`: the operator's names, and the options of plugins.
+
+import AgentServer
+import PolicyHost
+
+extension Command {
+    static let config = Command(
+        "config", "show every name of callagent.lua, or the options of a plugin",
+        operands: .optional("NAME"), options: Installation.options
+    ) { (arguments) throws(CommandError) in
+        guard let name = arguments.operands.first else {
+            Screen.show(ConfigurationField.table())
+            return ExitCode.success
+        }
+        let file = Installation.file(arguments.text("--config"))
+        if let source = Deployment.library(for: file).find(name) {
+            do throws(PolicyProblems) {
+                Screen.show(try OptionBlock.text(of: source))
+                return ExitCode.success
+            } catch {
+                throw .failure(error.description)
+            }
+        }
+        let table = ConfigurationField.table(of: name)
+        guard !table.isEmpty else {
+            let hint = Deployment.library(for: file).hint(for: name)
+            throw .failure("there is no plugin and no name '\(name)' of callagent.lua\(hint)")
+        }
+        Screen.show(table)
+        return ExitCode.success
+    }
+}

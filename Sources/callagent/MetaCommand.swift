@@ -1,0 +1,21 @@
+// `callagent meta`: what editors and checkers want to know of the names that plugins have.
+
+import PolicyHost
+
+extension Command {
+    static let meta = Command(
+        "meta", "print the types of everything in plugins, for lua-language-server",
+        options: [Option("--luacheck", nil, "print the configuration of luacheck instead")]
+    ) { (arguments) throws(CommandError) in
+        guard arguments.has("--luacheck") else {
+            Screen.show(MetaFile.text)
+            return ExitCode.success
+        }
+        do throws(PolicyProblem) {
+            Screen.show(try EditorFiles.luacheck())
+            return ExitCode.success
+        } catch {
+            throw .failure(error.description)
+        }
+    }
+}

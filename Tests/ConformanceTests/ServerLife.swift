@@ -1,0 +1,116 @@
+// One life of the server: its real exchange, gateway and store, from a start to a kill.
+
+import CallModel
+import CallSimulator
+import CallWire
+import EventLoop
+import Storage
+
+@testable import AgentServer
+
+/// A server whose clock stands still and whose policies are played by the rig.
+final class ServerLife: PolicyLink {
+    let exchange: Exchange
+    let gateway: Gateway
+    let metrics = Metrics()
+    private let store: WatchedStore
+    private let limits: ServerLimits
+    /// What the policies and the push sender see; replaced by nothing when the server is killed.
+    var sees: (Observer, Sight) -> Void
+    /// What the policies are asked and have not answered.
+    private(set) var questions: [Question] = []
+
+    /// Starts from what `directory` keeps.
+    init(
+        _ settings: Settings, in directory: StateDirectory, at now: Moment, on loop: EventLoop,
+        sees: @escaping (Observer, Sight) -> Void
+    ) throws {
+        self.sees = sees
+        var options = StoreOptions()
+        options.synchronous = .off
+        let disk = try Store(in: directory, options: options)
+        let restored = try disk.restore(at: now)
+        var limits = ServerLimits()
+        // The rig's clock leaps: nobody is slow to speak because of that.
+        limits.session.helloWithin = 1_000_000_000
+        limits.session.pingInterval = 1_000_000_000
+        limits.session.silenceMax = 2_000_000_000
+        self.limits = limits
+        let log = Log(level: .error, descriptor: -1)
+        exchange = Exchange(
+            settings, restored: restored, seed: UInt64(bitPattern: now.milliseconds),
+            limits: limits, log: log, loop: loop)
+        exchange.clock = CoreClock(standingAt: now)
+        gateway = Gateway(
+            exchange: exchange, loop: loop, limits: limits, modes: settings.modes,
+            tokens: DevelopmentTokens(), log: log, metrics: metrics)
+        store = try WatchedStore(disk) { [unowned exchange] in exchange.receive($0) }
+        exchange.store = store
+        exchange.policies = self
+        gateway.policyReplied = { [unowned self] in self.sees(.policy, .reply($1)) }
+        store.pushed = { [unowned self] in
+            self.sees(.push, .job($0, now: exchange.clock.now()))
+        }
+        exchange.restore(restored)
+    }
+
+    /// From now on nothing that it does has any effect.
+    func kill() {
+        store.isDead = true
+        sees = { _, _ in }
+    }
+
+    /// Its clock stands at `now` from the next turn of the loop on.
+    func stand(at now: Moment) { exchange.clock = CoreClock(standingAt: now) }
+
+    func configure(_ settings: Settings) {
+        exchange.configure(settings, limits)
+        gateway.configure(limits, modes: settings.modes, origins: Origins(nil))
+    }
+
+    /// The policies answer the oldest question of this sort; false: there is none.
+    func answer(_ sort: QuestionSort, _ answer: Answer) -> Bool {
+        guard let index = questions.firstIndex(where: { $0.sort == sort }) else { return false }
+        exchange.feed(.answered(questions.remove(at: index).id, answer))
+        return true
+    }
+
+    // MARK: PolicyLink
+
+    var isThinking: Bool { false }
+
+    func ask(_ question: Question) {
+        questions.append(question)
+        sees(.policy, .question(question, now: exchange.now()))
+    }
+
+    func withdraw(_ question: QuestionID) {
+        questions.removeAll { $0.id == question }
+        sees(.policy, .withdrawn)
+    }
+
+    func tell(_ report: Report) { sees(.policy, .report(report)) }
+    func flush() {}
+}
+
+/// A store whose push jobs are seen, and to which nothing more comes after a kill.
+private final class WatchedStore: StoreLink {
+    var isDead = false
+    var pushed: (PushJob) -> Void = { _ in }
+    private let link: MemoryLink
+
+    init(_ store: any CallStore, told: @escaping (StoreNews) -> Void) throws(StoreError) {
+        link = try MemoryLink(store, told: told)
+    }
+
+    func submit(_ batch: [StoreRecord], at now: Moment) {
+        guard !isDead else { return }
+        for case .push(.add(_, let job)) in batch { pushed(job) }
+        link.submit(batch, at: now)
+    }
+
+    func fetch(_ lookup: Lookup) { if !isDead { link.fetch(lookup) } }
+    func reopen(at now: Moment) { if !isDead { link.reopen(at: now) } }
+    func limit(to limits: StoreLimits) { link.limit(to: limits) }
+    func close() { link.close() }
+}

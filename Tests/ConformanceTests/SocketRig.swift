@@ -1,0 +1,254 @@
+// The real server over real sockets as a rig.
+
+import CallClient
+import CallCore
+import CallModel
+import CallSimulator
+import CallWire
+import EventLoop
+import Glibc
+import JSON
+import Storage
+
+@testable import AgentServer
+
+/// Plays scenarios on the server's own exchange, gateway and SQLite store, with the Swift client on
+/// the other ends of TCP connections. Its clock stands still until a scenario lets time pass.
+final class SocketRig: Rig {
+    let abilities: Abilities = [.virtualTime, .policies, .restarts, .pushes]
+
+    private let waiter: LoopWaiter
+    private let folder: String
+    private let directory: StateDirectory
+    private var listener: Listener?
+    private var server: ServerLife
+    private var earlier: [ServerLife] = []
+    private var settings = Settings()
+    private var now: Moment
+    private var phones: [Address: Phone] = [:]
+    /// Replaced phones: a client is not dropped while its loop lives.
+    private var retired: [Phone] = []
+    private var seen: [Observation] = []
+    private var trouble: RigFailure?
+
+    private final class Phone {
+        let address: Address
+        var client: CallClient?
+
+        init(_ address: Address) { self.address = address }
+    }
+
+    init() throws {
+        waiter = try LoopWaiter()
+        var template = Array("/tmp/callagent-conformance-XXXXXX".utf8CString)
+        guard let made = mkdtemp(&template) else { throw RigFailure("no folder for the state") }
+        folder = String(cString: made)
+        directory = try StateDirectory(claiming: folder)
+        // Ahead of the wall clock, by which a life begins before it is told to stand.
+        now = Moment(Clock.wallMilliseconds() + 3_600_000)
+        server = try ServerLife(settings, in: directory, at: now, on: waiter.loop) { _, _ in }
+        server.sees = { [unowned self] in seen.append(Observation($0, $1)) }
+        listener = try Listener(
+            at: .tcp(host: "127.0.0.1", port: 0), on: waiter.loop,
+            failed: { [unowned self] in trouble = RigFailure("accepting failed: \($0)") },
+            accepted: { [unowned self] in server.gateway.accept($0) })
+    }
+
+    /// Must be called: a loop is closed, not dropped.
+    func close() {
+        for life in earlier + [server] { life.kill() }
+        for phone in Array(phones.values) + retired { phone.client?.disconnect() }
+        waiter.close()
+        for file in ["callagent.db", "callagent.db-wal", "callagent.db-shm", "lock"] {
+            unlink("\(folder)/\(file)")
+        }
+        rmdir(folder)
+    }
+
+    func perform(_ action: Action) throws(RigFailure) -> [Observation] {
+        seen = []
+        do {
+            try carryOut(action)
+            try settle()
+        } catch let failure as RigFailure {
+            throw failure
+        } catch {
+            throw RigFailure("\(error)")
+        }
+        if let trouble { throw trouble }
+        return seen
+    }
+
+    private func carryOut(_ action: Action) throws {
+        switch action {
+        case .request(let device, let operation, let key): try ask(device, operation, key)
+        case .connect(let device, let resuming): try connect(device, resuming: resuming)
+        case .disconnect(let device): try disconnect(device)
+        case .forget(let device):
+            server.gateway.sessions[device] = nil
+            server.exchange.feed(.deviceGone(device.user, device.device, bye: false))
+        case .bye(let device):
+            let client = phones[device]?.client
+            client?.logOut()
+            try waiter.wait(for: "the log-out") { client?.state == .stopped }
+        case .pass(let time): try pass(time)
+        case .restart(let pause): try restart(after: pause)
+        case .answer(let sort, let answer):
+            guard server.answer(sort, answer) else {
+                throw RigFailure("nobody asked the policies that")
+            }
+        case .policyRequest(let user, let operation):
+            let request = server.gateway.newRequest(.policy)
+            server.exchange.feed(
+                .policyRequest(request, user, plugin: "plugin", operation))
+        case .setting(let name, let values):
+            try settings.change(name, to: values)
+            server.configure(settings)
+        }
+    }
+
+    /// Turns the loop until nobody sees anything new: every connected device asks whether the
+    /// server is there, and what the server said before arrives before the answer.
+    private func settle() throws {
+        var quietRounds = 0
+        while quietRounds < 2 {
+            let before = seen.count
+            var isTurned = false
+            let turn = Timer(on: waiter.loop) { isTurned = true }
+            turn.arm(after: 0)
+            var awaited = 0
+            for phone in phones.values where phone.client?.state == .open {
+                awaited += 1
+                phone.client?.perform(named: "ping", data: .object([:])) { _ in awaited -= 1 }
+            }
+            try waiter.wait(for: "the answer to a ping") { isTurned && awaited == 0 }
+            quietRounds = seen.count == before ? quietRounds + 1 : 0
+        }
+    }
+
+    // MARK: Devices
+
+    private var address: ServerAddress {
+        ServerAddress(listener?.endpoint ?? .tcp(host: "127.0.0.1", port: 0))
+    }
+
+    private func connect(_ device: Address, resuming: Bool) throws {
+        if !resuming {
+            if let old = phones[device] { retired.append(old) }
+            phones[device] = phone(device)
+        }
+        guard let client = phones[device]?.client else {
+            throw RigFailure("\(device) has no session to resume")
+        }
+        client.connect()
+        try waiter.wait(for: "a welcome") { client.state == .open || client.state == .stopped }
+    }
+
+    private func phone(_ device: Address) -> Phone {
+        let phone = Phone(device)
+        var options = CallClient.Options(
+            address, token: "dev:\(device.user)", device: device.device)
+        options.backoff.first = 1_000_000
+        options.backoff.shortest = 1_000_000
+        phone.client = CallClient(options, on: waiter.loop) { [unowned self, unowned phone] in
+            if phones[device] === phone { hear($0, device) }
+        }
+        return phone
+    }
+
+    private func hear(_ news: ClientNews, _ device: Address) {
+        switch news {
+        case .opened(let welcome):
+            let sight = Sight.welcome(
+                welcome.calls, viewer: device.user, more: welcome.hasMoreCalls,
+                resumed: welcome.resumed)
+            seen.append(Observation(.device(device), sight))
+        case .event(let event):
+            seen.append(Observation(.device(device), .event(event, now: now)))
+        case .stopped(.lost(.closed(CloseCode.replaced.rawValue, _))):
+            seen.append(Observation(.device(device), .closed("replaced")))
+        case .stopped(.disconnected), .stopped(.loggedOut): break
+        case .unknownEvent, .lost, .tokenNeeded, .stopped:
+            trouble = RigFailure("\(device) hears \(news)")
+        }
+    }
+
+    private func disconnect(_ device: Address) throws {
+        guard let client = phones[device]?.client, client.state == .open else {
+            throw RigFailure("\(device) is not connected")
+        }
+        client.disconnect()
+        try waiter.wait(for: "the server to notice") { [unowned self] in
+            server.gateway.sessions[device]?.link == nil
+        }
+    }
+
+    private func ask(_ device: Address, _ operation: Operation, _ key: String?) throws {
+        let viewer = device.user
+        if let client = phones[device]?.client, client.state == .open {
+            client.perform(operation, key: key.map { .text($0) } ?? .none) {
+                [unowned self] in
+                switch $0 {
+                case .success(let value): see(.ok(value), operation, device)
+                case .failure(.refused(let refusal)): see(.error(refusal), operation, device)
+                // The connection went before the answer came.
+                case .failure(.unanswered), .failure(.stopped): break
+                case .failure(.unreadable): trouble = RigFailure("\(viewer) cannot read a reply")
+                }
+            }
+            return
+        }
+        try askOverHTTP(device, operation, key)
+    }
+
+    private func askOverHTTP(_ device: Address, _ operation: Operation, _ key: String?) throws {
+        let before = server.metrics.requests
+        var isAnswered = false
+        let caller = HTTPCaller(
+            address, token: "dev:\(device.user)", device: device.device, on: waiter.loop)
+        caller.perform(operation, key: key) { [unowned self] in
+            isAnswered = true
+            switch $0 {
+            case .success(let value): see(.ok(value), operation, device)
+            case .failure(.refused(let refusal)): see(.error(refusal), operation, device)
+            case .failure(let failure): trouble = RigFailure("\(device): \(failure)")
+            }
+        }
+        // Some requests are answered later: by a policy, or after another one.
+        try waiter.wait(for: "the server to hear") { [unowned self] in
+            isAnswered || server.metrics.requests > before
+        }
+    }
+
+    private func see(_ reply: ServerReply, _ operation: Operation, _ device: Address) {
+        seen.append(Observation(.device(device), reply.sight(of: operation, device.user)))
+    }
+
+    // MARK: Time and restarts
+
+    private func pass(_ time: Milliseconds) throws {
+        let end = now + time
+        while let next = server.exchange.switchboard.nextDeadline, next <= end {
+            try stand(at: max(now, next))
+        }
+        try stand(at: end)
+        server.gateway.keepHouse()
+    }
+
+    private func stand(at moment: Moment) throws {
+        now = moment
+        server.stand(at: now)
+        server.exchange.feed(.deadlineReached)
+        try settle()
+    }
+
+    private func restart(after pause: Milliseconds) throws {
+        now = now + pause
+        server.kill()
+        for phone in phones.values { phone.client?.disconnect() }
+        earlier.append(server)
+        server = try ServerLife(settings, in: directory, at: now, on: waiter.loop) {
+            [unowned self] in seen.append(Observation($0, $1))
+        }
+    }
+}

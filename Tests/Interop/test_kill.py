@@ -1,0 +1,99 @@
+"""The real process, killed and let down by its disk at random moments, under load.
+
+What four clients wrote down of what they were told is true after every start.
+`CALLAGENT_SEED` replays a run.
+"""
+
+import os
+import random
+import time
+
+import pytest
+
+from agent import wait_for
+from record import Circle
+
+FULL = bool(os.environ.get("CALLAGENT_FULL"))
+CONFIG = """
+answer_for = { "support" }
+plugins = { "support" }
+limits = { keys_per_user = 1000000 }
+"""
+PLUGIN = """
+-- Accepts, rejects, or lets it ring, and counts.
+on.invite(function(call)
+  local n = kv.incr("invitations") or 0
+  if n % 3 == 0 then return accept { extended_data = { n = n } } end
+  if n % 3 == 1 then return reject "busy" end
+end)
+"""
+
+
+@pytest.fixture
+def seed():
+    number = int(os.environ.get("CALLAGENT_SEED") or random.randrange(1 << 32))
+    print(f"seed: CALLAGENT_SEED={number}")
+    return number
+
+
+def test_killed_at_random_moments(make_agent, seed):
+    agent = make_agent(CONFIG, {"support": PLUGIN}).start()
+    dice = random.Random(seed)
+    circle = Circle(agent, seed)
+    for _ in range(200 if FULL else 10):
+        circle.start()
+        time.sleep(dice.uniform(0, 0.5))
+        circle.stop()
+        agent.crash()
+        circle.join()
+        if dice.random() < 0.2:  # again, while it is starting
+            agent.launch()
+            time.sleep(dice.uniform(0, 0.06))
+            agent.crash()
+        agent.start()
+        circle.check()
+    circle.check(everything=True)
+    circle.finish()
+
+
+# How the disk lets us down: again and again, this many operations apart at most.
+TROUBLE = [
+    ("write", 400, "3:full"), ("write", 400, "2:readonly"), ("write", 400, "1:eio"),
+    ("sync", 200, "1:eio"), ("sync", 200, "4:eio"), ("read", 100, "2:eio"),
+]
+
+
+@pytest.mark.parametrize("operation, most, failure", TROUBLE)
+def test_a_disk_that_fails_again_and_again(make_agent, seed, operation, most, failure):
+    dice = random.Random(seed)
+    agent = make_agent(CONFIG, {"support": PLUGIN}).start()
+    circle = Circle(agent, seed)
+    for _ in range(8 if FULL else 1):
+        circle.check()
+        agent.crash()
+        faults = f"{operation}:{dice.randrange(60, most)}:{failure}:again"
+        print(f"CALLAGENT_STORE_FAULTS={faults}")
+        agent.environment["CALLAGENT_STORE_FAULTS"] = faults
+        wait_for("a start on a bad disk", lambda: starts(agent), patience=30)
+        circle.start()
+        time.sleep(dice.uniform(3, 8) if FULL else 4)
+        circle.stop()
+        circle.join()
+        wait_for("readiness, by itself", agent.is_ready, patience=30)
+        agent.crash()
+        del agent.environment["CALLAGENT_STORE_FAULTS"]
+        agent.start()
+        circle.check()
+    assert "store failed" in agent.log_text() or "look-up failed" in agent.log_text()
+    circle.check(everything=True)
+    circle.finish()
+
+
+def starts(agent):
+    """A start may hit a fault too: then it says so and ends, and somebody starts it again."""
+    agent.launch()
+    try:
+        return wait_for("readyz or an end", lambda: agent.is_ready())
+    except AssertionError:
+        assert agent.process.poll() not in (None, 0), agent.log_text()
+        return False

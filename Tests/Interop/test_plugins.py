@@ -1,0 +1,150 @@
+"""What people who write plugins use of the real command line: new, check, test, try and others."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+GOOD = """
+local cfg = config {
+  hours = option.hours("mon-fri 09:00-18:00", { help = "when calls are taken" }),
+  key = option.secret(nil, { required = true, min = 8 }),
+}
+on.invite(function(call)
+  if not cfg.hours:open() then return reject "closed" end
+  if call.callee.calls > 0 then return reject "busy" end
+end)
+test("closed on Sunday", function(t)
+  t.expect(t.invite { at = "Sun 10:00" }, reject "closed")
+end)
+"""
+
+
+@pytest.fixture
+def desk(make_agent):
+    """A folder with an operator's file and a plugin; nothing runs."""
+    options = 'options["desk"] = { key = "12345678", hours = "sun 00:00-24:00" }'
+    config = f'plugins = {{ "desk" }}\n{options}\n'
+    return make_agent(config, {"desk": GOOD})
+
+
+def test_new_writes_a_plugin_that_passes_its_tests(make_agent):
+    folder = make_agent()
+    code, output = folder.tool("new", "greeter")
+    assert code == 0, output
+    written = {path.name for path in folder.folder.iterdir()} | {"greeter.lua"}
+    assert {".luacheckrc", ".luarc.json", "callagent.meta.lua"} <= written
+    assert folder.tool("check", "plugins/greeter.lua") == (0, "plugins/greeter.lua: good\n")
+    code, output = folder.tool("test", "plugins/greeter.lua")
+    assert (code, output.splitlines()[-1]) == (0, "2 passed, 0 failed")
+    assert "greeter.lua: 100 %" in output
+    json.loads((folder.folder / ".luarc.json").read_text())
+
+
+def test_new_overwrites_nothing_that_is_not_its_own(make_agent):
+    folder = make_agent(plugins={"mine": "-- mine"})
+    (folder.folder / ".luarc.json").write_text("{}")
+    code, output = folder.tool("new", "mine")
+    assert code == 1 and "is there already" in output
+    assert (folder.folder / "plugins/mine.lua").read_text() == "-- mine"
+    code, output = folder.tool("new", "other", "--from", "busy")
+    assert code == 0 and "kept .luarc.json" in output, output
+    assert (folder.folder / ".luarc.json").read_text() == "{}"
+    assert "refuse a second call" in (folder.folder / "plugins/other.lua").read_text()
+    code, output = folder.tool("new", "other2", "--from", "bussy")
+    assert code == 1 and "did you mean 'busy'?" in output
+    assert folder.tool("new", "a/b")[0] == 2
+
+
+def test_luacheck_finds_typing_errors_in_a_new_folder(make_agent):
+    luacheck = shutil.which("luacheck")
+    assert luacheck, "luacheck is missing: sh examples/install.sh --checks"
+    folder = make_agent('plugins = { "desk" }\nlisten_ = 1\n')
+    folder.tool("new", "desk")
+
+    def run(*files):
+        done = subprocess.run(
+            [luacheck, "--no-color", *files], cwd=folder.folder, capture_output=True, text=True,
+            check=False)
+        return done.returncode, done.stdout
+
+    code, output = run("plugins")
+    assert code == 0, output
+    code, output = run("callagent.lua")
+    assert code == 1 and output.count("listen_") == 1 and "plugins" not in output, output
+    plugin = folder.folder / "plugins/desk.lua"
+    plugin.write_text(plugin.read_text().replace("on.invite", "on.invte"))
+    code, output = run("plugins")
+    assert code == 1 and "invte" in output, output
+
+
+def test_tests_know_nothing_of_the_operators_options(desk):
+    code, output = desk.tool("test")
+    assert code == 0, output
+    assert "desk.lua: 90 % of 10 lines; not run: 8" in output, output
+    assert desk.tool("test", "--coverage", "91")[0] == 1
+    assert desk.tool("test", "--only", "nothing of it")[1] == "0 passed, 0 failed\n"
+
+
+def test_try_asks_under_the_operators_options(desk):
+    call = '{"from":"ann","to":"bob"}'
+    assert desk.tool("try", "desk", "--invite", call, "--at", "Sun 10:00") == (
+        0, "nothing: the next plugin decides\n")
+    code, output = desk.tool("try", "plugins/desk.lua", "--invite", call, "--at", "Mon 10:00")
+    assert (code, output) == (
+        0, 'reject("declined", { extended_data = {"reason":"closed"} })\n')
+    code, output = desk.tool(
+        "try", "desk", "--invite", call, "--at", "Mon 10:00", "--users", '{"bob":{"calls":1}}',
+        "--options", '{"key":"12345678"}')
+    assert (code, output) == (0, 'reject "busy"\n')
+
+
+@pytest.mark.parametrize("words, code, text", [
+    (["--invite", "{"], 2, "--invite takes JSON"),
+    (["--invite", "[]"], 2, "--invite takes a JSON object"),
+    (["--invite", '{"frm":"ann"}'], 1, "unknown field 'frm' (did you mean 'from'?)"),
+    (["--invite", "{}", "--at", "Mo 10"], 1, "bad time 'Mo 10'"),
+    (["--invite", "{}", "--dial", "{}"], 2, "exclude each other"),
+    ([], 2, "nothing to ask"),
+])
+def test_try_says_what_is_wrong(desk, words, code, text):
+    found, output = desk.tool("try", "desk", *words)
+    assert found == code and text in output, output
+
+
+def test_a_wrong_option_is_told_at_the_operators_line(desk):
+    desk.configure('plugins = { "desk" }\n\noptions["desk"] = { key = "12345678", hour = "" }\n')
+    for words in (["check"], ["try", "desk", "--invite", "{}"]):
+        code, output = desk.tool(*words)
+        assert code == 1, output
+        assert 'callagent.lua:5: options["desk"]: unknown option' in output, output
+        assert "(did you mean 'hours'?)" in output
+
+
+def test_config_prints_the_names_and_the_options(desk):
+    code, output = desk.tool("config")
+    assert code == 0 and output.startswith("listen "), output
+    code, output = desk.tool("config", "desk")
+    assert code == 0 and '  hours = "mon-fri 09:00-18:00",' in output, output
+    assert '  key = secret "env:NAME",' in output
+    code, output = desk.tool("config", "invite")
+    assert code == 0 and len(output.splitlines()) == 3
+    code, output = desk.tool("config", "bussy")
+    assert code == 1 and "did you mean 'busy'?" in output
+
+
+def test_the_printed_options_can_be_pasted(desk):
+    """Every bundled plugin's block, with what must be set filled in, is good."""
+    for name in ("blocklist", "flood-limit", "do-not-disturb", "ios-voip", "extended-data"):
+        code, block = desk.tool("config", name)
+        assert code == 0, block
+        desk.configure(f'plugins = {{ "{name}" }}\n{block}')
+        code, output = desk.tool("check")
+        assert code == 0, output
+
+
+def test_meta_prints_types(desk):
+    code, output = desk.tool("meta")
+    assert code == 0 and output.startswith("---@meta callagent\n")
+    assert "---@class Call\n" in output and "\nconfig = function" in output

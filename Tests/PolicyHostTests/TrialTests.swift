@@ -1,0 +1,89 @@
+// One question to one plugin, as `callagent try` asks it.
+
+import CallModel
+import JSON
+import Testing
+
+@testable import PolicyHost
+
+@Suite struct TrialTests {
+    private static let text = """
+        plugin { needs = { "http:x.y" } }
+        local cfg = config { hours = option.hours "mon-fri 09:00-18:00", n = option.int(1) }
+        on.invite(function(call)
+          if call.kind == "video" then return ring { for_ = "5s" } end
+          local data = { n = cfg.n }
+          if not cfg.hours:open() then return reject("closed", { extended_data = data }) end
+          if call.callee.calls > 0 then return accept { wait = "3s" } end
+          local res = http.get "https://x.y/"
+          log.info(time.format "%a %H:%M")
+          if res then return forward(res.json.to) end
+        end)
+        on.token(function(_, user) return { user = user.id } end)
+        on.extended_data(function(data, call, dir) return { dir = dir, was = data } end)
+        on.push(function(push) push.title = call end)
+        on.accepted(function(call) call:signal { hi = true } end)
+        """
+
+    private func run(
+        _ subject: PluginTrial.Subject, _ change: (inout PluginTrial) -> Void = { _ in }
+    ) throws -> PluginTrial.Outcome {
+        var trial = PluginTrial(subject, now: PluginTest.begin + 10 * 3_600_000)
+        change(&trial)
+        let text = Self.text.replacing(" = call end", with: " = 'Hi' return push end")
+        let file = SourceFile(name: "p.lua", text: Array(text.utf8))
+        var setting = PluginSetting()
+        setting.options = ["n": 7]
+        setting.grants = ["http:x.y"]
+        return try trial.run(PluginSource(name: "p", main: file), setting)
+    }
+
+    @Test func anInvitationNow() throws {
+        let outcome = try run(.invite)
+        #expect(outcome.answers == ["nothing"])
+        #expect(outcome.log == ["Mon 10:00"])
+        #expect(outcome.actions == [#"{"op":"http","method":"GET","url":"https://x.y/"}"#])
+        #expect(outcome.problem == nil)
+    }
+
+    @Test func atAnotherTimeWithTheOperatorsOptions() throws {
+        let outcome = try run(.invite) { $0.time = "Sat 10:00" }
+        #expect(
+            outcome.answers == [
+                #"reject("declined", { extended_data = {"n":7,"reason":"closed"} })"#
+            ])
+        #expect(throws: PolicyProblems.self) { try run(.invite) { $0.time = "soon" } }
+    }
+
+    @Test func whatIsKnownOfUsersAndOfTheWeb() throws {
+        #expect(
+            try run(.invite) { $0.users = ["bob": ["calls": 1]] }.answers
+                == [#"accept { wait = "3s" }"#])
+        #expect(
+            try run(.invite) { $0.pages = ["https://x.y/": ["json": ["to": "carl"]]] }.answers
+                == [#"forward "carl""#])
+    }
+
+    @Test func theSecondQuestion() throws {
+        let outcome = try run(.invite) { $0.call = ["kind": "video"] }
+        #expect(outcome.answers == [#"ring { for_ = "5s" }"#, "nothing"])
+    }
+
+    @Test func theOtherHooks() throws {
+        #expect(try run(.dial).answers == ["nothing"])
+        #expect(
+            try run(.token) { $0.call = ["user": "carl"] }.answers == [#"{"user":"carl"}"#])
+        #expect(
+            try run(.data("x", direction: "out")).answers == [#"{"dir":"out","was":"x"}"#])
+        #expect(try run(.push(["provider": "fcm"])).answers[0].contains(#""title":"Hi""#))
+        let told = try run(.event("accepted")) { $0.call = ["to": "desk"] }
+        #expect(told.answers.isEmpty)
+        #expect(told.actions.count == 1 && told.actions[0].contains(#""op":"signal""#))
+    }
+
+    @Test func whatIsWrongIsSaid() throws {
+        let outcome = try run(.invite) { $0.call = ["frm": "ann"] }
+        #expect(outcome.problem == "--invite: unknown field 'frm' (did you mean 'from'?)")
+        #expect(try run(.event("acepted")).problem?.contains("did you mean 'accepted'?") == true)
+    }
+}
