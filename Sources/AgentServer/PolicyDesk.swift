@@ -26,6 +26,8 @@ final class PolicyDesk {
     let decisions: DecisionLog
     /// A candidate that is asked beside the active generation.
     private(set) var shadow: Shadow?
+    /// Takes the push that plugins have shaped; nil: they dropped it.
+    var shaped: (PushID, PushDraft?) -> Void = { _, _ in }
     /// Performs `http.*`.
     private let fetches: PluginFetches
 
@@ -78,6 +80,16 @@ final class PolicyDesk {
     func status(_ done: @escaping (PolicyStatus) -> Void) {
         statusWanted.append(done)
         thread?.askStatus()
+    }
+
+    /// Lets the plugins shape a push; `shaped` answers.
+    func shape(_ draft: PushDraft, _ push: PushID, _ call: Call, _ facts: [UserFacts]) {
+        thread?.tell(.pushing(push, draft, call, facts))
+    }
+
+    /// Tells the plugins of a push that did not arrive.
+    func pushFailed(_ draft: PushDraft, _ call: Call, _ facts: [UserFacts], _ reason: String) {
+        thread?.tell(.pushFailed(draft, call, facts, reason: reason))
     }
 
     /// Lets the plugins begin, with the timers that were kept.
@@ -141,7 +153,7 @@ final class PolicyDesk {
             exchange.store([.timer(.remove(JobID(Int64(clamping: id))))])
         case .rolledBack(let from, let to, let reason): rolledBack(from, to, reason)
         case .abandon(let wait): fetches.abandon(wait)
-        case .shaped: break
+        case .shaped(let push, let draft): shaped(push, draft)
         case .count(let plugin, let name, let amount, let labels):
             metrics.count(plugin, name, amount, labels)
         case .observe(let plugin, let name, let value, let labels):
