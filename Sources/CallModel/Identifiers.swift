@@ -171,6 +171,9 @@ public struct Packed: Sendable, Equatable {
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
+    /// The seed of dice that go on as these do.
+    public var seed: UInt64 { state }
+
     /// Dice that fall the same way for the same `seed`.
     public init(seed: UInt64) { state = seed }
 
