@@ -26,6 +26,8 @@ public struct AgentOptions: Sendable {
     public var tls: CertificateFiles?
     /// Who may connect; nil: development tokens, on loopback only.
     public var tokens: (any TokenChecker)?
+    /// `jti` of tokens that are taken back.
+    public var revoked: [String] = []
 
     /// The defaults: a server on loopback.
     public init() {}
@@ -135,6 +137,7 @@ public final class Agent {
             exchange: exchange, loop: loop, limits: options.limits,
             modes: options.settings.modes, tokens: options.tokens ?? DevelopmentTokens(),
             log: log, metrics: metrics)
+        gateway.revocations = try opened.revocations()
         admin = AdminDesk(exchange: exchange, limits: options.limits)
         outbound = try OutboundDesk(loop: loop)
         try connectStore(opened)
@@ -263,6 +266,7 @@ public final class Agent {
             failed: { [log] error in log.warn("cannot accept tools", ("error", "\(error)")) },
             accepted: { [unowned admin] connection in admin.accept(connection) })
         addRoutes()
+        addRevokingRoutes()
     }
 
     private func watchSignals() throws(EventLoopError) {
@@ -332,6 +336,8 @@ public final class Agent {
         gateway.configure(
             options.limits, modes: options.settings.modes, origins: Origins(options.origins))
         gateway.tokens = options.tokens ?? DevelopmentTokens()
+        gateway.revocations.listed = Set(options.revoked)
+        gateway.closeRevoked()
         store?.limit(to: options.store.limits)
     }
 

@@ -7,6 +7,8 @@ import PolicyHost
 /// Believes tokens that one of the configured keys has signed.
 struct ConfiguredTokens: TokenChecker {
     private let verifier: TokenVerifier
+    /// What each key of the configuration is recognised by, without telling anything about it.
+    private let marks: [UInt64]
     private let log: Log
 
     /// A checker with the keys of a configuration.
@@ -14,6 +16,7 @@ struct ConfiguredTokens: TokenChecker {
     /// - Throws: `configuration`, naming the key that cannot be used.
     init(_ configuration: Configuration) throws(AgentError) {
         var keys: [TrustedKey] = []
+        marks = configuration.auth.map { Self.mark(of: $0) }
         for (place, entry) in configuration.auth.enumerated() {
             let line = configuration.lines["auth"].map { ":\($0)" } ?? ""
             let name = "\(configuration.file ?? "callagent.lua")\(line): auth[\(place + 1)]"
@@ -30,7 +33,10 @@ struct ConfiguredTokens: TokenChecker {
                 throw .configuration("\(name): \(error)")
             }
         }
-        verifier = TokenVerifier(keys)
+        var limits = TokenVerifier.Limits()
+        limits.leeway = configuration.limits.tokenLeeway
+        limits.lifetime = configuration.limits.tokenLifetime
+        verifier = TokenVerifier(keys, limits: limits)
         log = Log(configuration)
     }
 
@@ -58,6 +64,19 @@ struct ConfiguredTokens: TokenChecker {
         identity.capabilities = claims.capabilities
         identity.isServer = claims.isServer
         identity.expiresAt = claims.expiresAt
+        identity.tokenID = claims.tokenID
+        identity.issuer = claims.issuer
+        identity.issuedAt = claims.issuedAt
+        identity.signer = marks[claims.signer]
         return identity
+    }
+
+    func stillTrusts(_ identity: Identity) -> Bool {
+        identity.signer.map { marks.contains($0) } ?? false
+    }
+
+    private static func mark(of key: Configuration.Key) -> UInt64 {
+        let hash = HashFunction.sha256.hash(Array("\(key.algorithm) \(key.key.text)".utf8))
+        return hash.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 }

@@ -192,6 +192,7 @@ extension AgentOptions {
         // Nothing sends pushes yet, so nothing is to gather for them.
         settings.wakesDevices = false
         tokens = configuration.auth.isEmpty ? nil : try ConfiguredTokens(configuration)
+        revoked = configuration.revoked
         store.limits.keysPerUser = configuration.limits.keysPerUser
         store.limits.keysMax = configuration.limits.keys
         store.limits.retention = configuration.retention
@@ -237,6 +238,8 @@ extension ServerLimits {
         connections = configuration.limits.connections
         connectionsPerAddress = configuration.limits.connectionsPerAddress
         drainWithin = configuration.limits.drain
+        tokenLeeway = configuration.limits.tokenLeeway
+        tokenLifetime = configuration.limits.tokenLifetime
     }
 }
 

@@ -98,14 +98,10 @@ extension Gateway {
         guard parts.count == 2, parts[0].lowercased() == "bearer" else {
             throw Refusal(.unauthenticated, "the header Authorization is not Bearer TOKEN")
         }
-        let identity = try tokens.identity(
-            in: String(parts[1]), at: Clock.wallMilliseconds())
         guard let device = DeviceID(checking: request.headers["X-Device"] ?? "http") else {
             throw Refusal(.badRequest, "X-Device is not a device", detail: .field("X-Device"))
         }
-        if let bound = identity.device, bound != device {
-            throw Refusal(.forbidden, "the token is for the device \(bound)")
-        }
+        let identity = try identity(in: String(parts[1]), on: device)
         guard let name = request.headers["X-User"] else {
             return (identity, Address(identity.user, device))
         }

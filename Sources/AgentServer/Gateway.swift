@@ -31,6 +31,8 @@ final class Gateway {
     private(set) var welcomeSettings: WelcomeSettings
     /// See `TokenChecker`; a reload may change it.
     var tokens: any TokenChecker
+    /// Tokens that are good no more.
+    var revocations = Revocations()
     /// Told of replies to plugins.
     var policyReplied: (RequestID, Reply) -> Void = { _, _ in }
     /// The documents served beside the operations: of the protocol, and metrics where opened.
@@ -147,12 +149,9 @@ final class Gateway {
     }
 
     private func identity(of hello: Hello) throws(Refusal) -> Identity {
-        let identity = try tokens.identity(in: hello.token, at: Clock.wallMilliseconds())
+        let identity = try identity(in: hello.token, on: hello.device)
         guard !identity.isServer else {
             throw Refusal(.forbidden, "a server's token is for HTTP only")
-        }
-        if let device = identity.device, device != hello.device {
-            throw Refusal(.forbidden, "the token is for the device \(device)")
         }
         return identity
     }

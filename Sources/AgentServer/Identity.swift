@@ -14,6 +14,13 @@ public struct Identity: Sendable, Equatable {
     public var isServer = false
     /// When the token runs out, by the wall clock in milliseconds; nil: never.
     public var expiresAt: Int64?
+    /// `jti` of the token, `iss`, and `iat` in milliseconds by the wall clock: by these a token is
+    /// taken back.
+    public var tokenID: String?
+    public var issuer: String?
+    public var issuedAt: Int64?
+    /// A mark of the key that signed the token; nil: a development token.
+    public var signer: UInt64?
     /// Whether requests are counted (B28): not for development tokens.
     public var isRateLimited = true
 
@@ -37,6 +44,14 @@ public protocol TokenChecker: Sendable {
     ///
     /// - Throws: `unauthenticated`, saying for the log what was wrong.
     func identity(in token: String, at now: Int64) throws(Refusal) -> Identity
+    /// Whether a token that was good when its bearer came would be believed today, its time apart:
+    /// a reload may have taken its key away.
+    func stillTrusts(_ identity: Identity) -> Bool
+}
+
+extension TokenChecker {
+    /// Who does not change its mind trusts whom it trusted.
+    public func stillTrusts(_ identity: Identity) -> Bool { true }
 }
 
 /// Accepts `dev:USER` from anybody: only for a server that nobody else can reach.
@@ -56,4 +71,6 @@ public struct DevelopmentTokens: TokenChecker {
         identity.isRateLimited = false
         return identity
     }
+
+    public func stillTrusts(_ identity: Identity) -> Bool { identity.signer == nil }
 }

@@ -31,6 +31,9 @@ public struct ServerLimits: Sendable, Equatable {
     public var idleMax: Milliseconds = 60_000
     /// How much later than its expiry a token still counts, in milliseconds (B29).
     public var tokenLeeway: Milliseconds = 5_000
+    /// The longest life that a token may have left, in milliseconds; so long it is remembered that
+    /// something was taken back.
+    public var tokenLifetime: Milliseconds = 30 * 86_400_000
     /// Effects that wait for the store, in bytes as estimated, before changes are refused.
     public var heldBytes = 8 << 20
     /// Age of the oldest open commit before changes are refused, in milliseconds.

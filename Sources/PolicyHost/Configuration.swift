@@ -25,6 +25,8 @@ public struct Configuration: Sendable, Equatable {
     public var invite = Invite()
     /// Keys that tokens of clients may be signed with.
     public var auth: [Key] = []
+    /// `jti` of tokens that are taken back.
+    public var revoked: [String] = []
     /// The user directory; nil: everybody.
     public var users: [String]?
     /// Devices of one user.
@@ -166,6 +168,10 @@ public struct Configuration: Sendable, Equatable {
         public var keysPerUser = 1_000
         /// Idempotency keys in all.
         public var keys = 1_000_000
+        /// Longest life that a token may have left.
+        public var tokenLifetime: Milliseconds = 30 * 86_400_000
+        /// How far clocks may differ when a token is judged.
+        public var tokenLeeway: Milliseconds = 5_000
         /// How long a drain may take at the end.
         public var drain: Milliseconds = 10_000
         /// Plugin memory without an override.

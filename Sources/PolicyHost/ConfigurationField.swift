@@ -122,6 +122,9 @@ extension ConfigurationField {
         .init("auth", "list of keys", "none", "alg, key, kid, iss, aud of tokens' keys.") {
             c, v throws(LuaProblem) in c.auth = try v.keys()
         },
+        .init("revoked", "list of texts", "{}", "jti of tokens that are taken back.") {
+            c, v throws(LuaProblem) in c.revoked = try v.strings()
+        },
         .init("users", "\"*\" or list of accounts", "\"*\"", "The user directory.") {
             c, v throws(LuaProblem) in c.users = try v.strings()
         },
@@ -161,6 +164,13 @@ extension ConfigurationField {
         },
         .init("limits.keys", "integer", "1000000", "Idempotency keys in all.") {
             c, v throws(LuaProblem) in c.limits.keys = try v.integer(1...100_000_000)
+        },
+        .init("limits.token_lifetime", "duration", "\"30d\"", "Longest life left of a token.") {
+            c, v throws(LuaProblem) in
+            c.limits.tokenLifetime = try v.duration(60_000...3_660 * 86_400_000)
+        },
+        .init("limits.token_leeway", "duration", "\"5s\"", "How far clocks may differ.") {
+            c, v throws(LuaProblem) in c.limits.tokenLeeway = try v.duration(0...60_000)
         },
         .init("limits.drain", "duration", "\"10s\"", "Longest drain at the end.") {
             c, v throws(LuaProblem) in c.limits.drain = try v.duration(0...600_000)

@@ -33,6 +33,7 @@ struct Command: Sendable {
     static let all: [Command] = [
         .run, .call, .phone, .calls, .get, .status, .plugins, .reload,
         .rollback, .new, .check, .test, .attempt, .config, .meta, .explain, .simulate,
+        .token, .revoke,
         .version,
     ]
 

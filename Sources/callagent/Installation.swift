@@ -47,6 +47,20 @@ enum Installation {
         }
     }
 
+    /// What the operator's file says, with its secrets.
+    static func configurationWithSecrets(
+        _ arguments: Arguments
+    ) throws(AgentError) -> Configuration {
+        guard let file = file(arguments.text("--config")) else { return Configuration() }
+        do throws(PolicyProblems) {
+            return try Configuration.load(path: file) { name in
+                getenv(name).map { String(cString: $0) }
+            }
+        } catch {
+            throw .configuration(error.description)
+        }
+    }
+
     /// What the operator's file says. Its secrets are the server's: a tool goes without those that
     /// are not in its environment.
     private static func configuration(

@@ -1,133 +1,219 @@
-"""Media credentials: a JWT library and a real TURN server take what the bundled plugins make."""
+"""Tokens: minted by the tool, signed by every kind of key, changed, taken back."""
 
+import base64
 import json
-import shutil
-import socket
+import signal
 import subprocess
 import time
 
-import jwt
 import pytest
 
-from agent import PATIENCE, wait_for
-from calls import invite
-
-SECRET = "a-secret-of-at-least-thirty-two-bytes"
-LIVEKIT = {"url": "wss://media.example.com", "key": "APIabc", "secret": SECRET}
+from agent import wait_for
+from device import Device
+from test_admission import KEYS, SECRET, token
 
 
-def try_token(folder, plugin, options, *more):
-    """What `callagent try` gets from on.token of a bundled plugin for bob."""
-    code, output = folder.tool(
-        "try", plugin, "--token", '{"user":"bob"}', "--options", json.dumps(options), *more)
+def mint(agent, *words):
+    code, output = agent.tool("token", *words)
     assert code == 0, output
-    return json.loads(output)
+    return output.strip()
 
 
-# LiveKit
-
-def test_a_jwt_library_takes_the_token_for_livekit(make_agent):
-    made = try_token(make_agent(), "livekit-token", LIVEKIT | {"ttl": "5m", "room": "desk-"})
-    claims = jwt.decode(
-        made["token"], SECRET, algorithms=["HS256"], issuer="APIabc",
-        options={"require": ["exp", "nbf", "iss", "sub"]})
-    assert claims["sub"] == "bob" and abs(claims["exp"] - time.time() - 300) < 60
-    assert claims["video"] == {
-        "room": made["room"], "roomJoin": True, "canPublish": True, "canSubscribe": True}
-    assert jwt.get_unverified_header(made["token"]) == {"alg": "HS256", "typ": "JWT"}
+def refused(agent, bad, user="bob", device="phone", code="unauthenticated"):
+    """Nobody gets in with this token, over WebSocket or HTTP."""
+    stranger = Device(agent.url, user, device, greet=False)
+    stranger.refused("hello", code, token=bad, device=device)
+    assert stranger.closed() == 4203
+    headers = {"Authorization": f"Bearer {bad}", "X-Device": device}
+    assert agent.request("POST", "/v1/call/list", "{}", headers).body["code"] == code
 
 
-def test_a_jwt_library_refuses_what_it_must(make_agent):
-    folder = make_agent()
-    token = try_token(folder, "livekit-token", LIVEKIT)["token"]
-    with pytest.raises(jwt.InvalidSignatureError):
-        jwt.decode(token, SECRET + "x", algorithms=["HS256"])
-    with pytest.raises(jwt.InvalidSignatureError):
-        jwt.decode(token[:-2] + ("AA" if token[-2:] != "AA" else "BB"), SECRET, ["HS256"])
-    old = try_token(folder, "livekit-token", LIVEKIT, "--at", "2024-05-01 10:00")["token"]
-    with pytest.raises(jwt.ExpiredSignatureError):
-        jwt.decode(old, SECRET, algorithms=["HS256"])
+def reload(agent, config):
+    agent.configure(config)
+    code, output = agent.tool("reload")
+    assert code == 0, output
 
-
-def test_who_is_in_a_call_gets_a_token_from_the_server(make_agent):
-    options = ", ".join(f'{name} = "{value}"' for name, value in LIVEKIT.items())
-    agent = make_agent(
-        f'plugins = {{ "livekit-token" }}\noptions["livekit-token"] = {{ {options} }}\n').start()
-    alice, bob = agent.connect("alice"), agent.connect("bob")
-    call = invite(alice, "bob", mode="advanced")
-    bob.ok("call.accept", call_id=call)
-    for device, user in ((alice, "alice"), (bob, "bob")):
-        made = device.ok("call.token", call_id=call)["token"]
-        claims = jwt.decode(made["token"], SECRET, algorithms=["HS256"], issuer="APIabc")
-        assert (claims["sub"], claims["video"]["room"]) == (user, call)
-
-
-# TURN
 
 @pytest.fixture
-def turn(tmp_path):
-    """A coturn on loopback that knows nothing but a secret; gives its port."""
-    server = shutil.which("turnserver")
-    assert server, "coturn is missing: sh examples/install.sh --checks"
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    log = open(tmp_path / "turn.log", "wb")
-    process = subprocess.Popen(
-        [server, "-n", "--listening-ip", "127.0.0.1", "--relay-ip", "127.0.0.1",
-         "--listening-port", str(port), "--use-auth-secret", "--static-auth-secret", SECRET,
-         "--realm", "example.com", "--userdb", str(tmp_path / "turn.db"), "--no-tls", "--no-dtls",
-         "--no-cli", "--allow-loopback-peers", "--simple-log", "--log-file", "stdout",
-         "--pidfile", str(tmp_path / "turn.pid")],
-        cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-
-    def listens():
-        assert process.poll() is None, (tmp_path / "turn.log").read_text(errors="replace")
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=PATIENCE).close()
-            return True
-        except OSError:
-            return False
-
-    try:
-        wait_for("coturn", listens, patience=30)
-        yield port
-    finally:
-        process.kill()
-        process.wait(PATIENCE)
-        log.close()
+def guarded(make_agent):
+    return make_agent(KEYS).start()
 
 
-def allocate(port, username, credential):
-    """Whether coturn lets two clients with them talk through it, and what they said."""
-    done = subprocess.run(
-        ["turnutils_uclient", "-y", "-c", "-n", "1", "-p", str(port), "-u", username,
-         "-w", credential, "127.0.0.1"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
-        check=False)
-    return done.returncode == 0, done.stdout.decode(errors="replace")
+# Minting
 
 
-def test_coturn_takes_the_credentials(make_agent, turn):
-    options = {"urls": [f"turn:127.0.0.1:{turn}"], "secret": SECRET}
-    made = try_token(make_agent(), "turn-credentials", options)
-    server = made["iceServers"][0]
-    assert server["urls"] == options["urls"] and made["ttl"] == 3600
-    is_good, said = allocate(turn, server["username"], server["credential"])
-    assert is_good and "tot_recv_msgs=2" in said, said
+def test_without_keys_the_tool_says_what_stands_for_a_token(agent):
+    assert mint(agent, "bob") == "dev:bob"
 
 
-def test_coturn_refuses_other_and_old_credentials(make_agent, turn):
-    folder = make_agent()
-    options = {"urls": [f"turn:127.0.0.1:{turn}"], "secret": SECRET}
-    server = try_token(folder, "turn-credentials", options)["iceServers"][0]
-    for username, credential in (
-        (server["username"], server["credential"][::-1]),
-        ("9" + server["username"], server["credential"]),
-    ):
-        is_good, said = allocate(turn, username, credential)
-        assert not is_good and "Cannot complete Allocation" in said, said
-    old = try_token(folder, "turn-credentials", options, "--at", "2024-05-01 10:00")
-    old = old["iceServers"][0]
-    is_good, said = allocate(turn, old["username"], old["credential"])
-    assert not is_good, said
+def test_a_minted_token_lets_its_user_in(guarded):
+    assert guarded.connect("bob", token=mint(guarded, "bob")).hello["user"] == "bob"
+
+
+def test_a_minted_token_may_be_for_one_device(guarded):
+    minted = mint(guarded, "bob", "--device", "phone")
+    guarded.connect("bob", "phone", token=minted)
+    refused(guarded, minted, device="tablet", code="forbidden")
+
+
+def test_a_minted_token_may_allow_a_few_operations(guarded):
+    minted = mint(guarded, "bob", "--caps", "call.get,call.l*")
+    bob = guarded.connect("bob", token=minted)
+    assert bob.ok("call.list")["calls"] == []
+    bob.refused("call.invite", "forbidden", invitees=["alice"])
+    headers = {"Authorization": f"Bearer {minted}"}
+    body = json.dumps({"invitees": ["alice"]})
+    assert guarded.request("POST", "/v1/call/invite", body, headers).status == 403
+
+
+def test_a_minted_token_may_be_a_servers(guarded):
+    headers = {"Authorization": f"Bearer {mint(guarded, 'backend', '--server')}",
+               "X-User": "carol"}
+    body = json.dumps({"invitees": ["bob"]})
+    reply = guarded.request("POST", "/v1/call/invite", body, headers)
+    assert (reply.status, reply.body["call"]["caller"]) == (200, "carol")
+
+
+def test_a_minted_token_runs_out(guarded):
+    bob = guarded.connect("bob", token=mint(guarded, "bob", "--for", "1s"))
+    assert bob.closed(timeout=15) == 4101
+
+
+def test_a_token_of_more_than_its_longest_life_is_refused(guarded):
+    month = 30 * 86_400
+    refused(guarded, token(expires_in=month + 60))
+    guarded.connect("bob", token=token(expires_in=month - 60))
+    reload(guarded, KEYS + 'limits = { token_lifetime = "1h" }\n')
+    refused(guarded, token(expires_in=3_660))
+
+
+# Kinds of keys
+
+
+def openssl(folder, *words):
+    subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+
+
+KINDS = {
+    "ES256": ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
+    "RS256": ["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_key_pair_signs_with_its_private_half_only(make_agent, kind):
+    agent = make_agent()
+    openssl(agent.folder, *KINDS[kind], "-out", "private.pem")
+    openssl(agent.folder, "pkey", "-in", "private.pem", "-pubout", "-out", "public.pem")
+    entry = 'auth = {{ {{ alg = "{}", kid = "k", key = secret "file:{}" }} }}\n'
+    agent.configure(entry.format(kind, "private.pem"))
+    minted = mint(agent, "bob")
+    agent.configure(entry.format(kind, "public.pem"))
+    code, output = agent.tool("token", "bob")
+    assert code == 1 and "no key of auth can sign" in output
+    agent.start()
+    agent.connect("bob", token=minted)
+    refused(agent, minted[:-4] + "AAAA")
+    # The oldest trick: the public key, which everybody knows, taken for a shared secret.
+    public = (agent.folder / "public.pem").read_text()
+    refused(agent, token(secret=public))
+    refused(agent, token(algorithm="none"))
+
+
+def test_a_key_of_another_kind_stops_the_start(make_agent):
+    agent = make_agent()
+    openssl(agent.folder, *KINDS["RS256"], "-out", "key.pem")
+    agent.configure('auth = { { alg = "ES256", key = secret "file:key.pem" } }\n')
+    said = agent.refuses_to_start()
+    assert "callagent.lua:3" in said and "ES256" in said and "BEGIN" not in said
+
+
+# Changing keys
+
+TWO = """auth = {{
+  {{ alg = "HS256", kid = "old", key = "{0}", aud = "calls" }},
+  {{ alg = "HS256", kid = "new", key = "{1}", aud = "calls" }},
+}}
+""".format(SECRET, "the next secret, of at least 32 bytes")
+NEXT = """auth = {{ {{ alg = "HS256", kid = "new", key = "{}", aud = "calls" }} }}
+""".format("the next secret, of at least 32 bytes")
+
+
+def test_keys_change_by_reload_and_a_key_that_is_gone_lets_nobody_stay(guarded):
+    old = token()
+    bob = guarded.connect("bob", token=old)
+    reload(guarded, TWO)
+    bob.ok("ping")
+    alice = guarded.connect("alice", token=mint(guarded, "alice", "--kid", "new"))
+    reload(guarded, NEXT)
+    assert bob.closed() == 4102
+    alice.ok("ping")
+    refused(guarded, old)
+    again = guarded.connect("bob", token=mint(guarded, "bob"), resume=bob.resume)
+    assert again.hello["resumed"] is True
+
+
+# Taking tokens back
+
+
+def test_a_user_is_taken_back_at_once_and_for_good(guarded):
+    old = mint(guarded, "bob")
+    phone, tablet = (guarded.connect("bob", name, token=old) for name in ("phone", "tablet"))
+    alice = guarded.connect("alice", token=mint(guarded, "alice"))
+    assert guarded.tool("revoke", "bob") == (0, "revoked; 2 connections closed\n")
+    revoked_at = time.time()
+    assert phone.closed() == tablet.closed() == 4102
+    alice.ok("ping")
+    refused(guarded, old)
+    guarded.crash()
+    guarded.start()
+    refused(guarded, old)
+    # `iat` counts seconds: a token of the same second may be an old one.
+    wait_for("the next second", lambda: time.time() > int(revoked_at) + 1)
+    fresh = mint(guarded, "bob")
+    assert issued(fresh) > issued(old)
+    assert guarded.connect("bob", token=fresh).hello["user"] == "bob"
+
+
+def issued(minted):
+    payload = minted.split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["iat"]
+
+
+def test_one_device_is_taken_back(guarded):
+    old = mint(guarded, "bob")
+    phone, tablet = (guarded.connect("bob", name, token=old) for name in ("phone", "tablet"))
+    assert guarded.tool("revoke", "bob", "--device", "phone")[0] == 0
+    assert phone.closed() == 4102
+    tablet.ok("ping")
+    refused(guarded, old)
+
+
+def test_one_token_is_taken_back(guarded):
+    first, second = (mint(guarded, "bob", "--id", name) for name in ("a & b", "c"))
+    phone, tablet = guarded.connect("bob", token=first), guarded.connect("bob", "tablet",
+                                                                        token=second)
+    assert guarded.tool("revoke", "--token", "a & b") == (0, "revoked; 1 connection closed\n")
+    assert phone.closed() == 4102
+    tablet.ok("ping")
+    refused(guarded, first)
+
+
+def test_the_file_may_list_what_is_taken_back(guarded):
+    bad = mint(guarded, "bob", "--id", "stolen")
+    bob = guarded.connect("bob", token=bad)
+    guarded.configure(KEYS + 'revoked = { "stolen" }\n')
+    guarded.signal(signal.SIGHUP)
+    assert bob.closed() == 4102
+    refused(guarded, bad)
+
+
+def test_there_is_nothing_to_take_back_without_keys(agent):
+    code, output = agent.tool("revoke", "bob")
+    assert code == 1 and "without auth" in output
+    agent.connect("bob").ok("ping")
+
+
+def test_what_is_taken_back_is_said_clearly(agent):
+    for words in ([], ["bob", "--token", "x"], ["--token", "x", "--device", "y"], ["a b"]):
+        assert agent.tool("revoke", *words)[0] == 2, words

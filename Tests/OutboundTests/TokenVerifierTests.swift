@@ -85,6 +85,29 @@ struct TokenVerifierTests {
         }
     }
 
+    @Test func `a token may not live longer than the limit, leeway apart`() throws {
+        var limits = TokenVerifier.Limits()
+        limits.lifetime = 60_000
+        let strict = TokenVerifier(
+            [TrustedKey(try SignatureKey(.hs256, secret))], limits: limits)
+        let text = try token(["exp": .integer(now / 1_000 + 65)])
+        #expect(try strict.verify(text, at: now).user == "ann")
+        #expect(throws: TokenRefusal.livesTooLong(65_001, longest: 60_000)) {
+            try strict.verify(text, at: now - 1)
+        }
+    }
+
+    @Test func `the key that signed is told`() throws {
+        let other = try SignatureKey(.hs256, String(repeating: "o", count: 32))
+        let right = try SignatureKey(.hs256, secret)
+        let verifier = TokenVerifier([
+            TrustedKey(other), TrustedKey(right, audience: "them"),
+            TrustedKey(right, audience: "us"),
+        ])
+        #expect(try verifier.verify(token(["aud": "us"]), at: now).signer == 2)
+        #expect(try verifier.verify(token(["aud": "them"]), at: now).signer == 1)
+    }
+
     @Test func `leeway is a parameter`() throws {
         var limits = TokenVerifier.Limits()
         limits.leeway = 0

@@ -20,6 +20,8 @@ public struct TokenClaims: Sendable, Equatable {
     public var issuer: String?
     /// `jti`, by which one token can be revoked.
     public var tokenID: String?
+    /// Which of the verifier's keys has signed it, by its place.
+    public var signer = 0
 
     /// Whether the operation `name`, such as `call.invite`, is allowed. A capability may end with
     /// `*`, as in `call.*`.

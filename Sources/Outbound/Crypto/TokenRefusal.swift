@@ -39,6 +39,8 @@ public enum TokenRefusal: Error, Equatable, Sendable {
     case malformed(String)
     /// `exp` has passed; both moments are milliseconds since 1970.
     case expired(at: Int64, now: Int64)
+    /// `exp` is further ahead than a token may live; both are milliseconds.
+    case livesTooLong(Int64, longest: Int64)
     /// `nbf` has not come; both moments are milliseconds since 1970.
     case notYetValid(until: Int64, now: Int64)
     /// `iss` is not the issuer of the key.
@@ -65,6 +67,8 @@ extension TokenRefusal: CustomStringConvertible {
         case .missing(let name): "'\(name)' is missing"
         case .malformed(let name): "'\(name)' has a wrong type or form"
         case .expired(let at, let now): "the token expired \((now - at) / 1_000) s ago"
+        case .livesTooLong(let life, let longest):
+            "the token lives another \(life / 1_000) s, more than \(longest / 1_000) s"
         case .notYetValid(let until, let now):
             "the token is not valid for another \((until - now) / 1_000) s"
         case .wrongIssuer(let found, let wanted):

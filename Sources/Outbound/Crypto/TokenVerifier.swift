@@ -40,6 +40,8 @@ public struct TokenVerifier: Sendable {
         public var tokenBytes = 8_192
         /// How far clocks may differ, in milliseconds.
         public var leeway: Int64 = 5_000
+        /// The longest life that a token may have left, in milliseconds; nil: any.
+        public var lifetime: Int64?
 
         /// The defaults.
         public init() {}
@@ -64,28 +66,30 @@ public struct TokenVerifier: Sendable {
         }
         let parsed = try JSONWebToken(token)
         let candidates = try candidates(for: parsed.header)
-        let signers = candidates.filter { $0.key.verifies(parsed.signature, of: parsed.signed) }
+        let signers = candidates.filter {
+            keys[$0].key.verifies(parsed.signature, of: parsed.signed)
+        }
         guard !signers.isEmpty else { throw .wrongSignature }
         let payload = try parsed.payload()
-        let claims = try TokenClaims(payload)
+        var claims = try TokenClaims(payload)
         try checkTime(claims, payload, now)
-        try checkAddressees(payload, signers)
+        claims.signer = try checkAddressees(payload, signers)
         return claims
     }
 
-    /// The keys that the header admits.
-    private func candidates(for header: JSONObject) throws(TokenRefusal) -> [TrustedKey] {
+    /// The places of the keys that the header admits.
+    private func candidates(for header: JSONObject) throws(TokenRefusal) -> [Int] {
         guard header["crit"] == nil else { throw .criticalExtension }
         guard let algorithm = try TokenClaims.text("alg", header) else { throw .missing("alg") }
         let keyID = try TokenClaims.text("kid", header)
-        let named = keys.filter { key in
-            guard let wanted = key.keyID, let keyID else { return true }
+        let named = keys.indices.filter { place in
+            guard let wanted = keys[place].keyID, let keyID else { return true }
             return wanted.utf8.elementsEqual(keyID.utf8)
         }
         if named.isEmpty, let keyID { throw .unknownKey(keyID) }
-        let pinned = named.filter { $0.key.algorithm.rawValue == algorithm }
+        let pinned = named.filter { keys[$0].key.algorithm.rawValue == algorithm }
         guard !pinned.isEmpty else {
-            throw .wrongAlgorithm(algorithm, pinned: named.map(\.key.algorithm))
+            throw .wrongAlgorithm(algorithm, pinned: named.map { keys[$0].key.algorithm })
         }
         return pinned
     }
@@ -96,19 +100,23 @@ public struct TokenVerifier: Sendable {
         guard now < claims.expiresAt + limits.leeway else {
             throw .expired(at: claims.expiresAt, now: now)
         }
+        if let longest = limits.lifetime, claims.expiresAt - now > longest + limits.leeway {
+            throw .livesTooLong(claims.expiresAt - now, longest: longest)
+        }
         if let start = try TokenClaims.moment("nbf", payload), now + limits.leeway < start {
             throw .notYetValid(until: start, now: now)
         }
     }
 
-    /// One secret may serve several issuers or audiences: one that fits is enough.
+    /// One secret may serve several issuers or audiences: the first that fits.
     private func checkAddressees(
-        _ payload: JSONObject, _ signers: [TrustedKey]
-    ) throws(TokenRefusal) {
+        _ payload: JSONObject, _ signers: [Int]
+    ) throws(TokenRefusal) -> Int {
         var refusal = TokenRefusal.wrongSignature
         for signer in signers {
             do throws(TokenRefusal) {
-                return try Self.checkAddressee(payload, signer)
+                try Self.checkAddressee(payload, keys[signer])
+                return signer
             } catch {
                 refusal = error
             }

@@ -12,7 +12,7 @@ extension TestWorld {
     ]
 
     /// The call that a table of a test describes. A step that `goesOn` is about the last one,
-    /// unless it says something else of the call.
+    /// unless it says something of the call.
     func call(
         _ table: LuaValue, _ name: String, goesOn: Bool, more: [String] = []
     ) throws(Refused) -> Call {
@@ -23,7 +23,10 @@ extension TestWorld {
         if let time = table["at"].text {
             setClock(to: try Self.moment(time, now, setting.zone))
         }
-        if goesOn, let current, try isSaid(table, of: current, but: more) { return current }
+        let isSilent = Self.callFields.allSatisfy { field in
+            field == "at" || more.contains(field) || table[field].isNull
+        }
+        if goesOn, isSilent, let current { return current }
         let mode = table["mode"].text ?? "common"
         guard let row = Mode.all.firstIndex(where: { $0.name == mode }) else {
             throw Refused(
@@ -39,24 +42,6 @@ extension TestWorld {
         try addPeople(table, &call)
         remember(call)
         return call
-    }
-
-    /// Whether everything that a table says of its call is so of this one.
-    private func isSaid(
-        _ table: LuaValue, of call: Call, but others: [String]
-    ) throws(Refused) -> Bool {
-        func isSo(_ field: String, _ isSame: (LuaValue) -> Bool) -> Bool {
-            others.contains(field) || table[field].isNull || isSame(table[field])
-        }
-        let invitees = call.participants.dropFirst().map(\.user.text)
-        let data = try Self.text(of: table["extended_data"])
-        return isSo("from") { $0.text == call.caller.text }
-            && isSo("to") { ($0.list?.compactMap(\.text) ?? [$0.text ?? ""]) == invitees }
-            && isSo("kind") { $0.text == call.kind }
-            && isSo("mode") { $0.text == Mode.all[Int(call.mode.value)].name }
-            && isSo("timeout") { $0.text.flatMap(Duration.parse) == call.ringTime }
-            && isSo("group") { $0.bool == call.isGroup }
-            && (data == nil || data == call.extendedData)
     }
 
     private static func ringTime(

@@ -1,0 +1,80 @@
+// Tokens that are taken back before they run out.
+
+import CallModel
+import JSON
+
+/// What is taken back.
+enum Revocation: Sendable, Hashable {
+    /// One token by its `jti`, of one issuer or of any.
+    case token(String, issuer: String?)
+    /// Every token of a user that was issued until now.
+    case user(UserID)
+    /// The same, as far as one device uses it.
+    case device(Address)
+}
+
+/// Everything that is taken back.
+struct Revocations: Sendable, Equatable {
+    /// `jti` of the operator's file.
+    var listed: Set<String> = []
+    /// When each was taken back, by the wall clock in milliseconds.
+    private(set) var moments: [Revocation: Int64] = [:]
+
+    /// Takes something back at `wall`; what was taken back earlier than `oldest` is forgotten.
+    mutating func add(_ revocation: Revocation, at wall: Int64, forgetting oldest: Int64 = .min) {
+        if oldest > .min { moments = moments.filter { $0.value >= oldest } }
+        moments[revocation] = wall
+    }
+
+    /// Whether a token is taken back for `device`.
+    func cover(_ identity: Identity, on device: DeviceID) -> Bool {
+        if let id = identity.tokenID {
+            if listed.contains(id) || moments[.token(id, issuer: nil)] != nil { return true }
+            if let issuer = identity.issuer, moments[.token(id, issuer: issuer)] != nil {
+                return true
+            }
+        }
+        return cover(identity, .user(identity.user))
+            || cover(identity, .device(Address(identity.user, device)))
+    }
+
+    /// A token that does not say when it was issued may be an old one.
+    private func cover(_ identity: Identity, _ revocation: Revocation) -> Bool {
+        guard let moment = moments[revocation] else { return false }
+        return identity.issuedAt.map { $0 <= moment } ?? true
+    }
+}
+
+// MARK: - As text
+
+extension Revocation {
+    /// What the keys of revocations begin with.
+    static let prefix = "revoked "
+
+    /// A key for the store.
+    var storeKey: String { Self.prefix + JSONValue.array(parts.map { .string($0) }).description }
+
+    /// What a key of the store says.
+    init?(storeKey: String) {
+        guard storeKey.hasPrefix(Self.prefix),
+            let parts = try? JSONValue(parsing: String(storeKey.dropFirst(Self.prefix.count)))
+                .array?.compactMap(\.string)
+        else { return nil }
+        switch (parts.first, parts.count) {
+        case ("token", 2): self = .token(parts[1], issuer: nil)
+        case ("token", 3): self = .token(parts[1], issuer: parts[2])
+        case ("user", 2): self = .user(UserID(parts[1]))
+        case ("device", 3): self = .device(Address(UserID(parts[1]), DeviceID(parts[2])))
+        default: return nil
+        }
+    }
+
+    private var parts: [String] {
+        switch self {
+        case .token(let id, nil): ["token", id]
+        case .token(let id, let issuer?): ["token", id, issuer]
+        case .user(let user): ["user", user.text]
+        case .device(let address): ["device", address.user.text, address.device.text]
+        }
+    }
+}
