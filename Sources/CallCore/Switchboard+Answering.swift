@@ -90,9 +90,7 @@ extension Switchboard {
     // MARK: call.accept_ack
 
     mutating func acceptAck(_ asker: Asker, _ id: CallID, _ user: UserID) throws(Refusal) {
-        let slot = try find(id, needs: [])
-        guard mode(slot).acceptHandshake != nil else { throw .wrongMode(mode(slot)) }
-        let place = try locate(asker, id)
+        let place = try locate(asker, id, needs: .acceptAck)
         guard self[place].role == .caller else {
             throw Refusal(.notInviter, "only the caller acknowledges an accept")
         }
