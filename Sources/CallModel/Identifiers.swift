@@ -58,6 +58,7 @@ public struct CallID: Hashable, Sendable, Comparable, CustomStringConvertible {
     }
 
     /// The id written as 32 lower-case hex digits, or nil for any other text.
+    @inlinable
     public init?(_ text: some StringProtocol) {
         guard text.utf8.count == 32 else { return nil }
         var halves: (UInt64, UInt64) = (0, 0)
