@@ -157,11 +157,12 @@ printf '\nAll %d things were seen.\n\n' "$seen"
 cat <<WORDS
 To keep the bot running:
 
+    export PATH="$(dirname "$callagent"):\$PATH"
     callagent run examples/answering-bot/callagent.lua
 
-with $callagent.
-Call it from another terminal, in the folder of that file:
+Call it from another terminal with the same PATH:
 
+    cd examples/answering-bot
     callagent call support --as alice
 WORDS
 
