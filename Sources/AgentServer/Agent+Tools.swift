@@ -5,6 +5,7 @@ import CallModel
 import CallWire
 import EventLoop
 import JSON
+import Storage
 import WebProtocols
 
 extension Agent {
@@ -46,12 +47,13 @@ extension Agent {
             guard let id = request.target.query("call").flatMap({ CallID($0) }) else {
                 return respond(.trouble(400, "call: 32 lower-case hex digits are wanted"))
             }
-            respond(decisions(desk?.decisions.lines(about: id) ?? []))
+            explain(id, respond)
         }
         admin.route(.get, "/admin/decisions") { [unowned self] request, respond in
             let count = request.target.query("limit").flatMap { Int($0) } ?? 100
             respond(decisions(desk?.decisions.newest(count) ?? []))
         }
+        outbound.addRoutes(to: admin)
         admin.route(.get, "/admin/calls") { [unowned self] request, respond in
             respond(liveCalls(request.target.query("limit").flatMap { Int($0) } ?? 100))
         }
@@ -81,12 +83,25 @@ extension Agent {
         ]
     }
 
-    private func decisions(_ lines: [[UInt8]]) -> HTTPResponse {
+    /// What the plugins decided about a call, and what became of its pushes.
+    private func explain(_ id: CallID, _ respond: @escaping (HTTPResponse) -> Void) {
+        let lines = desk?.decisions.lines(about: id) ?? []
+        outbound.exchange.read { reader throws(StoreError) in
+            try reader.pushOutcomes(of: id)
+        } _: { [unowned self] found in
+            respond(decisions(lines, pushes: found ?? []))
+        }
+    }
+
+    private func decisions(
+        _ lines: [[UInt8]], pushes: [Storage.PushOutcome] = []
+    ) -> HTTPResponse {
         var writer = JSONWriter()
         writer.object {
             $0.array("decisions") {
                 for line in lines { $0.value(raw: line) }
             }
+            if !pushes.isEmpty { $0.field("pushes", raw: JSONValue(pushes).bytes) }
         }
         return HTTPResponse(
             200, headers: ["Content-Type": "application/json"], body: writer.bytes)

@@ -188,12 +188,8 @@ final class WebhookOffice {
     }
 
     /// The message's `webhook-id`: also another store never gives the same one.
-    private static func name(of job: Storage.WebhookJob) -> String {
+    static func name(of job: Storage.WebhookJob) -> String {
         "evt_\(job.callID)_\(job.id)"
-    }
-
-    private static func job(named name: String) -> JobID? {
-        name.split(separator: "_").last.flatMap { Int64($0) }.map { JobID($0) }
     }
 
     // MARK: Behind
@@ -229,7 +225,7 @@ final class WebhookOffice {
 
     /// An event has moved on.
     func moved(_ outcome: WebhookOutcome) {
-        guard let id = Self.job(named: outcome.id), windows[outcome.endpoint]?.open[id] != nil
+        guard let id = WebhookChoice.job(of: outcome.id), windows[outcome.endpoint]?.open[id] != nil
         else { return }
         switch outcome.result {
         case .delivered:
@@ -357,6 +353,13 @@ struct WebhookChoice: Sendable {
     var state = WebhookProgress.State.failed
     /// At most so many, the oldest first.
     var limit = 1_000
+    /// Whether events are meant at all, and not their receivers.
+    var isOfEvents = true
+
+    /// The job of the event `name`.
+    static func job(of name: String) -> JobID? {
+        name.split(separator: "_").last.flatMap { Int64($0) }.map { JobID($0) }
+    }
 
     func find(in reader: any CallReader) throws(StoreError) -> [StoredWebhook] {
         var found: [StoredWebhook] = []

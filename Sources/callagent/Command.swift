@@ -32,7 +32,7 @@ struct Command: Sendable {
     /// Every command, in the order of the help.
     static let all: [Command] = [
         .run, .call, .phone, .calls, .get, .status, .plugins, .reload,
-        .rollback, .new, .check, .test, .attempt, .config, .meta, .explain, .simulate,
+        .rollback, .new, .check, .test, .attempt, .config, .meta, .explain, .webhooks, .simulate,
         .token, .revoke,
         .version,
     ]
