@@ -35,6 +35,15 @@ extension OutboundDesk {
         }
     }
 
+    /// What became of the pushes of a call; nil: there were none.
+    func outcomes(of call: CallID, _ done: @escaping (JSONValue?) -> Void) {
+        exchange.read { reader throws(StoreError) in
+            try reader.pushOutcomes(of: call)
+        } _: { found in
+            done(found.flatMap { $0.isEmpty ? nil : JSONValue($0) })
+        }
+    }
+
     /// Without a state the receivers, else the events that stand there.
     private func list(_ choice: WebhookChoice, _ respond: @escaping (HTTPResponse) -> Void) {
         guard choice.isOfEvents else {
@@ -104,7 +113,7 @@ extension StoredWebhook {
 
 extension JSONValue {
     /// What became of the pushes of a call.
-    init(_ outcomes: [Storage.PushOutcome]) {
+    fileprivate init(_ outcomes: [Storage.PushOutcome]) {
         self = .array(
             outcomes.map { outcome in
                 [
