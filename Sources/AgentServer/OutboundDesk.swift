@@ -100,6 +100,7 @@ extension OutboundDesk: Outbox {
     }
 
     func kept(_ records: [Record]) {
+        guard plan.pushes else { return }
         for record in records {
             switch record {
             case .call(let call): pushes.changed(call)
