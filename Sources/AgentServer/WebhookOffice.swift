@@ -67,6 +67,7 @@ final class WebhookOffice {
     private var windows: [String: Window] = [:]
     private var gatherer: WebhookGatherer
     private var isStarted = false
+    private var repeated = RepeatedLine()
     private(set) var figures = Figures()
 
     /// What came of events so far.
@@ -233,17 +234,21 @@ final class WebhookOffice {
             close(id, outcome, WebhookProgress(.delivered, dueAt: exchange.now()))
         case .gaveUp(let reason):
             figures.givenUp += 1
-            log.warn(
-                "webhook given up", ("endpoint", outcome.endpoint), ("event", outcome.id),
-                ("reason", reason))
+            if let left = repeated.admit("never " + outcome.endpoint, at: exchange.now()) {
+                log.warn(
+                    "webhook given up", ("endpoint", outcome.endpoint), ("event", outcome.id),
+                    ("reason", reason), ("like_it", "\(left)"))
+            }
             let progress = WebhookProgress(
                 .failed, dueAt: exchange.now(), lastError: reason)
             close(id, outcome, progress)
         case .postponed(let attempts, let until, let reason):
             figures.attemptsFailed += 1
-            log.info(
-                "webhook postponed", ("endpoint", outcome.endpoint), ("event", outcome.id),
-                ("attempts", "\(attempts)"), ("reason", reason))
+            if let left = repeated.admit("later " + outcome.endpoint, at: exchange.now()) {
+                log.info(
+                    "webhook postponed", ("endpoint", outcome.endpoint), ("event", outcome.id),
+                    ("attempts", "\(attempts)"), ("reason", reason), ("like_it", "\(left)"))
+            }
             ledger.keep([
                 .webhook(
                     .update(

@@ -112,21 +112,23 @@ def cost(folder, double, seconds):
 
 
 def hang(folder, double, seconds):
-    """What calls feel of a provider that never answers, and what memory does."""
-    double.plan("fcm", {"act": "hang"})
+    """What calls feel of a provider that never answers, and what memory does.
+
+    The same pushes go out in both parts, so that the machine is as busy in the one as in the other.
+    """
     agent = start(folder, double, "hang")
-    quiet = latencies(agent, seconds, "quiet")
-    before = agent.resident()
-    pusher = Pusher(agent, seconds * 2)
+    pusher = Pusher(agent, seconds * 2 + 1)
     pusher.start()
-    time.sleep(seconds)
-    loaded = latencies(agent, seconds, "loaded")
+    healthy = latencies(agent, seconds, "healthy")
+    before = agent.resident()
+    double.plan("fcm", {"act": "hang"})
+    hanging = latencies(agent, seconds, "hanging")
     pusher.join()
     double.seen()
-    print(f"- invitations while all is quiet: p50 {quiet[0]:.2f} ms, p99 {quiet[1]:.2f} ms "
-          f"({quiet[2]} of them)")
-    print(f"- while {PER_SECOND} pushes a second go nowhere: p50 {loaded[0]:.2f} ms, "
-          f"p99 {loaded[1]:.2f} ms ({loaded[2]})")
+    print(f"- invitations while {PER_SECOND} pushes a second are taken: p50 {healthy[0]:.2f} ms, "
+          f"p99 {healthy[1]:.2f} ms ({healthy[2]} of them)")
+    print(f"- while as many go nowhere: p50 {hanging[0]:.2f} ms, p99 {hanging[1]:.2f} ms "
+          f"({hanging[2]})")
     print(f"- pushes without an outcome: {agent.metrics()['callagent_pushes']:.0f}; memory "
           f"{before >> 20} MiB before, {agent.resident() >> 20} MiB after")
     agent.close()
