@@ -11,7 +11,7 @@ struct RepeatedLine {
 
     private var seen: [String: (until: Moment, left: Int)] = [:]
 
-    /// How many lines about `trouble` were left out since the last one; nil: leave this one out too.
+    /// How many lines about `trouble` were left out since the last one; nil: leave this out too.
     mutating func admit(_ trouble: String, at now: Moment) -> Int? {
         if let last = seen[trouble], last.until > now {
             seen[trouble]?.left += 1

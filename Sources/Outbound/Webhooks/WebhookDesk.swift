@@ -18,8 +18,8 @@ public struct WebhookDesk {
         public var underWay = 8
         /// How long a receiver may take, in milliseconds.
         public var timeout: Int64 = 20_000
-        /// So many attempts in vain, one after the other and of any calls, mean that the receiver was
-        /// away: when it takes an event again, the others need not wait for their time.
+        /// So many attempts in vain, one after the other and of any calls, mean that the receiver
+        /// was away: when it takes an event again, the others need not wait for their time.
         public var awayAfter = 3
         /// The pauses after each attempt in vain, in milliseconds; the last attempt follows the
         /// last one: at once, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h.
