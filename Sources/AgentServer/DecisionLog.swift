@@ -18,7 +18,9 @@ final class DecisionLog {
     private var file: Int32 = -1
     private var size = 0
     private var pending = JSONWriter()
+    /// A ring, once it is full; the oldest stands at `oldest`.
     private var records: [DecisionRecord] = []
+    private var oldest = 0
 
     /// A log in `directory`; nil: in memory only.
     init(directory: String?, log: Log) {
@@ -31,9 +33,12 @@ final class DecisionLog {
 
     /// Notes one decision; `flush` writes it.
     func note(_ record: DecisionRecord) {
-        records.append(record)
-        // Moving the rest only now and then makes keeping one constant on average.
-        if records.count >= Self.kept * 2 { records.removeFirst(Self.kept) }
+        if records.count < Self.kept {
+            records.append(record)
+        } else {
+            records[oldest] = record
+            oldest = (oldest + 1) % Self.kept
+        }
         guard file >= 0 else { return }
         pending.startText()
         record.write(into: &pending)
@@ -55,11 +60,13 @@ final class DecisionLog {
 
     /// The decisions about a call, oldest first, one JSON object each.
     func lines(about call: CallID) -> [[UInt8]] {
-        records.filter { $0.call == call }.map(\.line)
+        inOrder.filter { $0.call == call }.map(\.line)
     }
 
     /// The newest decisions, oldest first.
-    func newest(_ count: Int) -> [[UInt8]] { records.suffix(max(0, count)).map(\.line) }
+    func newest(_ count: Int) -> [[UInt8]] { inOrder.suffix(max(0, count)).map(\.line) }
+
+    private var inOrder: [DecisionRecord] { Array(records[oldest...] + records[..<oldest]) }
 
     private func open() {
         guard let path else { return }

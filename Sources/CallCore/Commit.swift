@@ -91,8 +91,10 @@ struct Commit: ~Copyable {
         _ index: Int, to state: Participant.State, _ reason: Participant.Reason? = nil
     ) {
         if change(of: index) == nil {
-            let before = call.participants[index]
-            changes.append(Change(index: index, from: before.state, wasVisible: before.isVisible))
+            let wasVisible = call.participants[index].asking.isVisible
+            changes.append(
+                Change(
+                    index: index, from: call.participants[index].state, wasVisible: wasVisible))
         }
         call.participants[index].state = state
         call.participants[index].reason = reason
@@ -131,7 +133,7 @@ struct Commit: ~Copyable {
         call.mediaAlarm = nil
         call.idleAlarm = nil
         for index in call.participants.indices where call.participants[index].state.isPending {
-            if !call.participants[index].isVisible, change(of: index) == nil {
+            if !call.participants[index].asking.isVisible, change(of: index) == nil {
                 // Its devices never heard of the call, and so hear nothing of its end (F57).
                 let state = call.participants[index].state
                 changes.append(Change(index: index, from: state, wasVisible: false))
@@ -221,6 +223,11 @@ extension Switchboard {
         guard !commit.isFirst, !openQuestions.isEmpty || !heldSignals.isEmpty else { return }
         for index in commit.call.participants.indices
         where !commit.call.isLive || !commit.call.participants[index].state.mayAnswer {
+            // Nobody waits for one who was in the call before.
+            guard
+                commit.call.participants[index].state != .joined
+                    || commit.change(of: index) != nil
+            else { continue }
             let seat = Seat(user: commit.call.participants[index].user, call: commit.call.id)
             if !openQuestions.isEmpty { withdrawQuestion(seat) }
             if !heldSignals.isEmpty { heldSignals[seat] = nil }

@@ -32,8 +32,10 @@ extension Switchboard {
     }
 
     private mutating func tellIncoming(_ commit: borrowing Commit, _ index: Int) {
+        guard commit.call.isLive, commit.call.participants[index].asking.isVisible else {
+            return
+        }
         let participant = commit.call.participants[index]
-        guard participant.isVisible, commit.call.isLive else { return }
         send(
             to: addresses(of: participant.user),
             event(commit, incoming(commit.call, participant)))
@@ -60,12 +62,8 @@ extension Switchboard {
         guard !commit.isFirst, !commit.changes.isEmpty else { return }
         var changes: [CallEvent.Change] = []
         for change in commit.changes {
-            let participant = commit.call.participants[change.index]
-            guard change.from != participant.state else { continue }
-            changes.append(
-                CallEvent.Change(
-                    participant.user, participant.state, reason: participant.reason,
-                    extendedData: participant.extendedData))
+            guard change.from != commit.call.participants[change.index].state else { continue }
+            changes.append(CallEvent.Change(commit.call.participants[change.index]))
         }
         guard !changes.isEmpty else { return }
         var receivers: [Address] = []
@@ -93,7 +91,7 @@ extension Switchboard {
         case .joined, .accepting: addDevices(of: user, to: &receivers)
         case .inviting, .undelivered, .ringing:
             let isNew = change.map { $0.isInvitation(in: commit.call) || !$0.wasVisible }
-            guard isNew != true, commit.call.participants[index].isVisible else { return }
+            guard isNew != true, commit.call.participants[index].asking.isVisible else { return }
             addDevices(of: user, to: &receivers)
         case .left where change != nil && commit.call.participants[index].reason == .idle:
             addDevices(of: user, to: &receivers)
@@ -223,6 +221,13 @@ extension Commit.Change {
 }
 
 extension CallEvent.Change {
+    /// Where `participant` stands now.
+    fileprivate init(_ participant: borrowing Participant) {
+        self.init(
+            participant.user, participant.state, reason: participant.reason,
+            extendedData: participant.extendedData)
+    }
+
     /// The change with the text that `viewer` sees.
     fileprivate func seen(by viewer: UserID, in call: Call) -> CallEvent.Change {
         let text = call.extendedData(of: .participant(user), for: viewer)
