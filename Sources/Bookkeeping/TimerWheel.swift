@@ -4,7 +4,7 @@ import CallModel
 
 /// A timer in the wheel, to move or cancel it by.
 public struct TimerHandle: Sendable, Equatable {
-    fileprivate let node: Int32
+    let node: Int32
 
     /// No timer.
     public static let none = TimerHandle(node: -1)

@@ -55,11 +55,24 @@ public struct UserState: Sendable {
     /// In the order in which they came.
     public var devices: [Device] = []
     /// Live calls in which the user is pending or joined, in the order it came into them.
-    public var calls: [CallSlot] = []
+    public var calls = SlotList()
+    /// Twice the number of the timer, and one more while the user is online.
+    private var stamp = TimerHandle.none.node << 1
+
+    /// A user without devices and calls.
+    init(id: UserID) { self.id = id }
+
     /// Runs from the loss of the last connection until the user counts as lost.
-    public var lostTimer = TimerHandle.none
+    public var lostTimer: TimerHandle {
+        get { TimerHandle(node: stamp >> 1) }
+        set { stamp = newValue.node << 1 | stamp & 1 }
+    }
+
     /// Whether the user was connected and is not lost.
-    public var isOnline = false
+    public var isOnline: Bool {
+        get { stamp & 1 == 1 }
+        set { stamp = stamp & ~1 | (newValue ? 1 : 0) }
+    }
 
     /// Devices with a live connection.
     public var connectedCount: Int { devices.count { $0.isConnected } }
