@@ -47,10 +47,12 @@ public struct Configuration: Sendable, Equatable {
     public var testOnReload = false
     /// See `Log`.
     public var log = Log()
-    /// Push providers by name, as the sender of pushes reads them.
-    public var push = JSONObject()
-    /// Receivers of events, as the sender of webhooks reads them.
-    public var webhooks: [JSONValue] = []
+    /// See `DecisionLog`.
+    public var decisionLog = DecisionLog()
+    /// See `Push`.
+    public var push = Push()
+    /// Receivers of events.
+    public var webhooks: [Webhook] = []
     /// Line of the assignment of every name, for messages.
     public var lines: [String: Int] = [:]
     /// The file; nil: the defaults.
@@ -146,6 +148,21 @@ public struct Configuration: Sendable, Equatable {
         }
     }
 
+    /// What is kept of the plugins' decisions.
+    public struct DecisionLog: Sendable, Equatable {
+        /// Bytes of one file.
+        public var size = 64 << 20
+        /// Files kept, the one that is written counted.
+        public var files = 4
+        /// Whether it is kept what a decision was made on, so that it can be asked again.
+        public var keepsInputs = true
+        /// Decisions that a reload asks again before it takes effect.
+        public var replay = 1_000
+
+        /// The defaults.
+        public init() {}
+    }
+
     /// Sizes and rates. One client at a limit is not felt by others.
     public struct Limits: Sendable, Equatable {
         /// Bytes of one message of a client.
@@ -193,7 +210,10 @@ extension Configuration {
         settings.callAgeMax = maxCallAge
         settings.keysPerUser = limits.keysPerUser
         settings.keysMax = limits.keys
-        settings.wakesDevices = push.count > 0
+        // Receivers of events are told of what the report hooks are told of.
+        if !webhooks.isEmpty { settings.hooks.insert(.reports) }
+        // Also without a push service: who was called in vain is told at the next connection.
+        settings.wakesDevices = true
         settings.modes = Mode.all.map { mode in
             var mode = mode
             if mode.invitees == 9 { mode.invitees = limits.invitees }

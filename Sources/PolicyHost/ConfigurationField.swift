@@ -30,7 +30,8 @@ public struct ConfigurationField: Sendable {
 
 extension ConfigurationField {
     /// Every name, in the order in which they are printed.
-    public static let all: [ConfigurationField] = server + answering + security + sizes + rest
+    public static let all: [ConfigurationField] =
+        server + decisions + answering + security + sizes + rest + outbound
 
     /// The names that may stand at the left of an assignment.
     static let topLevel: [String] = {
@@ -77,6 +78,21 @@ extension ConfigurationField {
         },
         .init("log.format", "auto, text, json", "\"auto\"", "auto: text on a terminal.") {
             c, v throws(LuaProblem) in c.log.format = try v.choice()
+        },
+    ]
+
+    private static let decisions: [ConfigurationField] = [
+        .init("decision_log.size", "size", "\"64MB\"", "One file of decisions.") {
+            c, v throws(LuaProblem) in c.decisionLog.size = try v.size(65_536...1 << 40)
+        },
+        .init("decision_log.files", "integer", "4", "Files of decisions kept, the oldest go.") {
+            c, v throws(LuaProblem) in c.decisionLog.files = try v.integer(1...1_000)
+        },
+        .init("decision_log.inputs", "boolean", "true", "Keep what is needed to ask again.") {
+            c, v throws(LuaProblem) in c.decisionLog.keepsInputs = try v.boolean()
+        },
+        .init("decision_log.replay", "integer", "1000", "Decisions that a reload asks again.") {
+            c, v throws(LuaProblem) in c.decisionLog.replay = try v.integer(0...1_000_000)
         },
     ]
 
@@ -187,11 +203,23 @@ extension ConfigurationField {
         .init("max_call_age", "duration", "\"24h\"", "Age at which a forgotten call ends.") {
             c, v throws(LuaProblem) in c.maxCallAge = try v.duration(60_000...Int64.max / 2)
         },
-        .init("push", "table by provider", "{}", "apns, fcm, web, webhook.") {
-            c, v throws(LuaProblem) in c.push = try v.members()
+    ]
+
+    private static let outbound: [ConfigurationField] = [
+        .init("push.apns", "table", "none", "Apple: key, key_id, team_id, bundle_id.") {
+            c, v throws(LuaProblem) in c.push.apns = try v.apns()
         },
-        .init("webhooks", "list of receivers", "{}", "Where events are posted.") {
-            c, v throws(LuaProblem) in c.webhooks = try v.json().array ?? []
+        .init("push.fcm", "table", "none", "Google: account, the service account's file.") {
+            c, v throws(LuaProblem) in c.push.fcm = try v.fcm()
+        },
+        .init("push.web", "table", "none", "Browsers: key (VAPID), subject, hosts, allow.") {
+            c, v throws(LuaProblem) in c.push.web = try v.webPush()
+        },
+        .init("push.webhook", "table", "none", "A service of your own: url, secret.") {
+            c, v throws(LuaProblem) in c.push.webhook = try v.pushGateway()
+        },
+        .init("webhooks", "list of receivers", "{}", "name, url, secret, events, allow of each.") {
+            c, v throws(LuaProblem) in c.webhooks = try v.webhooks()
         },
     ]
 }
