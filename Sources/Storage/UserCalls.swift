@@ -72,7 +72,9 @@ private final class UserCallRow {
 
     /// Takes `id` out if it is there.
     func remove(_ id: CallID) {
-        let place = ids[free...].firstPlace { $0 >= id }
+        guard !isEmpty else { return }
+        // The oldest goes first, mostly.
+        let place = ids[free] == id ? free : ids[free...].firstPlace { $0 >= id }
         guard place < ids.count, ids[place] == id else { return }
         guard place == free else {
             ids.remove(at: place)
