@@ -247,7 +247,6 @@ public final class Agent {
     ///
     /// - Throws: an `AgentError` when an address cannot be listened at.
     public func run() throws(AgentError) {
-        ProcessMemory.serveBatches()
         do throws(EventLoopError) {
             for endpoint in options.listen { try listen(at: endpoint) }
             try listenForTools()

@@ -3,7 +3,6 @@
 #include "CUV.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -46,8 +45,6 @@ long cuv_receive(int socket, void *bytes, size_t count) {
     ssize_t received = recv(socket, bytes, count, 0);
     return received < 0 ? -errno : received;
 }
-
-void cuv_join_freed_memory(void) { mallopt(M_MXFAST, 0); }
 
 void cuv_name_thread(const char *name) {
     char kept[16];

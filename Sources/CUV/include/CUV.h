@@ -21,8 +21,5 @@ long cuv_send(int socket, const void *bytes, size_t count);
 /// Receives what is there, up to `count` bytes. Returns the count, 0 at the end, or -errno.
 long cuv_receive(int socket, void *bytes, size_t count);
 
-/// Has the C library join freed memory at once (mallopt, M_MXFAST).
-void cuv_join_freed_memory(void);
-
 /// Names the calling thread; the kernel keeps 15 bytes.
 void cuv_name_thread(const char *name);
