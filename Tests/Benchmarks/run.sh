@@ -11,7 +11,8 @@
 #   peers    a hook in bare C with liblua, of the folder PEERS
 #
 # Settings: ROUNDS=7 WINDOW=2 (seconds) CONNECTIONS=64 LIVE="1000 200000" IDLE=10000 PEERS=DIR
-# CALLAGENT=FILE (instead of building one)
+# CALLAGENT=FILE (instead of building one) PRIORITY="" (such as "chrt -r 10": the beginning of the
+# commands of servers and generator, for a machine that others use)
 #
 # Processor time is that of all threads of the server, from the kernel's scheduler. Servers that are
 # compared run side by side and are loaded in turns, so that a machine that grows slow does so for
@@ -25,6 +26,7 @@ here=$PWD/Tests/Benchmarks
 work=$PWD/.build/benchmarks
 ROUNDS=${ROUNDS-7} WINDOW=${WINDOW-2} CONNECTIONS=${CONNECTIONS-64}
 LIVE=${LIVE-1000 200000} IDLE=${IDLE-10000} PEERS=${PEERS-}
+PRIORITY=${PRIORITY-}
 port=17600
 servers=
 
@@ -55,10 +57,10 @@ machine() {
 }
 
 # The processors of the servers and of the generator, as the beginning of a command.
-on_server='' on_load=''
+on_server=$PRIORITY on_load=$PRIORITY
 if [ "$(nproc)" -gt 1 ]; then
-    on_server='taskset -c 0'
-    on_load="taskset -c $(($(nproc) - 1))"
+    on_server="$PRIORITY taskset -c 0"
+    on_load="$PRIORITY taskset -c $(($(nproc) - 1))"
 fi
 
 # MARK: Servers
