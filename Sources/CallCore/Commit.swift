@@ -91,10 +91,9 @@ struct Commit: ~Copyable {
         _ index: Int, to state: Participant.State, _ reason: Participant.Reason? = nil
     ) {
         if change(of: index) == nil {
+            let from = call.participants[index].state
             let wasVisible = call.participants[index].asking.isVisible
-            changes.append(
-                Change(
-                    index: index, from: call.participants[index].state, wasVisible: wasVisible))
+            changes.append(Change(index: index, from: from, wasVisible: wasVisible))
         }
         call.participants[index].state = state
         call.participants[index].reason = reason
@@ -223,11 +222,6 @@ extension Switchboard {
         guard !commit.isFirst, !openQuestions.isEmpty || !heldSignals.isEmpty else { return }
         for index in commit.call.participants.indices
         where !commit.call.isLive || !commit.call.participants[index].state.mayAnswer {
-            // Nobody waits for one who was in the call before.
-            guard
-                commit.call.participants[index].state != .joined
-                    || commit.change(of: index) != nil
-            else { continue }
             let seat = Seat(user: commit.call.participants[index].user, call: commit.call.id)
             if !openQuestions.isEmpty { withdrawQuestion(seat) }
             if !heldSignals.isEmpty { heldSignals[seat] = nil }

@@ -72,26 +72,20 @@ extension Switchboard {
     private func outcome(of call: Call) -> Call.End {
         if call.answeredAt != nil { return Call.End(.settled, detail: .answered) }
         let participants = call.participants
-        var invitees = (first: Int?.none, last: 0, count: 0)
-        var (areAlike, areBusy) = (true, true)
-        for index in participants.indices
-        where participants[index].role != .caller && participants[index].reason != .forwarded {
-            let first = invitees.first ?? index
-            if participants[index].state != participants[first].state { areAlike = false }
-            if participants[index].reason != .busy { areBusy = false }
-            invitees = (first, index, invitees.count + 1)
+        let invitees = participants.indices.filter {
+            participants[$0].role != .caller && participants[$0].reason != .forwarded
         }
-        guard let first = invitees.first else { return Call.End(.noAnswer) }
-        guard areAlike else { return Call.End(.settled, detail: .mixed) }
-        switch participants[first].state {
-        case .timedOut: return Call.End(.noAnswer)
-        case .rejected:
-            let by = invitees.count == 1 ? participants[first].user : nil
-            return Call.End(areBusy ? .busy : .rejected, by: by)
-        case .failed: return failure(participants[invitees.last].reason)
-        case .inviting, .undelivered, .ringing, .accepting, .joined, .cancelled, .left:
-            return Call.End(.settled, detail: .mixed)
+        func all(_ state: Participant.State) -> Bool {
+            invitees.allSatisfy { participants[$0].state == state }
         }
+        if all(.timedOut) { return Call.End(.noAnswer) }
+        if all(.rejected) {
+            let isBusy = invitees.allSatisfy { participants[$0].reason == .busy }
+            let by = invitees.count == 1 ? participants[invitees[0]].user : nil
+            return Call.End(isBusy ? .busy : .rejected, by: by)
+        }
+        if all(.failed), let last = invitees.last { return failure(participants[last].reason) }
+        return Call.End(.settled, detail: .mixed)
     }
 
     private func failure(_ reason: Participant.Reason?) -> Call.End {

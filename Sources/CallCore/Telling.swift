@@ -32,9 +32,8 @@ extension Switchboard {
     }
 
     private mutating func tellIncoming(_ commit: borrowing Commit, _ index: Int) {
-        guard commit.call.isLive, commit.call.participants[index].asking.isVisible else {
-            return
-        }
+        let isVisible = commit.call.participants[index].asking.isVisible
+        guard isVisible, commit.call.isLive else { return }
         let participant = commit.call.participants[index]
         send(
             to: addresses(of: participant.user),
@@ -221,13 +220,6 @@ extension Commit.Change {
 }
 
 extension CallEvent.Change {
-    /// Where `participant` stands now.
-    fileprivate init(_ participant: borrowing Participant) {
-        self.init(
-            participant.user, participant.state, reason: participant.reason,
-            extendedData: participant.extendedData)
-    }
-
     /// The change with the text that `viewer` sees.
     fileprivate func seen(by viewer: UserID, in call: Call) -> CallEvent.Change {
         let text = call.extendedData(of: .participant(user), for: viewer)

@@ -2,8 +2,8 @@
 
 import CallModel
 
-/// Ids of one user's calls, oldest first. Most users are in one call at a time: a single id takes no
-/// memory of its own.
+/// Ids of one user's calls, oldest first. Most users are in one call at a time: a single id takes
+/// no memory of its own.
 struct UserCalls {
     private enum Held {
         case none
