@@ -100,6 +100,9 @@ let package = Package(
         tests(
             "PolicyHostTests", ["PolicyHost", "CallModel", "CallCore", "JSON", "CLua"],
             exclude: ["Hostile", "Scripts"]),
+        program(
+            "policy-benchmark", at: "Tests/Benchmarks/Host",
+            ["PolicyHost", "CallModel", "EventLoop"]),
         program("core-benchmark", at: "Tests/Benchmarks/Core", ["CallModel", "CallCore"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
         tests(

@@ -85,9 +85,26 @@ enum Step {
 /// The end of a chain.
 typealias Verdict = DecisionRecord.Outcome
 
-/// What a chain began with, for the decision log.
+/// What a chain began with, for the decision log; the call is in the chain.
 struct ChainOrigin {
-    let subject: DecisionInput.Subject
+    /// Before any plugin shaped it.
+    let inquiry: Inquiry
+    /// The place of the plugin that was asked first.
+    let place: Int
     let dice: UInt64
     let vars: [DecisionInput.Vars]
+
+    /// What was asked about `call`.
+    func subject(_ call: Call) -> DecisionInput.Subject {
+        switch inquiry {
+        case .invite(let callee): .question(.invite(call, callee: callee, from: place))
+        case .dial(let user, let invitees):
+            .question(.dial(call, user: user, invitees: invitees))
+        case .token(let user): .question(.token(call, user: user))
+        case .incoming(let user, let text):
+            .question(.incomingData(call, user: user, data: text ?? ""))
+        case .outgoing(let texts, _, _, _): .question(.outgoingData(call, texts))
+        case .push(let draft, _): .push(draft, call)
+        }
+    }
 }

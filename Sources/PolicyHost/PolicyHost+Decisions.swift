@@ -46,7 +46,7 @@ extension PolicyHost {
                 inquiry: .outgoing(texts, place: 0, text: first.data, views: []),
                 deadline: shapingDeadline(question.decideBy), place: 0, since: now)
         }
-        if keepsInputs { chain.origin = origin(.question(question.subject)) }
+        if keepsInputs { chain.origin = origin(of: chain) }
         advance(&chain)
     }
 
@@ -55,12 +55,14 @@ extension PolicyHost {
     }
 
     /// What the decision log keeps of the world before the first plugin is asked.
-    private func origin(_ subject: DecisionInput.Subject) -> ChainOrigin {
-        let call = subject.call.id
-        let vars = generation.plugins.compactMap { plugin in
-            plugin.memory.vars[call].map { DecisionInput.Vars(plugin: plugin.name, bytes: $0) }
+    private func origin(of chain: Chain) -> ChainOrigin {
+        var vars: [DecisionInput.Vars] = []
+        for plugin in generation.plugins where !plugin.memory.vars.isEmpty {
+            guard let bytes = plugin.memory.vars[chain.view.call.id] else { continue }
+            vars.append(DecisionInput.Vars(plugin: plugin.name, bytes: bytes))
         }
-        return ChainOrigin(subject: subject, dice: services.dice.seed, vars: vars)
+        return ChainOrigin(
+            inquiry: chain.inquiry, place: chain.place, dice: services.dice.seed, vars: vars)
     }
 
     /// Shapes a push.
@@ -71,7 +73,7 @@ extension PolicyHost {
             view: CallView(call: call, facts: facts, now: now, receiver: draft.user),
             inquiry: .push(draft, job: id), deadline: shapingDeadline(now + 1_000), place: 0,
             since: now)
-        if keepsInputs { chain.origin = origin(.push(draft, call)) }
+        if keepsInputs { chain.origin = origin(of: chain) }
         advance(&chain)
     }
 
@@ -338,7 +340,8 @@ extension Chain {
     fileprivate func record(_ verdict: Verdict, _ services: Services) -> DecisionRecord {
         let input = origin.map { origin in
             DecisionInput(
-                subject: origin.subject, facts: view.facts, decideIn: deadline - view.now,
+                subject: origin.subject(view.call), facts: view.facts,
+                decideIn: deadline - view.now,
                 wallOffset: services.wallOffset, dice: origin.dice, vars: origin.vars, seen: seen)
         }
         return DecisionRecord(
