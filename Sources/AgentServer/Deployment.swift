@@ -238,8 +238,25 @@ extension ServerLimits {
         connections = configuration.limits.connections
         connectionsPerAddress = configuration.limits.connectionsPerAddress
         drainWithin = configuration.limits.drain
+        take(transport: configuration.limits)
         tokenLeeway = configuration.limits.tokenLeeway
         tokenLifetime = configuration.limits.tokenLifetime
+    }
+}
+
+extension ServerLimits {
+    private mutating func take(transport limits: Configuration.Limits) {
+        wire.signalBytes = limits.signal
+        invitationsPerMinute = limits.invitationsPerMinute
+        requestsUnderWay = limits.requestsUnderWay
+        acceptsPerSecond = limits.acceptsPerSecond
+        (authFailures, authDelay) = (limits.authFailures, limits.authDelay)
+        (handshakeWithin, requestWithin) = (limits.tlsTime, limits.requestTime)
+        (messageWithin, idleMax) = (limits.messageTime, limits.idleTime)
+        session.helloWithin = limits.helloTime
+        (session.pingInterval, session.silenceMax) = (limits.ping, limits.silence)
+        session.resumeWindow = limits.resumeTime
+        (session.heldEvents, session.heldBytes) = (limits.resumeEvents, limits.resumeBytes)
     }
 }
 
