@@ -59,19 +59,15 @@ extension Agent {
 
     /// Everything countable as Prometheus text.
     var metricsText: String {
-        metrics.text(with: [
-            .gauge("live_calls", "Calls that are not ended.", exchange.switchboard.liveCallCount),
-            .gauge("connections", "Client connections.", gateway.links.count),
-            .gauge("unsent_bytes", "What clients have not read.", gateway.unsentBytes),
-            .gauge("sessions", "Sessions, connected or resumable.", gateway.sessionCount),
-            .gauge("plugin_fetches", "Requests of plugins under way.", outbound.fetches.count),
-            Metrics.Sample(
-                "plugin_fetches_total", "Requests of plugins.", outbound.fetches.begun),
-            Metrics.Sample(
-                "plugin_fetches_failed_total", "Requests of plugins without a response.",
-                outbound.fetches.failed),
-            .gauge("ready", "Whether calls are accepted.", exchange.isReady ? 1 : 0),
-        ])
+        metrics.text(
+            with: [
+                .gauge(
+                    "live_calls", "Calls that are not ended.", exchange.switchboard.liveCallCount),
+                .gauge("connections", "Client connections.", gateway.links.count),
+                .gauge("unsent_bytes", "What clients have not read.", gateway.unsentBytes),
+                .gauge("sessions", "Sessions, connected or resumable.", gateway.sessionCount),
+                .gauge("ready", "Whether calls are accepted.", exchange.isReady ? 1 : 0),
+            ] + outbound.samples)
     }
 
     private var status: JSONValue {

@@ -24,6 +24,8 @@ public struct AgentOptions: Sendable {
     public var origins: [String]?
     /// Certificate and key of the listeners; nil: no TLS.
     public var tls: CertificateFiles?
+    /// What leaves the house.
+    public var outbound = OutboundPlan()
     /// Who may connect; nil: development tokens, on loopback only.
     public var tokens: (any TokenChecker)?
     /// `jti` of tokens that are taken back.
@@ -125,7 +127,8 @@ public final class Agent {
             log: log, metrics: metrics)
         gateway.revocations = try opened.revocations()
         admin = AdminDesk(exchange: exchange, limits: options.limits)
-        outbound = try OutboundDesk(loop: loop)
+        outbound = try OutboundDesk(
+            exchange, modes: options.settings.modes, loop: loop, log: log)
         try connectStore(opened)
         configure(options)
         try connectPolicies(host)
@@ -157,6 +160,8 @@ public final class Agent {
                 decisions: DecisionLog(
                     directory: options.isInMemory ? nil : options.stateDirectory, log: log),
                 fetches: outbound.fetches, loop: loop)
+            outbound.pushes.policies = desk
+            desk?.shaped = { [unowned self] in outbound.pushes.shaped($0, $1) }
         } catch {
             throw .system(error)
         }
@@ -211,6 +216,7 @@ public final class Agent {
         }
         desk?.start(restored.timers)
         exchange.restore(restored)
+        outbound.start()
         if options.store.faults != nil { log.warn("the store will fail as planned") }
         log.info(
             "ready", ("listen", listeners.map { "\($0.endpoint)" }.joined(separator: " ")),
@@ -334,6 +340,7 @@ public final class Agent {
                 handshakeTimeout: options.limits.handshakeWithin,
                 acceptsPerSecond: options.limits.acceptsPerSecond)
         }
+        outbound.configure(options.outbound)
     }
 
     // MARK: Stopping

@@ -189,8 +189,8 @@ extension AgentOptions {
                 certificate: Self.path($0.certificate, in: configuration),
                 key: Self.path($0.key, in: configuration))
         }
-        // Nothing sends pushes yet, so nothing is to gather for them.
-        settings.wakesDevices = false
+        outbound = try OutboundPlan(configuration)
+        outbound.shapesPushes = deployment.generation.shapesPushes
         tokens = configuration.auth.isEmpty ? nil : try ConfiguredTokens(configuration)
         revoked = configuration.revoked
         store.limits.keysPerUser = configuration.limits.keysPerUser

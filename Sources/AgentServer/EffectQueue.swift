@@ -16,6 +16,8 @@ struct EffectQueue {
         case effect(Effect)
         /// Somebody waits for what was stored before.
         case notice(StoreTicket)
+        /// Something to be done then; never, if what stands before is lost.
+        case then(() -> Void)
     }
 
     /// Behind durable records.

@@ -70,6 +70,11 @@ final class Exchange {
     var storeAnswered: (StoreAnswer) -> Void = { _ in }
     /// The kept generation that was asked for.
     var generationFound: (StoredGeneration?) -> Void = { _ in }
+    /// Makes jobs of what the core tells; nil: nobody sends anything.
+    var outbox: (any Outbox)?
+    /// What reads wait for.
+    private var readings: [UInt64: (Result<any Sendable, StoreError>) -> Void] = [:]
+    private var lastReading: UInt64 = 0
     /// A call has ended.
     var callEnded: (CallID) -> Void = { _ in }
     /// Who counts in the batch that gathers, and in the one with the store.
@@ -134,6 +139,13 @@ final class Exchange {
         if let ticket { queue.add(.notice(ticket)) }
     }
 
+    /// Stores records and calls back when they are durable; never, if they are lost or the store
+    /// is away.
+    func store(_ records: [StoreRecord], andThen action: @escaping () -> Void) {
+        guard isReady else { return }
+        add(OutboxEntry(records: records, then: action))
+    }
+
     /// Stores one increment; `ticket` is told the sum.
     func store(_ increment: [StoreRecord], counting ticket: StoreTicket) {
         guard isReady else { return storeAnswered(.failed(ticket)) }
@@ -143,6 +155,17 @@ final class Exchange {
 
     /// Reads for others than the switchboard.
     func lookUp(_ lookup: Lookup) { store?.fetch(lookup) }
+
+    /// Asks the store anything; `done` gets what it found, or nil when the store is away.
+    func read<Found: Sendable>(
+        _ question: @escaping @Sendable (any CallReader) throws(StoreError) -> Found,
+        _ done: @escaping (Found?) -> Void
+    ) {
+        lastReading += 1
+        readings[lastReading] = { done(try? $0.get() as? Found) }
+        let boxed: Lookup.Question = { reader throws(StoreError) in try question(reader) }
+        store?.fetch(.ask(lastReading, boxed))
+    }
 
     /// A job number never used before.
     func newJob() -> JobID {
@@ -173,20 +196,37 @@ final class Exchange {
             case .persist(let records): keep(records)
             case .consult(let question): policies?.ask(question)
             case .withdraw(let question): policies?.withdraw(question)
-            case .reply, .welcome, .send, .replace, .tell, .recall, .recallKey, .list:
+            case .tell(let report):
+                outbox?.note(report)
+                queue.add(.effect(effect))
+            case .reply, .welcome, .send, .replace, .recall, .recallKey, .list:
                 queue.add(.effect(effect))
             }
         }
+        if let entry = outbox?.takeEvents() { add(entry) }
         drain()
         arm()
     }
 
     private func keep(_ records: [Record]) {
-        for record in records { queue.add(storeRecord(record), at: now()) }
+        for record in records {
+            if case .push(let job) = record, let outbox {
+                add(outbox.entry(for: job, of: records))
+            } else {
+                queue.add(storeRecord(record), at: now())
+            }
+        }
+        outbox?.kept(records)
         // Handlers of the policies end with their call.
         for index in records.indices {
             if let call = records[index].endedCall { callEnded(call) }
         }
+    }
+
+    /// Stores what belongs to the change at hand; the rest follows when that is durable.
+    private func add(_ entry: OutboxEntry) {
+        for record in entry.records { queue.add(record, at: now()) }
+        if let then = entry.then { queue.add(.then(then)) }
     }
 
     private func storeRecord(_ record: Record) -> StoreRecord {
@@ -213,6 +253,7 @@ final class Exchange {
                 switch item {
                 case .effect(let effect): perform(effect)
                 case .notice(let ticket): storeAnswered(.durable(ticket))
+                case .then(let action): action()
                 }
             }
             leaving.removeAll(keepingCapacity: true)
@@ -288,6 +329,7 @@ final class Exchange {
         case .value(let ticket, let bytes): storeAnswered(.value(ticket, bytes))
         case .keys(let ticket, let keys): storeAnswered(.keys(ticket, keys))
         case .generation(let kept): generationFound(kept)
+        case .found(let number, let found): readings.removeValue(forKey: number)?(.success(found))
         case .lookupFailed(let lookup, let error): lookupFailed(lookup, error)
         }
     }
@@ -334,6 +376,7 @@ final class Exchange {
             seed: seed ^ UInt64(bitPattern: now.milliseconds), at: now)
         isReady = true
         sort(switchboard.restore(state.core, at: now))
+        outbox?.storeIsBack()
     }
 
     private func lookupFailed(_ lookup: Lookup, _ error: StoreError) {
@@ -345,6 +388,7 @@ final class Exchange {
         case .value(let ticket, _, _, _), .keys(let ticket, _, _, _, _):
             storeAnswered(.failed(ticket))
         case .generation: generationFound(nil)
+        case .ask(let number, _): readings.removeValue(forKey: number)?(.failure(error))
         }
     }
 }

@@ -1,19 +1,29 @@
 // Everything that leaves the house, as the loop sees it: who asked for what, and who is told.
 
+import CallModel
+import CallWire
 import EventLoop
 import Glibc
 import Outbound
+import Storage
 
 /// The loop's counterpart of the outbound thread. Owner: the loop's thread.
 final class OutboundDesk {
     /// What plugins fetch.
     let fetches: PluginFetches
+    /// Pushes.
+    let pushes: PushOffice
+    /// Events for other systems.
+    let webhooks: WebhookOffice
     private let thread: OutboundThread
+    private let exchange: Exchange
+    private var plan = OutboundPlan()
 
     /// Starts the thread.
     ///
     /// - Throws: `system` or `refused` when the system gives no thread or descriptors.
-    init(loop: EventLoop) throws(AgentError) {
+    init(_ exchange: Exchange, modes: [Mode], loop: EventLoop, log: Log) throws(AgentError) {
+        self.exchange = exchange
         let box = Box()
         let service: OutboundService
         do throws(HTTPFailure) {
@@ -30,8 +40,26 @@ final class OutboundDesk {
             throw .system(error)
         }
         fetches = PluginFetches(thread)
+        pushes = PushOffice(exchange, thread, loop: loop, log: log)
+        webhooks = WebhookOffice(
+            exchange, thread, encoder: WireEncoder(modes: modes), log: log)
         box.desk = self
+        exchange.outbox = self
         loop.atEndOfTurn { [unowned thread] in thread.flush() }
+    }
+
+    /// Goes on with other services and receivers.
+    func configure(_ plan: OutboundPlan) {
+        self.plan = plan
+        thread.add(.use(plan.push, plan.webhooks))
+        pushes.configure(plan)
+        webhooks.configure(plan)
+    }
+
+    /// Takes up what the store keeps.
+    func start() {
+        if plan.pushes { pushes.resume() }
+        webhooks.start()
     }
 
     /// Ends the thread.
@@ -47,12 +75,62 @@ final class OutboundDesk {
     private func receive(_ news: OutboundService.News) {
         switch news {
         case .response(let number, let result): fetches.ended(number, result)
-        case .push, .webhook: break
+        case .push(let outcome): pushes.ended(outcome)
+        case .webhook(let outcome): webhooks.moved(outcome)
         }
     }
 
     /// The mailbox is made before the desk.
     private final class Box {
         weak var desk: OutboundDesk?
+    }
+}
+
+extension OutboundDesk: Outbox {
+    func entry(for job: PushJob, of records: [Record]) -> OutboxEntry {
+        var entry = OutboxEntry()
+        if job.isMissedCall(in: records) {
+            entry.records.append(.missed(job.user, job.callID, at: exchange.now()))
+        }
+        guard plan.pushes else { return entry }
+        let id = exchange.newJob()
+        entry.records.append(.push(.add(id, job)))
+        entry.then = { [weak self] in self?.pushes.begin(id, job) }
+        return entry
+    }
+
+    func kept(_ records: [Record]) {
+        for record in records {
+            switch record {
+            case .call(let call): pushes.changed(call)
+            case .registration(let address, let provider, _):
+                pushes.registered(address, provider)
+            case .key, .push: break
+            }
+        }
+    }
+
+    func note(_ report: Report) { webhooks.note(report) }
+    func takeEvents() -> OutboxEntry? { webhooks.takeEvents() }
+
+    func storeIsBack() {
+        if plan.pushes { pushes.storeIsBack() }
+        webhooks.storeIsBack()
+    }
+}
+
+extension PushJob {
+    /// Whether the user was called in vain: nobody answered for it, and it was not forwarded.
+    fileprivate func isMissedCall(in records: [Record]) -> Bool {
+        guard kind != .invite else { return false }
+        for case .call(let call) in records where call.id == callID {
+            switch call.participant(user)?.reason {
+            case .forwarded, .acceptUnacked, .acceptFailed, .callerOffline: return false
+            case .declined, .busy, .byInviter, .whole, .callerLost, .itself, .lost, .kicked,
+                .idle, .offline, .noAck, .expired, .dialFailed, nil:
+                return true
+            }
+        }
+        return true
     }
 }

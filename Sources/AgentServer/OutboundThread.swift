@@ -13,8 +13,8 @@ enum OutboundOrder: Sendable {
     case cancelFetch(UInt64)
     /// `News.push` answers.
     indirect case send(PushNotice)
-    /// The push no longer matters.
-    case withdraw(String)
+    /// The push no longer matters: no further attempt.
+    case stopTrying(String)
     /// `News.webhook` answers.
     indirect case deliver(Outbound.WebhookJob)
 }
@@ -84,7 +84,7 @@ final class OutboundThread {
             case .fetch(let number, let request): service.fetch(request, as: number)
             case .cancelFetch(let number): service.cancelFetch(number)
             case .send(let notice): service.send(notice)
-            case .withdraw(let id): service.withdraw(id)
+            case .stopTrying(let id): service.stopTrying(id)
             case .deliver(let job): service.take(job)
             }
         }

@@ -23,6 +23,8 @@ final class PolicyDesk {
     var rolledBack: (_ from: String, _ to: String, _ reason: String) -> Void = { _, _, _ in }
     private var swaps: [(PolicyProblems?) -> Void] = []
     let decisions: DecisionLog
+    /// Takes the push that plugins have shaped; nil: they dropped it.
+    var shaped: (PushID, PushDraft?) -> Void = { _, _ in }
     /// Performs `http.*`.
     private let fetches: PluginFetches
 
@@ -76,6 +78,16 @@ final class PolicyDesk {
         thread?.askStatus()
     }
 
+    /// Lets the plugins shape a push; `shaped` answers.
+    func shape(_ draft: PushDraft, _ push: PushID, _ call: Call, _ facts: [UserFacts]) {
+        thread?.tell(.pushing(push, draft, call, facts))
+    }
+
+    /// Tells the plugins of a push that did not arrive.
+    func pushFailed(_ draft: PushDraft, _ call: Call, _ facts: [UserFacts], _ reason: String) {
+        thread?.tell(.pushFailed(draft, call, facts, reason: reason))
+    }
+
     /// Lets the plugins begin, with the timers that were kept.
     func start(_ timers: [NamedTimer]) {
         thread?.start(timers.map { PolicyTimer($0) })
@@ -117,7 +129,7 @@ final class PolicyDesk {
             exchange.store([.timer(.remove(JobID(Int64(clamping: id))))])
         case .rolledBack(let from, let to, let reason): rolledBack(from, to, reason)
         case .abandon(let wait): fetches.abandon(wait)
-        case .shaped: break
+        case .shaped(let push, let draft): shaped(push, draft)
         case .count(let plugin, let name, let amount, let labels):
             metrics.count(plugin, name, amount, labels)
         case .observe(let plugin, let name, let value, let labels):

@@ -103,6 +103,9 @@ final class PolicyThread: PolicyLink {
         gathered.append(.input(.told(report)))
     }
 
+    /// Something that the core does not know of.
+    func tell(_ input: PolicyInput) { gathered.append(.input(input)) }
+
     /// A handler's wait is over.
     func reply(_ wait: WaitID, _ reply: WaitReply) {
         gathered.append(.input(.replied(wait, reply)))

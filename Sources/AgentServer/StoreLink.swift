@@ -14,6 +14,11 @@ enum Lookup: Sendable {
     case keys(StoreTicket, plugin: String, prefix: String, limit: Int, at: Moment)
     /// A kept generation; nil: the one in force before the active one.
     case generation(named: String?)
+    /// Anything else; `StoreNews.found` answers with the number.
+    case ask(UInt64, Question)
+
+    /// What to read.
+    typealias Question = @Sendable (any CallReader) throws(StoreError) -> any Sendable
 }
 
 /// Names a question to the store that the switchboard did not ask.
@@ -35,6 +40,7 @@ enum StoreNews: Sendable {
     case value(StoreTicket, [UInt8]?)
     case keys(StoreTicket, [String])
     case generation(StoredGeneration?)
+    case found(UInt64, any Sendable)
     /// A look-up failed; the request behind it is `unavailable`.
     case lookupFailed(Lookup, StoreError)
 }
@@ -77,6 +83,7 @@ private func answer(_ lookup: Lookup, from reader: any CallReader) -> StoreNews 
             return .keys(
                 ticket, try reader.keys(of: plugin, prefix: prefix, limit: limit, at: now))
         case .generation(let name): return .generation(try kept(name, in: reader))
+        case .ask(let number, let question): return .found(number, try question(reader))
         }
     } catch {
         return .lookupFailed(lookup, error)

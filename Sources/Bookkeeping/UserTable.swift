@@ -55,7 +55,8 @@ package struct UserState: Sendable {
 /// A slab of users, found by id.
 package struct UserTable: Sendable {
     private var places = PlaceIndex()
-    private var slab: [UserState] = []
+    /// Inlinable with its subscript: an access from outside would need memory for each.
+    @usableFromInline package var slab: [UserState] = []
     private var free: [Int32] = []
     /// Makes the hashes differ from process to process: users choose their names.
     private let seed: UInt64
@@ -95,6 +96,7 @@ package struct UserTable: Sendable {
     }
 
     /// The user at `place`.
+    @inlinable
     package subscript(place: Int32) -> UserState {
         _read { yield slab[Int(place)] }
         _modify { yield &slab[Int(place)] }
@@ -107,11 +109,30 @@ package struct UserTable: Sendable {
 extension UserID {
     /// A hash that a seed decides.
     fileprivate func hash(_ seed: UInt64) -> UInt32 {
-        var hash = seed
-        for byte in text.utf8 {
-            hash = (hash ^ UInt64(byte)) &* 0x9E37_79B9_7F4A_7C15
-            hash ^= hash >> 32
+        var text = text
+        return text.withUTF8 { bytes in
+            let raw = UnsafeRawBufferPointer(bytes)
+            var hash = seed ^ UInt64(raw.count)
+            var index = 0
+            while index &+ 8 <= raw.count {
+                hash.mix(raw.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+                index &+= 8
+            }
+            var rest: UInt64 = 0
+            while index < raw.count {
+                rest = rest << 8 | UInt64(raw[index])
+                index &+= 1
+            }
+            hash.mix(rest)
+            return UInt32(truncatingIfNeeded: hash)
         }
-        return UInt32(truncatingIfNeeded: hash)
+    }
+}
+
+extension UInt64 {
+    /// Takes `word` in: a product of 128 bits folded into 64.
+    fileprivate mutating func mix(_ word: UInt64) {
+        let product = (self ^ word).multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15)
+        self = product.high ^ product.low
     }
 }

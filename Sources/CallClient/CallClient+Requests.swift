@@ -18,6 +18,7 @@ extension CallClient {
     public func perform(
         _ operation: Operation, key: RequestKey = .automatic, _ completion: @escaping Answer
     ) {
+        var dice = SystemRandomNumberGenerator()
         let key = key.text(for: operation, using: &dice)
         begin(.operation(operation), key: key, completion)
     }

@@ -79,7 +79,6 @@ public final class CallClient {
     let loop: EventLoop
     var link: ServerLink
     var requests = OpenRequests()
-    var dice = SystemRandomNumberGenerator()
     private(set) var options: Options
     private let news: (ClientNews) -> Void
     private var socket: ClientSocket?
@@ -196,6 +195,7 @@ public final class CallClient {
         switch loss.reaction {
         case .reconnect:
             detach(to: .waiting)
+            var dice = SystemRandomNumberGenerator()
             let wait = max(
                 options.backoff.wait(after: failures, using: &dice), refusal?.retryAfter ?? 0)
             refusal = nil

@@ -32,7 +32,6 @@ final class ClientSocket: ConnectionHandler {
     private var phase = Phase.ended
     private var transport: Connection?
     private var frames: FrameDecoder
-    private var dice = SystemRandomNumberGenerator()
 
     init(owner: any ClientSocketOwner, maximumMessage: Int) {
         self.owner = owner
@@ -58,6 +57,7 @@ final class ClientSocket: ConnectionHandler {
     }
 
     private func upgrade(_ connection: Connection, _ server: ServerAddress) {
+        var dice = SystemRandomNumberGenerator()
         let offer = WebSocketOffer(
             host: server.host, target: server.target("/v1/ws"),
             nonce: (dice.next(), dice.next()), subprotocols: [Self.subprotocol])
@@ -78,6 +78,7 @@ final class ClientSocket: ConnectionHandler {
         guard case .open = phase else { return }
         var output: [UInt8] = []
         output.reserveCapacity(payload.count + 14)
+        var dice = SystemRandomNumberGenerator()
         FrameEncoder.append(opcode, payload, mask: dice.next(), to: &output)
         transport?.send(output)
     }
@@ -162,6 +163,7 @@ final class ClientSocket: ConnectionHandler {
     private func sendClose(_ code: WebSocketCloseCode?, _ reason: String = "") {
         guard case .open = phase else { return }
         var output: [UInt8] = []
+        var dice = SystemRandomNumberGenerator()
         FrameEncoder.appendClose(code, reason: reason, mask: dice.next(), to: &output)
         transport?.send(output)
     }

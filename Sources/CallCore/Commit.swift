@@ -218,20 +218,21 @@ extension Switchboard {
 
     /// Forgets what waited for participants that wait no longer.
     private mutating func release(_ commit: borrowing Commit) {
-        guard !openQuestions.isEmpty || !heldSignals.isEmpty else { return }
+        guard !commit.isFirst, !openQuestions.isEmpty || !heldSignals.isEmpty else { return }
         for index in commit.call.participants.indices
         where !commit.call.isLive || !commit.call.participants[index].state.mayAnswer {
             let seat = Seat(user: commit.call.participants[index].user, call: commit.call.id)
-            withdrawQuestion(seat)
-            heldSignals[seat] = nil
+            if !openQuestions.isEmpty { withdrawQuestion(seat) }
+            if !heldSignals.isEmpty { heldSignals[seat] = nil }
         }
     }
 
     private func noteConnected(_ commit: inout Commit) {
-        for index in commit.changes.map(\.index)
-        where !commit.call.participants[index].wasConnected
-            && commit.call.participants[index].state.isLive
-        {
+        for place in commit.changes.indices {
+            let index = commit.changes[place].index
+            guard !commit.call.participants[index].wasConnected,
+                commit.call.participants[index].state.isLive
+            else { continue }
             commit.call.participants[index].wasConnected =
                 isConnected(commit.call.participants[index].user)
         }

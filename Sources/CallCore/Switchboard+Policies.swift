@@ -46,14 +46,13 @@ extension Switchboard {
     }
 
     private mutating func ask(_ slot: CallSlot, _ index: Int, push: PushText?) {
-        let call = calls[slot]
-        let participant = call.participants[index]
-        let subject = Question.Subject.invite(
-            call, callee: participant.user, from: Int(participant.askFrom))
+        let participant = calls[slot].participants[index]
+        let seat = Seat(user: participant.user, call: calls[slot].id)
         let question = Question(
-            id: newQuestionID(), decideBy: decideBy(participant, in: call), subject: subject,
-            facts: facts(for: subject))
-        let seat = Seat(user: participant.user, call: call.id)
+            id: newQuestionID(), decideBy: decideBy(participant, in: calls[slot]),
+            subject: .invite(
+                calls[slot], callee: participant.user, from: Int(participant.askFrom)),
+            facts: facts(of: calls[slot]))
         questions[question.id] = InviteQuestion(seat: seat, push: push)
         openQuestions[seat] = question.id
         effects.append(.consult(question))

@@ -4,18 +4,27 @@ extension Call {
     /// The default extended data of a rejection as busy (policy.md, section 6). `type` is that of
     /// the invitation's data, and left out when it had none (F61).
     public var busyText: String {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(128)
-        bytes += "{".utf8
-        if let type = extendedData.flatMap({ memberText("type", of: $0) }) {
-            bytes += "\"type\":".utf8
-            bytes += type.utf8
-            bytes += ",".utf8
+        let type = extendedData.flatMap { memberText("type", of: $0) }
+        return String(unsafeUninitializedCapacity: (type?.utf8.count ?? 0) + 80) { buffer in
+            var count = 0
+            func put(_ bytes: some Collection<UInt8>) {
+                count = buffer[count...].initialize(fromContentsOf: bytes)
+            }
+            func put(_ text: StaticString) {
+                put(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+            }
+            put("{")
+            if let type {
+                put("\"type\":")
+                put(type.utf8)
+                put(",")
+            }
+            put("\"reason\":\"busy\",\"callID\":\"")
+            id.writeDigits(to: UnsafeMutableBufferPointer(rebasing: buffer[count...]))
+            count += 32
+            put("\"}")
+            return count
         }
-        bytes += "\"reason\":\"busy\",\"callID\":\"".utf8
-        bytes += id.description.utf8
-        bytes += "\"}".utf8
-        return String(decoding: bytes, as: UTF8.self)
     }
 }
 

@@ -24,46 +24,136 @@ public struct Call: Sendable, Equatable {
         case reconnecting
     }
 
+    /// What the call is made of, shared by its copies until one of them changes: a call goes to
+    /// the store, to those who are told of it and to the policies with every commit, and none of
+    /// these copies costs more than a pointer.
+    @usableFromInline var body: Body
+
     /// Unique for ever.
-    public let id: CallID
+    @inlinable public var id: CallID { body.fields.id }
     /// The row of the mode table.
-    public let mode: ModeIndex
+    @inlinable public var mode: ModeIndex { body.fields.mode }
     /// `audio`, `video` or the app's own word.
-    public let kind: String
-    /// See `State`.
-    public var state = State.ringing
-    /// See `Media`.
-    public var media = Media.none
-    /// Whether undelivered invitations are reported.
-    public let deliveryCheck: Bool
-    /// Whether there was ever more than one invitee.
-    public var isGroup = false
-    /// Grows by one with every commit that changes the call.
-    public var revision: UInt32 = 0
+    @inlinable public var kind: String { body.fields.kind }
     /// Ring time of each invitation.
-    public let ringTime: Milliseconds
-    /// Opaque to the core.
-    public var extendedData: String?
-    /// Named texts of the mode with `items`, in order of their keys' first appearance.
-    public var items: [Item] = []
-    /// Caller first, then in order of invitation.
-    public var participants: [Participant] = []
-    /// What single users see instead of the original extended data (E65).
-    public var views: [View] = []
+    @inlinable public var ringTime: Milliseconds { body.fields.ringTime }
+    /// Whether undelivered invitations are reported.
+    @inlinable public var deliveryCheck: Bool { body.fields.deliveryCheck }
     /// When the invitation was committed.
-    public let createdAt: Moment
+    @inlinable public var createdAt: Moment { body.fields.createdAt }
+
+    /// See `State`.
+    @inlinable public var state: State {
+        get { body.fields.state }
+        set {
+            separate()
+            body.fields.state = newValue
+        }
+    }
+    /// See `Media`.
+    @inlinable public var media: Media {
+        get { body.fields.media }
+        set {
+            separate()
+            body.fields.media = newValue
+        }
+    }
+    /// Whether there was ever more than one invitee.
+    @inlinable public var isGroup: Bool {
+        get { body.fields.isGroup }
+        set {
+            separate()
+            body.fields.isGroup = newValue
+        }
+    }
+    /// Grows by one with every commit that changes the call.
+    @inlinable public var revision: UInt32 {
+        get { body.fields.revision }
+        set {
+            separate()
+            body.fields.revision = newValue
+        }
+    }
+    /// Opaque to the core.
+    @inlinable public var extendedData: String? {
+        get { body.fields.extendedData }
+        set {
+            separate()
+            body.fields.extendedData = newValue
+        }
+    }
+    /// Named texts of the mode with `items`, in order of their keys' first appearance.
+    @inlinable public var items: [Item] {
+        _read { yield body.fields.items }
+        _modify {
+            separate()
+            yield &body.fields.items
+        }
+    }
+    /// Caller first, then in order of invitation.
+    @inlinable public var participants: [Participant] {
+        _read { yield body.fields.participants }
+        _modify {
+            separate()
+            yield &body.fields.participants
+        }
+    }
+    /// What single users see instead of the original extended data (E65).
+    @inlinable public var views: [View] {
+        _read { yield body.fields.views }
+        _modify {
+            separate()
+            yield &body.fields.views
+        }
+    }
     /// First accept or join.
-    @Packed public var answeredAt: Moment? = nil
+    @inlinable public var answeredAt: Moment? {
+        get { body.fields.answeredAt }
+        set {
+            separate()
+            body.fields.answeredAt = newValue
+        }
+    }
     /// First moment with all media connected.
-    @Packed public var connectedAt: Moment? = nil
+    @inlinable public var connectedAt: Moment? {
+        get { body.fields.connectedAt }
+        set {
+            separate()
+            body.fields.connectedAt = newValue
+        }
+    }
     /// When it ended.
-    @Packed public var endedAt: Moment? = nil
+    @inlinable public var endedAt: Moment? {
+        get { body.fields.endedAt }
+        set {
+            separate()
+            body.fields.endedAt = newValue
+        }
+    }
     /// Connect or reconnect limit.
-    @Packed public var mediaAlarm: Moment? = nil
+    @inlinable public var mediaAlarm: Moment? {
+        get { body.fields.mediaAlarm }
+        set {
+            separate()
+            body.fields.mediaAlarm = newValue
+        }
+    }
     /// End of the time alone.
-    @Packed public var idleAlarm: Moment? = nil
+    @inlinable public var idleAlarm: Moment? {
+        get { body.fields.idleAlarm }
+        set {
+            separate()
+            body.fields.idleAlarm = newValue
+        }
+    }
     /// Nil while the call lives.
-    public var end: End?
+    @inlinable public var end: End? {
+        get { body.fields.end }
+        set {
+            separate()
+            body.fields.end = newValue
+        }
+    }
 
     /// One named text.
     public struct Item: Sendable, Equatable {
@@ -124,12 +214,14 @@ public struct Call: Sendable, Equatable {
         id: CallID, mode: ModeIndex, kind: String, ringTime: Milliseconds, deliveryCheck: Bool,
         createdAt: Moment
     ) {
-        self.id = id
-        self.mode = mode
-        self.kind = kind
-        self.ringTime = ringTime
-        self.deliveryCheck = deliveryCheck
-        self.createdAt = createdAt
+        body = Body(
+            Fields(
+                id: id, mode: mode, kind: kind, ringTime: ringTime,
+                deliveryCheck: deliveryCheck, createdAt: createdAt))
+    }
+
+    public static func == (left: Call, right: Call) -> Bool {
+        left.body === right.body || left.body.fields == right.body.fields
     }
 
     /// The user who made the call.

@@ -9,7 +9,7 @@ public enum Effect: Sendable, Equatable {
     /// Make these durable before anything after it leaves.
     case persist([Record])
     /// Answer a request.
-    indirect case reply(RequestID, Reply)
+    case reply(RequestID, Reply)
     /// Answer a `hello` with the user's live calls, newest first; `more`: there are others.
     case welcome(RequestID, calls: [Call], more: Bool)
     /// Tell these devices of an event.
@@ -47,13 +47,13 @@ public struct Address: Hashable, Sendable {
 /// What is stored with a commit. An ended call moves to history.
 public enum Record: Sendable, Equatable {
     /// A call as it is after the commit.
-    indirect case call(Call)
+    case call(Call)
     /// A reply kept under an idempotency key.
-    case key(KeyRecord)
+    indirect case key(KeyRecord)
     /// Wake a user's devices that have no live connection.
-    case push(PushJob)
+    indirect case push(PushJob)
     /// A device's push registration; nil: removed.
-    case registration(Address, provider: String, PushRegistration?)
+    indirect case registration(Address, provider: String, PushRegistration?)
 
     /// The call that ends with it.
     @inlinable
@@ -128,11 +128,11 @@ public enum Reply: Sendable, Equatable {
     /// `{}`.
     case done
     /// `call`, as `viewer` sees it.
-    indirect case call(Call, viewer: UserID)
+    case call(Call, viewer: UserID)
     /// `call_id`, `call`, `errors[]`.
-    indirect case invited(Call, viewer: UserID, errors: [InviteeError])
+    case invited(Call, viewer: UserID, errors: [InviteeError])
     /// `call`, `errors[]`.
-    indirect case callWithErrors(Call, viewer: UserID, errors: [InviteeError])
+    case callWithErrors(Call, viewer: UserID, errors: [InviteeError])
     /// `items`, `keys[]`.
     case items([Call.Item], keys: [String])
     /// `token`: one JSON object.
@@ -140,7 +140,7 @@ public enum Reply: Sendable, Equatable {
     /// The first reply to the same key, unchanged.
     case kept([UInt8])
     /// No.
-    case refused(Refusal)
+    indirect case refused(Refusal)
 
     /// Whether the reply is kept under an idempotency key (B25).
     public var isKept: Bool {

@@ -46,9 +46,9 @@ public struct CallEvent: Sendable, Equatable {
     /// What happened, with what the event adds.
     public enum Kind: Sendable, Equatable {
         /// `call.created`, to the caller.
-        indirect case created(Call)
+        case created(Call)
         /// `call.incoming`, to an invitee; its time runs out `expiresIn` after the event was made.
-        indirect case incoming(Call, inviter: UserID, expiresIn: Milliseconds?)
+        case incoming(Call, inviter: UserID, expiresIn: Milliseconds?)
         /// `call.changed`.
         case changed([Change])
         /// `call.timed_out`.

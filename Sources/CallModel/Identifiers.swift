@@ -84,12 +84,17 @@ public struct CallID: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// 32 lower-case hex digits.
     public var description: String {
         String(unsafeUninitializedCapacity: 32) { buffer in
-            for index in 0..<16 {
-                let shift = UInt64(60 - index * 4)
-                buffer[index] = hexDigit(high >> shift)
-                buffer[index + 16] = hexDigit(low >> shift)
-            }
+            writeDigits(to: buffer)
             return 32
+        }
+    }
+
+    /// Writes the 32 digits.
+    func writeDigits(to buffer: UnsafeMutableBufferPointer<UInt8>) {
+        for index in 0..<16 {
+            let shift = UInt64(60 - index * 4)
+            buffer[index] = hexDigit(high >> shift)
+            buffer[index + 16] = hexDigit(low >> shift)
         }
     }
 

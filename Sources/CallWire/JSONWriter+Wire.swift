@@ -4,9 +4,6 @@ import CallModel
 import JSON
 
 extension JSONWriter {
-    /// Writes a member that is text from inside the house.
-    mutating func field(_ key: StaticString, plain text: String) { field(key, text) }
-
     /// Writes a member that is a call id, without making a `String` of it: every event has one.
     mutating func field(_ key: StaticString, _ id: CallID) {
         self.key(key)

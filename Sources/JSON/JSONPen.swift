@@ -63,12 +63,25 @@ struct JSONPen {
             escapes &+= markEscapedBytes(UInt64(littleEndian: word)).nonzeroBitCount
             index &+= 8
         }
-        while index < raw.count {
-            let byte = raw[index]
-            if byte < 0x20 || byte == 0x22 || byte == 0x5C { escapes &+= 1 }
-            index &+= 1
+        if index < raw.count {
+            escapes &+= markEscapedBytes(lastWord(of: raw)).nonzeroBitCount
         }
-        return raw.count + 2 + escapes * (longestEscape - 1)
+        return raw.count &+ 2 &+ escapes &* (longestEscape - 1)
+    }
+
+    /// The last eight bytes of a text that is not empty; a shorter one is filled up with its own
+    /// bytes and with spaces.
+    @inline(__always)
+    private static func lastWord(of raw: UnsafeRawBufferPointer) -> UInt64 {
+        let count = raw.count
+        if count >= 8 { return raw.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self) }
+        if count >= 4 {
+            let head = raw.loadUnaligned(fromByteOffset: 0, as: UInt32.self)
+            let tail = raw.loadUnaligned(fromByteOffset: count &- 4, as: UInt32.self)
+            return UInt64(head) | UInt64(tail) << 32
+        }
+        let ends = UInt64(raw[0]) | UInt64(raw[count / 2]) << 8 | UInt64(raw[count &- 1]) << 16
+        return ends | 0x2020_2020_2000_0000
     }
 
     /// The bytes of `\u0000`.
@@ -141,9 +154,10 @@ struct JSONPen {
     /// An integer.
     mutating func integer(_ value: Int64) {
         if value < 0 { put(UInt8(ascii: "-")) }
-        let count = Self.digits(of: value.magnitude)
+        // Written from the end of the room, then moved: that is less than to count digits first.
+        let end = next + (Self.roomForInteger - 1)
         var rest = value.magnitude
-        var place = next + count
+        var place = end
         while rest >= 100 {
             let (quotient, pair) = rest.quotientAndRemainder(dividingBy: 100)
             place -= 2
@@ -151,10 +165,14 @@ struct JSONPen {
             rest = quotient
         }
         if rest >= 10 {
-            Self.put(pair: Int(truncatingIfNeeded: rest), at: next)
+            place -= 2
+            Self.put(pair: Int(truncatingIfNeeded: rest), at: place)
         } else {
-            next.pointee = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest)
+            place -= 1
+            place.pointee = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest)
         }
+        let count = end - place
+        copy(place, count, to: next)
         next += count
     }
 
@@ -167,18 +185,6 @@ struct JSONPen {
             8081828384858687888990919293949596979899
             """
         copy(pairs.utf8Start + pair * 2, 2, to: place)
-    }
-
-    private static func digits(of value: UInt64) -> Int {
-        var (count, limit): (Int, UInt64) = (1, 10)
-        while value >= limit {
-            count += 1
-            // 20 digits are the most that 64 bits can have.
-            let (next, overflow) = limit.multipliedReportingOverflow(by: 10)
-            if overflow { break }
-            limit = next
-        }
-        return count
     }
 
     /// The sixteen hexadecimal digits of `word`.

@@ -100,6 +100,12 @@ extension JSONText {
     @inline(__always)
     private func escape(from start: Int) -> Int {
         var index = start
+        while index &+ 8 <= raw.count {
+            let word = raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            let marks = markBackslashes(UInt64(littleEndian: word))
+            if marks != 0 { return index &+ marks.trailingZeroBitCount / 8 }
+            index &+= 8
+        }
         while index < raw.count, raw[index] != UInt8(ascii: "\\") { index &+= 1 }
         return index
     }

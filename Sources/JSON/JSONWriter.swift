@@ -248,6 +248,14 @@ extension JSONWriter {
         value(literal: literal)
     }
 
+    /// Writes a member that is a string from inside the house, known to need no escapes.
+    public mutating func field(_ key: StaticString, plain text: String) {
+        var text = text
+        text.withUTF8 { bytes in
+            write(key, room: bytes.count + 2) { $0.string(bytes, room: bytes.count + 2) }
+        }
+    }
+
     /// Writes a member that is a string, or `null`.
     public mutating func field(_ key: StaticString, _ value: String?) {
         if let value { writeString(key, value) } else { null(key) }

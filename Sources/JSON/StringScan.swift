@@ -20,6 +20,14 @@ func markEscapedBytes(_ word: UInt64) -> UInt64 {
     return marks & (0x80 &* ones)
 }
 
+/// Marks the first backslash of `word`; as above, only the lowest mark counts.
+@inline(__always)
+func markBackslashes(_ word: UInt64) -> UInt64 {
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    let backslash = word ^ (0x5C &* ones)
+    return (backslash &- ones) & ~backslash & (0x80 &* ones)
+}
+
 extension JSONReader {
     /// Reads a string whose opening quote is at `position`, checks all of it, and leaves the
     /// position after the closing quote.

@@ -86,6 +86,9 @@ public final class OutboundService {
     @discardableResult
     public func withdraw(_ id: String) -> Bool { pushes.withdraw(id) }
 
+    /// No further attempt for a push; `News.push` follows as ever.
+    public func stopTrying(_ id: String) { pushes.stopTrying(id) }
+
     /// How many more events of an endpoint are taken.
     public func room(for endpoint: String) -> Int { webhooks.room(for: endpoint) }
 

@@ -47,10 +47,10 @@ public struct Configuration: Sendable, Equatable {
     public var testOnReload = false
     /// See `Log`.
     public var log = Log()
-    /// Push providers by name, as the sender of pushes reads them.
-    public var push = JSONObject()
-    /// Receivers of events, as the sender of webhooks reads them.
-    public var webhooks: [JSONValue] = []
+    /// See `Push`.
+    public var push = Push()
+    /// Receivers of events.
+    public var webhooks: [Webhook] = []
     /// Line of the assignment of every name, for messages.
     public var lines: [String: Int] = [:]
     /// The file; nil: the defaults.
@@ -225,7 +225,10 @@ extension Configuration {
         settings.callAgeMax = maxCallAge
         settings.keysPerUser = limits.keysPerUser
         settings.keysMax = limits.keys
-        settings.wakesDevices = push.count > 0
+        // Receivers of events are told of what the report hooks are told of.
+        if !webhooks.isEmpty { settings.hooks.insert(.reports) }
+        // Also without a push service: who was called in vain is told at the next connection.
+        settings.wakesDevices = true
         settings.modes = Mode.all.map { mode in
             var mode = mode
             if mode.invitees == 9 { mode.invitees = limits.invitees }

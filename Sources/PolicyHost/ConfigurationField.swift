@@ -31,7 +31,7 @@ public struct ConfigurationField: Sendable {
 extension ConfigurationField {
     /// Every name, in the order in which they are printed.
     public static let all: [ConfigurationField] =
-        server + answering + security + sizes + transport + rest
+        server + answering + security + sizes + transport + rest + outbound
 
     /// The names that may stand at the left of an assignment.
     static let topLevel: [String] = {
@@ -243,11 +243,23 @@ extension ConfigurationField {
         .init("max_call_age", "duration", "\"24h\"", "Age at which a forgotten call ends.") {
             c, v throws(LuaProblem) in c.maxCallAge = try v.duration(60_000...Int64.max / 2)
         },
-        .init("push", "table by provider", "{}", "apns, fcm, web, webhook.") {
-            c, v throws(LuaProblem) in c.push = try v.members()
+    ]
+
+    private static let outbound: [ConfigurationField] = [
+        .init("push.apns", "table", "none", "Apple: key, key_id, team_id, bundle_id.") {
+            c, v throws(LuaProblem) in c.push.apns = try v.apns()
         },
-        .init("webhooks", "list of receivers", "{}", "Where events are posted.") {
-            c, v throws(LuaProblem) in c.webhooks = try v.json().array ?? []
+        .init("push.fcm", "table", "none", "Google: account, the service account's file.") {
+            c, v throws(LuaProblem) in c.push.fcm = try v.fcm()
+        },
+        .init("push.web", "table", "none", "Browsers: key (VAPID), subject, hosts, allow.") {
+            c, v throws(LuaProblem) in c.push.web = try v.webPush()
+        },
+        .init("push.webhook", "table", "none", "A service of your own: url, secret.") {
+            c, v throws(LuaProblem) in c.push.webhook = try v.pushGateway()
+        },
+        .init("webhooks", "list of receivers", "{}", "name, url, secret, events, allow of each.") {
+            c, v throws(LuaProblem) in c.webhooks = try v.webhooks()
         },
     ]
 }

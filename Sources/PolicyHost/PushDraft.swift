@@ -16,11 +16,11 @@ public struct PushID: Hashable, Sendable {
 public struct PushDraft: Sendable, Equatable {
     /// Who is woken.
     public var user: UserID
-    /// `apns`, `fcm`, `web`, `webhook`.
+    /// `apns` (also for `apns_voip`), `fcm`, `web`, `webhook`.
     public var provider: String
-    /// `voip`, `alert` and so on, in the provider's words.
+    /// `voip` for what makes an iPhone ring by itself, else `alert`.
     public var kind: String
-    /// Why: `invite`, `cancel`, `end`, `missed`.
+    /// Why: `invite`, `add`, `cancel`, `end`, `missed`.
     public var reason: String
     /// The app the push is for, where the provider has that.
     public var topic: String?
@@ -86,6 +86,9 @@ extension PushDraft {
                 try draft.set(name, pair.value)
             }
         }
+        guard (draft.kind == "voip") == (kind == "voip") else {
+            throw BadReturn("push.kind cannot become '\(draft.kind)': the token is for '\(kind)'")
+        }
         try draft.validate()
         return draft
     }
@@ -129,8 +132,15 @@ extension PushDraft {
         guard size <= most else {
             throw BadReturn("push.payload has \(size) bytes, over the limit of \(most)")
         }
+        for (name, text) in [("topic", topic), ("collapse_id", collapseID)] {
+            guard let text, !text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { continue }
+            throw BadReturn("push.\(name) is printable ASCII without space")
+        }
+        if provider == "apns", let id = collapseID, id.utf8.count > 64 {
+            throw BadReturn("push.collapse_id has \(id.utf8.count) bytes, over the limit of 64")
+        }
         guard provider == "apns", kind == "voip" else { return }
-        guard reason == "invite" else {
+        guard reason == "invite" || reason == "add" else {
             throw BadReturn("a voip push is for incoming calls only, not for '\(reason)'")
         }
         if let topic, !topic.hasSuffix(".voip") {

@@ -50,9 +50,11 @@ struct MemoryCalls {
     private mutating func forget(_ call: Call) {
         for place in call.participants.indices {
             let user = call.participants[place].user
-            participations[user]?.remove(call.id)
-            if participations[user]?.isEmpty == true { participations[user] = nil }
-            missed[user]?[call.id] = nil
+            if let found = participations.index(forKey: user) {
+                participations.values[found].remove(call.id)
+                if participations.values[found].isEmpty { participations.remove(at: found) }
+            }
+            if !missed.isEmpty { missed[user]?[call.id] = nil }
         }
     }
 

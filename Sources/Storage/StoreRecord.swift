@@ -6,21 +6,21 @@ import CallModel
 public enum StoreRecord: Sendable, Equatable {
     /// A call as it is now; an ended one moves to history. Of several in one batch only the last
     /// version of a call is written.
-    indirect case call(Call)
+    case call(Call)
     /// A reply under an idempotency key.
-    case key(KeyEntry)
+    indirect case key(KeyEntry)
     /// A device's push registration; nil: removed.
-    case registration(Address, provider: String, PushRegistration?)
+    indirect case registration(Address, provider: String, PushRegistration?)
     /// The push outbox.
-    case push(PushChange)
+    indirect case push(PushChange)
     /// The webhook outbox.
-    case webhook(WebhookChange)
+    indirect case webhook(WebhookChange)
     /// The named timers of plugins.
-    case timer(TimerChange)
+    indirect case timer(TimerChange)
     /// The `kv` of plugins. Names of plugins that begin with `@` belong to the host.
-    case value(ValueChange)
+    indirect case value(ValueChange)
     /// The plugin generations.
-    case generation(GenerationChange)
+    indirect case generation(GenerationChange)
     /// A user missed a call.
     case missed(UserID, CallID, at: Moment)
     /// A user saw all missed calls up to this moment.

@@ -76,4 +76,10 @@ public struct StoredWebhook: Sendable, Equatable {
     public let job: WebhookJob
     /// How far it is.
     public var progress: WebhookProgress
+
+    /// The message `job`, as far as `progress` tells.
+    public init(job: WebhookJob, progress: WebhookProgress) {
+        self.job = job
+        self.progress = progress
+    }
 }

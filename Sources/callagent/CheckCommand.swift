@@ -17,6 +17,7 @@ extension Command {
                 if named == nil { return ExitCode.success }
             }
             let deployment = try Deployment(file: file, seed: 0)
+            _ = try AgentOptions(deployment)
             for name in deployment.unlistedPlugins {
                 Screen.say("plugins/\(name): not listed in plugins, so it is not loaded")
             }

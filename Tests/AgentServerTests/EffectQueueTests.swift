@@ -19,6 +19,7 @@ import Testing
                 case .effect(.reply(let id, _)): numbers.append(id.value)
                 case .effect(let effect): Issue.record("not put in: \(effect)")
                 case .notice(let ticket): numbers.append(100 + ticket.value)
+                case .then: Issue.record("not put in: something to do")
                 }
             }
             items = []

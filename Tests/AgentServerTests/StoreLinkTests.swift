@@ -80,7 +80,7 @@ private final class FlakyStore: CallStore {
             case .failed(let error): "failed \(error.kind)"
             case .reopened: "reopened"
             case .value(_, let bytes): "value \(bytes.map { "\($0)" } ?? "none")"
-            case .call, .key, .page, .keys, .lookupFailed, .generation: "other"
+            case .call, .key, .page, .keys, .lookupFailed, .generation, .found: "other"
             }
         }
 

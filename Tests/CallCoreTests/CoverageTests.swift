@@ -61,6 +61,15 @@ import Testing
         #expect(Self.elsewhere.keys.filter { marks.contains($0) }.sorted() == [])
     }
 
+    /// Two users who call each other at once are shown in every mode.
+    @Test func glareIsShownInEveryMode() {
+        let shown = texts.filter { $0.hasPrefix("# X-04") }
+        for mode in Mode.all {
+            let word = mode == Mode.all[0] ? "as c1\n" : "mode \(mode.name)\n"
+            #expect(shown.contains { $0.contains(word) }, "\(mode.name)")
+        }
+    }
+
     @Test func everyRuleHasAScenario() {
         #expect(Self.rules.filter { !marks.contains($0) } == [])
     }

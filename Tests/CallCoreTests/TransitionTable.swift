@@ -266,6 +266,48 @@ struct TransitionTable: Sendable, CustomTestStringConvertible {
         timed_out    !wrong_mode       =          =                 !wrong_state
         left         !wrong_mode       =          =                 =
         failed       !wrong_mode       =          =                 !wrong_state
+
+        connect  a device of the user connects
+        from         others
+        -            =
+        inviting     =
+        undelivered  =
+        ringing      =
+        accepting    =
+        joined       =
+        rejected     =
+        cancelled    =
+        timed_out    =
+        left         =
+        failed       =
+
+        lost  the user's last device says bye
+        from         others
+        -            =
+        inviting     =
+        undelivered  =
+        ringing      =
+        accepting    =
+        joined       =
+        rejected     =
+        cancelled    =
+        timed_out    =
+        left         =
+        failed       =
+
+        forward  a policy sends the invitation on to another user
+        from         others
+        -            !not_invited
+        inviting     cancelled
+        undelivered  cancelled
+        ringing      cancelled
+        accepting    !call_ended
+        joined       !call_ended
+        rejected     !call_ended
+        cancelled    !call_ended
+        timed_out    !call_ended
+        left         !call_ended
+        failed       !call_ended
         """
 }
 

@@ -67,9 +67,16 @@ private struct Trial {
         var restored = Restored()
         restored.calls = [call]
         _ = board.restore(restored, at: now)
+        _ = connect(alice)
+    }
+
+    private mutating func newRequest() -> RequestID {
         requests += 1
-        _ = board.handle(
-            .deviceConnected(RequestID(requests), alice, phone, resumed: false), at: now)
+        return RequestID(requests)
+    }
+
+    private mutating func connect(_ user: UserID) -> String {
+        handle(.deviceConnected(newRequest(), user, phone, resumed: false))
     }
 
     private func participant(
@@ -105,6 +112,14 @@ private struct Trial {
         case "leave": ask(bob, .leave)
         case "end": ask(bob, .end)
         case "end_by_caller": ask(alice, .end)
+        case "connect": connect(bob)
+        case "lost":
+            connect(bob) == "=" ? handle(.deviceGone(bob, phone, bye: true)) : nil
+        case "forward":
+            handle(
+                .policyRequest(
+                    newRequest(), bob, plugin: "plugin",
+                    .call(id, .forward(to: UserID("dave")))))
         default: nil
         }
     }
@@ -130,9 +145,8 @@ private struct Trial {
     private mutating func ask(
         _ user: UserID, _ action: CallAction, with device: DeviceID = DeviceID("phone")
     ) -> String {
-        requests += 1
         let request = Request(
-            id: RequestID(requests), user: user, device: device, operation: .call(id, action))
+            id: newRequest(), user: user, device: device, operation: .call(id, action))
         return handle(.request(request))
     }
 

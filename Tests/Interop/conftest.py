@@ -4,6 +4,7 @@ import pytest
 
 from agent import Agent
 from calls import invite
+from double import Double
 
 SUPPORT = 'answer_for = { "support" }\nplugins = { "support" }\n'
 
@@ -57,3 +58,11 @@ def ringing(agent):
         return alice, bob, call
 
     return place
+
+
+@pytest.fixture
+def double(tmp_path):
+    """The push services and a receiver of webhooks."""
+    made = Double(tmp_path / "double")
+    yield made
+    made.close()

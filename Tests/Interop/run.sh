@@ -11,11 +11,12 @@ work=$PWD/.build/interop
 mkdir -p "$work"
 
 # A virtual environment of its own, made anew when the pinned versions change.
-if ! cmp -s Tests/Interop/requirements.txt "$work/installed"; then
+pinned=$(cat Tests/Interop/requirements.txt Tests/Doubles/requirements.txt)
+if [ "$pinned" != "$(cat "$work/installed" 2>/dev/null)" ]; then
     rm -rf "$work/venv"
     python3 -m venv "$work/venv"
     "$work/venv/bin/pip" install -q --disable-pip-version-check -r Tests/Interop/requirements.txt
-    cp Tests/Interop/requirements.txt "$work/installed"
+    printf "%s\n" "$pinned" >"$work/installed"
 fi
 
 if [ -z "${CALLAGENT-}" ]; then

@@ -11,6 +11,8 @@ struct SimulatedPhone {
     var link: ServerLink
     /// The line it speaks over, or tries to.
     var line: LineID?
+    /// Whether it ever had a line: a phone may speak over HTTP alone.
+    var hasConnected = false
     /// Whether the server told it to stay away.
     var isBanned = false
     /// Operations under way, by their number in the link.

@@ -6,12 +6,20 @@ import CallWire
 import JSON
 
 /// Plays scenarios on the simulated server: every request, reply and event is encoded, carried and
-/// decoded. With `isFlaky` every idle connection breaks and resumes before each action, which
-/// nobody may notice.
+/// decoded. What goes wrong before each action nobody may notice.
 public struct SimulatorRig: Rig {
+    /// What goes wrong.
+    public enum Trouble: Sendable {
+        case nothing
+        /// Every idle connection breaks and resumes.
+        case lines
+        /// The server dies and starts again, and every device says hello anew.
+        case server
+    }
+
     public let abilities: Abilities = [.virtualTime, .policies, .restarts, .pushes]
 
-    private let isFlaky: Bool
+    private let wrong: Trouble
     private var settings: Settings
     private var server: SimulatedServer
     private var disk = SimulatedDisk()
@@ -24,14 +32,18 @@ public struct SimulatorRig: Rig {
     private var trouble: RigFailure?
 
     /// A rig with an empty store.
-    public init(settings: Settings = Settings(), isFlaky: Bool = false) {
+    public init(settings: Settings = Settings(), trouble: Trouble = .nothing) {
         self.settings = settings
-        self.isFlaky = isFlaky
+        wrong = trouble
         server = SimulatedServer(settings, life: 1, seed: 1, canary: nil, at: now)
     }
 
     public mutating func perform(_ action: Action) throws(RigFailure) -> [Observation] {
-        if isFlaky { try breakEveryLine() }
+        switch wrong {
+        case .nothing: break
+        case .lines: try breakEveryLine()
+        case .server: try crash()
+        }
         seen = []
         server.moved(to: now)
         switch action {
@@ -76,6 +88,7 @@ public struct SimulatorRig: Rig {
         lastLine += 1
         let line = LineID(number: lastLine)
         phones[index].line = line
+        phones[index].hasConnected = true
         let hello = phones[index].link.connected(token: phones[index].token)
         server.message(hello, over: line, at: now, disk)
     }
@@ -102,6 +115,18 @@ public struct SimulatorRig: Rig {
             open(index)
             try settle()
         }
+    }
+
+    /// The server dies where it may do so unnoticed: everybody is there to come back at once, and
+    /// nothing waits for an answer.
+    private mutating func crash() throws(RigFailure) {
+        guard questions.isEmpty,
+            phones.allSatisfy({ $0.asked.isEmpty && ($0.line != nil || !$0.hasConnected) })
+        else { return }
+        let connected = phones.indices.filter { phones[$0].line != nil }
+        try restart(after: 0)
+        for index in connected { open(index) }
+        try settle()
     }
 
     private mutating func ask(_ device: Address, _ operation: Operation, _ key: String?) {

@@ -25,6 +25,8 @@ public struct PushDesk {
         var attempts = 0
         /// A request of the job is under way.
         var isUnderWay = false
+        /// No further attempt is wanted.
+        var isLast = false
         /// Access was renewed for it once already.
         var hasRenewed = false
         /// The last trouble, for the outcome.
@@ -135,6 +137,15 @@ public struct PushDesk {
         jobs.removeValue(forKey: id) != nil
     }
 
+    /// No further attempt: it no longer matters. An attempt under way decides the outcome.
+    public mutating func stopTrying(_ id: String) {
+        guard let job = jobs[id], !job.isUnderWay else {
+            jobs[id]?.isLast = true
+            return
+        }
+        finish(id, .failed(PushFailure(.expired, "withdrawn " + job.trouble)))
+    }
+
     /// The request `tag` has ended.
     public mutating func completed(
         _ tag: UInt64, _ result: Result<HTTPResponse, HTTPFailure>, at now: Int64
@@ -221,7 +232,8 @@ public struct PushDesk {
         guard let job = jobs[id] else { return }
         let usual = plan.delay(afterAttempts: job.attempts)
         let delay = after.map { max($0, usual) } ?? usual
-        guard now + delay < job.notice.expiresAt, job.attempts < limits.attempts else {
+        let isWorthIt = !job.isLast && job.attempts < limits.attempts
+        guard now + delay < job.notice.expiresAt, isWorthIt else {
             return finish(id, .failed(PushFailure(.unavailable, reason)))
         }
         jobs[id]?.trouble = reason

@@ -1,0 +1,381 @@
+// Wakes phones: a job of the core becomes a push to each device that is asleep.
+
+import CallCore
+import CallModel
+import EventLoop
+import JSON
+import Outbound
+import PolicyHost
+import Storage
+
+/// Carries out push jobs, from the moment that they are stored to their last outcome. Owner: the
+/// loop's thread.
+///
+///     begin ──▶ registrations ──▶ on.push ──▶ the outbound thread ──▶ outcome stored
+final class PushOffice {
+    /// One job.
+    private struct Job {
+        let stored: PushJob
+        /// Its pushes that have no outcome yet.
+        var open: Set<String> = []
+    }
+
+    /// One push to one device.
+    private struct Flight {
+        let job: JobID
+        let address: Address
+        var notice: PushNotice
+        var draft: PushDraft
+        /// The device has registered anew meanwhile: what becomes of this token says nothing.
+        var isOutdated = false
+        /// It no longer matters.
+        var isUnwanted = false
+
+        var place: Place {
+            Place(address: address, provider: notice.target.provider.rawValue)
+        }
+    }
+
+    /// A registration of a device.
+    private struct Place: Hashable {
+        let address: Address
+        let provider: String
+    }
+
+    /// What the office bears.
+    struct Limits {
+        /// Jobs at once; one more is given up.
+        var jobs = 20_000
+        /// Registrations that are left alone.
+        var paused = 10_000
+        /// How long the plugins may shape a push before it leaves as it is, in milliseconds. They
+        /// have less by their own rules: this meets a policy thread that is stuck.
+        var shaping: Milliseconds = 2_000
+    }
+
+    /// How long a registration is left alone that seems to be wrong, in milliseconds.
+    private static let pause: Milliseconds = 86_400_000
+
+    private let exchange: Exchange
+    private let thread: OutboundThread
+    private let log: Log
+    private let limits: Limits
+    private var plan = OutboundPlan()
+    private var jobs: [JobID: Job] = [:]
+    private var jobsOfCalls: [CallID: [JobID]] = [:]
+    private var flights: [String: Flight] = [:]
+    private var flightsTo: [Place: Set<String>] = [:]
+    private let ledger: OutboundLedger
+    private var shaping: [PushID: String] = [:]
+    /// Those being shaped with the moments when that is over, in order.
+    private var shapingEnds: [(moment: Moment, id: PushID)] = []
+    private var lastShape: UInt64 = 0
+    private var paused: [Place: Moment] = [:]
+    private var timer: Timer?
+    private(set) var figures = Figures()
+    /// The policies; nil: there are none.
+    weak var policies: PolicyDesk?
+
+    /// What came of pushes so far.
+    struct Figures {
+        var sent: UInt64 = 0
+        var dropped: UInt64 = 0
+        var failed: [PushFailure.Cause: UInt64] = [:]
+        var removedTokens: UInt64 = 0
+    }
+
+    init(
+        _ exchange: Exchange, _ thread: OutboundThread, loop: EventLoop, log: Log,
+        limits: Limits = Limits()
+    ) {
+        ledger = OutboundLedger(exchange)
+        self.exchange = exchange
+        self.thread = thread
+        self.log = log
+        self.limits = limits
+        timer = Timer(on: loop) { [unowned self] in giveUpShaping() }
+    }
+
+    /// Pushes under way.
+    var count: Int { flights.count }
+
+    /// Goes on with other settings.
+    func configure(_ plan: OutboundPlan) { self.plan = plan }
+
+    // MARK: Jobs
+
+    /// A job is durable.
+    func begin(_ id: JobID, _ job: PushJob) {
+        guard jobs[id] == nil else { return }
+        if job.kind != .invite { stopAnnouncing(job.callID, to: job.user) }
+        guard jobs.count < limits.jobs else {
+            figures.failed[.overloaded, default: 0] += 1
+            return ledger.keep([.push(.finish(id))])
+        }
+        jobs[id] = Job(stored: job)
+        jobsOfCalls[job.callID, default: []].append(id)
+        let isKnown = exchange.switchboard.call(job.callID) != nil
+        exchange.read { reader throws(StoreError) in
+            Findings(
+                registrations: try reader.registrations(of: job.user),
+                call: isKnown ? nil : try reader.call(job.callID))
+        } _: { [weak self] found in
+            self?.found(found, for: id)
+        }
+    }
+
+    /// What the store knows of a job.
+    private struct Findings: Sendable {
+        let registrations: [Registration]
+        let call: Call?
+    }
+
+    private func found(_ found: Findings?, for id: JobID) {
+        guard let job = jobs[id]?.stored else { return }
+        // The store is away: what it keeps of the job is begun when it is back.
+        guard let found else { return forget(id) }
+        guard let call = exchange.switchboard.call(job.callID) ?? found.call,
+            matters(job, in: call)
+        else { return finishIfDone(id) }
+        for (device, registrations) in asleep(job, found.registrations) {
+            for registration in PushTarget.route(job.kind.push, registrations) {
+                fly(id, job, call, Address(job.user, device), registration)
+            }
+        }
+        finishIfDone(id)
+    }
+
+    /// Whether the reason for a push still holds. Jobs that were stored before a restart may be
+    /// old.
+    private func matters(_ job: PushJob, in call: Call) -> Bool {
+        let age = call.endedAt.map { exchange.now() - $0 } ?? 0
+        switch job.kind {
+        case .invite: return call.isLive && call.participant(job.user)?.state.mayAnswer == true
+        case .cancel, .end: return age < 60_000
+        case .missed: return age < 86_400_000
+        }
+    }
+
+    /// The registrations of devices without a live connection, by device.
+    private func asleep(
+        _ job: PushJob, _ registrations: [Registration]
+    ) -> [(DeviceID, [PushTarget])] {
+        var devices: [(DeviceID, [PushTarget])] = []
+        for registration in registrations where isUsable(registration, job) {
+            guard let target = PushTarget(registration.registration) else { continue }
+            let device = registration.address.device
+            if devices.last?.0 == device {
+                devices[devices.count - 1].1.append(target)
+            } else {
+                devices.append((device, [target]))
+            }
+        }
+        return devices
+    }
+
+    private func isUsable(_ registration: Registration, _ job: PushJob) -> Bool {
+        let provider = registration.registration.provider
+        guard !job.connected.contains(registration.address.device),
+            Outbound.PushProvider(rawValue: provider).map({ plan.push.serves($0) }) == true
+        else { return false }
+        let place = Place(address: registration.address, provider: provider)
+        guard let until = paused[place] else { return true }
+        if until > exchange.now() { return false }
+        paused[place] = nil
+        return true
+    }
+
+    // MARK: One push
+
+    private func fly(
+        _ id: JobID, _ job: PushJob, _ call: Call, _ address: Address, _ target: PushTarget
+    ) {
+        let now = Clock.wallMilliseconds()
+        let name = "\(id)/\(address.device)/\(target.provider.rawValue)"
+        var notice = PushNotice(
+            id: name, job.kind(in: call), callID: "\(call.id)", caller: call.caller.text,
+            to: target,
+            ringEndsAt: job.expiresAt.map { $0.milliseconds + exchange.clock.gap }, now: now)
+        if let text = job.text { notice.content.take(text) }
+        let flight = Flight(
+            job: id, address: address, notice: notice,
+            draft: PushDraft(notice, for: address.user, at: now))
+        flights[name] = flight
+        flightsTo[flight.place, default: []].insert(name)
+        jobs[id]?.open.insert(name)
+        guard plan.shapesPushes, let policies else { return thread.add(.send(notice)) }
+        lastShape += 1
+        let shape = PushID(lastShape)
+        shaping[shape] = name
+        shapingEnds.append((exchange.now() + limits.shaping, shape))
+        if timer?.isArmed == false { timer?.arm(after: limits.shaping) }
+        policies.shape(flight.draft, shape, call, exchange.switchboard.facts(of: call))
+    }
+
+    /// The plugins have shaped a push; nil: they dropped it.
+    func shaped(_ shape: PushID, _ draft: PushDraft?) {
+        guard let name = shaping.removeValue(forKey: shape), let flight = flights[name]
+        else { return }
+        guard let draft else {
+            figures.dropped += 1
+            return land(name, "dropped by a plugin")
+        }
+        guard !flight.isUnwanted else { return land(name, "withdrawn") }
+        let now = Clock.wallMilliseconds()
+        var notice = flight.notice
+        notice.content.take(draft, insteadOf: flight.draft)
+        do throws(PushFailure) {
+            try plan.push.check(notice, at: now)
+            flights[name]?.notice = notice
+            flights[name]?.draft = draft
+        } catch {
+            log.warn(
+                "a plugin's push cannot be sent: it leaves unchanged", ("call", notice.callID),
+                ("provider", notice.target.provider.rawValue), ("reason", error.description))
+            notice = flight.notice
+        }
+        thread.add(.send(notice))
+    }
+
+    private func giveUpShaping() {
+        let late = shapingEnds.prefix { $0.moment <= exchange.now() }
+        shapingEnds.removeFirst(late.count)
+        for (_, shape) in late {
+            guard let name = shaping.removeValue(forKey: shape), let flight = flights[name]
+            else { continue }
+            thread.add(.send(flight.notice))
+        }
+        if let next = shapingEnds.first { timer?.arm(after: next.moment - exchange.now()) }
+    }
+
+    // MARK: Outcomes
+
+    /// A push has ended.
+    func ended(_ outcome: Outbound.PushOutcome) {
+        let name = outcome.notice.id
+        guard let flight = flights[name] else { return }
+        switch outcome.result {
+        case .delivered:
+            figures.sent += 1
+            land(name, "sent")
+        case .failed(let failure):
+            figures.failed[failure.cause, default: 0] += 1
+            note(failure, of: flight)
+            land(name, failure.description)
+        }
+    }
+
+    private func note(_ failure: PushFailure, of flight: Flight) {
+        let provider = flight.notice.target.provider.rawValue
+        log.write(
+            failure.cause == .misconfigured ? .warn : .info, "push failed",
+            [
+                ("call", flight.notice.callID), ("user", flight.address.user.text),
+                ("device", flight.address.device.text), ("provider", provider),
+                ("reason", failure.description),
+            ])
+        tellPlugins(failure, of: flight)
+        guard !flight.isOutdated else { return }
+        switch failure.advice {
+        case .keep: break
+        case .pause:
+            if paused.count >= limits.paused { paused.removeAll(keepingCapacity: true) }
+            paused[flight.place] = exchange.now() + Self.pause
+        case .remove:
+            figures.removedTokens += 1
+            ledger.keep([.registration(flight.address, provider: provider, nil)])
+        }
+    }
+
+    private func tellPlugins(_ failure: PushFailure, of flight: Flight) {
+        guard let policies, let stored = jobs[flight.job]?.stored,
+            let call = exchange.switchboard.call(stored.callID)
+        else { return }
+        policies.pushFailed(
+            flight.draft, call, exchange.switchboard.facts(of: call), failure.description)
+    }
+
+    /// Stores what came of a push.
+    private func land(_ name: String, _ result: String) {
+        guard let flight = flights.removeValue(forKey: name),
+            let job = jobs[flight.job]?.stored
+        else { return }
+        flightsTo[flight.place]?.remove(name)
+        if flightsTo[flight.place]?.isEmpty == true { flightsTo[flight.place] = nil }
+        jobs[flight.job]?.open.remove(name)
+        ledger.keep([
+            .push(
+                .outcome(
+                    Storage.PushOutcome(
+                        job: flight.job, call: job.callID, address: flight.address,
+                        provider: flight.notice.target.provider.rawValue, kind: job.kind,
+                        at: exchange.now(), result: result)))
+        ])
+        finishIfDone(flight.job)
+    }
+
+    private func finishIfDone(_ id: JobID) {
+        guard jobs[id]?.open.isEmpty == true else { return }
+        forget(id)
+        ledger.keep([.push(.finish(id))])
+    }
+
+    private func forget(_ id: JobID) {
+        guard let call = jobs.removeValue(forKey: id)?.stored.callID else { return }
+        jobsOfCalls[call]?.removeAll { $0 == id }
+        if jobsOfCalls[call]?.isEmpty == true { jobsOfCalls[call] = nil }
+    }
+
+    // MARK: What happens meanwhile
+
+    /// A call has changed: whoever answered need not be woken any more.
+    func changed(_ call: Call) {
+        guard let ids = jobsOfCalls[call.id] else { return }
+        for id in ids {
+            guard let job = jobs[id]?.stored, job.kind == .invite,
+                !call.isLive || call.participant(job.user)?.state.mayAnswer != true
+            else { continue }
+            stopTrying(id)
+        }
+    }
+
+    /// A device has registered, or taken that back.
+    func registered(_ address: Address, _ provider: String) {
+        let place = Place(address: address, provider: provider)
+        paused[place] = nil
+        for name in flightsTo[place] ?? [] { flights[name]?.isOutdated = true }
+    }
+
+    private func stopAnnouncing(_ call: CallID, to user: UserID) {
+        for id in jobsOfCalls[call] ?? [] {
+            guard let job = jobs[id]?.stored, job.kind == .invite, job.user == user else {
+                continue
+            }
+            stopTrying(id)
+        }
+    }
+
+    private func stopTrying(_ id: JobID) {
+        for name in jobs[id]?.open ?? [] {
+            flights[name]?.isUnwanted = true
+            thread.add(.stopTrying(name))
+        }
+    }
+
+    // MARK: Starting
+
+    /// The store was away: what it missed comes first.
+    func storeIsBack() { ledger.keepAgain { [weak self] in self?.resume() } }
+
+    /// Takes up what the store keeps.
+    func resume(after last: JobID? = nil) {
+        let step = 500
+        exchange.read { reader throws(StoreError) in
+            try reader.openPushes(after: last, limit: step)
+        } _: { [weak self] found in
+            guard let self, let found else { return }
+            for push in found { begin(push.id, push.job) }
+            if found.count == step { resume(after: found.last?.id) }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+// Where the members of a call stand, so that its copies can share them.
+
+extension Call {
+    /// The members of a call; `Call` says what they mean.
+    @usableFromInline
+    struct Fields: Sendable, Equatable {
+        @usableFromInline let id: CallID
+        @usableFromInline let kind: String
+        @usableFromInline let ringTime: Milliseconds
+        @usableFromInline let createdAt: Moment
+        @usableFromInline var extendedData: String?
+        @usableFromInline var items: [Item] = []
+        @usableFromInline var participants: [Participant] = []
+        @usableFromInline var views: [View] = []
+        @Packed @usableFromInline var answeredAt: Moment? = nil
+        @Packed @usableFromInline var connectedAt: Moment? = nil
+        @Packed @usableFromInline var endedAt: Moment? = nil
+        @Packed @usableFromInline var mediaAlarm: Moment? = nil
+        @Packed @usableFromInline var idleAlarm: Moment? = nil
+        @usableFromInline var end: End?
+        // The small ones stand together: there are many calls.
+        @usableFromInline var revision: UInt32 = 0
+        @usableFromInline let mode: ModeIndex
+        @usableFromInline var state = State.ringing
+        @usableFromInline var media = Media.none
+        @usableFromInline var isGroup = false
+        @usableFromInline let deliveryCheck: Bool
+
+        @usableFromInline
+        init(
+            id: CallID, mode: ModeIndex, kind: String, ringTime: Milliseconds,
+            deliveryCheck: Bool, createdAt: Moment
+        ) {
+            self.id = id
+            self.mode = mode
+            self.kind = kind
+            self.ringTime = ringTime
+            self.deliveryCheck = deliveryCheck
+            self.createdAt = createdAt
+        }
+    }
+
+    /// The members in memory that copies share. Whoever changes them has separated them before, so
+    /// nobody else sees it: that makes it sendable, and overlapping accesses impossible.
+    @usableFromInline
+    final class Body: @unchecked Sendable {
+        @exclusivity(unchecked) @usableFromInline var fields: Fields
+
+        @usableFromInline
+        init(_ fields: Fields) { self.fields = fields }
+    }
+
+    /// Gives this copy members of its own, if it shares them.
+    @inlinable
+    mutating func separate() {
+        if !isKnownUniquelyReferenced(&body) { body = Body(body.fields) }
+    }
+}

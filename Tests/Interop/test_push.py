@@ -1,0 +1,399 @@
+"""Phones that sleep: they are woken, and find the truth when they ask."""
+
+import pytest
+
+from agent import wait_for
+from calls import ended, participant
+from double import token
+
+PLUGIN = 'plugins = { "shape" }\n'
+
+
+@pytest.fixture
+def pusher(make_agent, double):
+    """Starts a server that pushes to the double."""
+
+    def start(config="", plugins=None):
+        return make_agent(
+            double.push_config + config, plugins, environment=double.environment).start()
+
+    return start
+
+
+def invite(caller, *invitees, **data):
+    """Places a call, whatever was told the caller before; returns the call's id."""
+    caller.forget()
+    ok = caller.ok("call.invite", invitees=list(invitees), **data)
+    assert ok["errors"] == []
+    return ok["call_id"]
+
+
+def register(agent, user, device, provider, value, **more):
+    """Registers a device for pushes over HTTP, so that it is not connected."""
+    key = "subscription" if provider == "web" else "token"
+    reply = agent.post(
+        "device.push_register", user, {"provider": provider, key: value} | more, device=device)
+    assert reply.status == 200, reply.text
+
+
+def pushes(double, count, **plan):
+    """The next pushes, without the requests for access tokens, once there are so many."""
+    found = []
+
+    def enough():
+        found.extend(one for one in double.seen() if one["subject"] != "oauth")
+        return len(found) >= count
+
+    wait_for(f"{count} pushes", enough)
+    assert len(found) == count, found
+    return found
+
+
+def settled(agent, sent=0, failed=0):
+    """Waits until so many pushes have ended."""
+
+    def counts():
+        metrics = agent.metrics()
+        lost = sum(value for name, value in metrics.items()
+                   if name.startswith("callagent_pushes_failed_total"))
+        return (metrics["callagent_pushes_sent_total"], lost) == (sent, failed)
+
+    wait_for(f"{sent} sent and {failed} failed", counts)
+
+
+# Every provider
+
+def test_every_provider_wakes_a_device(pusher, double):
+    agent = pusher()
+    targets = {"apns_voip": token("a1"), "apns": token("a2"), "fcm": "fcm-1",
+               "web": double.subscription("chrome"), "webhook": "anything"}
+    for number, (provider, value) in enumerate(targets.items()):
+        register(agent, "bob", f"phone-{number}", provider, value)
+    alice = agent.connect("alice")
+    call = invite(alice, "bob", mode="advanced", push={"title": "Ann", "body": "calls"})
+    found = {one["subject"]: one for one in pushes(double, 5)}
+    assert all(200 <= one["verdict"] < 300 for one in found.values()), found
+    voip, alert = found[token("a1")], found[token("a2")]
+    assert voip["fields"]["apns-topic"].endswith(".voip")
+    assert voip["fields"]["apns-push-type"] == "voip"
+    assert voip["payload"]["call_id"] == call and voip["payload"]["kind"] == "invite"
+    assert 0 < voip["payload"]["expires_in_ms"] <= 90_000
+    assert alert["payload"]["aps"]["alert"] == {"title": "Ann", "body": "calls"}
+    assert found["fcm-1"]["payload"]["android"]["priority"] == "HIGH"
+    assert found["fcm-1"]["payload"]["data"]["call_id"] == call
+    assert found["chrome"]["payload"]["call_id"] == call, "decrypted by http_ece"
+    assert found["gateway"]["payload"]["token"] == "anything"
+    settled(agent, sent=5)
+
+
+def test_a_connected_device_is_not_woken(pusher, double):
+    agent = pusher()
+    register(agent, "bob", "phone", "fcm", "sleeping")
+    register(agent, "bob", "tablet", "fcm", "awake")
+    alice, bob = agent.connect("alice"), agent.connect("bob", "tablet")
+    invite(alice, "bob", mode="advanced")
+    bob.event("call.incoming")
+    (push,) = pushes(double, 1)
+    assert push["subject"] == "sleeping"
+
+
+def test_the_life_of_a_call_in_pushes(pusher, double):
+    agent = pusher()
+    register(agent, "bob", "phone", "fcm", "bob-1")
+    register(agent, "carl", "phone", "fcm", "carl-1")
+    alice = agent.connect("alice")
+    call = invite(alice, "bob", mode="advanced")
+    (push,) = pushes(double, 1)
+    assert push["payload"]["data"]["kind"] == "invite"
+    alice.ok("call.add", call_id=call, invitees=["carl"])
+    (push,) = pushes(double, 1)
+    assert (push["subject"], push["payload"]["data"]["kind"]) == ("carl-1", "add")
+    alice.ok("call.cancel", call_id=call, users=["bob"])
+    (push,) = pushes(double, 1)
+    assert (push["subject"], push["payload"]["data"]["kind"]) == ("bob-1", "cancel")
+    alice.ok("call.end", call_id=call)
+    (push,) = pushes(double, 1)
+    assert (push["subject"], push["payload"]["data"]["kind"]) == ("carl-1", "end")
+    call = invite(alice, "bob", mode="advanced", timeout_ms=1_000)
+    kinds = [one["payload"]["data"]["kind"] for one in pushes(double, 2)]
+    assert kinds == ["invite", "missed"]
+
+
+def test_voip_announces_calls_and_nothing_else(pusher, double):
+    agent = pusher()
+    register(agent, "bob", "phone", "apns_voip", token("a1"))
+    register(agent, "bob", "phone", "apns", token("a2"))
+    alice = agent.connect("alice")
+    call = invite(alice, "bob", mode="advanced")
+    (push,) = pushes(double, 1)
+    assert push["subject"] == token("a1")
+    alice.ok("call.cancel", call_id=call)
+    (push,) = pushes(double, 1)
+    assert push["subject"] == token("a2")
+    assert push["fields"]["apns-collapse-id"] == call
+
+
+# Tokens
+
+def test_a_dead_token_is_forgotten_and_the_plugins_are_told(pusher, double):
+    agent = pusher(PLUGIN, {"shape": """-- Counts pushes that failed.
+on.push_failed(function(push, call, reason)
+  log.info("told", { provider = push.provider, reason = reason, caller = call.caller.id })
+end)
+"""})
+    register(agent, "bob", "phone", "apns", token("d1"))
+    double.plan("d1", {"status": 410, "reason": "Unregistered"})
+    alice = agent.connect("alice")
+    call = invite(alice, "bob", mode="advanced")
+    settled(agent, failed=1)
+    wait_for("the plugin", lambda: '"caller":"alice"' in agent.log_text())
+    pushes(double, 1)
+    alice.ok("call.cancel", call_id=call)
+    invite(alice, "bob", mode="advanced")
+    register(agent, "carl", "phone", "fcm", "carl-1")
+    invite(alice, "carl", mode="advanced")
+    assert pushes(double, 1)[0]["subject"] == "carl-1", "the dead token was tried again"
+    assert agent.metrics()["callagent_push_tokens_removed_total"] == 1
+
+
+def test_a_mistake_of_environment_or_topic_keeps_the_registration(pusher, double):
+    agent = pusher()
+    register(agent, "bob", "phone", "apns", token("e1"), environment="sandbox")
+    double.plan("e1", {"status": 400, "reason": "BadDeviceToken"})
+    alice = agent.connect("alice")
+    call = invite(alice, "bob", mode="advanced")
+    settled(agent, failed=1)
+    alice.ok("call.cancel", call_id=call)
+    double.plan("e1")
+    double.seen()
+    register(agent, "bob", "phone", "apns", token("e1"))
+    invite(alice, "bob", mode="advanced")
+    settled(agent, sent=1, failed=1)
+    assert agent.metrics()["callagent_push_tokens_removed_total"] == 0
+
+
+def test_unregistered_is_left_in_peace(pusher, double):
+    agent = pusher()
+    register(agent, "bob", "phone", "fcm", "bob-1")
+    reply = agent.post("device.push_unregister", "bob", {"provider": "fcm"}, device="phone")
+    assert reply.status == 200
+    register(agent, "carl", "phone", "fcm", "carl-1")
+    alice = agent.connect("alice")
+    invite(alice, "bob", "carl", mode="advanced")
+    assert pushes(double, 1)[0]["subject"] == "carl-1"
+
+
+# Trouble
+
+def test_trouble_of_the_provider_is_tried_again_while_it_rings(pusher, double):
+    agent = pusher()
+    register(agent, "bob", "phone", "fcm", "bob-1")
+    double.plan("bob-1", {"status": 503, "reason": "UNAVAILABLE"},
+                {"status": 502, "body": "<html>bad gateway</html>"}, {"status": 200})
+    alice = agent.connect("alice")
+    invite(alice, "bob", mode="advanced")
+    assert len(pushes(double, 3)) == 3
+    settled(agent, sent=1)
+
+
+def test_no_more_attempts_once_the_call_was_answered(pusher, double):
+    agent = pusher()
+    register(agent, "bob", "phone", "fcm", "bob-1")
+    double.plan("bob-1", {"status": 503, "reason": "UNAVAILABLE", "headers": {"retry-after": "2"}})
+    alice, bob = agent.connect("alice"), agent.connect("bob", "tablet")
+    call = invite(alice, "bob", mode="advanced")
+    pushes(double, 1)
+    bob.ok("call.accept", call_id=call)
+    settled(agent, failed=1)
+    assert double.seen() == []
+
+
+def test_open_jobs_go_on_after_a_crash(pusher, double):
+    agent = pusher()
+    register(agent, "bob", "phone", "fcm", "bob-1")
+    double.plan("bob-1", {"status": 503, "reason": "UNAVAILABLE", "headers": {"retry-after": "60"}})
+    invite(agent.connect("alice"), "bob", mode="advanced")
+    (before,) = pushes(double, 1)
+    agent.crash()
+    double.plan("bob-1")
+    agent.start()
+    (after,) = pushes(double, 1)
+    assert after["payload"]["data"]["call_id"] == before["payload"]["data"]["call_id"]
+    settled(agent, sent=1)
+
+
+def test_a_finished_job_is_not_sent_again_after_a_crash(pusher, double):
+    agent = pusher()
+    register(agent, "bob", "phone", "fcm", "bob-1")
+    alice = agent.connect("alice")
+    call = invite(alice, "bob", mode="advanced")
+    pushes(double, 1)
+    settled(agent, sent=1)
+    alice.ok("call.get", call_id=call)
+    agent.post("device.push_register", "carl", {"provider": "fcm", "token": "carl-1"},
+               device="phone")  # behind the outcome, so that is durable too
+    agent.crash()
+    agent.start()
+    invite(agent.connect("alice", "tablet"), "carl", mode="advanced")
+    assert [one["subject"] for one in pushes(double, 1)] == ["carl-1"]
+
+
+def test_a_provider_that_hangs_is_not_felt_by_calls(pusher, double):
+    agent = pusher()
+    double.plan("bob", {"act": "hang"})
+    for number in range(10):
+        register(agent, "bob", f"phone-{number}", "fcm", f"bob-{number}")
+    alice, carl = agent.connect("alice"), agent.connect("carl")
+    calls = [invite(alice, "bob", mode="advanced") for _ in range(30)]
+    assert len(set(calls)) == 30
+    call = invite(alice, "carl", mode="common")
+    carl.event("call.incoming")
+    carl.ok("call.accept", call_id=call)
+    alice.events("call.created", "call.changed")
+    assert ended(alice) == ("settled", "answered")
+    assert agent.metrics()["callagent_pushes"] == 300
+
+
+# Plugins
+
+def test_a_plugin_shapes_what_is_shown(pusher, double):
+    agent = pusher(PLUGIN, {"shape": """-- Names the caller.
+on.push(function(push, call)
+  push.title = call.caller.id .. " calls"
+  push.payload = { room = call.id }
+  return push
+end)
+"""})
+    register(agent, "bob", "phone", "apns", token("a2"))
+    call = invite(agent.connect("alice"), "bob", mode="advanced")
+    (push,) = pushes(double, 1)
+    assert push["payload"]["aps"]["alert"]["title"] == "alice calls"
+    assert push["payload"]["room"] == call == push["payload"]["call_id"]
+
+
+def test_a_plugin_drops_a_push(pusher, double):
+    agent = pusher(PLUGIN, {"shape": """-- Keeps the night quiet.
+on.push(function(push) if push.user == "bob" then return drop "night" end end)
+"""})
+    register(agent, "bob", "phone", "fcm", "bob-1")
+    register(agent, "carl", "phone", "fcm", "carl-1")
+    invite(agent.connect("alice"), "bob", "carl", mode="advanced")
+    assert pushes(double, 1)[0]["subject"] == "carl-1"
+    wait_for("the count", lambda: agent.metrics()["callagent_pushes_dropped_total"] == 1)
+
+
+@pytest.mark.parametrize("change", [
+    "push.kind = 'voip'", "push.topic = 'com.other.app.voip'", "push.collapse_id = 'a b'",
+    "push.payload = { big = ('x'):rep(5000) }", "push.expires_in = -1", "push.nonsense = 1",
+    "error 'broken'", "while true do end"])
+def test_a_push_that_a_plugin_broke_leaves_as_it_was(pusher, double, change):
+    agent = pusher(PLUGIN, {"shape": f"""-- Breaks the push.
+on.push(function(push) push.title = "broken" {change} return push end)
+"""})
+    register(agent, "bob", "phone", "apns", token("a2"))
+    invite(agent.connect("alice"), "bob", mode="advanced")
+    (push,) = pushes(double, 1)
+    assert push["payload"]["aps"]["alert"]["title"] == "alice"
+
+
+# Phones
+
+PHONE = "fcm-phone"
+
+
+@pytest.fixture
+def phone(pusher, double):
+    """A phone of bob that asks the server whenever it is woken; what it saw is returned."""
+
+    def make(plan=(), act=None):
+        agent = pusher()
+        register(agent, "bob", "phone", "fcm", PHONE)
+        double.do("phone", token=PHONE, api=f"http://127.0.0.1:{agent.port}", bearer="dev:bob",
+                  device="phone", plan=list(plan), **({"act": act} if act else {}))
+        return agent
+
+    return make
+
+
+def woken(double, count):
+    """What the phone saw each time it was woken, once that happened so often."""
+    log = []
+
+    def enough():
+        log.extend(double.do("phone", log=True)["log"])
+        return len(log) >= count
+
+    wait_for(f"woken {count} times", enough)
+    return log
+
+
+def test_a_woken_phone_accepts_with_one_request(phone, double):
+    agent = phone(act="accept")
+    alice = agent.connect("alice")
+    call = invite(alice, "bob", mode="advanced")
+    (seen,) = woken(double, 1)
+    assert (seen["call_id"], seen["status"], seen["state"], seen["act"]) == (
+        call, 200, "ringing", 200)
+    alice.events("call.created", "call.changed")
+    assert participant(alice.ok("call.get", call_id=call)["call"], "bob")["device"] == "phone"
+
+
+def test_a_woken_phone_connects_and_finds_the_call(phone, double):
+    agent = phone()
+    call = invite(agent.connect("alice"), "bob", mode="advanced")
+    woken(double, 1)
+    bob = agent.connect("bob")
+    assert [one["call_id"] for one in bob.hello["calls"]] == [call]
+    assert bob.event("call.incoming")["call"]["call_id"] == call
+    bob.ok("call.accept", call_id=call)
+
+
+def test_a_phone_that_wakes_after_the_caller_gave_up_learns_that(phone, double):
+    agent = phone(plan=[{"delay": 1.0}], act="accept")
+    alice = agent.connect("alice")
+    call = invite(alice, "bob", mode="advanced")
+    pushes(double, 1)
+    alice.ok("call.cancel", call_id=call)
+    seen = woken(double, 2)
+    assert [(one["kind"], one["state"]) for one in seen] == [("cancel", "ended"),
+                                                             ("invite", "ended")]
+    assert seen[1]["act"] == 409, "a call that is over cannot be accepted"
+
+
+def test_two_pushes_for_one_call_are_one_call(phone, double):
+    agent = phone(plan=[{"copies": 2}], act="accept")
+    alice = agent.connect("alice")
+    call = invite(alice, "bob", mode="advanced")
+    seen = woken(double, 2)
+    assert {one["call_id"] for one in seen} == {call}
+    assert sorted(one["act"] for one in seen) == [200, 409]
+
+
+def test_a_lost_push_is_made_good_by_connecting(phone, double):
+    agent = phone(plan=[{"drop": True}])
+    call = invite(agent.connect("alice"), "bob", mode="advanced")
+    pushes(double, 1)
+    assert agent.connect("bob").event("call.incoming")["call_id"] == call
+
+
+# The operator's file
+
+@pytest.mark.parametrize("config, said", [
+    ("push = { apn = {} }", "callagent.lua:3: push: unknown field 'apn' (did you mean 'apns'?)"),
+    ("push = {\n  apns = { key = 'x', keyid = 'y' } }", "unknown field 'keyid'"),
+    ("push = { apns = { key = 'x', key_id = 'k', team_id = 't', bundle_id = 'b' } }",
+     "callagent.lua:3: push: apns: key: the key must be PEM"),
+    ("push = { fcm = { account = '{}' } }", "callagent.lua:3: push: fcm: account: "),
+    ("push = { webhook = { url = 'ftp://x', secret = 's' } }", "must begin with https://"),
+    ("webhooks = { { name = 'a', url = 'https://a.example', secret = 'x' } }",
+     "callagent.lua:3: webhooks: [1]: secret: must begin with 'whsec_'"),
+    ("webhooks = { { name = 'a', url = 'https://a.example', secret = 'x', evnts = {} } }",
+     "unknown field 'evnts' (did you mean 'events'?)"),
+    ("webhooks = { { name = 'a', url = 'https://a.example', secret = 'x', events = 'call.end' } }",
+     "unknown event 'call.end'"),
+])
+def test_a_mistake_is_named_with_its_line(make_agent, config, said):
+    agent = make_agent(config + "\n")
+    assert said in agent.refuses_to_start()
+    code, text = agent.tool("check")
+    assert code == 1 and said in text
