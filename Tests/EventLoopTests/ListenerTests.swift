@@ -52,7 +52,14 @@ import Testing
         listener.turnedBack = { _ in Issue.record("nobody was admitted") }
         let client = Peer()
         client.onClosed = { _, _ in rig.finish() }
-        rig.connect(to: listener.endpoint) { $0.handler = client }
+        Connector.connect(to: listener.endpoint, on: rig.loop) { result in
+            switch result {
+            case .success(let connection): connection.handler = client
+            case .failure(let error):
+                #expect(error.kind == .reset)
+                rig.finish()
+            }
+        }
         rig.run()
         #expect(asked == 1)
     }
