@@ -106,7 +106,7 @@ let package = Package(
             "AgentServerTests",
             [
                 "AgentServer", "CallClient", "CallModel", "CallCore", "CallWire", "EventLoop",
-                "JSON", "Storage",
+                "JSON", "PolicyHost", "Storage",
                 "WebProtocols",
             ]),
         tests(

@@ -8,7 +8,7 @@
 set -eu
 
 LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev"
-TOOLS="lua-check python3 python3-venv gcc libc6-dev nghttp2-server"
+TOOLS="lua-check python3 python3-venv gcc libc6-dev nghttp2-server coturn"
 SWIFT_MAJOR=6
 SWIFT_MINOR=3
 
@@ -90,8 +90,15 @@ install_packages() {
     quietly "apt-get update" apt update
     # shellcheck disable=SC2086 # a list of names
     quietly "apt-get install" apt install $missing
+    case " $missing " in *" coturn "*) stop_service coturn ;; esac
     left=$(missing_of "$@")
     [ -z "$left" ] || fail "apt-get succeeded, and yet these are missing: $left"
+}
+
+# A package may start its service at once: the checks start one of their own, on loopback.
+stop_service() {
+    [ ! -d "${SYSTEMD:-/run/systemd/system}" ] ||
+        as_root systemctl disable --now "$1" >/dev/null 2>&1 || say "could not stop $1"
 }
 
 check_swift() {

@@ -200,30 +200,3 @@ read_globals = {
   ["xpcall"] = {},
 }
 globals = { state = { other_fields = true, read_only = false } }
-files["callagent.lua"] = {
-  read_globals = { "secret" },
-  globals = {
-    "listen",
-    "admin",
-    "state_dir",
-    "tls",
-    "origins",
-    "watch",
-    "test_on_reload",
-    "log",
-    "answer_for",
-    "plugins",
-    "options",
-    "override",
-    "timezone",
-    "invite",
-    "auth",
-    "users",
-    "devices_per_user",
-    "limits",
-    "retention",
-    "max_call_age",
-    "push",
-    "webhooks",
-  },
-}

@@ -29,29 +29,7 @@ extension Agent {
         admin.route(.get, "/admin/status") { [unowned self] _, respond in
             respond(.json(200, status))
         }
-        admin.route(.post, "/admin/reload") { [unowned self] _, respond in
-            guard let reloader else {
-                return respond(.trouble(409, "this process has no file to read again"))
-            }
-            reloader.reload { respond(HTTPResponse($0)) }
-        }
-        admin.route(.post, "/admin/rollback") { [unowned self] request, respond in
-            rollBack(to: request.target.query("generation")) { respond(HTTPResponse($0)) }
-        }
-        admin.route(.get, "/admin/plugins") { [unowned self] _, respond in
-            guard let desk else { return respond(.json(200, ["plugins": []])) }
-            desk.status { respond(.json(200, $0.json)) }
-        }
-        admin.route(.get, "/admin/explain") { [unowned self] request, respond in
-            guard let id = request.target.query("call").flatMap({ CallID($0) }) else {
-                return respond(.trouble(400, "call: 32 lower-case hex digits are wanted"))
-            }
-            respond(decisions(desk?.decisions.lines(about: id) ?? []))
-        }
-        admin.route(.get, "/admin/decisions") { [unowned self] request, respond in
-            let count = request.target.query("limit").flatMap { Int($0) } ?? 100
-            respond(decisions(desk?.decisions.newest(count) ?? []))
-        }
+        addPolicyRoutes()
         admin.route(.get, "/admin/calls") { [unowned self] request, respond in
             respond(liveCalls(request.target.query("limit").flatMap { Int($0) } ?? 100))
         }
@@ -81,17 +59,6 @@ extension Agent {
         ]
     }
 
-    private func decisions(_ lines: [[UInt8]]) -> HTTPResponse {
-        var writer = JSONWriter()
-        writer.object {
-            $0.array("decisions") {
-                for line in lines { $0.value(raw: line) }
-            }
-        }
-        return HTTPResponse(
-            200, headers: ["Content-Type": "application/json"], body: writer.bytes)
-    }
-
     /// The newest live calls as their callers see them.
     private func liveCalls(_ limit: Int) -> HTTPResponse {
         let newest = exchange.switchboard.liveCalls.sorted { $0.id > $1.id }.prefix(max(0, limit))
@@ -103,15 +70,5 @@ extension Agent {
         }
         return HTTPResponse(
             200, headers: ["Content-Type": "application/json"], body: writer.bytes)
-    }
-}
-
-extension HTTPResponse {
-    /// What came of a reload.
-    fileprivate init(_ outcome: Reloader.Outcome) {
-        switch outcome {
-        case .success(let name): self = .json(200, ["generation": .string(name)])
-        case .failure(let error): self = .trouble(409, "\(error)")
-        }
     }
 }

@@ -62,6 +62,9 @@ public final class Agent {
     private var isStopping = false
     private let restored: StoredState
     private(set) var reloader: Reloader?
+    private var watcher: FileWatcher?
+    /// Rollbacks that wait for the files of their generation, in order.
+    private var generationsWanted: [(StoredGeneration?) -> Void] = []
 
     /// A server of what the operator's files say, which can be reloaded.
     ///
@@ -82,13 +85,37 @@ public final class Agent {
             throw error
         }
         record(start.deployment)
+        try prepareReloads(file, start.deployment)
+    }
+
+    private func prepareReloads(_ file: String?, _ active: Deployment) throws(AgentError) {
         desk?.rolledBack = { [unowned self] in generationFailed($0, $1, $2) }
+        desk?.decisions.configure(active.configuration.decisionLog)
+        let directory = options.isInMemory ? nil : options.stateDirectory
+        let reloader = Reloader(
+            file: file, active: active, log: log,
+            records: { [unowned self] in
+                Reloader.Records(own: desk?.decisions.records ?? [], directory: directory)
+            },
+            enforce: { [unowned self] deployment, reason, done throws(AgentError) in
+                try enforce(deployment, reason, done)
+            })
+        reloader.castShadow = { [unowned self] candidate throws(AgentError) in
+            do throws(EventLoopError) {
+                try desk?.castShadow(candidate)
+            } catch {
+                throw .system(error)
+            }
+        }
+        reloader.enforced = { [unowned self] deployment in
+            desk?.endShadow()
+            desk?.decisions.configure(deployment.configuration.decisionLog)
+            watchFiles(of: deployment.configuration)
+        }
+        self.reloader = reloader
+        watchFiles(of: active.configuration)
         do throws(EventLoopError) {
-            reloader = try Reloader(
-                file: file, active: start.deployment, loop: loop, log: log,
-                enforce: { [unowned self] deployment, reason, done throws(AgentError) in
-                    try enforce(deployment, reason, done)
-                })
+            try reloader.start(on: loop)
         } catch {
             throw .system(error)
         }
@@ -158,7 +185,8 @@ public final class Agent {
             desk = try PolicyDesk(
                 host, exchange: exchange, gateway: gateway,
                 decisions: DecisionLog(
-                    directory: options.isInMemory ? nil : options.stateDirectory, log: log),
+                    directory: options.isInMemory ? nil : options.stateDirectory, log: log,
+                    loop: loop),
                 fetches: outbound.fetches, loop: loop)
             outbound.pushes.policies = desk
             desk?.shaped = { [unowned self] in outbound.pushes.shaped($0, $1) }
@@ -270,7 +298,7 @@ public final class Agent {
         }
         signals.append(
             try SignalWatcher(for: .hangup, on: loop) { [unowned self] in
-                reloader?.reload { _ in }
+                reloader?.carryOut(.reload) { _ in }
             })
     }
 
@@ -296,18 +324,22 @@ public final class Agent {
         guard let reloader else {
             return done(.failure(.refused("this process has no file to read again")))
         }
-        exchange.generationFound = { [unowned self] kept in
+        generationsWanted.append { [unowned self] kept in
             guard let kept else {
                 let which = name.map { "no kept generation \($0)" } ?? "no earlier generation"
                 return done(.failure(.refused(which)))
             }
             let old = reloader.active.generation.name
-            reloader.rollBack(to: kept) { [unowned self] outcome in
+            reloader.carryOut(.rollBack(kept)) { [unowned self] outcome in
                 if case .success = outcome {
                     exchange.store([.generation(.rollBack(name: old, at: exchange.now()))])
                 }
                 done(outcome)
             }
+        }
+        exchange.generationFound = { [unowned self] kept in
+            guard !generationsWanted.isEmpty else { return }
+            generationsWanted.removeFirst()(kept)
         }
         exchange.lookUp(.generation(named: name))
     }
@@ -318,7 +350,25 @@ public final class Agent {
         exchange.store([.generation(.rollBack(name: from, at: exchange.now()))])
         guard let deployment = reloader?.returned(to: to) else { return }
         if let options = try? AgentOptions(deployment) { configure(options) }
+        desk?.decisions.configure(deployment.configuration.decisionLog)
         record(deployment)
+    }
+
+    /// Reloads when a file of plugins or settings has changed, if the operator wants that.
+    private func watchFiles(of configuration: Configuration) {
+        watcher = nil
+        guard configuration.watch else { return }
+        do throws(EventLoopError) {
+            watcher = try FileWatcher(
+                directories: Deployment.directories(of: configuration), on: loop, settle: 200
+            ) { [unowned self] paths in
+                guard paths.contains(where: { Deployment.isWatched($0) }) else { return }
+                log.info("files have changed", ("files", paths.joined(separator: " ")))
+                reloader?.carryOut(.reload) { _ in }
+            }
+        } catch {
+            log.warn("cannot watch the files", ("error", "\(error)"))
+        }
     }
 
     /// Keeps the files of the generation in force: a start after a crash goes on with them (E54).

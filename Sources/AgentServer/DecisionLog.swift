@@ -1,47 +1,122 @@
 // What the policies were asked, what each plugin said and what was committed: JSON lines.
 
 import CallModel
+import EventLoop
 import Glibc
 import JSON
 import PolicyHost
 
-/// Keeps the decisions: the newest in memory, for `callagent explain`, and all of them in a file
-/// of the state directory that is moved aside when it is full. Owner: the loop's thread.
+/// Keeps the decisions: the newest in memory, for `callagent trace` and a reload, and all of them
+/// in files of the state directory, of which the oldest goes when there are enough. Owner: the
+/// loop's thread.
 final class DecisionLog {
-    /// Bytes of one file.
-    static let fileMax = 64 << 20
     /// Decisions kept in memory.
-    static let kept = 10_000
+    static let kept = 1_000
 
     private let path: String?
     private let log: Log
+    private var limits = Configuration.DecisionLog()
     private var file: Int32 = -1
     private var size = 0
     private var pending = JSONWriter()
-    private var records: [DecisionRecord] = []
+    private var entries: [DecisionEntry] = []
+    /// The number of the newest entry.
+    private var last = 0
+    private var traces: [Trace] = []
+    private var traceTimer: Timer?
+
+    /// Somebody who waits for the next decisions.
+    private struct Trace {
+        let after: Int
+        let filter: DecisionFilter
+        let deadline: Int64
+        let respond: (DecisionPage) -> Void
+    }
 
     /// A log in `directory`; nil: in memory only.
-    init(directory: String?, log: Log) {
-        path = directory.map { $0 + "/decisions.jsonl" }
+    init(directory: String?, log: Log, loop: EventLoop) {
+        path = directory.map { DecisionFiles.path(in: $0) }
         self.log = log
         open()
+        traceTimer = Timer(on: loop) { [unowned self] in answerTraces() }
     }
 
     deinit { if file >= 0 { close(file) } }
 
+    /// Puts other sizes into force.
+    func configure(_ limits: Configuration.DecisionLog) { self.limits = limits }
+
     /// Notes one decision; `flush` writes it.
-    func note(_ record: DecisionRecord) {
-        records.append(record)
+    func note(_ entry: DecisionEntry) {
+        last += 1
+        entries.append(entry)
         // Moving the rest only now and then makes keeping one constant on average.
-        if records.count >= Self.kept * 2 { records.removeFirst(Self.kept) }
+        if entries.count >= Self.kept * 2 { entries.removeFirst(Self.kept) }
         guard file >= 0 else { return }
         pending.startText()
-        record.write(into: &pending)
+        entry.write(into: &pending)
         pending.append(UInt8(ascii: "\n"))
     }
 
-    /// Writes what was noted since the last time.
+    /// Writes what was noted since the last time, and tells those who wait for it.
     func flush() {
+        write()
+        if !traces.isEmpty { answerTraces() }
+    }
+
+    /// The entries about a call, oldest first.
+    func entries(about call: CallID) -> [DecisionEntry] { entries.filter { $0.call == call } }
+
+    /// The newest entries, oldest first.
+    func newest(_ count: Int) -> ArraySlice<DecisionEntry> { entries.suffix(max(0, count)) }
+
+    /// The newest decisions, oldest first.
+    var records: [DecisionRecord] {
+        entries.compactMap { if case .decision(let record) = $0 { record } else { nil } }
+    }
+
+    // MARK: Following along
+
+    /// How long a trace waits for something to tell, in milliseconds.
+    static let patience: Int64 = 20_000
+
+    /// Answers with the entries after number `after` as soon as there is one that `filter` lets
+    /// through, or with none after a while; nil: with those that come from now on.
+    func trace(
+        after: Int?, _ filter: DecisionFilter, _ respond: @escaping (DecisionPage) -> Void
+    ) {
+        let deadline = Clock.bootMilliseconds() + Self.patience
+        traces.append(
+            Trace(after: after ?? last, filter: filter, deadline: deadline, respond: respond))
+        answerTraces()
+    }
+
+    private func answerTraces() {
+        let now = Clock.bootMilliseconds()
+        let waiting = traces
+        traces = []
+        for trace in waiting {
+            let page = page(after: trace.after, trace.filter)
+            if page.entries.isEmpty, trace.deadline > now {
+                traces.append(trace)
+            } else {
+                trace.respond(page)
+            }
+        }
+        if let next = traces.map(\.deadline).min() { traceTimer?.arm(at: next) }
+    }
+
+    private func page(after: Int, _ filter: DecisionFilter) -> DecisionPage {
+        // A number from an earlier life of the process is none of ours.
+        let wanted = after <= last ? last - after : entries.count
+        let found = entries.suffix(wanted)
+        return DecisionPage(
+            next: last, missed: wanted - found.count, entries: found.filter { filter.admits($0) })
+    }
+
+    // MARK: The files
+
+    private func write() {
         let lines = pending.written
         guard !lines.isEmpty else { return }
         let written = Glibc.write(file, lines.baseAddress, lines.count)
@@ -50,16 +125,8 @@ final class DecisionLog {
         }
         size += max(0, written)
         pending.removeAll()
-        if size >= Self.fileMax { moveAside() }
+        if size >= limits.size { moveAside() }
     }
-
-    /// The decisions about a call, oldest first, one JSON object each.
-    func lines(about call: CallID) -> [[UInt8]] {
-        records.filter { $0.call == call }.map(\.line)
-    }
-
-    /// The newest decisions, oldest first.
-    func newest(_ count: Int) -> [[UInt8]] { records.suffix(max(0, count)).map(\.line) }
 
     private func open() {
         guard let path else { return }
@@ -72,95 +139,77 @@ final class DecisionLog {
     private func moveAside() {
         guard let path else { return }
         close(file)
-        rename(path, path + ".1")
+        // Files beyond the number go, also when there were more of them before.
+        var surplus = limits.files
+        while unlink("\(path).\(surplus)") == 0 { surplus += 1 }
+        for number in (1..<max(1, limits.files)).reversed() {
+            rename(number == 1 ? path : "\(path).\(number - 1)", "\(path).\(number)")
+        }
+        if limits.files == 1 { unlink(path) }
         open()
     }
 }
 
-extension DecisionRecord {
-    /// The record as one JSON object.
-    var line: [UInt8] {
-        var writer = JSONWriter()
-        write(into: &writer)
-        return writer.bytes
+/// One line of the decision log.
+enum DecisionEntry: Sendable {
+    case decision(DecisionRecord)
+    /// What the shadow of this generation would have decided otherwise.
+    case shadow(ReplayReport.Change, generation: String)
+
+    var call: CallID {
+        switch self {
+        case .decision(let record): record.call
+        case .shadow(let change, _): change.call
+        }
     }
 
-    /// Writes the record as one JSON object.
+    var user: UserID {
+        switch self {
+        case .decision(let record): record.user
+        case .shadow(let change, _): change.user
+        }
+    }
+
+    /// Writes it as one JSON object.
     func write(into writer: inout JSONWriter) {
-        writer.object {
-            $0.field("at", at.milliseconds)
-            $0.key("call")
-            $0.value(hex: call.high, call.low)
-            $0.field("event", hook.rawValue)
-            $0.field("user", user.text)
-            $0.field("generation", generation)
-            $0.array("asked") {
-                for plugin in asked { plugin.write(into: &$0) }
-            }
-            $0.object("decision") { answer.write(into: &$0) }
-        }
-    }
-}
-
-extension DecisionRecord.Asked {
-    fileprivate func write(into writer: inout JSONWriter) {
-        writer.object {
-            $0.field("plugin", plugin)
-            switch verdict {
-            case .noOpinion: $0.field("said", "no opinion")
-            case .decided: $0.field("said", "decided")
-            case .quarantined: $0.field("said", "quarantined")
-            case .failed(let failure):
-                $0.field("said", "failed")
-                $0.field("failure", failure.rawValue)
-            }
-            $0.field("wall_ms", wall)
-            $0.field("cpu_us", Int64(processor / 1_000))
-        }
-    }
-}
-
-extension Answer {
-    /// Writes the members of the decision.
-    fileprivate func write(into writer: inout JSONWriter) {
         switch self {
-        case .invite(let decision, let plugin, _):
-            decision.write(into: &writer)
-            writer.field("by", plugin)
-        case .allow: writer.field("action", "allow")
-        case .refuse(let code, let plugin):
-            writer.field("action", "refuse")
-            writer.field("code", code)
-            writer.field("by", plugin)
-        case .data(let text):
-            writer.field("action", "data")
-            writer.field("extended_data", text)
-        case .views(let views):
-            writer.field("action", "views")
-            writer.field("count", views.count)
-        case .token(let token): writer.field("action", token == nil ? "none" : "token")
-        case .none: writer.field("action", "default")
+        case .decision(let record): record.write(into: &writer)
+        case .shadow(let change, let generation):
+            var object = change.json.object ?? JSONObject()
+            object["shadow"] = .string(generation)
+            writer.value(.object(object))
         }
     }
 }
 
-extension Decision {
-    fileprivate func write(into writer: inout JSONWriter) {
-        switch self {
-        case .accept(let wait, let data):
-            writer.field("action", "accept")
-            writer.field("wait_ms", wait)
-            writer.field("extended_data", data)
-        case .reject(let busy, let data):
-            writer.field("action", "reject")
-            writer.field("reason", busy ? "busy" : "declined")
-            writer.field("extended_data", data)
-        case .ring(let time):
-            writer.field("action", "ring")
-            writer.field("for_ms", time)
-        case .forward(let user):
-            writer.field("action", "forward")
-            writer.field("to", user.text)
-        }
+/// Which decisions somebody wants to follow; nil: all.
+struct DecisionFilter {
+    var call: CallID?
+    var user: UserID?
+    var plugin: String?
+
+    /// Whether `entry` is one of them.
+    func admits(_ entry: DecisionEntry) -> Bool {
+        if let call, entry.call != call { return false }
+        if let user, !concerns(entry, user) { return false }
+        guard let plugin else { return true }
+        guard case .decision(let record) = entry else { return false }
+        return record.asked.contains { $0.plugin == plugin }
     }
+
+    /// Whether the account asked about or somebody in the call is `user`.
+    private func concerns(_ entry: DecisionEntry, _ user: UserID) -> Bool {
+        if entry.user == user { return true }
+        guard case .decision(let record) = entry, let input = record.input else { return false }
+        return input.call.participants.contains { $0.user == user }
+    }
+}
+
+/// Entries of the decision log, and where to go on.
+struct DecisionPage {
+    /// The number of the newest entry.
+    let next: Int
+    /// Entries that were not kept long enough.
+    let missed: Int
+    let entries: [DecisionEntry]
 }

@@ -15,6 +15,8 @@ public struct Deployment: Sendable {
     public let configuration: Configuration
     /// The plugins, loaded.
     public let generation: Generation
+    /// What `generation` was made from.
+    let plan: GenerationPlan
     /// All files as they were read, to be kept under the generation's name.
     let files: StoredGeneration
 
@@ -41,10 +43,20 @@ public struct Deployment: Sendable {
     ) throws(AgentError) {
         do throws(PolicyProblems) {
             configuration = try Self.configuration(text, file)
-            let plan = try library.plan(for: configuration)
+            plan = try library.plan(for: configuration)
             generation = try Generation(
                 plan, seed: seed, cryptography: .system, wallTime: Clock.wallMilliseconds())
             files = Self.kept(plan, configuration: text)
+        } catch {
+            throw .configuration(error.description)
+        }
+    }
+
+    /// The same plugins once more, to be asked without consequence.
+    func copy(seed: UInt64) throws(AgentError) -> Generation {
+        do throws(PolicyProblems) {
+            return try Generation(
+                plan, seed: seed, cryptography: .system, wallTime: Clock.wallMilliseconds())
         } catch {
             throw .configuration(error.description)
         }
@@ -145,6 +157,24 @@ public struct Deployment: Sendable {
     static func folder(of file: String?) -> String {
         guard let file, let slash = file.lastIndex(of: "/") else { return "." }
         return slash == file.startIndex ? "/" : String(file[..<slash])
+    }
+
+    /// The folders whose files a configuration is made of, as far as they exist: that of the
+    /// operator's file, `plugins` beside it and the folders of plugins in there.
+    static func directories(of configuration: Configuration) -> [String] {
+        let own = folder(of: configuration.file)
+        let plugins = "\(own)/plugins"
+        let folders = [own, plugins] + configuration.plugins.map { "\(plugins)/\($0.name)" }
+        return folders.filter { path in
+            var status = stat()
+            return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+        }
+    }
+
+    /// Whether a change of the file, or folder, may matter: editors leave others beside them.
+    static func isWatched(_ path: String) -> Bool {
+        let name = path.split(separator: "/").last ?? ""
+        return !name.hasPrefix(".") && (name.hasSuffix(".lua") || name == "plugins")
     }
 
     /// The plugins that come with the executable: `plugins` in one of the folders above it, or

@@ -53,6 +53,24 @@ public enum PluginTests {
         }
     }
 
+    /// Runs the tests of a plan's plugins, for a reload; returns how many there are.
+    ///
+    /// - Throws: `configuration`, one line for each test that failed.
+    static func pass(_ plan: GenerationPlan) throws(AgentError) -> Int {
+        var lines: [PluginTestLine] = []
+        do throws(PolicyProblems) {
+            for (source, setting) in plan.plugins {
+                let report = try PluginTest.run(source, setting: setting, cryptography: .system)
+                lines += report.results.map(PluginTestLine.init)
+            }
+        } catch {
+            throw .configuration(error.description)
+        }
+        let failed = lines.filter { !$0.hasPassed }.map(\.text)
+        guard failed.isEmpty else { throw .configuration(failed.joined(separator: "\n")) }
+        return lines.count
+    }
+
     /// Looks for mistakes in the named plugins, each by itself; nothing of them runs but the top
     /// level.
     ///

@@ -12,6 +12,7 @@ final class PolicyDesk {
     private let exchange: Exchange
     private let gateway: Gateway
     private let log: Log
+    private let loop: EventLoop
     private let metrics: Metrics
     private var thread: PolicyThread?
     private var requests: [RequestID: WaitID] = [:]
@@ -23,6 +24,8 @@ final class PolicyDesk {
     var rolledBack: (_ from: String, _ to: String, _ reason: String) -> Void = { _, _, _ in }
     private var swaps: [(PolicyProblems?) -> Void] = []
     let decisions: DecisionLog
+    /// A candidate that is asked beside the active generation.
+    private(set) var shadow: Shadow?
     /// Takes the push that plugins have shaped; nil: they dropped it.
     var shaped: (PushID, PushDraft?) -> Void = { _, _ in }
     /// Performs `http.*`.
@@ -45,6 +48,7 @@ final class PolicyDesk {
         self.exchange = exchange
         self.gateway = gateway
         self.decisions = decisions
+        self.loop = loop
         log = gateway.log
         metrics = gateway.metrics
         let news = try Mailbox<PolicyNews>(on: loop) { [unowned self] batch in
@@ -99,8 +103,26 @@ final class PolicyDesk {
         thread?.stop()
     }
 
+    /// Asks `candidate`, which nobody else uses, everything from now on, without any effect.
+    func castShadow(_ candidate: Generation) throws(EventLoopError) {
+        shadow?.close()
+        let name = candidate.name
+        shadow = try Shadow(candidate, loop: loop) { [unowned self] change in
+            decisions.note(.shadow(change, generation: name))
+        }
+    }
+
+    /// Nothing is asked beside the active generation any more.
+    func endShadow() {
+        shadow?.close()
+        shadow = nil
+    }
+
     /// Ends the policy thread.
-    func close() { thread?.close() }
+    func close() {
+        endShadow()
+        thread?.close()
+    }
 
     // MARK: What the policies want
 
@@ -118,7 +140,9 @@ final class PolicyDesk {
         switch effect {
         case .answer(let question, let answer): exchange.feed(.answered(question, answer))
         case .log(let line): write(line)
-        case .record(let record): decisions.note(record)
+        case .record(let record):
+            decisions.note(.decision(record))
+            shadow?.ask(record)
         case .operate(let wait, let user, let plugin, let operation):
             let request = gateway.newRequest(.policy)
             requests[request] = wait

@@ -140,6 +140,10 @@ static int call_index(lua_State *L) {
 }
 
 static int call_newindex(lua_State *L) {
+    const char *field = lua_tostring(L, 2);
+    if (field != NULL && strcmp(field, "vars") == 0) {
+        return luaL_error(L, "call.vars cannot be replaced; set fields of it");
+    }
     return luaL_error(L, "a call cannot be changed (field '%s'); use call.vars",
                       luaL_tolstring(L, 2, NULL));
 }
@@ -322,6 +326,17 @@ static void check_options(lua_State *L, int index, int names, const char *constr
     }
 }
 
+// A user given as the object that handlers get stands for its id.
+static void take_user(lua_State *L, int index) {
+    if (lua_type(L, index) != LUA_TTABLE) return;
+    lua_pushliteral(L, "id");
+    if (lua_rawget(L, index) == LUA_TSTRING) {
+        lua_replace(L, index);
+    } else {
+        lua_pop(L, 1);
+    }
+}
+
 // Upvalue 1: the kind; 2: whether the first argument is a text; 3: names of options; 4: its name.
 static int make_decision(lua_State *L) {
     callua_vm *vm = cl_vm(L);
@@ -329,6 +344,7 @@ static int make_decision(lua_State *L) {
     int last = text ? 2 : 1;
     const char *name = lua_tostring(L, lua_upvalueindex(4));
     if (lua_gettop(L) > last) luaL_error(L, "too many arguments to '%s'", name);
+    if (lua_tointeger(L, lua_upvalueindex(1)) == PLAIN_FORWARD) take_user(L, 1);
     if (text && lua_type(L, 1) != LUA_TSTRING) luaL_checktype(L, 1, LUA_TSTRING);
     check_options(L, last, lua_upvalueindex(3), name);
     int count = lua_gettop(L);

@@ -133,7 +133,35 @@ static bool put_pairs(encoder *e, int index) {
     return true;
 }
 
+// A user that the host gave: it crosses as what it is, and is its id wherever data is meant.
+static bool is_user(lua_State *L, int index) {
+    if (!lua_getmetatable(L, index)) return false;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_user_meta);
+    bool same = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+    return same;
+}
+
+static bool put_user(encoder *e, int index) {
+    static const char *const fields[] = {"id", "calls", "devices"};
+    lua_State *L = e->L;
+    int top = lua_gettop(L);
+    if (!lua_checkstack(L, 8)) return refuse(e, "no memory");
+    for (int i = 0; i < 3; i++) {
+        lua_pushstring(L, fields[i]);
+        lua_rawget(L, index);
+    }
+    bool sound = lua_type(L, top + 1) == LUA_TSTRING && lua_isinteger(L, top + 2)
+        && lua_isinteger(L, top + 3);
+    if (!sound) return refuse(e, "a user that was changed is not data");
+    bool done = cl_append_byte(e->out, PLAIN_USER) && put_string(e, top + 1)
+        && put_number(e, top + 2) && put_number(e, top + 3);
+    lua_settop(L, top);
+    return done ? true : refuse(e, "no memory");
+}
+
 static bool put_table(encoder *e, int index) {
+    if (is_user(e->L, index)) return put_user(e, index);
     const void *identity = lua_topointer(e->L, index);
     for (int i = 0; i < e->depth; i++) {
         if (e->above[i] == identity) return refuse(e, "a table inside itself");
@@ -143,11 +171,14 @@ static bool put_table(encoder *e, int index) {
     if (e->out->count > e->limit) return refuse(e, "too much data");
     e->above[e->depth++] = identity;
     lua_Integer count;
+    int top = lua_gettop(e->L);
     if (cl_is_view(e->L, index)) {
         cl_push_backing(e->L, index);
         index = lua_gettop(e->L);
     }
     bool done = is_list(e->L, index, &count) ? put_list(e, index, count) : put_pairs(e, index);
+    // Whoever walks a table around this one finds its key where it left it.
+    if (done) lua_settop(e->L, top);
     if (done) e->depth--;
     return done;
 }

@@ -58,6 +58,7 @@ public struct CallID: Hashable, Sendable, Comparable, CustomStringConvertible {
     }
 
     /// The id written as 32 lower-case hex digits, or nil for any other text.
+    @inlinable
     public init?(_ text: some StringProtocol) {
         guard text.utf8.count == 32 else { return nil }
         var halves: (UInt64, UInt64) = (0, 0)
@@ -169,6 +170,9 @@ public struct Packed: Sendable, Equatable {
 /// Random numbers that a seed decides wholly (SplitMix64): the core's only dice.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
+
+    /// The seed of dice that go on as these do.
+    public var seed: UInt64 { state }
 
     /// Dice that fall the same way for the same `seed`.
     public init(seed: UInt64) { state = seed }

@@ -7,6 +7,8 @@ import CallModel
 /// switchboard holds: a phone that rings for nothing, a caller and a callee who disagree.
 public struct Witness: Sendable {
     fileprivate var devices: [Address: [CallID: View]] = [:]
+    /// The calls of which a device has had the last event.
+    private var over: [Address: Set<CallID>] = [:]
 
     /// A call as one device knows it.
     fileprivate struct View: Sendable {
@@ -20,8 +22,6 @@ public struct Witness: Sendable {
         var isWhole = false
         var rings = false
         var isOver = false
-        /// Whether the last event of the call has come.
-        var hasEnded = false
     }
 
     /// Whether it stands beside the server and sees everything in commit order. A phone may hear
@@ -36,11 +36,11 @@ public struct Witness: Sendable {
         guard case .device(let device) = observation.observer else { return }
         switch observation.sight {
         case .welcome(let calls, _, _, let resumed):
-            if !resumed { devices[device] = [:] }
+            if !resumed { forget(device) }
             for call in calls { show(call, to: device) }
         case .reply(let reply): if let call = reply.call { show(call, to: device) }
         case .event(let event, _): try see(event, device)
-        case .closed: devices[device] = nil
+        case .closed: forget(device)
         case .page, .question, .withdrawn, .report, .job: break
         }
     }
@@ -48,7 +48,7 @@ public struct Witness: Sendable {
     private mutating func show(_ call: Call, to device: Address) {
         var view = devices[device]?[call.id] ?? View()
         // Older news, overtaken by an event.
-        guard call.revision >= view.revision, !view.hasEnded else { return }
+        guard call.revision >= view.revision, !isOver(call.id, device) else { return }
         view.revision = call.revision
         view.isWhole = call.participant(device.user)?.state.isLive == true
         view.states = [:]
@@ -60,7 +60,7 @@ public struct Witness: Sendable {
 
     private mutating func see(_ event: CallEvent, _ device: Address) throws(RigFailure) {
         let before = devices[device]?[event.callID]
-        if let before, before.hasEnded {
+        if isOver(event.callID, device) {
             throw RigFailure("\(device) is told \(event.kind) of a call that is over for it")
         }
         if isAtServer { try checkOrder(event, after: before, device) }
@@ -87,10 +87,8 @@ public struct Witness: Sendable {
             view.revision = max(view.revision, event.revision)
             devices[device, default: [:]][event.callID] = view
         case .ended:
-            var view = before ?? View()
-            (view.rings, view.isOver, view.hasEnded) = (false, true, true)
-            view.revision = max(view.revision, event.revision)
-            devices[device, default: [:]][event.callID] = view
+            devices[device]?[event.callID] = nil
+            over[device, default: []].insert(event.callID)
         case .elsewhere(let what, _):
             let revision = max(before?.revision ?? 0, event.revision)
             devices[device]?[event.callID]?.rings = false
@@ -127,7 +125,14 @@ public struct Witness: Sendable {
     }
 
     /// Forgets what a device knew.
-    public mutating func forget(_ device: Address) { devices[device] = nil }
+    public mutating func forget(_ device: Address) {
+        devices[device] = nil
+        over[device] = nil
+    }
+
+    private func isOver(_ call: CallID, _ device: Address) -> Bool {
+        over[device]?.contains(call) ?? false
+    }
 
     /// Compares what the devices in `connected` know with what `board` holds.
     public func compare(

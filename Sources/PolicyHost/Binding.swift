@@ -85,7 +85,9 @@ struct Arguments {
 
     /// A duration as text (`"3s"`).
     func duration(_ index: Int) throws(Refused) -> Int64 {
-        let text = try text(index)
+        guard let text = self[index].text else {
+            throw wrong(index, "duration such as \"3s\"")
+        }
         guard let span = Duration.parse(text) else {
             throw Refused("bad duration '\(text)' (write \"250ms\", \"3s\", \"10m\", \"2h\")")
         }

@@ -93,12 +93,12 @@ extension Bindings {
 
     private static func text(_ pair: LuaValue.Pair) throws(Refused) -> String {
         if let text = pair.value.text { return text }
-        throw Refused("'\(pair.key.text ?? "")' is a string, not a \(pair.value.typeName)")
+        throw Refused("'\(pair.key.text ?? "")' is a string, not \(pair.value.typePhrase)")
     }
 
     private static func flag(_ pair: LuaValue.Pair) throws(Refused) -> Bool {
         if let flag = pair.value.bool { return flag }
-        throw Refused("'\(pair.key.text ?? "")' is true or false, not a \(pair.value.typeName)")
+        throw Refused("'\(pair.key.text ?? "")' is true or false, not \(pair.value.typePhrase)")
     }
 
     /// One text or a list of texts.

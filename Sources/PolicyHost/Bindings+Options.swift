@@ -161,8 +161,8 @@ extension PluginState {
 extension Arguments {
     /// A user given as an id or as a user object.
     func user(_ index: Int) throws(Refused) -> UserID {
-        let value = self[index]
-        guard let text = value.text ?? value["id"].text else { throw wrong(index, "user id") }
+        if case .user(let facts) = self[index] { return facts.user }
+        guard let text = self[index].text else { throw wrong(index, "user id") }
         guard let user = UserID(checking: text) else { throw Refused("bad user id '\(text)'") }
         return user
     }

@@ -66,7 +66,9 @@ extension LuaValue {
         switch self {
         case .text(let text): text
         case .null: "nil"
-        case .bool, .integer, .number, .list, .table, .user, .call:
+        case .user(let facts): facts.user.text
+        case .call(let id): id.description
+        case .bool, .integer, .number, .list, .table:
             (try? json()).map(\.description) ?? typeName
         case .bytes(let bytes): String(decoding: bytes, as: UTF8.self)
         case .function, .handle, .decision: typeName

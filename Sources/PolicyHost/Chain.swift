@@ -59,6 +59,10 @@ struct Chain {
     var hasFailed = false
     /// Whether the host will be woken when the time is over.
     var isTimed = false
+    /// What was asked, before any plugin changed it; nil: it is not kept.
+    var origin: ChainOrigin?
+    /// What plugins asked for and were told.
+    var seen: [DecisionInput.Seen] = []
 
     var hook: Hook { inquiry.hook }
     var user: UserID { inquiry.user }
@@ -79,8 +83,11 @@ enum Step {
 }
 
 /// The end of a chain.
-enum Verdict: Equatable {
-    case answer(Answer)
-    /// A push as it is to be sent; nil: not at all.
-    case push(PushDraft?)
+typealias Verdict = DecisionRecord.Outcome
+
+/// What a chain began with, for the decision log.
+struct ChainOrigin {
+    let subject: DecisionInput.Subject
+    let dice: UInt64
+    let vars: [DecisionInput.Vars]
 }

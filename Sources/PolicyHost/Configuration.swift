@@ -47,6 +47,8 @@ public struct Configuration: Sendable, Equatable {
     public var testOnReload = false
     /// See `Log`.
     public var log = Log()
+    /// See `DecisionLog`.
+    public var decisionLog = DecisionLog()
     /// See `Push`.
     public var push = Push()
     /// Receivers of events.
@@ -144,6 +146,21 @@ public struct Configuration: Sendable, Equatable {
             case auto
             case text, json
         }
+    }
+
+    /// What is kept of the plugins' decisions.
+    public struct DecisionLog: Sendable, Equatable {
+        /// Bytes of one file.
+        public var size = 64 << 20
+        /// Files kept, the one that is written counted.
+        public var files = 4
+        /// Whether it is kept what a decision was made on, so that it can be asked again.
+        public var keepsInputs = true
+        /// Decisions that a reload asks again before it takes effect.
+        public var replay = 1_000
+
+        /// The defaults.
+        public init() {}
     }
 
     /// Sizes and rates. One client at a limit is not felt by others.

@@ -31,7 +31,7 @@ public struct ConfigurationField: Sendable {
 extension ConfigurationField {
     /// Every name, in the order in which they are printed.
     public static let all: [ConfigurationField] =
-        server + answering + security + sizes + transport + rest + outbound
+        server + decisions + answering + security + sizes + transport + rest + outbound
 
     /// The names that may stand at the left of an assignment.
     static let topLevel: [String] = {
@@ -78,6 +78,21 @@ extension ConfigurationField {
         },
         .init("log.format", "auto, text, json", "\"auto\"", "auto: text on a terminal.") {
             c, v throws(LuaProblem) in c.log.format = try v.choice()
+        },
+    ]
+
+    private static let decisions: [ConfigurationField] = [
+        .init("decision_log.size", "size", "\"64MB\"", "One file of decisions.") {
+            c, v throws(LuaProblem) in c.decisionLog.size = try v.size(65_536...1 << 40)
+        },
+        .init("decision_log.files", "integer", "4", "Files of decisions kept, the oldest go.") {
+            c, v throws(LuaProblem) in c.decisionLog.files = try v.integer(1...1_000)
+        },
+        .init("decision_log.inputs", "boolean", "true", "Keep what is needed to ask again.") {
+            c, v throws(LuaProblem) in c.decisionLog.keepsInputs = try v.boolean()
+        },
+        .init("decision_log.replay", "integer", "1000", "Decisions that a reload asks again.") {
+            c, v throws(LuaProblem) in c.decisionLog.replay = try v.integer(0...1_000_000)
         },
     ]
 

@@ -43,7 +43,7 @@ extension Returned {
         switch self {
         case .nothing: return nil
         case .value(let value):
-            throw BadReturn("on.invite returned a \(value.typeName), not a decision")
+            throw BadReturn("on.invite returned \(value.typePhrase), not a decision")
         case .decision(PLAIN_REJECT, let arguments):
             return try Self.rejection(arguments, dataMax: dataMax)
         case .decision(PLAIN_ACCEPT, let arguments):

@@ -10,7 +10,10 @@ public enum EditorFiles {
     public static let mark = "-- Made by `callagent new`"
 
     /// The configuration of luacheck: exactly the names that scripts have.
-    public static func luacheck() throws(PolicyProblem) -> String {
+    ///
+    /// - Parameter isForOperator: whether there is a callagent.lua to look at, with names of its
+    ///   own.
+    public static func luacheck(isForOperator: Bool = false) throws(PolicyProblem) -> String {
         let state = try PluginState(
             source: PluginSource(name: "names", main: SourceFile(name: "names.lua", text: [])),
             setting: PluginSetting(), services: Services(seed: 0)
@@ -33,12 +36,13 @@ public enum EditorFiles {
             lines.append("  } },")
         }
         lines += ["}", "globals = { state = { other_fields = true, read_only = false } }"]
-        lines += ["files[\"callagent.lua\"] = {", "  read_globals = { \"secret\" },"]
-        lines +=
-            ["  globals = {"] + ConfigurationField.topLevel.map { "    \"\($0)\"," } + [
-                "  },", "}",
-            ]
+        if isForOperator { lines += operatorNames }
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static var operatorNames: [String] {
+        ["files[\"callagent.lua\"] = {", "  read_globals = { \"secret\" },", "  globals = {"]
+            + ConfigurationField.topLevel.map { "    \"\($0)\"," } + ["  },", "}"]
     }
 
     /// The configuration of lua-language-server; `callagent.meta.lua` is what `callagent meta`

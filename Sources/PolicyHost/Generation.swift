@@ -14,6 +14,8 @@ public struct GenerationPlan: Sendable {
     public var onError = OnError.default
     /// Accounts whose invitations go to the plugins.
     public var answerFor = Accounts()
+    /// Whether the decision log keeps what decisions were made on.
+    public var recordsInputs = true
     /// Whether the plugins are all that there are, so that `after` can be checked.
     public var isWhole = true
 

@@ -68,7 +68,7 @@ extension Returned {
         switch self {
         case .nothing: return .next(hasOpinion: false)
         case .value(let value):
-            throw BadReturn("on.dial returned a \(value.typeName), not a decision")
+            throw BadReturn("on.dial returned \(value.typePhrase), not a decision")
         case .decision(PLAIN_REFUSE, let arguments):
             let code = arguments.first?.text ?? ""
             guard (1...64).contains(code.utf8.count) else {
@@ -98,7 +98,7 @@ extension Returned {
             let list = options["invitees"].list ?? []
             var kept: [UserID] = []
             for value in list {
-                guard let text = value.text ?? value["id"].text,
+                guard let text = value.id,
                     let user = invitees.first(where: { $0.text == text })
                 else { throw BadReturn("allow: '\(value.shown)' is none of the invitees") }
                 kept.append(user)
@@ -119,7 +119,7 @@ extension Returned {
         case .decision: throw BadReturn("on.token returns a table, not a decision")
         case .value(let value):
             guard case .table = value, let json = try? value.json() else {
-                throw BadReturn("on.token returned a \(value.typeName), not a table of plain data")
+                throw BadReturn("on.token returned \(value.typePhrase), not a table of plain data")
             }
             let bytes = json.bytes
             guard bytes.count <= 16_384 else {
@@ -144,7 +144,7 @@ extension Returned {
             case .null, .bool, .integer, .number, .bytes, .function, .call, .user, .handle,
                 .decision:
                 throw BadReturn(
-                    "on.extended_data returned a \(value.typeName), not a table or string")
+                    "on.extended_data returned \(value.typePhrase), not a table or string")
             }
         }
     }

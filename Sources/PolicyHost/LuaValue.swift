@@ -39,6 +39,9 @@ extension LuaValue {
     var list: [LuaValue]? { if case .list(let value) = self { value } else { nil } }
     var table: [Pair]? { if case .table(let value) = self { value } else { nil } }
 
+    /// A text, or the id of a user.
+    var id: String? { if case .user(let facts) = self { facts.user.text } else { text } }
+
     /// The number, whole or not.
     var number: Double? {
         switch self {
@@ -69,6 +72,13 @@ extension LuaValue {
         case .handle: "object"
         case .decision: "decision"
         }
+    }
+
+    /// The type with its article.
+    var typePhrase: String {
+        if isNull { return typeName }
+        if case .handle = self { return "an \(typeName)" }
+        return "a \(typeName)"
     }
 
     /// The value as JSON, or the path of what cannot be.
@@ -102,7 +112,7 @@ extension LuaValue {
             }
             return .object(JSONObject(members))
         case .bytes: throw LuaProblem(path, "a string that is not UTF-8")
-        case .function, .handle, .decision: throw LuaProblem(path, "a \(typeName) is not data")
+        case .function, .handle, .decision: throw LuaProblem(path, "\(typePhrase) is not data")
         }
     }
 
@@ -194,6 +204,7 @@ struct PlainReader {
             return .list((0..<count).map { _ in value() })
         case PLAIN_OBJECT: return pairs()
         case PLAIN_FUNCTION: return .function(reference())
+        case PLAIN_USER: return user()
         case PLAIN_CALL:
             precondition(length() == 16, "a call leaves Lua as its id")
             let high = word()
@@ -204,6 +215,17 @@ struct PlainReader {
         case PLAIN_DECISION: return .decision(Array(block(length())))
         default: preconditionFailure("unknown tag \(tag) in data from Lua")
         }
+    }
+
+    private mutating func user() -> LuaValue {
+        _ = byte()
+        let id = string()
+        _ = byte()
+        let calls = Int(Int64(bitPattern: word()))
+        _ = byte()
+        let devices = Int(Int64(bitPattern: word()))
+        guard let user = id.text.flatMap({ UserID(checking: $0) }) else { return id }
+        return .user(UserFacts(user, calls: calls, devices: devices))
     }
 
     private mutating func string() -> LuaValue {

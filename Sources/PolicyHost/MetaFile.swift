@@ -78,7 +78,7 @@ public enum MetaFile {
         [
             "---@class TestEvent: TestCall", "---@field who? string", "---@field reason? string",
             "---@field by? string", "---@field users? string[]", "---@field was? string",
-            "---@field now? string", "---@field data? any", "---@field online? boolean",
+            "---@field now? string", "---@field data? any",
             "---@field push? TestPush", "---@field generation? string", "---@field plugin? string",
             "---@field message? string", "---@field quarantined? boolean",
         ],
@@ -122,7 +122,7 @@ public enum MetaFile {
             "ring", "fun(options?: {for_?: string, again?: boolean}): Decision",
             "Let the devices ring; with for_, ask the later plugins then, or this one again."
         ),
-        ("forward", "fun(user: string): Decision", "Invite another user instead."),
+        ("forward", "fun(user: string|User): Decision", "Invite another user instead."),
         ("refuse", "fun(code: string): Decision", "Refuse to place the call."),
         (
             "allow",

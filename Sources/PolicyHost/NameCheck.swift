@@ -45,6 +45,14 @@ extension PluginState {
 }
 
 extension GlobalUse {
+    /// Parts of Lua that people look for, and what there is instead.
+    private static let absent = [
+        "os": " (there are time.now and time.format)", "io": " (plugins have no files)",
+        "debug": " (plugins have none of it)", "package": " (require finds the plugin's files)",
+        "dofile": " (require finds the plugin's files)",
+        "loadfile": " (require finds the plugin's files)", "collectgarbage": " (it goes by itself)",
+    ]
+
     fileprivate func problem(in file: String, known: Set<String>) -> PolicyProblem? {
         if isAssignment, known.contains(name) {
             return PolicyProblem(
@@ -57,9 +65,8 @@ extension GlobalUse {
         }
         guard known.contains(name) else {
             let names = known.filter { !$0.contains(".") }.sorted()
-            return PolicyProblem(
-                "unknown name '\(name)'" + Suggestion.text(for: name, among: names), file: file,
-                line: line)
+            let hint = Self.absent[name] ?? Suggestion.text(for: name, among: names)
+            return PolicyProblem("unknown name '\(name)'\(hint)", file: file, line: line)
         }
         guard let member, !known.contains("\(name).\(member)") else { return nil }
         let members = known.filter { $0.hasPrefix("\(name).") }.sorted()

@@ -32,6 +32,9 @@ extension OptionField {
         isRequired = description["required"].bool ?? false
         help = description["help"].text ?? ""
         choices = (description["choices"].list ?? []).compactMap(\.text)
+        if kind == .choice, choices.isEmpty {
+            throw LuaProblem(name, "write option.choice(\"a\", { \"a\", \"b\" })")
+        }
         if !standard.isNull { _ = try checked(standard) }
     }
 
@@ -40,7 +43,7 @@ extension OptionField {
         if value.isNull { return nil }
         if let number = value.number { return number }
         guard kind == .duration else {
-            throw LuaProblem(name, "\(extra) is a number, not a \(value.typeName)")
+            throw LuaProblem(name, "\(extra) is a number, not \(value.typePhrase)")
         }
         guard let span = value.text.flatMap(Duration.parse) else {
             throw LuaProblem(name, "\(extra) is a duration (\"60s\") or a number of seconds")

@@ -96,6 +96,7 @@ public struct PluginLibrary: Sendable {
         guard problems.isEmpty else { throw PolicyProblems(problems) }
         plan.onError = configuration.invite.onError
         plan.answerFor = Accounts(configuration.answerFor)
+        plan.recordsInputs = configuration.decisionLog.keepsInputs
         plan.name = plan.hash(with: configuration)
         return plan
     }

@@ -131,7 +131,7 @@ public struct FetchReply: Sendable, Equatable {
 }
 
 /// What came of something a handler waits for.
-public enum WaitReply: Sendable {
+public enum WaitReply: Sendable, Equatable {
     /// The value, as JSON; null: nothing there.
     case value(JSONValue)
     /// What a server answered to a `fetch`.
@@ -175,50 +175,4 @@ public struct PolicyLog: Sendable, Equatable {
         self.call = call
         self.fields = fields
     }
-}
-
-/// How one question was decided, for the decision log.
-public struct DecisionRecord: Sendable, Equatable {
-    /// One plugin's part.
-    public struct Asked: Sendable, Equatable {
-        /// The plugin.
-        public let plugin: String
-        /// Processor time of its runs, in nanoseconds.
-        public let processor: UInt64
-        /// From its question to its answer, in milliseconds.
-        public let wall: Milliseconds
-        /// What it said.
-        public let verdict: Verdict
-    }
-
-    /// What a plugin said.
-    public enum Verdict: Sendable, Equatable {
-        case noOpinion
-        case decided
-        case failed(Failure)
-        /// Not asked: quarantined.
-        case quarantined
-    }
-
-    /// The hook.
-    public let hook: Hook
-    /// The call.
-    public let call: CallID
-    /// The account concerned.
-    public let user: UserID
-    /// When it was asked.
-    public let at: Moment
-    /// The generation that answered.
-    public let generation: String
-    /// Every plugin asked, in order.
-    public var asked: [Asked]
-    /// What was committed.
-    public var answer: Answer
-}
-
-/// Why a plugin gave no usable answer.
-public enum Failure: String, Sendable, CaseIterable {
-    case error, cpu, wall, memory, denied
-    case badReturn = "bad_return"
-    case late
 }

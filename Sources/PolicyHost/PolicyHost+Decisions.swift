@@ -46,7 +46,21 @@ extension PolicyHost {
                 inquiry: .outgoing(texts, place: 0, text: first.data, views: []),
                 deadline: shapingDeadline(question.decideBy), place: 0, since: now)
         }
+        if keepsInputs { chain.origin = origin(.question(question.subject)) }
         advance(&chain)
+    }
+
+    private var keepsInputs: Bool {
+        recordsDecisions && recordsInputs && generation.plan.recordsInputs
+    }
+
+    /// What the decision log keeps of the world before the first plugin is asked.
+    private func origin(_ subject: DecisionInput.Subject) -> ChainOrigin {
+        let call = subject.call.id
+        let vars = generation.plugins.compactMap { plugin in
+            plugin.memory.vars[call].map { DecisionInput.Vars(plugin: plugin.name, bytes: $0) }
+        }
+        return ChainOrigin(subject: subject, dice: services.dice.seed, vars: vars)
     }
 
     /// Shapes a push.
@@ -57,6 +71,7 @@ extension PolicyHost {
             view: CallView(call: call, facts: facts, now: now, receiver: draft.user),
             inquiry: .push(draft, job: id), deadline: shapingDeadline(now + 1_000), place: 0,
             since: now)
+        if keepsInputs { chain.origin = origin(.push(draft, call)) }
         advance(&chain)
     }
 
@@ -174,8 +189,9 @@ extension PolicyHost {
         if outcome.unreturned.count > 0 { warnUnreturned(outcome, plugin) }
         guard Int(outcome.status) == CALLUA_FINISHED else {
             let failure = Failure(outcome.failure)
-            note(failure, outcome.message, outcome.traceback.string, plugin)
-            return fail(failure, plugin, &chain, spent: spent)
+            let message = outcome.message
+            note(failure, message, outcome.traceback.string, plugin)
+            return fail(failure, message, plugin, &chain, spent: spent)
         }
         do throws(BadReturn) {
             let step = try chain.inquiry.take(
@@ -193,16 +209,18 @@ extension PolicyHost {
                 return true
             }
         } catch {
-            note(.badReturn, "\(plugin.file): \(error.message)", "", plugin)
-            return fail(.badReturn, plugin, &chain, spent: spent)
+            let message = "\(plugin.file): \(error.message)"
+            note(.badReturn, message, "", plugin)
+            return fail(.badReturn, message, plugin, &chain, spent: spent)
         }
     }
 
     /// Applies the plugin's `on_error`; returns whether that answers the question.
     private func fail(
-        _ failure: Failure, _ plugin: PluginState, _ chain: inout Chain, spent: UInt64
+        _ failure: Failure, _ message: String, _ plugin: PluginState, _ chain: inout Chain,
+        spent: UInt64
     ) -> Bool {
-        record(.failed(failure), plugin, &chain, spent: spent)
+        record(.failed(failure), plugin, &chain, spent: spent, message: message)
         chain.hasFailed = true
         chain.place += 1
         return apply(plugin.onError, plugin, chain)
@@ -237,18 +255,18 @@ extension PolicyHost {
         }
         if chain.hook.kind == .decision { noteDecision(chain, hasFailed: chain.hasFailed) }
         guard recordsDecisions else { return }
-        services.emit(.record(chain.record(verdict)))
+        services.emit(.record(chain.record(verdict, services)))
     }
 
     private func record(
         _ verdict: DecisionRecord.Verdict, _ plugin: PluginState, _ chain: inout Chain,
-        spent: UInt64
+        spent: UInt64, message: String? = nil
     ) {
         guard recordsDecisions else { return }
         chain.asked.append(
             DecisionRecord.Asked(
                 plugin: plugin.name, processor: spent, wall: services.now - chain.since,
-                verdict: verdict))
+                verdict: verdict, message: message.map { String($0.prefix(500)) }))
     }
 
     // MARK: Waiting
@@ -270,11 +288,10 @@ extension PolicyHost {
     /// The time for the question is over: the plugin being waited for failed (F59).
     func decideNow(_ id: ChainID) {
         guard let chain = chains[id], let handler = stop(.chain(id)) else { return }
-        note(
-            .late, "\(handler.plugin.file): no answer to on.\(chain.hook.rawValue) in time", "",
-            handler.plugin)
+        let message = "\(handler.plugin.file): no answer to on.\(chain.hook.rawValue) in time"
+        note(.late, message, "", handler.plugin)
         guard var late = chains.removeValue(forKey: id) else { return }
-        record(.failed(.late), handler.plugin, &late, spent: handler.spent)
+        record(.failed(.late), handler.plugin, &late, spent: handler.spent, message: message)
         late.hasFailed = true
         late.place = chain.generation.plugins.count
         let own = handler.plugin.onError
@@ -286,7 +303,10 @@ extension PolicyHost {
     /// The handler of a question was lost: its plugin has failed, the others are asked.
     func giveUp(_ id: ChainID, _ failure: Failure, _ handler: Running) {
         guard var chain = chains.removeValue(forKey: id) else { return }
-        if !fail(failure, handler.plugin, &chain, spent: handler.spent) { advance(&chain) }
+        let message = "\(handler.plugin.file): what the handler waited in was given up"
+        if !fail(failure, message, handler.plugin, &chain, spent: handler.spent) {
+            advance(&chain)
+        }
     }
 
     func withdraw(_ id: QuestionID) {
@@ -313,10 +333,15 @@ extension Chain {
         }
     }
 
-    fileprivate func record(_ verdict: Verdict) -> DecisionRecord {
-        let answer: Answer? = if case .answer(let answer) = verdict { answer } else { nil }
+    fileprivate func record(_ verdict: Verdict, _ services: Services) -> DecisionRecord {
+        let input = origin.map { origin in
+            DecisionInput(
+                subject: origin.subject, facts: view.facts, decideIn: deadline - view.now,
+                wallOffset: services.wallOffset, dice: origin.dice, vars: origin.vars, seen: seen)
+        }
         return DecisionRecord(
-            hook: hook, call: view.call.id, user: user, at: view.now, generation: generation.name,
-            asked: asked, answer: answer ?? .none)
+            hook: hook, call: view.call.id, user: user, at: view.now,
+            took: services.now - view.now, generation: generation.name, asked: asked,
+            outcome: verdict, input: input)
     }
 }

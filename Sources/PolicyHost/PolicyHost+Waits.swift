@@ -12,12 +12,21 @@ extension PolicyHost {
         let id = newID()
         let handler = Running(
             plugin: plugin, thread: outcome.thread, task: task, call: call,
-            account: plugin.account, spent: outcome.nanoseconds, wait: WaitID(id))
+            account: plugin.account, spent: outcome.nanoseconds, wait: WaitID(id),
+            chain: chain(of: task))
         keep(handler, as: id)
         if task.isBounded {
             deadlines.add(.overdue(id), at: services.now + plugin.setting.limits.reportTime)
         }
         request(plugin, handler.wait, id)
+    }
+
+    private func chain(of task: HandlerTask) -> ChainID? {
+        switch task {
+        case .chain(let id): id
+        case .part(let parent, _): running[parent]?.chain
+        case .report, .timer, .single: nil
+        }
     }
 
     private func keep(_ handler: Running, as id: UInt64) {
@@ -47,20 +56,40 @@ extension PolicyHost {
         case .request(let request):
             plugin.memory.requests += 1
             running[id]?.isRequest = true
+            noteRequest({ request.words }, plugin, id)
             services.emit(.perform(waitID, plugin: plugin.name, request))
         case .operation(let user, let operation):
             plugin.memory.requests += 1
             running[id]?.isRequest = true
+            noteRequest({ operation.words }, plugin, id)
             services.emit(.operate(waitID, user, plugin: plugin.name, operation))
         case .all(let functions): startParts(functions, of: id, plugin)
         case .test: preconditionFailure("tests are not run by a policy host")
         }
     }
 
+    // MARK: What a decision was made on
+
+    private func noteRequest(_ words: () -> String, _ plugin: PluginState, _ id: UInt64) {
+        guard let question = running[id]?.chain, let chain = chains[question],
+            chain.origin != nil
+        else { return }
+        running[id]?.asking = (services.now, chain.seen.count)
+        chains[question]?.seen.append(
+            DecisionInput.Seen(plugin: plugin.name, request: words(), after: 0))
+    }
+
+    private func noteReply(_ reply: WaitReply, to handler: Running) {
+        guard let question = handler.chain, let (since, place) = handler.asking else { return }
+        chains[question]?.seen[place].after = services.now - since
+        chains[question]?.seen[place].reply = reply
+    }
+
     /// What a handler waited for has come.
     func replied(_ waitID: WaitID, _ reply: WaitReply) {
         if let timer = firing.removeValue(forKey: waitID) { return fire(timer, reply) }
         guard let id = waits[waitID], let handler = running[id] else { return }
+        noteReply(reply, to: handler)
         let writer = handler.plugin.reply
         writer.cut()
         writer.reply(reply)
@@ -81,6 +110,7 @@ extension PolicyHost {
         guard Int(outcome.status) == CALLUA_WAITING else { return finished(handler, outcome) }
         handler.wait = WaitID(newID())
         handler.isRequest = false
+        handler.asking = nil
         keep(handler, as: id)
         request(plugin, handler.wait, id)
     }

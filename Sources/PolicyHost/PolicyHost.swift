@@ -13,6 +13,8 @@ public final class PolicyHost {
     public var modeNames = Mode.all.map(\.name)
     /// Whether every question leaves a record in the decision log.
     public var recordsDecisions = true
+    /// Whether a record holds what is needed to ask again.
+    public var recordsInputs = true
 
     let services: Services
     let arguments = PlainWriter()
@@ -138,6 +140,10 @@ struct Running {
     /// Processor time so far, in nanoseconds.
     var spent: UInt64
     var wait: WaitID
+    /// The question that it is a part of answering.
+    var chain: ChainID?
+    /// When it asked for what it waits for, and where the question's record has that.
+    var asking: (since: Moment, place: Int)?
     /// Whether the shell is doing something for it.
     var isRequest = false
     /// The results of `all { … }` so far.

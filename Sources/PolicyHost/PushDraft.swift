@@ -72,7 +72,7 @@ extension PushDraft {
     /// The draft with the fields of a table that a handler returned.
     func changed(to value: LuaValue) throws(BadReturn) -> PushDraft {
         guard let pairs = value.table else {
-            throw BadReturn("on.push returned a \(value.typeName), not the push")
+            throw BadReturn("on.push returned \(value.typePhrase), not the push")
         }
         var draft = self
         (draft.topic, draft.title, draft.body, draft.collapseID) = (nil, nil, nil, nil)

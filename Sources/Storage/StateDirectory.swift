@@ -9,7 +9,9 @@ public final class StateDirectory: Sendable {
     private let lock: Int32
 
     /// The database.
-    var database: String { path + "/callagent.db" }
+    var database: String { Self.database(in: path) }
+
+    static func database(in path: String) -> String { path + "/callagent.db" }
 
     /// Makes the directory when it is not there (mode 0700) and claims it.
     ///

@@ -32,9 +32,8 @@ struct Command: Sendable {
     /// Every command, in the order of the help.
     static let all: [Command] = [
         .run, .call, .phone, .calls, .get, .status, .plugins, .reload,
-        .rollback, .new, .check, .test, .attempt, .config, .meta, .explain, .simulate,
-        .token, .revoke,
-        .version,
+        .rollback, .new, .check, .test, .attempt, .config, .meta, .explain, .trace, .replay,
+        .simulate, .token, .revoke, .version,
     ]
 
     /// The command `name`.

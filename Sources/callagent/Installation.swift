@@ -39,6 +39,12 @@ enum Installation {
         return ServerAddress(try endpoint(text))
     }
 
+    /// The files of decisions; nil: none are kept on disk.
+    static func decisions(_ arguments: Arguments) throws(CommandError) -> DecisionFiles? {
+        let place = AgentOptions.place(try configuration(arguments))
+        return place == ":memory:" ? nil : DecisionFiles(directory: place)
+    }
+
     private static func endpoint(_ text: String) throws(CommandError) -> Endpoint {
         do throws(EventLoopError) {
             return try Endpoint(parsing: text)

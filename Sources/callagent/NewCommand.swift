@@ -68,7 +68,7 @@ private struct Workshop {
     func writeEditorFiles() throws(CommandError) {
         let luacheck: String
         do throws(PolicyProblem) {
-            luacheck = try EditorFiles.luacheck()
+            luacheck = try EditorFiles.luacheck(isForOperator: true)
         } catch {
             throw .failure(error.description)
         }

@@ -55,6 +55,13 @@ class Reply:
         self.delay = delay
 
 
+class Http2(h2.connection.H2Connection):
+    """A stream too many is refused by Connection.handle, as servers do for a client that has not
+    seen the limit yet; h2 would end the whole connection."""
+
+    open_inbound_streams = 0
+
+
 class Connection(asyncio.Protocol):
     """One connection of a client."""
 
@@ -66,7 +73,7 @@ class Connection(asyncio.Protocol):
         self.has_greeted = False
         self.tasks = set()
         config = h2.config.H2Configuration(client_side=False, header_encoding=False)
-        self.h2 = h2.connection.H2Connection(config)
+        self.h2 = Http2(config)
 
     # asyncio calls these
 

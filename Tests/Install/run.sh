@@ -13,7 +13,7 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/callagent-install-test.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT INT TERM
 
 LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev"
-TOOLS="lua-check python3 python3-venv gcc libc6-dev nghttp2-server"
+TOOLS="lua-check python3 python3-venv gcc libc6-dev nghttp2-server coturn"
 passed=0
 failed=0
 
@@ -52,6 +52,7 @@ has() { for package; do printf 'install ok installed' >"$status/$package"; done;
 install() {
     code=0
     env -i PATH="$bin" STATUS="$status" DIARY="$diary" TMPDIR="$scratch" \
+        SYSTEMD="$scratch/machine/systemd" \
         "$bin/sh" "$root/examples/install.sh" "$@" >"$scratch/out" 2>&1 || code=$?
 }
 
@@ -82,6 +83,16 @@ case_="--checks brings the tools of the checks too"
 fresh_machine
 install --checks
 expect "$case_" '[ $code = 0 ] && [ "$(last_install)" = "$LIBRARIES $TOOLS" ]'
+
+case_="the service of a tool that was installed is not left running"
+fresh_machine
+mkdir "$scratch/machine/systemd"
+put systemctl 'echo "systemctl $*" >>"$DIARY"'
+install --checks
+expect "$case_" '[ $code = 0 ] && did "systemctl disable --now coturn"'
+: >"$diary"
+install --checks
+expect "$case_" '[ $code = 0 ] && ! did systemctl'
 
 case_="a complete machine is not touched"
 fresh_machine

@@ -33,9 +33,9 @@ class Notebook:
 
     def __init__(self):
         self.lock = threading.RLock()
-        self.calls = {}  # (call, revision) → the call object
+        self.calls = {}  # (call, revision) → call object
         self.newest = {}  # call → the highest revision anybody was told of
-        self.over = {}  # (call, user) → the revision and the final state of a participant, or None
+        self.over = {}  # (call, user) → revision, and a final state or None
         self.ends = {}  # call → its end
         self.people = collections.defaultdict(set)  # call → users of ours who know of it
 
@@ -95,8 +95,9 @@ class Notebook:
 class Client:
     """One user with one phone, who does whatever comes to mind."""
 
-    def __init__(self, agent, user, notebook, seed):
+    def __init__(self, agent, user, notebook, seed, remember=None):
         self.agent = agent
+        self.remember = remember  # how many answers are remembered; None: all
         self.user = user
         self.notebook = notebook
         self.dice = random.Random(f"{seed} {user}")
@@ -169,6 +170,8 @@ class Client:
         if key not in self.waiting:
             return
         self.answered[key] = (*self.waiting.pop(key), answer)
+        if self.remember and len(self.answered) > self.remember:
+            del self.answered[next(iter(self.answered))]
         if answer[0] == "ok" and "call" in answer[1]:
             self.notebook.call(answer[1]["call"], self.user)
 
@@ -286,11 +289,11 @@ def answer_of(reply):
 class Circle:
     """The four together."""
 
-    def __init__(self, agent, seed):
+    def __init__(self, agent, seed, remember=None):
         self.agent = agent
         self.dice = random.Random(seed)
         self.notebook = Notebook()
-        self.clients = [Client(agent, user, self.notebook, seed) for user in USERS]
+        self.clients = [Client(agent, user, self.notebook, seed, remember) for user in USERS]
         self.by_user = {client.user: client for client in self.clients}
 
     def start(self):

@@ -83,6 +83,12 @@ struct HTTPEngineTests {
         #expect(try engine.run(try echo(40)).allSatisfy { $0.status == 200 })
     }
 
+    @Test func `who learns of the limit of streams too late repeats what was refused`() throws {
+        _ = try server(["streams": 1, "greeting_delay": 1.2])
+        #expect(try engine.run(try echo(40)).allSatisfy { $0.status == 200 })
+        #expect(try server()["refused"]?.integer ?? 0 > 0)
+    }
+
     @Test(arguments: ["refuse", "goaway"])
     func `a stream that was not processed goes to another connection at once`(
         act: String
@@ -98,7 +104,7 @@ struct HTTPEngineTests {
         try double.plan("slow", ["delay": 0.5])
         let tickets = try echo(20, "slow").map { try engine.submit($0) }
         var ends: [HTTPTicket: Int] = [:]
-        let end = ContinuousClock.now + .seconds(10)
+        let end = ContinuousClock.now + .seconds(60)
         // All of them are under way before the server says goodbye.
         while try server()["most_streams"]?.integer != 20, ContinuousClock.now < end {
             #expect(engine.perform(forAtMost: 10).isEmpty)

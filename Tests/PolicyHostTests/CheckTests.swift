@@ -27,7 +27,8 @@ import Testing
             "assignment to undeclared global 'helper' (write 'local helper')"
         ),
         ("on.invite = nil", 1, "'on.invite' cannot be changed"),
-        ("os.exit()", 1, "unknown name 'os'"),
+        ("os.exit()", 1, "unknown name 'os' (there are time.now and time.format)"),
+        ("config { a = option.choice('u') }", 1, "a: write option.choice("),
         ("plugin { nmae = 'x' }", 1, "unknown field 'plugin.nmae' (did you mean 'name'?)"),
         ("plugin { on_error = 'rejct' }", 1, "unknown on_error 'rejct' (did you mean 'reject'?)"),
         ("plugin { after = 'blocklist' }", 1, #"after = "blocklist": no such plugin is listed"#),

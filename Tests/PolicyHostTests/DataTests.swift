@@ -60,6 +60,22 @@ import Testing
         #expect(found.contains(expected), "\(found)")
     }
 
+    @Test func aUserIsItsIdWhereDataGoesOut() throws {
+        let rig = try Rig(
+            """
+            on.invite(function(call)
+              log.info(json.encode { who = call.caller, all = call.invitees })
+              log.info(call.caller, { who = call.caller })
+              return accept { extended_data = { from = call.caller } }
+            end)
+            """)
+        let effects = rig.ask(rig.call())
+        #expect(effects.said == [#"{"all":["bob"],"who":"ann"}"#, "ann"])
+        #expect(
+            effects.answer
+                == .decided(.accept(wait: 0, extendedData: #"{"from":"ann"}"#)))
+    }
+
     @Test func signingGoesThroughTheShell() throws {
         let fake = Cryptography(
             hmac: { algorithm, key, text in

@@ -37,6 +37,19 @@ import Testing
         #expect(try answer("nil") == Answer.none)
     }
 
+    @Test func aUserObjectCanBeForwardedTo() throws {
+        let rig = try Rig(
+            """
+            on.invite(function(call) return forward(users.get "carl") end)
+            """)
+        let carl = UserFacts(UserID("carl"), calls: 0, devices: 1)
+        let asked = rig.ask(rig.call())
+        #expect(
+            rig.reply(asked.wait, .user(carl)).answer == .decided(.forward(UserID("carl"))))
+        #expect(try failure("forward(call.caller)").contains("'ann' is in the call already"))
+        #expect(try failure("forward {}").contains("string expected, got table"))
+    }
+
     @Test func aPluginAsksItselfAgainAtMostOnceASecond() throws {
         #expect(
             try answer("ring { for_ = '1s', again = true }")

@@ -46,6 +46,31 @@ import Testing
         #expect(Rig.problem(text).contains(expected), "\(Rig.problem(text))")
     }
 
+    @Test func partsOfStateAreDataInOtherTables() throws {
+        let rig = try Rig(
+            """
+            state.missed = { bob = 1, carl = 2 }
+            state.list = { { a = 1 }, { b = 2 } }
+            on.invite(function(call)
+              call.vars.seen = { x = { y = true } }
+              log.info(json.encode { n = 1, missed = state.missed, z = { state.list, "end" } })
+              log.info(json.encode { call.vars.seen, state.missed, last = nil })
+              kv.set("k", { deep = { state.list[2], call.vars.seen.x } })
+            end)
+            """)
+        let effects = rig.ask(rig.call())
+        #expect(
+            effects.said == [
+                #"{"missed":{"bob":1,"carl":2},"n":1,"z":[[{"a":1},{"b":2}],"end"]}"#,
+                #"[{"x":{"y":true}},{"bob":1,"carl":2}]"#,
+            ])
+        #expect(
+            effects.request
+                == .store(
+                    .set(
+                        key: "k", ["deep": [["b": 2], ["y": true]]], lifetime: nil)))
+    }
+
     @Test func theLimitOfStateIsExact() throws {
         // A string of 5 bytes and its text, under a key of 5 bytes and its name.
         let fits = 65_536 - 5 - 5 - 1 - 5

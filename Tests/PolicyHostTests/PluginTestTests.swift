@@ -108,7 +108,7 @@ import Testing
           t.reload()
           t.advance "1m"
           t.event("ended", { reason = "no_answer" })
-          t.event("presence", { user = "ann", online = false })
+          t.event("presence", { user = "ann", now = "offline" })
           t.equal(t.logs(), { "later busy", "ended no_answer", "ann offline" })
         end)
         """
@@ -149,6 +149,10 @@ import Testing
             "decision made but not returned"
         ),
         ("", "while true do end", "over the processor budget"),
+        ("", "t:invite {}", "write t.invite(…) with a dot, not a colon"),
+        ("", "t.invite('ann', 'bob')", "t.invite: a call is a table, { from ="),
+        ("", "t.push 'x'", "t.push: a push is a table"),
+        ("every('1s', 'x', function() error 'tick' end)", "t.advance '1s'", "tick"),
         ("", "t.again()", "t.again: the last decision was no ring { for_ = … }"),
         ("", "t.data('x', 'up')", "t.data: the direction is \"in\" or \"out\""),
         ("", "t.push { titel = 'x' }", "t.push: unknown field 'titel' (did you mean 'title'?)"),
@@ -244,11 +248,12 @@ import Testing
                   t.event("push_failed", { push = { provider = "fcm" }, reason = "unregistered" })
                   t.event("plugin_error", { plugin = "busy", quarantined = true })
                   t.event("start", { reason = "reload" })
-                  t.event("signal", { from = "ann", data = { x = 7 } })
+                  t.invite { from = "ann", to = "bob" }
+                  t.event("signal", { from = "carl", data = { x = 7 } })
                   t.event("timeout", { to = { "bob", "carl" }, users = { "bob", "carl" } })
                   t.event("participant", { who = "carl", was = "ringing", now = "left" })
                   t.equal(t.logs(), { "boot", "fcm ann unregistered", "busy true", "reload",
-                    "ann 7", "timeout 2", "carl ringing left" })
+                    "carl 7", "timeout 2", "carl ringing left" })
                 end)
                 """) == "passed")
     }

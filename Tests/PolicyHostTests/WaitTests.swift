@@ -7,6 +7,24 @@ import Testing
 @testable import PolicyHost
 
 @Suite struct WaitTests {
+    @Test func whatAllReturnsMayBeACallOrAUser() throws {
+        let rig = try Rig(
+            """
+            on.invite(function(call)
+              local a, b, c = all {
+                function() sleep "10ms" return call end,
+                function() return { call, call.caller } end,
+                function() return call.caller end,
+              }
+              log.info(a .. " " .. b[1] .. " " .. b[2].id .. " " .. c.id .. tostring(c.online))
+            end)
+            """)
+        let call = rig.call()
+        _ = rig.ask(call)
+        let id = call.id.description
+        #expect(rig.pass(10).said == ["\(id) \(id) ann anntrue"])
+    }
+
     @Test func theDurableStore() throws {
         let rig = try Rig(
             """

@@ -1,6 +1,7 @@
 // The scenario notation: what it reads, and what it says when something is not as written.
 
 import CallSimulator
+import Foundation
 import Testing
 
 @Suite struct NotationTests {
@@ -89,6 +90,17 @@ import Testing
             said = "\(error)"
         }
         #expect(said == problem)
+    }
+
+    @Test func theConversationOfThePageIsAsItHappens() throws {
+        let page = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../Sources/CallSimulator/CallSimulator.docc/CallSimulator.md")
+        let text = try String(contentsOf: page.standardized, encoding: .utf8)
+        let parts = text.components(separatedBy: "```\n")
+        let outcome = try run(try #require(parts.count > 1 ? parts[1] : nil))
+        #expect(outcome.problems.isEmpty)
+        #expect(outcome.recorded.text == parts[1])
+        for canary in Canary.allCases { #expect(text.contains("--canary \(canary.rawValue)")) }
     }
 
     @Test func longLinesAreWrappedAndReadAgain() throws {

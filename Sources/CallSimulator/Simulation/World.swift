@@ -40,6 +40,8 @@ struct World {
     /// Who has accepted, with which key.
     private var accepted: [Acceptance: String?] = [:]
     private var isQuiet = false
+    /// Whether the server has done nothing since what it told was checked.
+    private var isChecked = true
     /// Calls that were made.
     private(set) var calls: Set<CallID> = []
     private var last: [(at: Moment, what: Happening)] = []
@@ -86,7 +88,7 @@ struct World {
         try happen(what)
         try performActs()
         arm()
-        try check(whatIsTold: what.concernsServer)
+        try check()
     }
 
     /// The last happenings, for whoever looks for the cause of a failure.
@@ -181,6 +183,7 @@ struct World {
 
     private mutating func performActs() throws(RigFailure) {
         while let acts = server?.takeActs(), !acts.isEmpty {
+            isChecked = false
             for act in acts { try perform(act) }
         }
         if server?.hasCrashed == true { crash(keepingCommit: hits(500)) }
@@ -462,14 +465,15 @@ extension World {
 
 extension World {
     /// What holds after every step.
-    private func check(whatIsTold: Bool) throws(RigFailure) {
+    private mutating func check() throws(RigFailure) {
         guard let server else { return }
         if now >= stalledUntil, let deadline = server.board.nextDeadline,
             let next = agenda.next, next > max(deadline, now)
         {
             throw RigFailure("nothing happens at the deadline \(deadline)")
         }
-        guard whatIsTold, server.isSettled else { return }
+        guard !isChecked, server.isSettled else { return }
+        isChecked = true
         try told.compare(with: server.board, connected: server.informed)
         let calls = server.board.liveCalls
         for user in actions.users {

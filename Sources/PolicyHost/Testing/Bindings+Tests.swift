@@ -44,7 +44,8 @@ extension Bindings {
             name: "event", type: "fun(name: string, event?: TestEvent)",
             help: "Tells a report hook."),
         .init(
-            name: "user", type: "fun(id: string, facts: {calls?: integer, devices?: integer})",
+            name: "user",
+            type: "fun(id: string, facts: {calls?: integer, devices?: integer, online?: boolean})",
             help: "What is known of a user from now on."),
         .init(
             name: "options", type: "fun(options: table)",

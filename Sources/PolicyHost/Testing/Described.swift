@@ -28,28 +28,31 @@ extension FetchRequest {
 extension Operation {
     /// What a test sees of it.
     var described: LuaValue {
-        guard case .call(let id, let action, _) = self else {
+        guard case .call(_, let action, _) = self else {
             return .described(("op", .text("other")))
         }
-        let call = LuaValue.text(id.description)
         switch action {
         case .signal(let to, let data):
             let value = (try? JSONValue(parsing: data)).map { LuaValue($0) } ?? .null
             return .described(
-                ("op", .text("signal")), ("call", call), ("data", value),
+                ("op", .text("signal")), ("data", value),
                 ("to", to.map { .text($0.text) } ?? .null))
         case .items(let change):
-            let put = change.put.map { LuaValue.Pair(key: .text($0.key), value: .text($0.value)) }
-            return .described(("op", .text("set_items")), ("call", call), ("items", .table(put)))
+            var items = change.put.map {
+                LuaValue.Pair(key: .text($0.key), value: .text($0.value))
+            }
+            items += change.delete.map { LuaValue.Pair(key: .text($0), value: .bool(false)) }
+            items.sort { ($0.key.text ?? "") < ($1.key.text ?? "") }
+            return .described(("op", .text("set_items")), ("items", .table(items)))
         case .add(let users, _):
             return .described(
-                ("op", .text("invite")), ("call", call),
+                ("op", .text("invite")),
                 ("users", .list(users.map { .text($0.text) })))
-        case .leave: return .described(("op", .text("leave")), ("call", call))
-        case .end: return .described(("op", .text("finish")), ("call", call))
+        case .leave: return .described(("op", .text("leave")))
+        case .end: return .described(("op", .text("finish")))
         case .ringing, .accept, .acceptAck, .reject, .cancel, .join, .report, .media, .hold, .get,
             .token, .forward:
-            return .described(("op", .text("other")), ("call", call))
+            return .described(("op", .text("other")))
         }
     }
 }

@@ -80,7 +80,7 @@ public struct PluginTrial: Sendable {
             outcome.problem = error.message
         }
         outcome.actions = world.operations.map(\.shown)
-        outcome.log = world.log
+        outcome.log = world.log.filter { $0 != outcome.problem }
         return outcome
     }
 

@@ -16,7 +16,7 @@ extension TestWorld {
     func normal(_ value: LuaValue) throws(Refused) -> String {
         if value.isNull { return "nothing" }
         guard case .decision(let payload) = value else {
-            throw Refused("t.expect compares decisions, not a \(value.typeName)")
+            throw Refused("t.expect compares decisions, not \(value.typePhrase)")
         }
         return payload.withUnsafeBytes { bytes in
             var reader = PlainReader(bytes)
@@ -57,6 +57,15 @@ extension LuaValue {
     fileprivate func isSame(as other: LuaValue) -> Bool {
         if let a = number, let b = other.number { return a == b }
         switch (self, other) {
+        case (.user(let a), .text(let b)), (.text(let b), .user(let a)): return a.user.text == b
+        case (.user(let a), .table), (.table, .user(let a)):
+            let table = LuaValue(
+                .object([
+                    "calls": .integer(Int64(a.calls)), "devices": .integer(Int64(a.devices)),
+                    "id": .string(a.user.text), "online": .bool(a.isOnline),
+                ]))
+            if case .user = self { return table.isSame(as: other) }
+            return isSame(as: table)
         case (.list(let a), .list(let b)):
             return a.count == b.count && zip(a, b).allSatisfy { $0.isSame(as: $1) }
         case (.table(let a), .table(let b)):

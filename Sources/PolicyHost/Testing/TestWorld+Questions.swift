@@ -11,11 +11,14 @@ extension TestWorld {
         "from", "to", "at", "kind", "mode", "timeout", "extended_data", "group",
     ]
 
-    /// The call that a table of a test describes. A step that `goesOn` without saying anything of
-    /// the call is about the last one.
+    /// The call that a table of a test describes. A step that `goesOn` is about the last one,
+    /// unless it says something of the call.
     func call(
         _ table: LuaValue, _ name: String, goesOn: Bool, more: [String] = []
     ) throws(Refused) -> Call {
+        guard table.isNull || table.table != nil else {
+            throw Refused("\(name): a call is a table, { from = \"ann\", to = \"bob\" }")
+        }
         try table.only(Self.callFields + more, name)
         if let time = table["at"].text {
             setClock(to: try Self.moment(time, now, setting.zone))
@@ -92,7 +95,7 @@ extension TestWorld {
         guard let current, let (span, place) = ringing else {
             throw Refused("t.again: the last decision was no ring { for_ = … }")
         }
-        advance(span)
+        try advance(span)
         return try invite(current, from: place)
     }
 
@@ -171,6 +174,9 @@ extension TestWorld {
 
     /// The push that a table of a test describes.
     func draft(_ fields: LuaValue, _ call: Call, _ name: String) throws(Refused) -> PushDraft {
+        guard fields.isNull || fields.table != nil else {
+            throw Refused("\(name): a push is a table, { provider = \"apns\" }")
+        }
         try fields.only(Self.pushFields, name)
         let provider = fields["provider"].text ?? "apns"
         let reason = fields["reason"].text ?? "invite"

@@ -41,7 +41,7 @@ extension TestWorld {
         case .timeout, .undelivered: ["users"]
         case .participant: ["who", "was", "now"]
         case .ended: ["reason", "by"]
-        case .signal: ["who", "data"]
+        case .signal: ["from", "data"]
         case .presence, .pushFailed, .start, .stop, .pluginError, .dial, .invite, .token, .push,
             .extendedData:
             []
@@ -70,7 +70,8 @@ extension TestWorld {
         case .ended: return .ended
         case .signal:
             let data = (try? table["data"].json().bytes) ?? []
-            return .signal(from: who ?? call.caller, to: nil, data: data)
+            let from = try table["from"].text.map { text throws(Refused) in try user(text) }
+            return .signal(from: from ?? call.caller, to: nil, data: data)
         case .accepted, .presence, .pushFailed, .start, .stop, .pluginError, .dial, .invite,
             .token, .push, .extendedData:
             return .accepted(who ?? callee)
@@ -135,15 +136,19 @@ extension TestWorld {
     // MARK: Of anything else
 
     private func tellPresence(_ table: LuaValue, _ step: String) throws(Refused) {
-        try table.only(["user", "online", "at"], step)
+        try table.only(["user", "now"], step)
         let user = try Self.user(table["user"].text ?? "bob")
-        let isOnline = table["online"].bool ?? true
+        let now = table["now"].text ?? "online"
+        guard now == "online" || now == "offline" else {
+            throw Refused("\(step): now is \"online\" or \"offline\"")
+        }
+        let isOnline = now == "online"
         let known = facts(of: user)
         let facts = UserFacts(
             user, calls: known.calls, devices: isOnline ? max(1, known.devices) : 0)
         try tell(
             Report(
-                call: nil, at: now, kind: .presence(user, online: isOnline), facts: [facts]))
+                call: nil, at: self.now, kind: .presence(user, online: isOnline), facts: [facts]))
     }
 
     private func tellPushFailed(_ table: LuaValue, _ step: String) throws(Refused) {

@@ -7,6 +7,9 @@ import JSON
 extension TestWorld {
     /// Does one step; returns what it returns to the test.
     func perform(_ name: String, _ arguments: Arguments) throws(Refused) -> [LuaValue] {
+        if case .handle = arguments[0] {
+            throw Refused("write t.\(name)(…) with a dot, not a colon")
+        }
         switch name {
         case "invite": return [try invite(arguments)]
         case "again": return [try inviteAgain(arguments)]
@@ -19,7 +22,7 @@ extension TestWorld {
         case "user": try user(arguments)
         case "options": try options(arguments)
         case "clock": setClock(to: try Self.moment(arguments.text(0), now, setting.zone))
-        case "advance": advance(try arguments.duration(0))
+        case "advance": try advance(arguments.duration(0))
         case "http": try answerFetches(arguments)
         case "reload": try load(keepingState: true)
         case "expect": try expect(arguments)
@@ -36,10 +39,11 @@ extension TestWorld {
     private func user(_ arguments: Arguments) throws(Refused) {
         let user = try arguments.user(0)
         let facts = try arguments.table(1)
-        try facts.only(["calls", "devices"], arguments.name)
+        try facts.only(["calls", "devices", "online"], arguments.name)
+        let isOnline = facts["online"].bool ?? true
         users[user] = UserFacts(
             user, calls: Int(facts["calls"].integer ?? 0),
-            devices: Int(facts["devices"].integer ?? 1))
+            devices: Int(facts["devices"].integer ?? (isOnline ? 1 : 0)))
     }
 
     private func options(_ arguments: Arguments) throws(Refused) {

@@ -100,7 +100,7 @@ final class TestWorld {
                 values = try perform(name, arguments)
                 share(host.generation.plugins, bench)
             case .sleep(let span)?:
-                advance(span)
+                try advance(span)
                 values = []
             case .request(let request)?:
                 writer.reply(reply(to: request))
@@ -132,14 +132,16 @@ final class TestWorld {
 
     // MARK: Time
 
-    /// Lets time pass.
-    func advance(_ span: Milliseconds) {
+    /// Lets time pass; a handler that fails meanwhile fails the test.
+    func advance(_ span: Milliseconds) throws(Refused) {
+        failures = []
         let end = now + span
         while let due = host.nextDeadline, due <= end {
             now = max(now, due)
             take(host.handle(.deadlineReached, at: now))
         }
         now = end
+        if let failure = failures.first { throw Refused(failure) }
     }
 
     /// Sets the clock without anything happening in between.

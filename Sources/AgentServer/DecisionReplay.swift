@@ -1,0 +1,49 @@
+// Asks the plugins on disk what was asked before, for `callagent replay`.
+
+import PolicyHost
+import Storage
+
+/// Replays recorded decisions without a server.
+public enum DecisionReplay {
+    /// What the operator's files on disk decide otherwise than it was decided, or than a kept
+    /// generation decides.
+    ///
+    /// - Parameters:
+    ///   - records: the decisions, oldest first.
+    ///   - file: the operator's file; nil: the defaults.
+    ///   - kept: the name of a kept generation, or how it begins; nil: what was committed counts.
+    /// - Throws: `configuration` when the files are not good, `refused` when no such generation is
+    ///   kept.
+    public static func run(
+        _ records: [DecisionRecord], file: String?, against kept: String?
+    ) throws(AgentError) -> ReplayReport {
+        let deployment = try Deployment(file: file, seed: 1)
+        guard let kept else {
+            return ReplayReport(records, by: deployment.generation, cryptography: .system)
+        }
+        let place = AgentOptions.place(deployment.configuration)
+        let other = try Deployment(try generation(kept, in: place), file: file, seed: 1)
+        return ReplayReport(
+            records, by: deployment.generation, against: other.generation, cryptography: .system)
+    }
+
+    private static func generation(
+        _ name: String, in directory: String
+    ) throws(AgentError) -> StoredGeneration {
+        guard directory != ":memory:" else {
+            throw .refused("no generation is kept where state_dir is \":memory:\"")
+        }
+        let names: [String]
+        do throws(StoreError) {
+            names = try KeptGenerations.marks(in: directory).map(\.name)
+            let found = names.filter { $0.hasPrefix(name) }
+            if found.count == 1, let kept = try KeptGenerations.read(found[0], in: directory) {
+                return kept
+            }
+        } catch {
+            throw .store(error)
+        }
+        throw .refused(
+            "no kept generation '\(name)'; kept are: \(names.joined(separator: " "))")
+    }
+}

@@ -1,0 +1,141 @@
+// How one question was decided, and everything that is needed to ask it again.
+
+import CallModel
+import JSON
+
+/// One line of the decision log.
+public struct DecisionRecord: Sendable, Equatable {
+    /// One plugin's part.
+    public struct Asked: Sendable, Equatable {
+        /// The plugin.
+        public let plugin: String
+        /// Processor time of its runs, in nanoseconds.
+        public let processor: UInt64
+        /// From its question to its answer, in milliseconds.
+        public let wall: Milliseconds
+        /// What it said.
+        public let verdict: Verdict
+        /// Of a failure: what went wrong, with file and line.
+        public var message: String?
+    }
+
+    /// What a plugin said.
+    public enum Verdict: Sendable, Equatable {
+        case noOpinion
+        case decided
+        case failed(Failure)
+        /// Not asked: quarantined.
+        case quarantined
+    }
+
+    /// What came of the question.
+    public enum Outcome: Sendable, Equatable {
+        case answer(Answer)
+        /// A push as it is to be sent; nil: not at all.
+        case push(PushDraft?)
+    }
+
+    /// The hook.
+    public let hook: Hook
+    /// The call.
+    public let call: CallID
+    /// The account concerned.
+    public let user: UserID
+    /// When it was asked.
+    public let at: Moment
+    /// From the question to the answer.
+    public let took: Milliseconds
+    /// The generation that answered.
+    public let generation: String
+    /// Every plugin asked, in order.
+    public var asked: [Asked]
+    /// What was committed.
+    public var outcome: Outcome
+    /// What it was decided on; nil: not kept.
+    public var input: DecisionInput?
+
+    /// The answer to the switchboard; none for a push.
+    public var answer: Answer {
+        if case .answer(let answer) = outcome { answer } else { .none }
+    }
+
+    /// Whether some plugin gave no usable answer.
+    public var hasFailures: Bool {
+        asked.contains { $0.verdict != .noOpinion && $0.verdict != .decided }
+    }
+}
+
+/// What a question was decided on: enough to ask other plugins the same.
+public struct DecisionInput: Sendable, Equatable {
+    /// What was asked.
+    public enum Subject: Sendable, Equatable {
+        case question(Question.Subject)
+        case push(PushDraft, Call)
+    }
+
+    /// See `Subject`.
+    public let subject: Subject
+    /// What was known of the users.
+    public let facts: [UserFacts]
+    /// How long the plugins had.
+    public let decideIn: Milliseconds
+    /// How far the wall clock was ahead of the core's.
+    public let wallOffset: Milliseconds
+    /// What `random` and `uuid` went on from.
+    public let dice: UInt64
+    /// `call.vars` of each plugin that had some.
+    public var vars: [Vars]
+    /// What plugins asked for and were told, in the order of asking.
+    public var seen: [Seen]
+
+    /// `call.vars` of one plugin.
+    public struct Vars: Sendable, Equatable {
+        /// The plugin.
+        public let plugin: String
+        /// As plain data, as they cross into Lua.
+        let bytes: [UInt8]
+    }
+
+    /// One wait of a plugin.
+    public struct Seen: Sendable, Equatable {
+        /// The plugin.
+        public let plugin: String
+        /// What it asked for, in words that are the same whenever the same is asked for.
+        public let request: String
+        /// From the request to the reply.
+        public var after: Milliseconds
+        /// What it was told; nil: nothing before the question was answered.
+        public var reply: WaitReply?
+    }
+
+    /// The call at hand.
+    public var call: Call { subject.call }
+}
+
+extension DecisionInput.Subject {
+    /// The call at hand.
+    var call: Call {
+        switch self {
+        case .push(_, let call): call
+        case .question(let subject): subject.call
+        }
+    }
+}
+
+extension Question.Subject {
+    /// The call at hand.
+    var call: Call {
+        switch self {
+        case .invite(let call, _, _), .dial(let call, _, _), .incomingData(let call, _, _),
+            .outgoingData(let call, _), .token(let call, _):
+            call
+        }
+    }
+}
+
+/// Why a plugin gave no usable answer.
+public enum Failure: String, Sendable, CaseIterable {
+    case error, cpu, wall, memory, denied
+    case badReturn = "bad_return"
+    case late
+}

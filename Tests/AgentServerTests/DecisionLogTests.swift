@@ -1,0 +1,170 @@
+// The decision log: what is kept in memory and in files, read back, and followed.
+
+import CallModel
+import EventLoop
+import Glibc
+import JSON
+import Testing
+
+@testable import AgentServer
+@testable import PolicyHost
+
+/// A directory of one test, and a loop for the timers.
+private final class Place {
+    let path: String
+    let loop: EventLoop
+
+    init() throws {
+        var template = Array("/tmp/decisions-XXXXXX".utf8CString)
+        path = try String(cString: #require(mkdtemp(&template)))
+        loop = try EventLoop()
+    }
+
+    deinit {
+        for name in names { unlink("\(path)/\(name)") }
+        rmdir(path)
+        loop.close()
+    }
+
+    var names: [String] {
+        var names: [String] = []
+        guard let folder = opendir(path) else { return [] }
+        defer { closedir(folder) }
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if !name.hasPrefix(".") { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    func log(_ change: (inout Configuration.DecisionLog) -> Void = { _ in }) -> DecisionLog {
+        let log = DecisionLog(directory: path, log: Log(level: .error), loop: loop)
+        var limits = Configuration.DecisionLog()
+        change(&limits)
+        log.configure(limits)
+        return log
+    }
+
+    func write(_ text: String, to name: String) {
+        let file = open("\(path)/\(name)", O_WRONLY | O_CREAT | O_APPEND, 0o600)
+        _ = text.withCString { Glibc.write(file, $0, strlen($0)) }
+        close(file)
+    }
+}
+
+@Suite struct DecisionLogTests {
+    private func record(
+        _ number: UInt64, user: String = "bob", plugin: String = "p"
+    ) -> DecisionRecord {
+        DecisionRecord(
+            hook: .invite, call: CallID(high: 0x0199, low: number), user: UserID(user),
+            at: Moment(1_790_000_000_000 + Int64(number)), took: 1, generation: "g",
+            asked: [
+                .init(plugin: plugin, processor: 5_000, wall: 0, verdict: .noOpinion, message: nil)
+            ], outcome: .answer(.none), input: nil)
+    }
+
+    @Test func theNewestAreInMemoryAndAllInTheFile() throws {
+        let place = try Place()
+        let log = place.log()
+        for number in 1...2_500 { log.note(.decision(record(UInt64(number)))) }
+        log.flush()
+        #expect(log.records.count >= DecisionLog.kept)
+        #expect(log.records.count < DecisionLog.kept * 2)
+        #expect(log.newest(2).map(\.call.low) == [2_499, 2_500])
+        let files = DecisionFiles(directory: place.path)
+        #expect(files.newest(10_000).map(\.call.low) == (1...2_500).map { UInt64($0) })
+        #expect(files.newest(3).map(\.call.low) == [2_498, 2_499, 2_500])
+        let lines = files.lines(about: CallID(high: 0x0199, low: 7))
+        #expect(lines.count == 1 && lines.first.flatMap { DecisionRecord(line: $0) } == record(7))
+        #expect(files.lines(about: CallID(high: 1, low: 1)).isEmpty)
+    }
+
+    @Test func filesAreMovedAsideWhenFullAndTheOldestGoes() throws {
+        let place = try Place()
+        let log = place.log {
+            $0.size = 65_536
+            $0.files = 3
+        }
+        for number in 1...4_000 {
+            log.note(.decision(record(UInt64(number))))
+            log.flush()
+        }
+        #expect(
+            place.names == ["decisions.jsonl", "decisions.jsonl.1", "decisions.jsonl.2"])
+        let kept = DecisionFiles(directory: place.path).newest(4_000).map(\.call.low)
+        #expect(kept.last == 4_000 && kept.count > 400 && kept.count < 1_200)
+        #expect(kept == Array(4_001 - UInt64(kept.count)...4_000), "none is missing in between")
+        // Fewer files from now on.
+        log.configure(.init())
+        var limits = Configuration.DecisionLog()
+        (limits.size, limits.files) = (65_536, 1)
+        log.configure(limits)
+        for number in 1...400 {
+            log.note(.decision(record(UInt64(number))))
+            log.flush()
+        }
+        #expect(place.names == ["decisions.jsonl"])
+    }
+
+    @Test func aLineThatWasCutOffIsSkipped() throws {
+        let place = try Place()
+        place.write("{\"at\":1790000000", to: "decisions.jsonl")
+        #expect(DecisionFiles(directory: place.path).newest(10).isEmpty)
+        place.write("\nnonsense\n\n", to: "decisions.jsonl")
+        let log = place.log()
+        log.note(.decision(record(1)))
+        log.flush()
+        place.write("{\"at\":17900", to: "decisions.jsonl")
+        #expect(DecisionFiles(directory: place.path).newest(10).map(\.call.low) == [1])
+        #expect(DecisionFiles(directory: "/nonexistent").newest(10).isEmpty)
+    }
+
+    @Test func whoFollowsIsToldWhatComes() throws {
+        let place = try Place()
+        let log = place.log()
+        log.note(.decision(record(1)))
+        var pages: [DecisionPage] = []
+        log.trace(after: nil, DecisionFilter()) { pages.append($0) }
+        log.flush()
+        #expect(pages.isEmpty, "what was before is not told")
+        log.note(.decision(record(2)))
+        log.note(.decision(record(3)))
+        log.flush()
+        #expect(pages.count == 1 && pages[0].entries.map(\.call.low) == [2, 3])
+        log.trace(after: pages[0].next, DecisionFilter()) { pages.append($0) }
+        #expect(pages.count == 1)
+        log.note(.decision(record(4)))
+        log.flush()
+        #expect(pages.last?.entries.map(\.call.low) == [4] && pages.last?.missed == 0)
+        // Who comes back late is told what was missed.
+        for number in 5...2_100 { log.note(.decision(record(UInt64(number)))) }
+        log.trace(after: 4, DecisionFilter()) { pages.append($0) }
+        let late = try #require(pages.last)
+        #expect(late.missed > 0 && late.missed + late.entries.count == 2_096)
+    }
+
+    @Test func onlyWhatIsWantedIsTold() throws {
+        let place = try Place()
+        let log = place.log()
+        func told(_ filter: DecisionFilter) -> [UInt64] {
+            var page: DecisionPage?
+            log.trace(after: 0, filter) { page = $0 }
+            return page?.entries.map(\.call.low) ?? []
+        }
+        log.note(.decision(record(1, user: "ann")))
+        log.note(.decision(record(2, plugin: "busy")))
+        log.note(
+            .shadow(
+                ReplayReport.Change(
+                    hook: .invite, call: CallID(high: 0x0199, low: 2), user: UserID("bob"),
+                    at: Moment(1), before: "default", after: "ring, by x", problem: nil),
+                generation: "s"))
+        #expect(told(DecisionFilter()) == [1, 2, 2])
+        #expect(told(DecisionFilter(user: UserID("ann"))) == [1])
+        #expect(told(DecisionFilter(call: CallID(high: 0x0199, low: 2))) == [2, 2])
+        #expect(told(DecisionFilter(plugin: "busy")) == [2])
+    }
+}

@@ -1,0 +1,216 @@
+"""What the plugins decided: explain, trace, replay, shadow, and what a reload says of it."""
+
+import json
+import os
+import signal
+import subprocess
+
+from agent import wait_for
+from calls import changes, invite
+
+ACCEPT = """on.invite(function(call)
+  local user = users.get(call.caller.id)
+  kv.incr("asked", 1)
+  return accept {}
+end)
+"""
+BUSY = ACCEPT.replace("accept {}", 'reject "busy"')
+TESTED = ACCEPT + """test("it accepts", function(t)
+  t.expect(t.invite { from = "ann", to = "support" }, accept {})
+end)
+"""
+
+
+def rewrite(agent, text):
+    (agent.folder / "plugins" / "support.lua").write_text(text)
+
+
+def call(agent, user):
+    """How `support` answers this user, and in which call."""
+    caller = agent.connect(user)
+    call_id = invite(caller, "support", mode="advanced")
+    return call_id, changes(caller.event("call.changed"))["support"]
+
+
+def test_a_decision_is_explained_while_it_runs_and_after(bot):
+    agent = bot(ACCEPT)
+    call_id, _ = call(agent, "ann")
+    code, live = agent.tool("explain", call_id)
+    assert code == 0, live
+    for words in ("on.invite for support", "ann → support", "users.get ann", "kv.incr asked → 1",
+                  "→ accept", "by support"):
+        assert words in live, live
+    agent.stop()
+    assert agent.tool("explain", call_id) == (0, live)
+    code, raw = agent.tool("explain", call_id, "--json")
+    (entry,) = json.loads(raw)["decisions"]
+    assert entry["call"] == call_id and entry["input"]["seen"][0]["request"] == "users.get ann"
+    code, none = agent.tool("explain", "0" * 32)
+    assert code != 0 or "no plugin was asked" in none
+
+
+def test_a_failure_is_explained_with_file_and_line(bot):
+    agent = bot("on.invite(function(call)\n  error 'oops'\nend)\n")
+    person = agent.connect("support")
+    call_id = invite(agent.connect("ann"), "support", mode="advanced")
+    person.event("call.incoming")
+    code, output = agent.tool("explain", call_id)
+    assert code == 0 and "failed (error)" in output and "support.lua:2: oops" in output, output
+    assert "→ default" in output
+
+
+def test_decisions_are_followed_live(bot):
+    agent = bot(ACCEPT)
+    output = open(agent.folder / "trace.out", "w+b")
+    trace = subprocess.Popen(
+        [os.environ["CALLAGENT"], "trace", "--user", "ann", "--count", "2"], cwd=agent.folder,
+        stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+
+    def seen():
+        output.seek(0)
+        return output.read().decode()
+
+    # The trace begins some time after its process did.
+    wait_for("a first line", lambda: call(agent, "ann") and seen(), pause=0.2)
+    call(agent, "ben")
+    call_id, _ = call(agent, "ann")
+    assert trace.wait(10) == 0
+    assert "ann → support" in seen() and "→ accept" in seen() and "ben" not in seen(), seen()
+
+
+def test_a_reload_says_what_would_have_been_decided(bot):
+    agent = bot(ACCEPT)
+    ids = [call(agent, user)[0] for user in ("ann", "ben", "cid")]
+    code, output = agent.tool("reload")
+    assert code == 0 and "3 recorded decisions asked again: 0 would be other ones" in output, output
+    assert "is in force" in output
+    rewrite(agent, BUSY)
+    code, replayed = agent.tool("replay")
+    assert code == 1 and "3 would be other ones" in replayed, replayed
+    code, output = agent.tool("reload")
+    assert code == 0 and "3 would be other ones" in output, output
+    for call_id in ids:
+        assert call_id in output and call_id in replayed
+    assert "- accept, by support" in output and "+ reject busy, by support" in output
+
+
+def test_decisions_are_replayed_without_a_server(bot):
+    agent = bot(ACCEPT)
+    call(agent, "ann")
+    rewrite(agent, BUSY)
+    assert agent.tool("reload")[0] == 0
+    call(agent, "ben")
+    agent.stop()
+    code, output = agent.tool("replay")
+    assert code == 1 and "2 recorded decisions asked again: 1 would be other ones" in output
+    assert agent.tool("replay") == (code, output), "the same again"
+    code, output = agent.tool("replay", "--against", "nonsense")
+    assert code == 1 and "no kept generation 'nonsense'; kept are: " in output, output
+    now, before = output.split("kept are: ")[1].split()[:2]
+    code, output = agent.tool("replay", "--against", now)
+    assert code == 0 and "2 recorded decisions asked again: 0 would be" in output, output
+    code, output = agent.tool("replay", "--against", before)
+    assert code == 1 and "2 recorded decisions asked again: 2 would be" in output, output
+
+
+def test_a_shadow_is_asked_without_effect(bot):
+    agent = bot(ACCEPT)
+    rewrite(agent, BUSY)
+    code, output = agent.tool("reload", "--shadow")
+    assert code == 0 and "is asked as a shadow" in output, output
+    call_id, answer = call(agent, "ann")
+    assert answer == ("joined", None)
+
+    def explained():
+        output = agent.tool("explain", call_id)[1]
+        return "reject busy, by support instead of accept, by support" in output
+
+    wait_for("the shadow's word", explained)
+    code, output = agent.tool("plugins", "--json")
+    shadow = json.loads(output)["shadow"]
+    assert (shadow["asked"], shadow["changed"], shadow["skipped"]) == (1, 1, 0)
+    code, output = agent.tool("reload", "--end-shadow")
+    assert code == 0 and "1 would be other ones" in output, output
+    assert agent.tool("reload", "--end-shadow")[0] == 1
+    assert call(agent, "ben")[1] == ("joined", None)
+
+
+def test_a_reload_with_tests_refuses_what_fails_them(make_agent):
+    config = 'answer_for = { "support" }\nplugins = { "support" }\ntest_on_reload = true\n'
+    agent = make_agent(config, {"support": TESTED}).start()
+    code, output = agent.tool("reload")
+    assert code == 0 and "1 tests of plugins passed" in output, output
+    rewrite(agent, TESTED.replace("return accept {}", 'return reject "busy"', 1))
+    code, output = agent.tool("reload")
+    assert code == 1 and "support.lua:" in output, output
+    assert call(agent, "ann")[1] == ("joined", None)
+
+
+def test_changed_files_are_taken_by_themselves(make_agent):
+    config = 'answer_for = { "support" }\nplugins = { "support" }\nwatch = true\n'
+    agent = make_agent(config, {"support": ACCEPT}).start()
+    assert call(agent, "ann")[1] == ("joined", None)
+    # As editors do it: a new file in the place of the old one.
+    fresh = agent.folder / "plugins" / ".support.lua.swp"
+    fresh.write_text(BUSY)
+    fresh.rename(agent.folder / "plugins" / "support.lua")
+    wait_for("the new answer", lambda: call(agent, "ben")[1] == ("rejected", "busy"), pause=0.1)
+    rewrite(agent, "return (\n")
+    wait_for("the refusal", lambda: "reload failed: nothing has changed" in agent.log_text())
+    assert call(agent, "cid")[1] == ("rejected", "busy")
+    rewrite(agent, ACCEPT)
+    wait_for("the old answer", lambda: call(agent, "dan")[1] == ("joined", None), pause=0.1)
+
+
+def test_rolling_back_twice_goes_two_back(bot):
+    agent = bot(ACCEPT)
+    reject = ACCEPT.replace("accept {}", 'reject "declined"')
+    for text in (BUSY, reject):
+        rewrite(agent, text)
+        assert agent.tool("reload")[0] == 0
+    assert call(agent, "ann")[1] == ("rejected", "declined")
+    assert agent.tool("rollback")[0] == 0
+    assert call(agent, "ben")[1] == ("rejected", "busy")
+    assert agent.tool("rollback")[0] == 0
+    assert call(agent, "cid")[1] == ("joined", None)
+    code, output = agent.tool("rollback")
+    assert code == 1 and "no earlier generation" in output, output
+    # The files on disk are the last ones, which were rolled back: a start does not take them.
+    agent.stop()
+    agent.start()
+    assert call(agent, "dan")[1] == ("joined", None)
+    assert "going on with the generation last in force" in agent.log_text()
+
+
+def test_a_generation_that_fails_is_taken_back_by_itself(bot):
+    agent = bot(ACCEPT)
+    call(agent, "ann")
+    rewrite(agent, "on.invite(function(call) error 'worse' end)\n")
+    code, output = agent.tool("reload")
+    assert code == 0 and "1 would fail" in output, output
+    person = agent.connect("support")
+    callers = [agent.connect(f"caller-{number}") for number in range(20)]
+    for caller in callers:
+        invite(caller, "support", mode="advanced")
+        person.event("call.incoming")
+    wait_for("the rollback", lambda: "generation rolled back" in agent.log_text())
+    assert call(agent, "ben")[1] == ("joined", None)
+    assert agent.metrics()["callagent_ready"] == 1
+
+
+def test_a_crash_while_reloading_goes_on_with_the_last_one_in_force(bot):
+    agent = bot(ACCEPT)
+    for number in range(5):
+        rewrite(agent, BUSY + f"-- {number}\n")
+        assert agent.tool("reload")[0] == 0
+        # The next one is read and checked when the process dies.
+        slow = "\n".join(f"local t{number} = {{ {n} }}" for n in range(150))
+        rewrite(agent, ACCEPT + slow)
+        agent.signal(signal.SIGHUP)
+        agent.crash()
+        agent.start()
+        assert call(agent, f"ann-{number}")[1] in (("rejected", "busy"), ("joined", None))
+        # Either generation as a whole, and the one that the store names.
+        _, output = agent.tool("plugins", "--json")
+        name = json.loads(output)["generation"]
+        assert name in agent.tool("replay", "--against", "nonsense")[1].split("kept are: ")[1]

@@ -1,0 +1,154 @@
+// Every helper works in every hook alike: nothing is known only here or only there.
+
+import CallModel
+import JSON
+import Testing
+
+@testable import PolicyHost
+
+@Suite struct HelperTests {
+    /// Uses every helper once and looks at what it gives; `call` is nil where the hook has none.
+    private static let body = """
+        local function everything(where, call)
+          local key = where .. " " .. uuid()
+          assert(random() < 1 and random(1) == 1 and random(2, 2) == 2)
+          assert(#uuid() == 36 and uuid() ~= uuid())
+          assert(time.now() >= 1704067200 and time.format("%Y", 0) == "1970")
+          assert(time.seconds "90m" == 5400)
+          assert(json.decode(json.encode { a = { 1 } }).a[1] == 1)
+          assert(base64.decode(base64.encode("\\0x", true)) == "\\0x")
+          assert(#hmac("sha256", "key", "text") > 0)
+          assert(jwt({ sub = "bob" }, { key = "key", alg = "HS256" }):match "^[^.]+%.[^.]+%.[^.]+$")
+          assert(limit(key, 1, "1h") and not limit(key, 1, "1h"))
+          assert(kv.set(key, { n = 1 }, { ttl = "1h" }) and kv.get(key).n == 1)
+          assert(kv.incr(key .. "+", 2) == 2 and #kv.keys(key .. "+") == 1)
+          assert(kv.delete(key .. "+") and kv.get(key .. "+") == nil)
+          assert(users.get("bob").devices == 3)
+          assert(http.get("https://x.y/").json.ok and http.post("https://x.y/", { json = {} }).ok)
+          local function get() return kv.get(key) end
+          local a, b = all { function() sleep "1ms" return 1 end, get }
+          assert(a == 1 and b.n == 1)
+          assert(pcall(function() sleep "1ms" end))
+          assert(not pcall(function() sleep "1ms" error "x" end))
+          detach(function() sleep "1ms" state.detached = (state.detached or 0) + 1 end)
+          later("1h", "after", { where = where })
+          count("hooks", 1, { hook = "x" })
+          observe("seconds", 0.5)
+          log.debug "d" log.warn "w" log.error "e" print("p", 1)
+          assert(cfg.open:open() and cfg.open:next_open() == nil and cfg.who:has "ann")
+          assert(cfg.who:at(1) == "ann" and cfg.who:len() == 1)
+          state.hooks = (state.hooks or 0) + 1
+          if call then
+            call.vars.seen = true
+            assert(call.vars.seen and type(call.alive) == "boolean" and call.caller.id)
+            call:later("1h", "after", where)
+            if call.callee or where == "dial" or where == "token" or where == "push" then
+              assert(call:signal { hi = 1 } and call:set_items { a = "b" } and call:invite "dora")
+              assert(call:leave() and call:finish())
+            end
+          end
+          log.info(where)
+        end
+        """
+
+    private static let head = """
+        plugin { needs = { "http:x.y" } }
+        local cfg = config {
+          open = option.hours "mon-sun 00:00-24:00", who = option.users { "ann" },
+        }
+        \(body)
+        timer("after", function() end)
+        timer("now", function(data, call) everything("timer", call) end)
+        every("1m", "minute", function() everything "every" end)
+        at("00:02", "daily", function() everything "at" end)
+
+        """
+
+    /// A plugin that does everything in every hook.
+    private static let plugin: String = {
+        let hooks = Hook.allCases.map { hook in
+            switch hook {
+            case .start:
+                """
+                on.start(function(ctx)
+                  if ctx.reason == "boot" then later("10s", "now") else everything "start" end
+                end)
+                """
+            case .stop, .pluginError:
+                "on.\(hook.rawValue)(function() everything \"\(hook.rawValue)\" end)"
+            case .presence: "on.presence(function() everything \"presence\" end)"
+            case .push: "on.push(function(_, call) everything(\"push\", call) end)"
+            case .extendedData: "on.extended_data(function(_, call) everything(\"data\", call) end)"
+            case .pushFailed: "on.push_failed(function(_, call) everything(\"failed\", call) end)"
+            case .dial, .invite, .token, .accepted, .rejected, .cancelled, .timeout, .undelivered,
+                .participant, .ended, .signal:
+                "on.\(hook.rawValue)(function(call) everything(\"\(hook.rawValue)\", call) end)"
+            }
+        }
+        return head + hooks.joined(separator: "\n")
+    }()
+
+    private static let cryptography = Cryptography(
+        hmac: { _, key, text in key + text }, sign: { _, key, text in key + text })
+
+    /// What the plugin logs at level info when `steps` are done, by name and how often.
+    private func said(_ steps: String) throws -> [String] {
+        let test = """
+
+            test("x", function(t)
+              t.user("bob", { devices = 3 })
+              t.http("https://x.y/", { json = { ok = true } })
+            \(steps)
+              t.advance "10ms"
+              t.equal(state.detached, state.hooks)
+              t.equal(t.logs(), {})
+            end)
+            """
+        let file = SourceFile(name: "p.lua", text: Array((Self.plugin + test).utf8))
+        let report = try PluginTest.run(
+            PluginSource(name: "p", main: file), setting: PluginSetting(),
+            cryptography: Self.cryptography)
+        let problem = report.results[0].problem?.text ?? ""
+        #expect(problem.contains("expected {}, got ["), "\(problem)")
+        return report.results[0].log.filter { !["d", "w", "e", "p\t1"].contains($0) }
+    }
+
+    @Test func theScriptUsesEveryName() {
+        let atLoad = ["plugin", "every", "at", "timer", "migrate", "test", "config"]
+        for binding in Bindings.all {
+            let name = binding.name
+            if name.hasPrefix("on.") || name.hasPrefix("option.") || atLoad.contains(name) {
+                continue
+            }
+            let short = name.split(separator: ":").last.map { ":\($0)" } ?? name
+            let used = name.contains(":") ? short : name
+            #expect(Self.body.contains(used), "\(name)")
+        }
+    }
+
+    @Test func inEveryDecisionAndShapingHook() throws {
+        #expect(
+            try said(
+                """
+                  t.invite {} t.dial {} t.token {} t.data({ a = 1 }, "in") t.data("x", "out")
+                  t.push({ provider = "fcm" })
+                """) == ["invite", "dial", "token", "data", "data", "push"])
+    }
+
+    @Test func inEveryReport() throws {
+        let events = Hook.allCases.filter { $0.kind == .report && $0 != .start }
+        let steps =
+            ["t.event('start', { reason = 'reload' })"]
+            + events.map { "t.event \"\($0.rawValue)\" t.advance \"10ms\"" }
+        let names = events.map { $0 == .pushFailed ? "failed" : $0.rawValue }
+        #expect(try said(steps.joined(separator: "\n")) == ["start"] + names)
+    }
+
+    @Test func inEveryKindOfTimer() throws {
+        let found = try said(
+            """
+            t.advance "130s"
+            """)
+        #expect(found.sorted() == ["at", "every", "every", "timer"])
+    }
+}
