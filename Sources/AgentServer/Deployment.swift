@@ -214,11 +214,7 @@ extension AgentOptions {
         settings = configuration.settings(hooks: deployment.generation.hooks)
         limits = ServerLimits(configuration)
         origins = configuration.origins
-        tls = configuration.tls.map {
-            CertificateFiles(
-                certificate: Self.path($0.certificate, in: configuration),
-                key: Self.path($0.key, in: configuration))
-        }
+        tls = Self.certificate(of: configuration)
         outbound = try OutboundPlan(configuration)
         outbound.shapesPushes = deployment.generation.shapesPushes
         tokens = configuration.auth.isEmpty ? nil : try ConfiguredTokens(configuration)
@@ -247,6 +243,15 @@ extension AgentOptions {
     public static func place(_ configuration: Configuration) -> String {
         let path = configuration.stateDirectory
         return path == ":memory:" ? path : self.path(path, in: configuration)
+    }
+
+    /// The files of the certificate, as seen from the process; nil: no TLS.
+    static func certificate(of configuration: Configuration) -> CertificateFiles? {
+        configuration.tls.map {
+            CertificateFiles(
+                certificate: path($0.certificate, in: configuration),
+                key: path($0.key, in: configuration))
+        }
     }
 
     private static func path(_ path: String, in configuration: Configuration) -> String {
