@@ -47,6 +47,12 @@ extension Agent {
         }
     }
 
+    /// How the plugins are doing; nil: there is nobody to ask.
+    func tellPolicyStatus(_ done: @escaping (PolicyStatus?) -> Void) {
+        guard let desk else { return done(nil) }
+        desk.status(done)
+    }
+
     private func trace(_ request: HTTPRequest, _ respond: @escaping (HTTPResponse) -> Void) {
         var filter = DecisionFilter()
         if let text = request.target.query("call") {
