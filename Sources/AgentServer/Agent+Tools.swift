@@ -32,6 +32,7 @@ extension Agent {
         admin.route(.get, "/admin/status") { [unowned self] _, respond in
             respond(.json(200, status))
         }
+        outbound.addRoutes(to: admin)
         addPolicyRoutes()
         admin.route(.get, "/admin/calls") { [unowned self] request, respond in
             respond(liveCalls(request.target.query("limit").flatMap { Int($0) } ?? 100))

@@ -90,8 +90,7 @@ extension Switchboard {
     // MARK: call.accept_ack
 
     mutating func acceptAck(_ asker: Asker, _ id: CallID, _ user: UserID) throws(Refusal) {
-        let place = try locate(asker, id)
-        guard mode(place.slot).acceptHandshake != nil else { throw .wrongMode(mode(place.slot)) }
+        let place = try locate(asker, id, needs: .acceptAck)
         guard self[place].role == .caller else {
             throw Refusal(.notInviter, "only the caller acknowledges an accept")
         }
