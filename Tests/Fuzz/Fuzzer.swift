@@ -17,8 +17,9 @@ struct Fuzzer: Sendable {
 
     /// All fuzzers; a new one is added here.
     static let all: [Fuzzer] = [
-        .json, .http, .frames, .messages, .canary, .tokens, .tokensCanary, .configuration,
-        .configurationCanary, .records, .recordsCanary,
+        .json, .jsonCanary, .http, .httpCanary, .frames, .framesCanary, .messages,
+        .messagesCanary, .tokens, .tokensCanary, .configuration, .configurationCanary, .records,
+        .recordsCanary, .canary,
     ]
 
     /// The iteration `number` of a run with `seed`.
