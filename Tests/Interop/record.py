@@ -34,6 +34,7 @@ class Notebook:
     def __init__(self):
         self.lock = threading.RLock()
         self.calls = {}  # (call, revision) → call object
+        self.shown = {}  # call → the newest object that anybody was shown
         self.newest = {}  # call → the highest revision anybody was told of
         self.over = {}  # (call, user) → revision, and a final state or None
         self.ends = {}  # call → its end
@@ -53,6 +54,8 @@ class Notebook:
             known = self.calls.setdefault((name, revision), call)
             assert known == call, f"two minds about revision {revision}:\n{known}\n{call}"
             self.reached(name, revision)
+            if revision >= self.shown.get(name, call)["revision"]:
+                self.shown[name] = call
             for one in call["participants"]:
                 self.participant(name, revision, one["user"], one["state"])
                 self.not_too_early(call, one)
@@ -345,16 +348,16 @@ class Circle:
 
     def insiders(self, name):
         """Those who may look at a call: whoever is a participant in the newest object known."""
-        newest = max((key for key in self.notebook.calls if key[0] == name), key=lambda key: key[1],
-                     default=None)
+        newest = self.notebook.shown.get(name)
         if newest is None:
             return sorted(self.notebook.people[name])
-        users = [one["user"] for one in self.notebook.calls[newest]["participants"]]
+        users = [one["user"] for one in newest["participants"]]
         return [user for user in users if user in self.by_user]
 
     def finish(self):
         """Lets every call end; each caller who is still in it is told once."""
-        live = [name for name in self.notebook.newest if self.agree(name)["state"] != "ended"]
+        last = [name for name in self.notebook.newest if name not in self.notebook.ends]
+        live = last
         for name in live:
             for user in self.insiders(name):
                 for op in ("call.end", "call.cancel", "call.leave"):
@@ -368,7 +371,7 @@ class Circle:
             client.device.ok("ping")
             client.sent = {}
             client.note()
-        for name in self.notebook.newest:
+        for name in last:
             self.check_end(name)
 
     def check_end(self, name):
