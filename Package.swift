@@ -84,7 +84,10 @@ let package = Package(
         tests("WebProtocolsTests", ["WebProtocols"]),
         .executableTarget(
             name: "fuzz",
-            dependencies: ["JSON", "WebProtocols", "CallWire", "CallModel", "CallCore"],
+            dependencies: [
+                "JSON", "WebProtocols", "CallWire", "CallModel", "CallCore", "Outbound",
+                "PolicyHost", "Storage",
+            ],
             path: "Tests/Fuzz", swiftSettings: strict),
         .target(
             name: "TestCertificates", dependencies: ["EventLoop", "COpenSSL"],

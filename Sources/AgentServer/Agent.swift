@@ -38,20 +38,6 @@ public struct AgentOptions: Sendable {
     public var isInMemory: Bool { stateDirectory == ":memory:" }
 }
 
-/// PEM files of a certificate with its issuers, and of its private key.
-public struct CertificateFiles: Sendable, Equatable {
-    /// Path of the certificate.
-    public var certificate: String
-    /// Path of the key.
-    public var key: String
-
-    /// These files.
-    public init(certificate: String, key: String) {
-        self.certificate = certificate
-        self.key = key
-    }
-}
-
 /// A running server. Everything happens on the thread that calls `run`.
 public final class Agent {
     /// The version that `hello` announces.
@@ -284,13 +270,15 @@ public final class Agent {
 
     private func listen(at endpoint: Endpoint) throws(EventLoopError) {
         var settings = Listener.Options()
-        settings.tls = try options.tls.map { tls throws(EventLoopError) in
-            try TLSContext.server(certificate: tls.certificate, key: tls.key)
-        }
+        settings.tls = try options.tls?.load()
+        settings.handshakeTimeout = options.limits.handshakeWithin
+        settings.acceptsPerSecond = options.limits.acceptsPerSecond
         let listener = try Listener(
             at: endpoint, on: loop, options: settings,
-            failed: { [log] error in log.warn("cannot accept", ("error", "\(error)")) },
+            failed: { [log] in log.failedToAccept($0) },
             accepted: { [unowned gateway] connection in gateway.accept(connection) })
+        listener.admits = { [unowned gateway] in gateway.admits($0) }
+        listener.turnedBack = { [unowned gateway] in gateway.doorkeeper.leaves($0) }
         listeners.append(listener)
     }
 
@@ -322,9 +310,11 @@ public final class Agent {
     ) throws(AgentError) {
         let options = try AgentOptions(deployment)
         try Self.check(options)
+        let certificate = try options.loadCertificate()
         desk?.swap(to: deployment.generation, reason) { [unowned self] problems in
             if let problems { return done(.configuration(problems.description)) }
             configure(options)
+            for listener in listeners { listener.tls = certificate }
             record(deployment)
             done(nil)
         }
@@ -396,6 +386,11 @@ public final class Agent {
         gateway.revocations.listed = Set(options.revoked)
         gateway.closeRevoked()
         store?.limit(to: options.store.limits)
+        for listener in listeners {
+            listener.configure(
+                handshakeTimeout: options.limits.handshakeWithin,
+                acceptsPerSecond: options.limits.acceptsPerSecond)
+        }
         outbound.configure(options.outbound)
     }
 

@@ -63,6 +63,8 @@ final class ClientLink: ConnectionHandler {
     /// Weight of the requests under way over WebSocket.
     private var load = 0
     private var unsentBefore = 0
+    /// Since when the message under way has been seen to be incomplete.
+    private var incompleteSince: Moment?
     /// The session that speaks over this connection.
     var session: LiveSession?
     /// What a message means at this moment.
@@ -178,7 +180,9 @@ final class ClientLink: ConnectionHandler {
     private func consumeFrames(_ rest: inout UnsafeMutableRawBufferPointer) {
         do throws(WebSocketError) {
             switch try frames.next(&rest) {
-            case .text(let message): owner?.link(self, says: message)
+            case .text(let message):
+                incompleteSince = nil
+                owner?.link(self, says: message)
             case .binary: owner?.linkSaysBinary(self)
             case .ping(let payload): sendFrame(.pong, payload)
             case .pong, nil: break
@@ -218,6 +222,17 @@ final class ClientLink: ConnectionHandler {
             return false
         }
         return now - box.since >= (box.parser.isIdle ? limits.idleMax : limits.requestWithin)
+    }
+
+    /// Whether a message has been under way for longer than it may take, as far as two looks tell.
+    func isDawdling(at now: Moment, limits: ServerLimits) -> Bool {
+        guard isWebSocket, frames.isMidMessage, !isHeld else {
+            incompleteSince = nil
+            return false
+        }
+        let since = incompleteSince ?? now
+        incompleteSince = since
+        return now - since >= limits.messageWithin
     }
 
     // MARK: Answering HTTP

@@ -214,11 +214,7 @@ extension AgentOptions {
         settings = configuration.settings(hooks: deployment.generation.hooks)
         limits = ServerLimits(configuration)
         origins = configuration.origins
-        tls = configuration.tls.map {
-            CertificateFiles(
-                certificate: Self.path($0.certificate, in: configuration),
-                key: Self.path($0.key, in: configuration))
-        }
+        tls = Self.certificate(of: configuration)
         outbound = try OutboundPlan(configuration)
         outbound.shapesPushes = deployment.generation.shapesPushes
         tokens = configuration.auth.isEmpty ? nil : try ConfiguredTokens(configuration)
@@ -249,6 +245,15 @@ extension AgentOptions {
         return path == ":memory:" ? path : self.path(path, in: configuration)
     }
 
+    /// The files of the certificate, as seen from the process; nil: no TLS.
+    static func certificate(of configuration: Configuration) -> CertificateFiles? {
+        configuration.tls.map {
+            CertificateFiles(
+                certificate: path($0.certificate, in: configuration),
+                key: path($0.key, in: configuration))
+        }
+    }
+
     private static func path(_ path: String, in configuration: Configuration) -> String {
         guard !path.hasPrefix("/"), let file = configuration.file else { return path }
         let folder = Deployment.folder(of: file)
@@ -268,8 +273,25 @@ extension ServerLimits {
         connections = configuration.limits.connections
         connectionsPerAddress = configuration.limits.connectionsPerAddress
         drainWithin = configuration.limits.drain
+        take(transport: configuration.limits)
         tokenLeeway = configuration.limits.tokenLeeway
         tokenLifetime = configuration.limits.tokenLifetime
+    }
+}
+
+extension ServerLimits {
+    private mutating func take(transport limits: Configuration.Limits) {
+        wire.signalBytes = limits.signal
+        invitationsPerMinute = limits.invitationsPerMinute
+        requestsUnderWay = limits.requestsUnderWay
+        acceptsPerSecond = limits.acceptsPerSecond
+        (authFailures, authDelay) = (limits.authFailures, limits.authDelay)
+        (handshakeWithin, requestWithin) = (limits.tlsTime, limits.requestTime)
+        (messageWithin, idleMax) = (limits.messageTime, limits.idleTime)
+        session.helloWithin = limits.helloTime
+        (session.pingInterval, session.silenceMax) = (limits.ping, limits.silence)
+        session.resumeWindow = limits.resumeTime
+        (session.heldEvents, session.heldBytes) = (limits.resumeEvents, limits.resumeBytes)
     }
 }
 

@@ -61,7 +61,7 @@ extension Gateway {
             case .bye: try logOut(request, link)
             }
         } catch {
-            link.respond(HTTPResponse(HTTPReply(error)))
+            refuse(link, error) { link.respond(HTTPResponse(HTTPReply(error))) }
         }
     }
 
@@ -79,7 +79,7 @@ extension Gateway {
                         id: newRequest(.http(link)), user: address.user, device: address.device,
                         key: key, operation: operation)))
         } catch {
-            link.respond(HTTPResponse(HTTPReply(error)))
+            refuse(link, error) { link.respond(HTTPResponse(HTTPReply(error))) }
         }
     }
 

@@ -17,6 +17,9 @@ extension Gateway {
         }
         expireSessions(at: now)
         forgetRates(at: now)
+        doorkeeper.forget(at: now, limits: limits)
+        tellLateRefusals(at: now)
+        moveSome()
         if !links.isEmpty || !detached.isEmpty { scheduleHousekeeping() }
     }
 
@@ -26,6 +29,9 @@ extension Gateway {
         }
         if let end = link.identity?.expiresAt, wall >= end + limits.tokenLeeway {
             return link.close(.expired, "the token has run out")
+        }
+        if link.isDawdling(at: now, limits: limits) {
+            return link.close(.tooSlow, "a message takes too long")
         }
         if link.isExcused() { link.keepAlive.heard(at: now) }
         switch link.keepAlive.due(at: now, limits: limits.session) {
@@ -50,7 +56,46 @@ extension Gateway {
 
     /// Only users that have asked much lately need to be remembered.
     private func forgetRates(at now: Moment) {
-        guard rates.count > 1_024 else { return }
-        rates = rates.filter { !$0.value.isFull(at: now) }
+        if rates.count > 1_024 { rates = rates.filter { !$0.value.isFull(at: now) } }
+        if invitations.count > 1_024 {
+            invitations = invitations.filter { !$0.value.isFull(at: now) }
+        }
+    }
+
+    // MARK: Going away
+
+    /// Whether a newcomer is let in; see `Listener.admits`.
+    func admits(_ peer: PeerAddress) -> Bool {
+        if !isDraining, doorkeeper.admits(peer, limits: limits) { return true }
+        metrics.refusedConnections += 1
+        log.debug("too many connections", ("peer", "\(peer)"))
+        return false
+    }
+
+    /// Asks every client to go elsewhere, in waves, so that they do not all come to the next server
+    /// at once; new ones are turned away.
+    func drain() {
+        isDraining = true
+        staying = links
+        // Half of the time is for goodbyes.
+        let waves = max(1, Int(limits.drainWithin / 2 / Self.lookAroundEvery))
+        wave = max(Self.waveMin, (staying.count + waves - 1) / waves)
+        moveSome()
+    }
+
+    /// So many go at once however few there are.
+    private static let waveMin = 100
+
+    /// Moves one wave of clients; the next one goes with the next look around.
+    private func moveSome() {
+        guard isDraining else { return }
+        for link in staying.suffix(wave) {
+            if link.isWebSocket {
+                link.close(.draining, "the server is going away")
+            } else {
+                link.endWhenAnswered()
+            }
+        }
+        staying.removeLast(min(wave, staying.count))
     }
 }

@@ -57,10 +57,17 @@ final class Gateway {
     private var dice = SystemRandomNumberGenerator()
     /// Tells of missed calls; nil: nobody does.
     var missedCalls: MissedCalls?
-    private var doorkeeper = Doorkeeper()
+    var doorkeeper = Doorkeeper()
+    /// Refusals that are told later, in the order in which they are due.
+    var lateRefusals: [(due: Moment, tell: () -> Void)] = []
+    /// Clients that are still to be moved away at the end.
+    var staying: [ClientLink] = []
+    /// How many of them go at once.
+    var wave = 0
+    var invitations: [UserID: RequestRate] = [:]
     private var housekeeping: Timer?
     /// New clients are turned away: the process is about to end.
-    private(set) var isDraining = false
+    var isDraining = false
 
     init(
         exchange: Exchange, loop: EventLoop, limits: ServerLimits, modes: [Mode],
@@ -87,23 +94,21 @@ final class Gateway {
         welcomeSettings = WelcomeSettings(limits, modes)
     }
 
-    /// Takes a new connection over.
+    /// Takes over a new connection from a listener that has asked whether it `admits` it.
     func accept(_ transport: Connection) {
-        guard !isDraining, doorkeeper.admits(transport.peer, limits: limits) else {
-            metrics.refusedConnections += 1
-            log.debug("too many connections", ("peer", "\(transport.peer)"))
-            return transport.abort()
-        }
         let link = ClientLink(transport, owner: self, limits: limits, at: exchange.now())
         link.index = links.count
         links.append(link)
         scheduleHousekeeping()
     }
 
+    /// See `keepHouse`, in milliseconds.
+    static let lookAroundEvery: Milliseconds = 500
+
     /// Looks around again in a while, unless that is planned already.
     func scheduleHousekeeping() {
         guard housekeeping?.isArmed == false else { return }
-        housekeeping?.arm(at: Clock.bootMilliseconds() + 500)
+        housekeeping?.arm(at: Clock.bootMilliseconds() + Self.lookAroundEvery)
     }
 
     /// What waits here for clients to read it.
@@ -149,8 +154,7 @@ final class Gateway {
             handle(.admitted, of: link)
             open(Address(identity.user, hello.device), hello.resume, id, over: link)
         } catch {
-            metrics.refusedTokens += 1
-            handle(.refused(error), of: link)
+            refuse(link, error) { [unowned self] in handle(.refused(error), of: link) }
         }
     }
 
@@ -220,6 +224,7 @@ final class Gateway {
         {
             return RequestRate.refusal(retryAfter: wait)
         }
+        if let refusal = tooManyInvitations(operation, of: identity) { return refusal }
         return operation.isReading ? nil : exchange.overload
     }
 
@@ -262,18 +267,6 @@ final class Gateway {
         } else {
             sessions[address] = nil
             exchange.feed(.deviceGone(address.user, address.device, bye: false))
-        }
-    }
-
-    /// Asks every client to go elsewhere; new ones are turned away.
-    func drain() {
-        isDraining = true
-        for link in links {
-            if link.isWebSocket {
-                link.close(.draining, "the server is going away")
-            } else {
-                link.endWhenAnswered()
-            }
         }
     }
 }

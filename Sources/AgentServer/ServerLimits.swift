@@ -16,6 +16,8 @@ public struct ServerLimits: Sendable, Equatable {
     public var unsentBytes = 1 << 20
     /// Requests of one user in a second; 0: as many as it likes.
     public var requestsPerSecond = 200
+    /// Invitations of one user in a minute, each invitee counted; 0: as many as it likes.
+    public var invitationsPerMinute = 120
     /// Weight of the requests that one connection may have under way before it must wait: one
     /// each, and `pageWeight` for a page of `call.list`.
     public var requestsUnderWay = 128
@@ -25,8 +27,21 @@ public struct ServerLimits: Sendable, Equatable {
     public var connections = 100_000
     /// Connections from one address; over a Unix socket they are not counted.
     public var connectionsPerAddress = 10_000
+    /// Newcomers in a second; more wait in the kernel.
+    public var acceptsPerSecond = 2_000
+    /// Tokens of one address that may be no good within `authWindow` before those that follow are
+    /// answered late; over a Unix socket they are not counted.
+    public var authFailures = 5
+    /// See `authFailures`, in milliseconds.
+    public var authWindow: Milliseconds = 30_000
+    /// How much later, in milliseconds.
+    public var authDelay: Milliseconds = 5_000
+    /// Time for a TLS handshake, in milliseconds.
+    public var handshakeWithin: Milliseconds = 10_000
     /// Time for a whole HTTP request from its first byte, in milliseconds.
     public var requestWithin: Milliseconds = 10_000
+    /// Time for a whole WebSocket message from when its beginning was seen, in milliseconds.
+    public var messageWithin: Milliseconds = 60_000
     /// How long a connection that speaks HTTP may be idle, in milliseconds.
     public var idleMax: Milliseconds = 60_000
     /// How much later than its expiry a token still counts, in milliseconds (B29).

@@ -7,7 +7,6 @@ import CallModel
 public struct RequestRate: Sendable, Equatable {
     /// Microseconds since 1970.
     private var fullAt: Int64 = 0
-    private static let second: Int64 = 1_000_000
 
     /// A full bucket.
     public init() {}
@@ -19,10 +18,18 @@ public struct RequestRate: Sendable, Equatable {
     ///   - now: the moment of the request.
     /// - Returns: nil, or how long to wait when the bucket is empty.
     public mutating func admit(perSecond: Int, at now: Moment) -> Milliseconds? {
-        guard perSecond > 0 else { return nil }
-        let now = now.milliseconds * 1_000
-        let after = max(fullAt, now) + Self.second / Int64(perSecond)
-        let excess = after - now - Self.second
+        admit(1, of: perSecond, in: 1_000, at: now)
+    }
+
+    /// Takes `count` out of a bucket that holds `limit` and gets as many in `span`; 0: no limit.
+    /// More than the bucket holds is taken for all that it holds.
+    public mutating func admit(
+        _ count: Int, of limit: Int, in span: Milliseconds, at now: Moment
+    ) -> Milliseconds? {
+        guard limit > 0 else { return nil }
+        let (now, span) = (now.milliseconds * 1_000, span * 1_000)
+        let after = max(fullAt, now) + span * Int64(min(count, limit)) / Int64(limit)
+        let excess = after - now - span
         guard excess <= 0 else { return (excess + 999) / 1_000 }
         fullAt = after
         return nil

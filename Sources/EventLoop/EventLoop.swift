@@ -61,6 +61,9 @@ public final class EventLoop: @unchecked Sendable {
         uv_prepare_start(prepare) { handle in EventLoop.from(handle?.pointee.data)?.endTurn() }
     }
 
+    /// The action of a timer is under way.
+    var isRunningTimer = false
+
     deinit {
         precondition(isClosed, "an event loop was dropped without close()")
         readBuffer.deallocate()

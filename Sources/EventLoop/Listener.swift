@@ -17,6 +17,8 @@ public final class Listener: LoopHandle {
         public var tls: TLSContext?
         /// How long a client may take for the TLS handshake, in milliseconds.
         public var handshakeTimeout: Int64 = 10_000
+        /// How many may come in a second; more wait in the kernel. Nil: all.
+        public var acceptsPerSecond: Int?
 
         /// The defaults.
         public init() {}
@@ -27,11 +29,16 @@ public final class Listener: LoopHandle {
     /// What new TLS connections use. Set another one to reload the certificate; connections that
     /// are there go on with what they began with.
     public var tls: TLSContext?
+    /// Asked about everybody before anything is spent on them; whom it refuses is reset.
+    public var admits: (PeerAddress) -> Bool = { _ in true }
+    /// Told of whom it admitted and who was never handed to `accepted`.
+    public var turnedBack: (PeerAddress) -> Void = { _ in }
     /// How many TLS handshakes are under way.
     public private(set) var handshakes = 0
     private let socket: Int32
     private let ownedFile: SocketFile?
-    private let options: Options
+    private var options: Options
+    private var pace = AcceptPace()
     private let accepted: (Connection) -> Void
     private let failed: (EventLoopError) -> Void
     private var retry: Timer?
@@ -80,6 +87,12 @@ public final class Listener: LoopHandle {
         if let handle = handle(uv_poll_t.self) { uv_poll_stop(handle) }
     }
 
+    /// Goes on with other times and rates.
+    public func configure(handshakeTimeout: Int64, acceptsPerSecond: Int?) {
+        options.handshakeTimeout = handshakeTimeout
+        options.acceptsPerSecond = acceptsPerSecond
+    }
+
     /// Accepts again.
     public func resume() {
         isPaused = false
@@ -108,6 +121,9 @@ public final class Listener: LoopHandle {
 
     private func acceptSome() {
         for _ in 0..<options.acceptsPerTurn where !isPaused {
+            if let later = pace.wait(at: loop.now, perSecond: options.acceptsPerSecond) {
+                return lookAway(until: later)
+            }
             guard isListening, acceptOne() else { return }
         }
     }
@@ -125,9 +141,15 @@ public final class Listener: LoopHandle {
             rest(after: EventLoopError(code: code, doing: "accepting at", "\(endpoint)"))
             return false
         }
+        let peer = PeerAddress(address)
+        guard admits(peer) else {
+            Self.reset(code)
+            return true
+        }
         do throws(EventLoopError) {
-            try welcome(code, PeerAddress(address))
+            try welcome(code, peer)
         } catch {
+            turnedBack(peer)
             failed(error)
         }
         return true
@@ -144,18 +166,48 @@ public final class Listener: LoopHandle {
         connection.shakeHands(within: options.handshakeTimeout) { [self] result in
             handshakes -= 1
             switch result {
-            case .success: if isListening { accepted(connection) } else { connection.close() }
+            case .success where isListening: return accepted(connection)
+            case .success: connection.close()
             case .failure(let error): if isListening { failed(error) }
             }
+            turnedBack(peer)
         }
+    }
+
+    /// Whoever is not wanted learns it at once, and nothing of them stays here.
+    private static func reset(_ socket: Int32) {
+        var linger = Glibc.linger(l_onoff: 1, l_linger: 0)
+        let size = socklen_t(MemoryLayout<Glibc.linger>.size)
+        setsockopt(socket, SOL_SOCKET, SO_LINGER, &linger, size)
+        Glibc.close(socket)
     }
 
     private var isListening: Bool { handle(uv_poll_t.self) != nil }
 
     /// The kernel would announce the same client at once, again and again: look away for a moment.
     private func rest(after error: EventLoopError) {
-        if let handle = handle(uv_poll_t.self) { uv_poll_stop(handle) }
-        retry?.arm(after: options.retryAfter)
+        lookAway(until: loop.now + options.retryAfter)
         failed(error)
+    }
+
+    private func lookAway(until moment: Int64) {
+        if let handle = handle(uv_poll_t.self) { uv_poll_stop(handle) }
+        retry?.arm(at: moment)
+    }
+}
+
+/// Spreads newcomers over tenths of a second, so that a rush of them leaves time for the others.
+private struct AcceptPace {
+    private static let span: Int64 = 100
+    private var since: Int64 = .min
+    private var count = 0
+
+    /// Nil: one more may come now; else when the next one may.
+    mutating func wait(at now: Int64, perSecond: Int?) -> Int64? {
+        guard let perSecond else { return nil }
+        if since == .min || now - since >= Self.span { (since, count) = (now, 0) }
+        guard count < max(1, perSecond / 10) else { return since + Self.span }
+        count += 1
+        return nil
     }
 }

@@ -18,6 +18,14 @@ public final class TLSContext: @unchecked Sendable {
 
     deinit { SSL_CTX_free(context) }
 
+    /// When the certificate runs out, in seconds since 1970 UTC; nil: there is none.
+    public var expiresAt: Int64? {
+        guard let certificate = SSL_CTX_get0_certificate(context) else { return nil }
+        var moment = tm()
+        guard ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &moment) == 1 else { return nil }
+        return Int64(timegm(&moment))
+    }
+
     /// For listeners.
     ///
     /// - Parameters:

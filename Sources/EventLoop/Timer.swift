@@ -40,9 +40,10 @@ public final class Timer: LoopHandle {
 
     private func sleep(until moment: Int64, from now: Int64) {
         guard let timer = handle(uv_timer_t.self) else { return }
-        // libuv would run a timer that another one has armed with 0 in the same turn, and one that
+        // libuv would run a timer that is armed with 0 by a timer in the same turn, and so one that
         // arms itself for ever.
-        let sleep = UInt64(max(1, min(moment - now, Self.longestSleep)))
+        let least: Int64 = loop.isRunningTimer ? 1 : 0
+        let sleep = UInt64(max(least, min(moment - now, Self.longestSleep)))
         uv_timer_start(timer, { owner($0, Timer.self)?.wake() }, sleep, 0)
     }
 
@@ -51,6 +52,9 @@ public final class Timer: LoopHandle {
         let now = loop.now
         if now < deadline { return sleep(until: deadline, from: now) }
         self.deadline = nil
+        let loop = loop
+        loop.isRunningTimer = true
         action()
+        loop.isRunningTimer = false
     }
 }

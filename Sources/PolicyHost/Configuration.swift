@@ -189,6 +189,38 @@ public struct Configuration: Sendable, Equatable {
         public var tokenLifetime: Milliseconds = 30 * 86_400_000
         /// How far clocks may differ when a token is judged.
         public var tokenLeeway: Milliseconds = 5_000
+        /// Bytes of the data of a signal.
+        public var signal = 16_384
+        /// Invitations of one user in a minute, each invitee counted.
+        public var invitationsPerMinute = 120
+        /// Weight of requests under way of one connection.
+        public var requestsUnderWay = 128
+        /// Newcomers in a second.
+        public var acceptsPerSecond = 2_000
+        /// Bad tokens of one address in half a minute before refusals are late.
+        public var authFailures = 5
+        /// How late.
+        public var authDelay: Milliseconds = 5_000
+        /// Time for a TLS handshake.
+        public var tlsTime: Milliseconds = 10_000
+        /// Time for a whole HTTP request.
+        public var requestTime: Milliseconds = 10_000
+        /// Time for the first message of a connection.
+        public var helloTime: Milliseconds = 5_000
+        /// Time for a whole message.
+        public var messageTime: Milliseconds = 60_000
+        /// How long a connection that speaks HTTP may be idle.
+        public var idleTime: Milliseconds = 60_000
+        /// Time between pings.
+        public var ping: Milliseconds = 25_000
+        /// Silence that ends a connection.
+        public var silence: Milliseconds = 33_000
+        /// Time for a new connection to resume a session.
+        public var resumeTime: Milliseconds = 120_000
+        /// Events kept for a resume.
+        public var resumeEvents = 256
+        /// Bytes of events kept for a resume.
+        public var resumeBytes = 262_144
         /// How long a drain may take at the end.
         public var drain: Milliseconds = 10_000
         /// Plugin memory without an override.

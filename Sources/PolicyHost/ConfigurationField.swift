@@ -31,7 +31,7 @@ public struct ConfigurationField: Sendable {
 extension ConfigurationField {
     /// Every name, in the order in which they are printed.
     public static let all: [ConfigurationField] =
-        server + decisions + answering + security + sizes + rest + outbound
+        server + decisions + answering + security + sizes + transport + rest + outbound
 
     /// The names that may stand at the left of an assignment.
     static let topLevel: [String] = {
@@ -193,6 +193,61 @@ extension ConfigurationField {
         },
         .init("limits.plugin_memory", "size", "\"16MB\"", "Memory of one plugin.") {
             c, v throws(LuaProblem) in c.limits.pluginMemory = try v.size(1 << 20...1 << 30)
+        },
+    ]
+
+    private static let transport: [ConfigurationField] = [
+        .init("limits.signal", "size", "\"16KB\"", "Data of one signal.") {
+            c, v throws(LuaProblem) in c.limits.signal = try v.size(1_024...65_536)
+        },
+        .init(
+            "limits.invitations_per_minute", "integer", "120", "Of one user, each invitee counted."
+        ) {
+            c, v throws(LuaProblem) in c.limits.invitationsPerMinute = try v.integer(1...1_000_000)
+        },
+        .init("limits.requests_under_way", "integer", "128", "Of one connection; a page counts 32.")
+        {
+            c, v throws(LuaProblem) in c.limits.requestsUnderWay = try v.integer(1...100_000)
+        },
+        .init("limits.accepts_per_second", "integer", "2000", "Newcomers; more wait in the kernel.")
+        {
+            c, v throws(LuaProblem) in c.limits.acceptsPerSecond = try v.integer(10...1_000_000)
+        },
+        .init("limits.auth_failures", "integer", "5", "Of one address in 30 s; more are late.") {
+            c, v throws(LuaProblem) in c.limits.authFailures = try v.integer(0...1_000_000)
+        },
+        .init("limits.auth_delay", "duration", "\"5s\"", "How late.") {
+            c, v throws(LuaProblem) in c.limits.authDelay = try v.duration(0...60_000)
+        },
+        .init("limits.tls_time", "duration", "\"10s\"", "For a TLS handshake.") {
+            c, v throws(LuaProblem) in c.limits.tlsTime = try v.duration(100...600_000)
+        },
+        .init("limits.request_time", "duration", "\"10s\"", "For a whole HTTP request.") {
+            c, v throws(LuaProblem) in c.limits.requestTime = try v.duration(100...600_000)
+        },
+        .init("limits.hello_time", "duration", "\"5s\"", "For the first message.") {
+            c, v throws(LuaProblem) in c.limits.helloTime = try v.duration(100...600_000)
+        },
+        .init("limits.message_time", "duration", "\"60s\"", "For a whole message.") {
+            c, v throws(LuaProblem) in c.limits.messageTime = try v.duration(1_000...600_000)
+        },
+        .init("limits.idle_time", "duration", "\"60s\"", "Idle connections over HTTP.") {
+            c, v throws(LuaProblem) in c.limits.idleTime = try v.duration(1_000...86_400_000)
+        },
+        .init("limits.ping", "duration", "\"25s\"", "Between pings.") {
+            c, v throws(LuaProblem) in c.limits.ping = try v.duration(1_000...600_000)
+        },
+        .init("limits.silence", "duration", "\"33s\"", "Of a connection, before it ends.") {
+            c, v throws(LuaProblem) in c.limits.silence = try v.duration(2_000...1_200_000)
+        },
+        .init("limits.resume_time", "duration", "\"2m\"", "For coming back to a session.") {
+            c, v throws(LuaProblem) in c.limits.resumeTime = try v.duration(0...86_400_000)
+        },
+        .init("limits.resume_events", "integer", "256", "Kept for coming back.") {
+            c, v throws(LuaProblem) in c.limits.resumeEvents = try v.integer(0...100_000)
+        },
+        .init("limits.resume_bytes", "size", "\"256KB\"", "Kept for coming back.") {
+            c, v throws(LuaProblem) in c.limits.resumeBytes = try v.size(0...1 << 30)
         },
     ]
 

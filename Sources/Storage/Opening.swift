@@ -62,7 +62,7 @@ enum Opening {
         }
     }
 
-    private static func quickCheck(
+    static func quickCheck(
         _ connection: Connection, _ pragma: String
     ) throws(StoreError) {
         let statement = try connection.prepare(pragma, for: "checking")

@@ -69,6 +69,9 @@ public struct FrameDecoder: ~Copyable, @unchecked Sendable {
     /// The memory in bytes that is held beside the decoder itself; 0 when nothing is incomplete.
     public var reservedBytes: Int { store.capacity }
 
+    /// Whether a frame or a message has begun and not ended.
+    public var isMidMessage: Bool { message != nil || frame != nil || partialHeaderCount > 0 }
+
     /// The next event in `input`, or nil when all of it is used up.
     ///
     /// - Throws: the first violation of the protocol.

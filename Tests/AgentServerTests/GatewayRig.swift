@@ -43,6 +43,7 @@ final class GatewayRig {
             at: .tcp(host: "127.0.0.1", port: 0), on: waiter.loop,
             failed: { Issue.record("accepting failed: \($0)") },
             accepted: { [unowned gateway] in gateway.accept($0) })
+        listener?.admits = { [unowned gateway] in gateway.admits($0) }
     }
 
     /// Must be called: a loop is closed, not dropped.

@@ -226,6 +226,18 @@ import WebProtocols
         #expect((1...1_000).contains(wait))
     }
 
+    @Test func `Clients are moved away in waves`() throws {
+        let rig = try GatewayRig()
+        defer { rig.close() }
+        let devices = try (0...100).map { try rig.device("user-\($0)") }
+        rig.gateway.drain()
+        #expect(rig.gateway.staying.count == 1)
+        try rig.waiter.wait(for: "the second wave") {
+            devices.allSatisfy { $0.closeCode == 4001 }
+        }
+        #expect(rig.gateway.staying.isEmpty)
+    }
+
     // MARK: A server that cannot
 
     @Test func `When the store is behind, changes are refused and questions are not`() throws {

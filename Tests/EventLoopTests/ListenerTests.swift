@@ -39,6 +39,47 @@ import Testing
         #expect(second.endpoint == first.endpoint)
     }
 
+    @Test func `Whom the listener does not admit is reset, and nothing is spent on them`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        let listener = try rig.listen { _ in Issue.record("let in") }
+        var asked = 0
+        listener.admits = { peer in
+            asked += 1
+            #expect(peer.host == "127.0.0.1")
+            return false
+        }
+        listener.turnedBack = { _ in Issue.record("nobody was admitted") }
+        let client = Peer()
+        client.onClosed = { _, _ in rig.finish() }
+        Connector.connect(to: listener.endpoint, on: rig.loop) { result in
+            switch result {
+            case .success(let connection): connection.handler = client
+            case .failure(let error):
+                #expect(error.kind == .reset)
+                rig.finish()
+            }
+        }
+        rig.run()
+        #expect(asked == 1)
+    }
+
+    @Test func `Newcomers are let in at a pace`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        var options = Listener.Options()
+        options.acceptsPerSecond = 10
+        var accepted: [Int64] = []
+        let listener = try rig.listen(options: options) { _ in
+            accepted.append(rig.loop.now)
+            if accepted.count == 4 { rig.finish() }
+        }
+        for _ in 0..<4 { rig.connect(to: listener.endpoint) { _ in } }
+        rig.run()
+        let last = try #require(accepted.last)
+        #expect(last - accepted[0] >= 300)
+    }
+
     @Test func `An address of another machine is refused`() throws {
         let rig = try Rig()
         defer { rig.close() }

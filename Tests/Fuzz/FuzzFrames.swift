@@ -5,17 +5,29 @@ import WebProtocols
 extension Fuzzer {
     static let frames = Fuzzer(
         name: "frames", property: "streams of frames are judged the same however they are cut"
+    ) { (random) throws(FuzzFailure) in try judgeCut(&random) { $0 } }
+
+    static let framesCanary = Fuzzer(
+        name: "frames-canary", property: "finds a decoder that forgets a byte where it is cut",
+        mustFail: true
     ) { (random) throws(FuzzFailure) in
+        try judgeCut(&random) { piece in piece.count > 9 ? Array(piece.dropLast()) : piece }
+    }
+
+    /// Judges streams whole, and in pieces as `seen` by the decoder.
+    private static func judgeCut(
+        _ random: inout FuzzGenerator, _ seen: ([UInt8]) -> [UInt8]
+    ) throws(FuzzFailure) {
         let role: FrameDecoder.Role = random.once(in: 2) ? .server : .client
         let limit = random.pick([0, 100, 1000, 65_536])
         var stream = FrameStream()
         for _ in 0..<random.pick(1...6) { stream.appendMessage(&random, role) }
-        let valid = FrameLog(of: random.cut(stream.bytes), role, limit: 1 << 20)
+        let valid = FrameLog(of: random.cut(stream.bytes).map(seen), role, limit: 1 << 20)
         try expect(valid.error == nil, "refused: \(valid.error as Any)", stream.bytes)
         try expect(valid.entries == stream.entries, "something else was decoded", stream.bytes)
         let damaged = random.damage(stream.bytes, dictionary: ["\u{0}", "\u{7F}", "é", "𝄞"])
         let whole = FrameLog(of: [damaged], role, limit: limit)
-        let pieces = FrameLog(of: random.cut(damaged), role, limit: limit)
+        let pieces = FrameLog(of: random.cut(damaged).map(seen), role, limit: limit)
         try expect(whole == pieces, "another judgement when cut", damaged)
     }
 }

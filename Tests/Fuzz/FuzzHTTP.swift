@@ -5,12 +5,24 @@ import WebProtocols
 extension Fuzzer {
     static let http = Fuzzer(
         name: "http", property: "requests and responses are judged the same however they are cut"
+    ) { (random) throws(FuzzFailure) in try judgeCut(&random) { $0 } }
+
+    static let httpCanary = Fuzzer(
+        name: "http-canary", property: "finds a parser that forgets a byte where it is cut",
+        mustFail: true
     ) { (random) throws(FuzzFailure) in
+        try judgeCut(&random) { piece in piece.count > 9 ? Array(piece.dropLast()) : piece }
+    }
+
+    /// Judges messages whole, and in pieces as `seen` by the parser.
+    private static func judgeCut(
+        _ random: inout FuzzGenerator, _ seen: ([UInt8]) -> [UInt8]
+    ) throws(FuzzFailure) {
         let isRequest = random.once(in: 2)
         let text = random.damage(
             HTTPTexts.message(&random, isRequest: isRequest), dictionary: HTTPTexts.words)
         let limits = random.once(in: 3) ? HTTPTexts.tightLimits : HTTPLimits()
-        let pieces = random.cut(text)
+        let pieces = random.cut(text).map(seen)
         if isRequest {
             let whole = requests(in: [text], limits)
             try expect(requests(in: pieces, limits) == whole, "another judgement when cut", text)

@@ -5,13 +5,26 @@ import JSON
 extension Fuzzer {
     static let json = Fuzzer(
         name: "json", property: "reader and tree agree, and what is accepted survives a round trip"
+    ) { (random) throws(FuzzFailure) in try agree(&random) { $0 } }
+
+    static let jsonCanary = Fuzzer(
+        name: "json-canary", property: "finds a tree that passes over commas", mustFail: true
     ) { (random) throws(FuzzFailure) in
+        try agree(&random) { text in text.filter { $0 != UInt8(ascii: ",") } }
+    }
+
+    /// Judges a text by the reader, and as `seen` by the tree.
+    private static func agree(
+        _ random: inout FuzzGenerator, _ seen: ([UInt8]) -> [UInt8]
+    ) throws(FuzzFailure) {
         let document = JSONDocuments.value(&random, depth: random.pick(0...6))
         let text = random.damage(Array(document.utf8), dictionary: JSONDocuments.words)
         let cut = Array(text.prefix(random.pick(0...text.count)))
         for text in [text, cut] {
             let skipped = judge(text) { (input) throws(JSONError) in try JSONReader.check(input) }
-            let read = judge(text) { (input) throws(JSONError) in try JSONValue(parsing: input) }
+            let read = judge(seen(text)) { (input) throws(JSONError) in
+                try JSONValue(parsing: input)
+            }
             switch (skipped, read) {
             case (.success, .success(let value)): try checkRoundTrip(value, text)
             case (.success, .failure(let error)):

@@ -8,11 +8,27 @@ extension Fuzzer {
     static let messages = Fuzzer(
         name: "messages",
         property: "a request survives being written again, a refusal names what was wrong"
+    ) { (random) throws(FuzzFailure) in try survive(&random) { $0 } }
+
+    static let messagesCanary = Fuzzer(
+        name: "messages-canary", property: "finds a client that forgets who is invited",
+        mustFail: true
     ) { (random) throws(FuzzFailure) in
+        try survive(&random) { operation in
+            guard case .invite(var invitation) = operation else { return operation }
+            invitation.invitees = [UserID("bob")]
+            return .invite(invitation)
+        }
+    }
+
+    /// Judges a message, and once more what a client writes who has `seen` it.
+    private static func survive(
+        _ random: inout FuzzGenerator, _ seen: (Operation) -> Operation
+    ) throws(FuzzFailure) {
         let text = random.damage(
             Array(MessageTexts.message(&random).utf8), dictionary: MessageTexts.words)
         switch decode(text) {
-        case .success(let message): try checkAgain(message, text)
+        case .success(let message): try checkAgain(message, text, seen)
         case .failure(let malformed): try check(malformed, text)
         }
         // Whatever comes from a server, a client at least survives it.
@@ -25,7 +41,7 @@ extension Fuzzer {
 
     /// Writes `message` as a client would, and reads that.
     private static func checkAgain(
-        _ message: ClientMessage, _ text: [UInt8]
+        _ message: ClientMessage, _ text: [UInt8], _ seen: (Operation) -> Operation
     ) throws(FuzzFailure) {
         let encoder = RequestEncoder()
         var wanted = message
@@ -42,7 +58,7 @@ extension Fuzzer {
             again = RequestEncoder.acknowledgement(UInt64(seq))
         case .request(let id, _, let operation):
             wanted = .request(id, key: nil, operation)
-            again = encoder.request(operation, id: id)
+            again = encoder.request(seen(operation), id: id)
         }
         guard case .success(let copy) = decode(again) else {
             throw FuzzFailure(what: "what was written is refused", input: text)

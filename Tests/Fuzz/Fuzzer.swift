@@ -16,7 +16,11 @@ struct Fuzzer: Sendable {
     let iterate: @Sendable (inout FuzzGenerator) throws(FuzzFailure) -> Void
 
     /// All fuzzers; a new one is added here.
-    static let all: [Fuzzer] = [.json, .http, .frames, .messages, .canary]
+    static let all: [Fuzzer] = [
+        .json, .jsonCanary, .http, .httpCanary, .frames, .framesCanary, .messages,
+        .messagesCanary, .tokens, .tokensCanary, .configuration, .configurationCanary, .records,
+        .recordsCanary, .canary,
+    ]
 
     /// The iteration `number` of a run with `seed`.
     func iterate(seed: UInt64, number: Int) throws(FuzzFailure) {

@@ -4,6 +4,7 @@ import Glibc
 
 private let usage = """
     usage: fuzz smoke [--seconds N] [--seed S]        all fuzzers, N seconds in all (default 10)
+           fuzz full [--seconds N] [--seed S]         the same for longer (default 600)
            fuzz run NAME [--seconds N] [--seed S]     one fuzzer
            fuzz run NAME --seed S --iteration I       one iteration of it again
            fuzz list                                  their names and properties
@@ -12,7 +13,7 @@ private let usage = """
 /// The arguments, or what is wrong with them.
 private struct FuzzArguments {
     var words: [String] = []
-    var seconds = 10
+    var seconds: Int?
     var iteration: Int?
     var seed = UInt64.random(in: .min ... .max)
 
@@ -52,13 +53,16 @@ case ["list"]:
     for fuzzer in Fuzzer.all { print("\(fuzzer.name): \(fuzzer.property)") }
 case ["smoke"]:
     announce(arguments.seed)
-    exit(run.smoke(time: .seconds(arguments.seconds)) ? 0 : 1)
+    exit(run.smoke(time: .seconds(arguments.seconds ?? 10)) ? 0 : 1)
+case ["full"]:
+    announce(arguments.seed)
+    exit(run.smoke(time: .seconds(arguments.seconds ?? 600)) ? 0 : 1)
 case let words where words.count == 2 && words[0] == "run":
     guard let fuzzer = Fuzzer.all.first(where: { $0.name == words[1] }) else { refuse() }
     announce(arguments.seed)
     let outcome =
         arguments.iteration.map { run.replay(fuzzer, iteration: $0) }
-        ?? run.run(fuzzer, for: .seconds(arguments.seconds))
+        ?? run.run(fuzzer, for: .seconds(arguments.seconds ?? 10))
     exit(run.report(fuzzer, outcome) ? 0 : 1)
 default: refuse()
 }

@@ -33,9 +33,10 @@ class Notebook:
 
     def __init__(self):
         self.lock = threading.RLock()
-        self.calls = {}  # (call, revision) → the call object
+        self.calls = {}  # (call, revision) → call object
+        self.shown = {}  # call → the newest object that anybody was shown
         self.newest = {}  # call → the highest revision anybody was told of
-        self.over = {}  # (call, user) → the revision and the final state of a participant, or None
+        self.over = {}  # (call, user) → revision, and a final state or None
         self.ends = {}  # call → its end
         self.people = collections.defaultdict(set)  # call → users of ours who know of it
 
@@ -53,6 +54,8 @@ class Notebook:
             known = self.calls.setdefault((name, revision), call)
             assert known == call, f"two minds about revision {revision}:\n{known}\n{call}"
             self.reached(name, revision)
+            if revision >= self.shown.get(name, call)["revision"]:
+                self.shown[name] = call
             for one in call["participants"]:
                 self.participant(name, revision, one["user"], one["state"])
                 self.not_too_early(call, one)
@@ -95,8 +98,9 @@ class Notebook:
 class Client:
     """One user with one phone, who does whatever comes to mind."""
 
-    def __init__(self, agent, user, notebook, seed):
+    def __init__(self, agent, user, notebook, seed, remember=None):
         self.agent = agent
+        self.remember = remember  # how many answers are remembered; None: all
         self.user = user
         self.notebook = notebook
         self.dice = random.Random(f"{seed} {user}")
@@ -169,6 +173,8 @@ class Client:
         if key not in self.waiting:
             return
         self.answered[key] = (*self.waiting.pop(key), answer)
+        if self.remember and len(self.answered) > self.remember:
+            del self.answered[next(iter(self.answered))]
         if answer[0] == "ok" and "call" in answer[1]:
             self.notebook.call(answer[1]["call"], self.user)
 
@@ -286,11 +292,11 @@ def answer_of(reply):
 class Circle:
     """The four together."""
 
-    def __init__(self, agent, seed):
+    def __init__(self, agent, seed, remember=None):
         self.agent = agent
         self.dice = random.Random(seed)
         self.notebook = Notebook()
-        self.clients = [Client(agent, user, self.notebook, seed) for user in USERS]
+        self.clients = [Client(agent, user, self.notebook, seed, remember) for user in USERS]
         self.by_user = {client.user: client for client in self.clients}
 
     def start(self):
@@ -342,16 +348,16 @@ class Circle:
 
     def insiders(self, name):
         """Those who may look at a call: whoever is a participant in the newest object known."""
-        newest = max((key for key in self.notebook.calls if key[0] == name), key=lambda key: key[1],
-                     default=None)
+        newest = self.notebook.shown.get(name)
         if newest is None:
             return sorted(self.notebook.people[name])
-        users = [one["user"] for one in self.notebook.calls[newest]["participants"]]
+        users = [one["user"] for one in newest["participants"]]
         return [user for user in users if user in self.by_user]
 
     def finish(self):
         """Lets every call end; each caller who is still in it is told once."""
-        live = [name for name in self.notebook.newest if self.agree(name)["state"] != "ended"]
+        last = [name for name in self.notebook.newest if name not in self.notebook.ends]
+        live = last
         for name in live:
             for user in self.insiders(name):
                 for op in ("call.end", "call.cancel", "call.leave"):
@@ -365,7 +371,7 @@ class Circle:
             client.device.ok("ping")
             client.sent = {}
             client.note()
-        for name in self.notebook.newest:
+        for name in last:
             self.check_end(name)
 
     def check_end(self, name):

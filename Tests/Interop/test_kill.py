@@ -76,7 +76,8 @@ def test_a_disk_that_fails_again_and_again(make_agent, seed, operation, most, fa
         agent.environment["CALLAGENT_STORE_FAULTS"] = faults
         wait_for("a start on a bad disk", lambda: starts(agent), patience=30)
         circle.start()
-        time.sleep(dice.uniform(3, 8) if FULL else 4)
+        time.sleep(dice.uniform(3, 8) if FULL else 3)
+        wait_for("the fault", lambda: has_struck(agent), patience=120, pause=0.1)
         circle.stop()
         circle.join()
         wait_for("readiness, by itself", agent.is_ready, patience=30)
@@ -84,9 +85,13 @@ def test_a_disk_that_fails_again_and_again(make_agent, seed, operation, most, fa
         del agent.environment["CALLAGENT_STORE_FAULTS"]
         agent.start()
         circle.check()
-    assert "store failed" in agent.log_text() or "look-up failed" in agent.log_text()
     circle.check(everything=True)
     circle.finish()
+
+
+def has_struck(agent):
+    said = agent.log_text()
+    return "store failed" in said or "look-up failed" in said
 
 
 def starts(agent):

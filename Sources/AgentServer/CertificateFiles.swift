@@ -1,0 +1,46 @@
+// The certificate that listeners show.
+
+import EventLoop
+
+/// PEM files of a certificate with its issuers, and of its private key.
+public struct CertificateFiles: Sendable, Equatable {
+    /// Path of the certificate.
+    public var certificate: String
+    /// Path of the key.
+    public var key: String
+
+    /// These files.
+    public init(certificate: String, key: String) {
+        self.certificate = certificate
+        self.key = key
+    }
+
+    /// What the files hold at this moment.
+    func load() throws(EventLoopError) -> TLSContext {
+        try TLSContext.server(certificate: certificate, key: key)
+    }
+}
+
+extension AgentOptions {
+    /// What new connections are shown after a reload; nil: no TLS.
+    ///
+    /// - Throws: `configuration`, naming the file.
+    func loadCertificate() throws(AgentError) -> TLSContext? {
+        do throws(EventLoopError) {
+            return try tls?.load()
+        } catch {
+            throw .configuration("\(error)")
+        }
+    }
+}
+
+extension Log {
+    /// Trouble of ours is worth a warning; a client that does not get through TLS is its own.
+    func failedToAccept(_ error: EventLoopError) {
+        switch error.kind {
+        case .tls, .timedOut, .reset:
+            debug("TLS handshake failed", ("error", "\(error)"))
+        default: warn("cannot accept", ("error", "\(error)"))
+        }
+    }
+}

@@ -1,0 +1,52 @@
+// Looks at a store without changing it: whether a process has it, and whether it is sound.
+
+import Glibc
+
+/// What there is in a state directory.
+public enum StoreExamination {
+    /// The process that holds the directory; nil: none does, or it could not be told which.
+    ///
+    /// - Throws: `cannotOpen`, when it cannot be looked at.
+    public static func holder(of directory: String) throws(StoreError) -> Int32? {
+        let path = directory + "/lock"
+        let file = open(path, O_RDWR | O_CLOEXEC)
+        guard file >= 0 else {
+            if errno == ENOENT { return nil }
+            throw StoreError(
+                .cannotOpen, path: path, operation: "looking for the process",
+                detail: String(cString: strerror(errno)))
+        }
+        defer { close(file) }
+        guard flock(file, LOCK_SH | LOCK_NB) != 0 else {
+            flock(file, LOCK_UN)
+            return nil
+        }
+        var bytes = [UInt8](repeating: 0, count: 16)
+        let count = max(0, pread(file, &bytes, bytes.count, 0))
+        return Int32(String(decoding: bytes[..<count].prefix { $0 != 0x0A }, as: UTF8.self)) ?? 0
+    }
+
+    /// What a check of the whole file found.
+    public struct Verdict: Sendable, Equatable {
+        /// The version of the file, and of this program.
+        public let version: Int
+        public let newest: Int
+        /// Live calls in it.
+        public let calls: Int
+    }
+
+    /// Reads the whole file; nil: there is none, or it is empty.
+    ///
+    /// - Throws: what keeps a start from using it: `corrupt`, `newer`, `foreign`, `cannotOpen`.
+    public static func check(_ directory: String) throws(StoreError) -> Verdict? {
+        let path = directory + "/callagent.db"
+        guard access(path, F_OK) == 0 else { return nil }
+        let connection = try Connection(path: path, access: .reading, faults: nil)
+        let version = try Schema.current.examine(connection)
+        guard version > 0 else { return nil }
+        try Opening.quickCheck(connection, "PRAGMA integrity_check(10)")
+        let calls = try connection.integer("SELECT count(*) FROM live_call", for: "counting") ?? 0
+        return Verdict(
+            version: version, newest: Schema.current.version, calls: Int(calls))
+    }
+}

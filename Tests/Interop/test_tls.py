@@ -1,0 +1,181 @@
+"""TLS of the server itself, seen by Python's ssl and by `openssl s_client`."""
+
+import contextlib
+import json
+import socket
+import ssl
+import subprocess
+
+import pytest
+from websockets.sync.client import connect
+
+from agent import wait_for
+
+CONFIG = 'tls = { cert = "server.crt", key = "server.key" }\n'
+
+
+def certify(folder, name="localhost"):
+    """A new certificate, in the place of the old one if there is one."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+         "-nodes", "-days", "1", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1",
+         "-keyout", "server.key", "-out", "server.crt"],
+        cwd=folder, check=True, capture_output=True)
+    return ssl.PEM_cert_to_DER_cert((folder / "server.crt").read_text())
+
+
+@pytest.fixture
+def secure(make_agent):
+    """Starts a server that speaks TLS, and nothing else."""
+
+    def start(more=""):
+        agent = make_agent(CONFIG + more)
+        agent.shown = certify(agent.folder)
+        agent.launch()
+        wait_for("a start", lambda: '"ready"' in agent.log_text())
+        return agent
+
+    return start
+
+
+def context(agent, least=None, most=None, alpn=None):
+    made = ssl.create_default_context(cafile=agent.folder / "server.crt")
+    made.minimum_version = least or made.minimum_version
+    made.maximum_version = most or made.maximum_version
+    if alpn:
+        made.set_alpn_protocols(alpn)
+    return made
+
+
+@contextlib.contextmanager
+def secured(agent, *arguments, **options):
+    with socket.create_connection(("127.0.0.1", agent.port), timeout=10) as plain:
+        made = context(agent, *arguments, **options)
+        with made.wrap_socket(plain, server_hostname="127.0.0.1") as wrapped:
+            yield wrapped
+
+
+def status(wrapped, path="/healthz"):
+    wrapped.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
+    return int(wrapped.recv(65_536).split()[1])
+
+
+VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_both_versions_are_spoken(secure, version):
+    agent = secure()
+    with secured(agent, VERSIONS[version], VERSIONS[version]) as wrapped:
+        assert wrapped.version() == version
+        assert status(wrapped) == 200
+
+
+def test_older_versions_are_refused(secure):
+    agent = secure()
+    done = subprocess.run(
+        ["openssl", "s_client", "-connect", f"127.0.0.1:{agent.port}", "-tls1_1",
+         "-cipher", "ALL:@SECLEVEL=0"],
+        input=b"", capture_output=True, timeout=20, check=False)
+    assert done.returncode != 0 and b"Cipher is (NONE)" in done.stdout, done.stdout
+
+
+def test_only_http_1_1_is_offered(secure):
+    agent = secure()
+    with secured(agent, alpn=["h2", "http/1.1"]) as wrapped:
+        assert wrapped.selected_alpn_protocol() == "http/1.1"
+        assert status(wrapped) == 200
+    with pytest.raises(ssl.SSLError), secured(agent, alpn=["h2"]) as wrapped:
+        status(wrapped)
+    with secured(agent) as wrapped:
+        assert wrapped.selected_alpn_protocol() is None and status(wrapped) == 200
+
+
+def test_s_client_agrees(secure):
+    agent = secure()
+    done = subprocess.run(
+        ["openssl", "s_client", "-connect", f"127.0.0.1:{agent.port}", "-alpn", "h2,http/1.1",
+         "-CAfile", agent.folder / "server.crt", "-verify_return_error", "-ign_eof"],
+        input=b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+        capture_output=True, timeout=20, check=False)
+    said = done.stdout.decode()
+    for word in ("TLSv1.3", "ALPN protocol: http/1.1", "Verify return code: 0", "HTTP/1.1 200"):
+        assert word in said, said
+
+
+def test_a_whole_call(secure):
+    agent = secure()
+    url = f"wss://127.0.0.1:{agent.port}/v1/ws"
+    with connect(url, ssl=context(agent)) as alice, connect(url, ssl=context(agent)) as bob:
+        for name, device in (("alice", alice), ("bob", bob)):
+            hello = {"token": f"dev:{name}", "device": "phone"}
+            device.send(json.dumps({"id": 1, "op": "hello", "data": hello}))
+            assert "ok" in json.loads(device.recv(10))
+        alice.send(json.dumps({"id": 2, "op": "call.invite", "data": {"invitees": ["bob"]}}))
+        call = json.loads(alice.recv(10))["ok"]["call_id"]
+        assert json.loads(bob.recv(10))["event"] == "call.incoming"
+        bob.send(json.dumps({"id": 2, "op": "call.accept", "data": {"call_id": call}}))
+        assert "ok" in json.loads(bob.recv(10))
+
+
+def test_a_reload_shows_the_new_certificate_and_drops_nobody(secure):
+    agent = secure()
+    with secured(agent) as old:
+        assert old.getpeercert(binary_form=True) == agent.shown
+        fresh = certify(agent.folder, "renewed")
+        with pytest.raises(ssl.SSLError), secured(agent):
+            pass  # the file is another one, what is shown is not yet
+        assert agent.tool("reload")[0] == 0
+        with secured(agent) as new:
+            assert new.getpeercert(binary_form=True) == fresh != agent.shown
+            assert status(new) == 200
+        assert status(old) == 200
+
+
+def test_a_certificate_that_is_no_good_changes_nothing(secure):
+    agent = secure()
+    with secured(agent) as wrapped:
+        kept = (agent.folder / "server.key").read_text()
+        certify(agent.folder, "renewed")
+        (agent.folder / "server.key").write_text(kept)
+        code, output = agent.tool("reload")
+        assert code == 1 and "server.key does not belong to the certificate" in output, output
+        (agent.folder / "server.crt").write_text("")
+        code, output = agent.tool("reload")
+        assert code == 1 and "server.crt" in output, output
+        assert status(wrapped) == 200
+
+
+def test_a_start_without_its_certificate_says_so(make_agent):
+    assert "server.crt" in make_agent(CONFIG).refuses_to_start()
+
+
+def test_what_is_no_tls_is_sent_away(secure):
+    agent = secure()
+    with socket.create_connection(("127.0.0.1", agent.port), timeout=10) as plain:
+        plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+        with contextlib.suppress(ConnectionResetError):
+            while plain.recv(65_536):
+                pass
+    with secured(agent) as wrapped:
+        assert status(wrapped) == 200
+
+
+def test_who_does_not_shake_hands_counts_and_is_dropped(secure):
+    """Before TLS is agreed upon a connection has its limits already."""
+    agent = secure('limits = { connections_per_address = 3, tls_time = "2s" }\n')
+    silent = [socket.create_connection(("127.0.0.1", agent.port), timeout=10) for _ in range(3)]
+    with pytest.raises(OSError), secured(agent) as wrapped:
+        status(wrapped)
+    for one in silent:
+        assert one.recv(10) == b""
+
+    def served():
+        try:
+            with secured(agent) as wrapped:
+                return status(wrapped) == 200
+        except OSError:
+            return False
+
+    wait_for("room again", served)
+    assert agent.metrics()["callagent_refused_connections_total"] >= 1
