@@ -134,6 +134,12 @@ public struct Registration: Sendable, Equatable {
     }
 }
 
+extension PushRegistration {
+    /// Whether no two devices have the same token. An operator's own service may name its devices
+    /// as it likes.
+    var isOfOneDevice: Bool { provider != "webhook" }
+}
+
 /// A stored push job.
 public struct StoredPush: Sendable, Equatable {
     /// The job.

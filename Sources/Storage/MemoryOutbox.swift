@@ -10,7 +10,14 @@ struct MemoryOutbox {
         let provider: String
     }
 
+    private struct Token: Hashable {
+        let provider: String
+        let text: String
+    }
+
     private var registrations: [UserID: [Registration]] = [:]
+    /// Who has a token.
+    private var holders: [Token: Address] = [:]
     private var pushes: [JobID: PushJob] = [:]
     private var pushIDs: [JobID] = []
     private var outcomes: [CallID: [Target: PushOutcome]] = [:]
@@ -20,13 +27,28 @@ struct MemoryOutbox {
     mutating func put(
         _ address: Address, provider: String, _ registration: PushRegistration?
     ) {
-        var mine = registrations.removeValue(forKey: address.user) ?? []
-        mine.removeAll { $0.address == address && $0.registration.provider == provider }
-        if let registration {
-            mine.append(Registration(address, registration))
-            mine.sort { $0.sortKey < $1.sortKey }
+        remove(address, provider)
+        guard let registration else { return }
+        if registration.isOfOneDevice {
+            let token = Token(provider: provider, text: registration.token)
+            if let other = holders[token] { remove(other, provider) }
+            holders[token] = address
         }
-        if !mine.isEmpty { registrations[address.user] = mine }
+        var mine = registrations.removeValue(forKey: address.user) ?? []
+        mine.append(Registration(address, registration))
+        mine.sort { $0.sortKey < $1.sortKey }
+        registrations[address.user] = mine
+    }
+
+    private mutating func remove(_ address: Address, _ provider: String) {
+        guard var all = registrations[address.user],
+            let place = all.firstIndex(where: {
+                $0.address == address && $0.registration.provider == provider
+            })
+        else { return }
+        holders[Token(provider: provider, text: all[place].registration.token)] = nil
+        all.remove(at: place)
+        registrations[address.user] = all.isEmpty ? nil : all
     }
 
     func registrations(of user: UserID) -> [Registration] { registrations[user] ?? [] }

@@ -7,6 +7,7 @@ import JSON
 final class OutboxTables {
     private let putRegistration: Statement
     private let removeRegistration: Statement
+    private let removeToken: Statement
     private let addPush: Statement
     private let removePush: Statement
     private let putOutcome: Statement
@@ -22,6 +23,9 @@ final class OutboxTables {
         removeRegistration = try connection.prepare(
             "DELETE FROM registration WHERE user = ? AND device = ? AND provider = ?",
             for: "removing a push registration")
+        removeToken = try connection.prepare(
+            "DELETE FROM registration WHERE token = ? AND provider = ?",
+            for: "removing a token's earlier registration")
         addPush = try connection.prepare(
             "INSERT OR REPLACE INTO push_job VALUES (?, ?, ?)", for: "storing a push job")
         removePush = try connection.prepare(
@@ -49,6 +53,9 @@ final class OutboxTables {
         let (user, device) = (SQLValue.text(address.user.text), SQLValue.text(address.device.text))
         guard let registration else {
             return try removeRegistration.run(user, device, .text(provider))
+        }
+        if registration.isOfOneDevice {
+            try removeToken.run(.text(registration.token), .text(provider))
         }
         try putRegistration.run(
             user, device, .text(provider), .text(registration.token),

@@ -7,7 +7,7 @@ struct Schema: Sendable {
     let steps: [String]
 
     /// What this program reads and writes.
-    static let current = Schema(steps: [version1])
+    static let current = Schema(steps: [version1, version2])
 
     /// Marks the file as ours: "call" in ASCII.
     static let applicationID: Int64 = 0x6361_6C6C
@@ -101,5 +101,11 @@ extension Schema {
         CREATE TABLE generation_file (
           generation TEXT NOT NULL, place INTEGER NOT NULL, path TEXT NOT NULL,
           source BLOB NOT NULL, PRIMARY KEY (generation, place)) WITHOUT ROWID;
+        """
+
+    // Who has a token is asked at every registration: a phone that changes hands takes its token
+    // along.
+    private static let version2 = """
+        CREATE INDEX registration_token ON registration (token, provider);
         """
 }

@@ -183,6 +183,17 @@ def test_unregistered_is_left_in_peace(pusher, double):
     assert pushes(double, 1)[0]["subject"] == "carl-1"
 
 
+def test_a_phone_that_changes_hands_rings_for_its_new_owner(pusher, double):
+    agent = pusher()
+    register(agent, "bob", "phone", "fcm", "the-phone")
+    register(agent, "carl", "phone", "fcm", "the-phone")
+    alice = agent.connect("alice")
+    invite(alice, "bob", mode="advanced")
+    call = invite(alice, "carl", mode="advanced")
+    (push,) = pushes(double, 1)
+    assert push["payload"]["data"]["call_id"] == call
+
+
 # Trouble
 
 def test_trouble_of_the_provider_is_tried_again_while_it_rings(pusher, double):

@@ -45,6 +45,9 @@ private let rows: [Int: String] = [
     """
 ]
 
+/// Versions that wrote the same rows as an earlier one: they added indexes only.
+private let likeEarlier = [2: 1]
+
 @Suite struct OldVersionTests {
     private let ann = UserID("ann")
     private let bob = UserID("bob")
@@ -90,7 +93,8 @@ private let rows: [Int: String] = [
     func whatAnOlderVersionWroteIsRead(version: Int) throws {
         let disk = Disk()
         try disk.build(Schema(steps: Array(Schema.current.steps.prefix(version))))
-        try disk.execute(try #require(rows[version], "a new version needs its rows here"))
+        let written = rows[likeEarlier[version] ?? version]
+        try disk.execute(try #require(written, "a new version needs its rows here"))
         let store = try disk.open()
         try check(store.restore(at: start + 800))
         try checkCalls(store.makeReader())

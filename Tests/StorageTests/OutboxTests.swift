@@ -31,6 +31,30 @@ private let ann = UserID("ann")
         #expect(found.map(\.registration.token) == ["t3", "t1"])
         #expect(try rig.reader.registrations(of: UserID("bob")).isEmpty)
     }
+
+    @Test(arguments: Kind.allCases)
+    func aPhoneThatChangesHandsTakesItsTokenAlong(kind: Kind) throws {
+        let rig = try Rig(kind)
+        let bob = UserID("bob")
+        func register(_ user: UserID, _ provider: String, _ token: String) -> StoreRecord {
+            .registration(
+                Address(user, DeviceID("phone")), provider: provider,
+                PushRegistration(provider: provider, token: token, environment: nil))
+        }
+        try rig.commit(register(ann, "fcm", "t"), register(ann, "apns", "t"))
+        try rig.commit(register(ann, "webhook", "w"))
+        try rig.commit(register(bob, "fcm", "t"), register(bob, "webhook", "w"))
+        func providers(_ user: UserID) throws -> [String] {
+            try rig.reader.registrations(of: user).map(\.registration.provider)
+        }
+        #expect(try providers(ann) == ["apns", "webhook"])
+        #expect(try providers(bob) == ["fcm", "webhook"])
+        try rig.commit(register(bob, "fcm", "t"))
+        #expect(try providers(bob) == ["fcm", "webhook"], "again is no change of hands")
+        try rig.commit(register(bob, "fcm", "new"), register(ann, "fcm", "t"))
+        #expect(try providers(ann) == ["apns", "fcm", "webhook"])
+        #expect(try providers(bob) == ["fcm", "webhook"], "its old token is nobody's of bob's")
+    }
 }
 
 @Suite struct PushTests {
