@@ -56,3 +56,10 @@ extension Call {
         if !isKnownUniquelyReferenced(&body) { body = Body(body.fields) }
     }
 }
+
+/// A call is printed with its members, not as a box.
+extension Call: CustomReflectable {
+    public var customMirror: Mirror {
+        Mirror(self, children: Mirror(reflecting: body.fields).children, displayStyle: .struct)
+    }
+}

@@ -89,7 +89,7 @@ start() {
     server=$!
     servers="$servers $server"
     tries=0
-    until grep -q '"message":"ready"' "$folder/log"; do
+    until grep -qs '"message":"ready"' "$folder/log"; do
         tries=$((tries + 1))
         if [ "$tries" -gt 100 ] || ! kill -0 "$server"; then
             cat "$folder/log" >&2
