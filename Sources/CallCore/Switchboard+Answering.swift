@@ -90,8 +90,9 @@ extension Switchboard {
     // MARK: call.accept_ack
 
     mutating func acceptAck(_ asker: Asker, _ id: CallID, _ user: UserID) throws(Refusal) {
+        let slot = try find(id, needs: [])
+        guard mode(slot).acceptHandshake != nil else { throw .wrongMode(mode(slot)) }
         let place = try locate(asker, id)
-        guard mode(place.slot).acceptHandshake != nil else { throw .wrongMode(mode(place.slot)) }
         guard self[place].role == .caller else {
             throw Refusal(.notInviter, "only the caller acknowledges an accept")
         }
