@@ -27,6 +27,7 @@ import Testing
             #"json.encode(json.decode '{"a":{},"b":[],"c":null,"d":9007199254740993}')"#,
             #"{"a":{},"b":[],"d":9007199254740993}"#
         ),
+        (#"json.encode(json.decode '[1,null,{"a":[null]},3]')"#, #"[1,{"a":[]},3]"#),
         (#"math.type(json.decode "3") .. math.type(json.decode "3.0")"#, "integerfloat"),
         (#"json.encode { [1] = "a", [2] = "b" }"#, #"["a","b"]"#),
         (#"json.encode(json.decode [["\u00e9\ud83d\ude00"]])"#, "\"é😀\""),
