@@ -36,15 +36,22 @@ extension Agent {
             guard let id = request.target.query("call").flatMap({ CallID($0) }) else {
                 return respond(.trouble(400, "call: 32 lower-case hex digits are wanted"))
             }
-            respond(.decisions(desk?.decisions.entries(about: id) ?? []))
+            let entries = desk?.decisions.entries(about: id) ?? []
+            outbound.outcomes(of: id) { respond(.decisions(Array(entries), pushes: $0)) }
         }
         admin.route(.get, "/admin/decisions") { [unowned self] request, respond in
             let count = request.target.query("limit").flatMap { Int($0) } ?? 100
-            respond(.decisions(desk?.decisions.newest(count) ?? []))
+            respond(.decisions(Array(desk?.decisions.newest(count) ?? [])))
         }
         admin.route(.get, "/admin/trace") { [unowned self] request, respond in
             trace(request, respond)
         }
+    }
+
+    /// How the plugins are doing; nil: there is nobody to ask.
+    func tellPolicyStatus(_ done: @escaping (PolicyStatus?) -> Void) {
+        guard let desk else { return done(nil) }
+        desk.status(done)
     }
 
     private func trace(_ request: HTTPRequest, _ respond: @escaping (HTTPResponse) -> Void) {
@@ -97,12 +104,16 @@ extension HTTPResponse {
         }
     }
 
-    fileprivate static func decisions(_ entries: some Sequence<DecisionEntry>) -> HTTPResponse {
-        page(DecisionPage(next: 0, missed: 0, entries: Array(entries)))
+    fileprivate static func decisions(
+        _ entries: [DecisionEntry], pushes: JSONValue? = nil
+    ) -> HTTPResponse {
+        page(DecisionPage(next: 0, missed: 0, entries: entries), pushes: pushes)
     }
 
-    /// `next`, `missed`, `decisions[]`.
-    fileprivate static func page(_ page: DecisionPage) -> HTTPResponse {
+    /// `next`, `missed`, `decisions[]`, and `pushes[]` if there were any.
+    fileprivate static func page(
+        _ page: DecisionPage, pushes: JSONValue? = nil
+    ) -> HTTPResponse {
         var writer = JSONWriter()
         writer.object {
             $0.field("next", page.next)
@@ -110,6 +121,7 @@ extension HTTPResponse {
             $0.array("decisions") {
                 for entry in page.entries { entry.write(into: &$0) }
             }
+            if let pushes { $0.field("pushes", raw: pushes.bytes) }
         }
         return HTTPResponse(
             200, headers: ["Content-Type": "application/json"], body: writer.bytes)

@@ -21,21 +21,25 @@ extension Agent {
             respond(HTTPResponse(200, text: "ok\n"))
         }
         admin.route(.get, "/metrics") { [unowned self] _, respond in
-            respond(
-                HTTPResponse(
-                    200, headers: ["Content-Type": "text/plain; version=0.0.4"],
-                    body: Array(metricsText.utf8)))
+            tellPolicyStatus { [unowned self] status in
+                let text = metricsText + PolicyMetrics(status: status).text
+                respond(
+                    HTTPResponse(
+                        200, headers: ["Content-Type": "text/plain; version=0.0.4"],
+                        body: Array(text.utf8)))
+            }
         }
         admin.route(.get, "/admin/status") { [unowned self] _, respond in
             respond(.json(200, status))
         }
+        outbound.addRoutes(to: admin)
         addPolicyRoutes()
         admin.route(.get, "/admin/calls") { [unowned self] request, respond in
             respond(liveCalls(request.target.query("limit").flatMap { Int($0) } ?? 100))
         }
     }
 
-    /// Everything countable as Prometheus text.
+    /// Everything countable of the process itself as Prometheus text.
     var metricsText: String {
         metrics.text(
             with: [

@@ -167,6 +167,7 @@ public final class Agent {
             modes: options.settings.modes, tokens: options.tokens ?? DevelopmentTokens(),
             log: log, metrics: metrics)
         gateway.revocations = try opened.revocations()
+        gateway.missedCalls = MissedCalls(gateway)
         admin = AdminDesk(exchange: exchange, limits: options.limits)
         outbound = try OutboundDesk(
             exchange, modes: options.settings.modes, loop: loop, log: log)

@@ -49,6 +49,7 @@ extension Gateway: Deliverer {
         for event in live.session.welcomed(limits: limits.session) {
             send(event.tail, seq: event.seq, over: link)
         }
+        if !isResumed { greeted(live) }
     }
 
     func deliver(_ event: CallEvent, to receivers: [Address]) {

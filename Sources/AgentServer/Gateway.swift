@@ -12,6 +12,8 @@ final class LiveSession {
     let address: Address
     var session: ClientSession
     var link: ClientLink?
+    /// The number of the last event that told of missed calls, and the newest of them.
+    var missed: (seq: UInt64, until: Moment)?
 
     init(_ address: Address, _ session: ClientSession) {
         self.address = address
@@ -53,6 +55,8 @@ final class Gateway {
     var watched: [ClientLink] = []
     var judged: [ClientLink] = []
     private var dice = SystemRandomNumberGenerator()
+    /// Tells of missed calls; nil: nobody does.
+    var missedCalls: MissedCalls?
     private var doorkeeper = Doorkeeper()
     private var housekeeping: Timer?
     /// New clients are turned away: the process is about to end.
@@ -122,7 +126,9 @@ final class Gateway {
         case .check(let id, let hello): check(hello, id, of: link)
         case .request(let id, let key, let operation):
             request(id, key: key, operation, from: link)
-        case .acknowledge(let seq): link.session?.session.acknowledge(seq)
+        case .acknowledge(let seq):
+            link.session?.session.acknowledge(seq)
+            if let live = link.session, live.missed != nil { missedCalls?.acknowledged(live, seq) }
         case .logOut(let id): logOut(id, link)
         case .reply(let id, let reply): send(reply, to: id, over: link)
         case .refuseAndClose(let id, let refusal, let code):
@@ -170,6 +176,11 @@ final class Gateway {
                 older.close(.replaced, "a newer connection of this device")
             }
             isResumed = live.session.reconnect(resume, newID: newID, at: exchange.now())
+            if isResumed, let resume {
+                missedCalls?.acknowledged(live, Int64(clamping: resume.seq))
+            } else {
+                live.missed = nil
+            }
         } else {
             live = LiveSession(address, ClientSession(id: newID))
             sessions[address] = live
@@ -211,6 +222,9 @@ final class Gateway {
         }
         return operation.isReading ? nil : exchange.overload
     }
+
+    /// A device has begun a new session.
+    func greeted(_ live: LiveSession) { missedCalls?.tell(live) }
 
     private func logOut(_ id: MessageID, _ link: ClientLink) {
         send(.done, to: id, over: link)

@@ -9,37 +9,8 @@ final class Metrics {
     var slowReaders: UInt64 = 0
     var refusedConnections: UInt64 = 0
 
-    /// What plugins count and observe: name with labels → sum and count.
-    private var plugins: [String: (sum: Double, count: UInt64)] = [:]
-    /// Names with labels that plugins may bring.
-    static let pluginSeriesMax = 10_000
-
-    /// Adds to a plugin's counter.
-    func count(_ plugin: String, _ name: String, _ amount: Double, _ labels: [String: String]) {
-        note("callagent_plugin_\(name)_total", plugin, amount, labels)
-    }
-
-    /// Notes a value of a plugin's summary.
-    func observe(_ plugin: String, _ name: String, _ value: Double, _ labels: [String: String]) {
-        note("callagent_plugin_\(name)", plugin, value, labels)
-    }
-
-    private func note(
-        _ name: String, _ plugin: String, _ value: Double, _ labels: [String: String]
-    ) {
-        var all = labels
-        all["plugin"] = plugin
-        let text = all.sorted { $0.key < $1.key }
-            .map { "\($0.key)=\"\($0.value.filter { $0 != "\"" && $0 != "\n" && $0 != "\\" })\"" }
-        let series = "\(name){\(text.joined(separator: ","))}"
-        guard plugins[series] != nil || plugins.count < Self.pluginSeriesMax else { return }
-        plugins[series, default: (0, 0)].sum += value
-        plugins[series, default: (0, 0)].count += 1
-    }
-
-    private var pluginText: String {
-        plugins.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value.sum)\n" }.joined()
-    }
+    /// What plugins count and observe.
+    var plugins = PluginFigures()
 
     /// One metric with its present value.
     struct Sample {
@@ -59,8 +30,11 @@ final class Metrics {
             Sample("slow_readers_total", "Clients cut off for not reading.", slowReaders),
             Sample(
                 "refused_connections_total", "Connections over a limit.", refusedConnections),
+            Sample(
+                "policy_values_dropped_total", "Values of plugins with too many series.",
+                UInt64(plugins.dropped)),
         ]
-        return (counters + gauges).map(\.text).joined() + pluginText
+        return (counters + gauges).map(\.text).joined() + plugins.text
     }
 }
 

@@ -16,7 +16,7 @@ final class OutboundDesk {
     /// Events for other systems.
     let webhooks: WebhookOffice
     private let thread: OutboundThread
-    private let exchange: Exchange
+    let exchange: Exchange
     private var plan = OutboundPlan()
 
     /// Starts the thread.
@@ -100,6 +100,7 @@ extension OutboundDesk: Outbox {
     }
 
     func kept(_ records: [Record]) {
+        guard plan.pushes else { return }
         for record in records {
             switch record {
             case .call(let call): pushes.changed(call)
@@ -120,9 +121,10 @@ extension OutboundDesk: Outbox {
 }
 
 extension PushJob {
-    /// Whether the user was called in vain: nobody answered for it, and it was not forwarded.
+    /// Whether the user was called in vain: nobody answered for it, it was not forwarded, and no
+    /// device of it has heard.
     fileprivate func isMissedCall(in records: [Record]) -> Bool {
-        guard kind != .invite else { return false }
+        guard kind != .invite, connected.isEmpty else { return false }
         for case .call(let call) in records where call.id == callID {
             switch call.participant(user)?.reason {
             case .forwarded, .acceptUnacked, .acceptFailed, .callerOffline: return false

@@ -23,6 +23,9 @@ extension OutboundDesk {
             Metrics.Sample(
                 "pushes_dropped_total", "Pushes that a plugin dropped.", push.dropped),
             Metrics.Sample(
+                "pushes_withdrawn_total", "Pushes given up because they no longer mattered.",
+                push.withdrawn),
+            Metrics.Sample(
                 "push_tokens_removed_total", "Registrations removed because the token is dead.",
                 push.removedTokens),
             .gauge("webhooks", "Events on their way to receivers, in memory.", webhooks.count),

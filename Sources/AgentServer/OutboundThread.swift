@@ -44,12 +44,15 @@ final class OutboundThread {
         thread = try WorkerThread(name: "outbound") {
             var batch: [OutboundOrder] = []
             while true {
+                // One wake may have stood for orders and for the end behind them: it sleeps only
+                // when it has found nothing.
+                var patience = 0
                 switch mailbox.takeAll(into: &batch, until: 0) {
                 case .elements: for order in batch { body.carryOut(order) }
-                case .deadline: break
+                case .deadline: patience = Self.longestSleep
                 case .closed: return body.close()
                 }
-                var told = body.perform(forAtMost: Self.longestSleep)
+                var told = body.perform(forAtMost: patience)
                 _ = news.post(&told)
             }
         }

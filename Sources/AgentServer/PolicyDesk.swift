@@ -155,9 +155,9 @@ final class PolicyDesk {
         case .abandon(let wait): fetches.abandon(wait)
         case .shaped(let push, let draft): shaped(push, draft)
         case .count(let plugin, let name, let amount, let labels):
-            metrics.count(plugin, name, amount, labels)
+            metrics.plugins.count(plugin, name, amount, labels)
         case .observe(let plugin, let name, let value, let labels):
-            metrics.observe(plugin, name, value, labels)
+            metrics.plugins.observe(plugin, name, value, labels)
         }
     }
 

@@ -30,6 +30,40 @@ extension PluginStatus {
             "failures": .object(failures), "unreturned": .integer(Int64(unreturned)),
             "cpu_us": .integer(Int64(nanoseconds / 1_000)), "memory_bytes": .integer(Int64(memory)),
             "waiting": .integer(Int64(waiting)), "timers": .integer(Int64(timers)),
+            "by_hook": .object(byHook.json),
+        ]
+    }
+}
+
+extension [Hook: HookTally] {
+    fileprivate var json: JSONObject {
+        JSONObject(
+            Hook.allCases.compactMap { hook in
+                self[hook].map { .init(key: hook.rawValue, value: $0.json) }
+            })
+    }
+}
+
+extension HookTally {
+    fileprivate var json: JSONValue {
+        var failures: JSONObject = [:]
+        for (kind, count) in self.failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            failures[kind.rawValue] = .integer(Int64(count))
+        }
+        return [
+            "asked": .integer(Int64(asked)), "answered": .integer(Int64(answered)),
+            "quarantined": .integer(Int64(quarantined)), "failures": .object(failures),
+            "cpu_seconds": processor.json, "wall_seconds": wall.json,
+        ]
+    }
+}
+
+extension Histogram {
+    /// The sum, and bounds below which half and 99 % of the values lie.
+    fileprivate var json: JSONValue {
+        [
+            "sum": .number(sum), "p50_below": bound(of: 0.5).map { .number($0) } ?? .null,
+            "p99_below": bound(of: 0.99).map { .number($0) } ?? .null,
         ]
     }
 }

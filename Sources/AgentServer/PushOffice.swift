@@ -72,6 +72,7 @@ final class PushOffice {
     private var lastShape: UInt64 = 0
     private var paused: [Place: Moment] = [:]
     private var timer: Timer?
+    private var repeated = RepeatedLine()
     private(set) var figures = Figures()
     /// The policies; nil: there are none.
     weak var policies: PolicyDesk?
@@ -80,6 +81,7 @@ final class PushOffice {
     struct Figures {
         var sent: UInt64 = 0
         var dropped: UInt64 = 0
+        var withdrawn: UInt64 = 0
         var failed: [PushFailure.Cause: UInt64] = [:]
         var removedTokens: UInt64 = 0
     }
@@ -220,7 +222,7 @@ final class PushOffice {
             figures.dropped += 1
             return land(name, "dropped by a plugin")
         }
-        guard !flight.isUnwanted else { return land(name, "withdrawn") }
+        guard !flight.isUnwanted else { return withdraw(name) }
         let now = Clock.wallMilliseconds()
         var notice = flight.notice
         notice.content.take(draft, insteadOf: flight.draft)
@@ -258,6 +260,10 @@ final class PushOffice {
         case .delivered:
             figures.sent += 1
             land(name, "sent")
+        // Nobody answered for it, and nobody waits for it any more: that is no failure.
+        case .failed(let failure)
+        where flight.isUnwanted && [.expired, .unavailable].contains(failure.cause):
+            withdraw(name)
         case .failed(let failure):
             figures.failed[failure.cause, default: 0] += 1
             note(failure, of: flight)
@@ -265,15 +271,22 @@ final class PushOffice {
         }
     }
 
+    private func withdraw(_ name: String) {
+        figures.withdrawn += 1
+        land(name, "withdrawn")
+    }
+
     private func note(_ failure: PushFailure, of flight: Flight) {
-        let provider = flight.notice.target.provider.rawValue
-        log.write(
-            failure.cause == .misconfigured ? .warn : .info, "push failed",
-            [
-                ("call", flight.notice.callID), ("user", flight.address.user.text),
-                ("device", flight.address.device.text), ("provider", provider),
-                ("reason", failure.description),
-            ])
+        let provider = flight.place.provider
+        if let left = repeated.admit("\(provider) \(failure.cause)", at: exchange.now()) {
+            log.write(
+                failure.cause == .misconfigured ? .warn : .info, "push failed",
+                [
+                    ("call", flight.notice.callID), ("user", flight.address.user.text),
+                    ("device", flight.address.device.text), ("provider", provider),
+                    ("reason", failure.description), ("like_it", "\(left)"),
+                ])
+        }
         tellPlugins(failure, of: flight)
         guard !flight.isOutdated else { return }
         switch failure.advice {

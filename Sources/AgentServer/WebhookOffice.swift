@@ -67,6 +67,7 @@ final class WebhookOffice {
     private var windows: [String: Window] = [:]
     private var gatherer: WebhookGatherer
     private var isStarted = false
+    private var repeated = RepeatedLine()
     private(set) var figures = Figures()
 
     /// What came of events so far.
@@ -188,12 +189,8 @@ final class WebhookOffice {
     }
 
     /// The message's `webhook-id`: also another store never gives the same one.
-    private static func name(of job: Storage.WebhookJob) -> String {
+    static func name(of job: Storage.WebhookJob) -> String {
         "evt_\(job.callID)_\(job.id)"
-    }
-
-    private static func job(named name: String) -> JobID? {
-        name.split(separator: "_").last.flatMap { Int64($0) }.map { JobID($0) }
     }
 
     // MARK: Behind
@@ -229,7 +226,7 @@ final class WebhookOffice {
 
     /// An event has moved on.
     func moved(_ outcome: WebhookOutcome) {
-        guard let id = Self.job(named: outcome.id), windows[outcome.endpoint]?.open[id] != nil
+        guard let id = WebhookChoice.job(of: outcome.id), windows[outcome.endpoint]?.open[id] != nil
         else { return }
         switch outcome.result {
         case .delivered:
@@ -237,17 +234,21 @@ final class WebhookOffice {
             close(id, outcome, WebhookProgress(.delivered, dueAt: exchange.now()))
         case .gaveUp(let reason):
             figures.givenUp += 1
-            log.warn(
-                "webhook given up", ("endpoint", outcome.endpoint), ("event", outcome.id),
-                ("reason", reason))
+            if let left = repeated.admit("never " + outcome.endpoint, at: exchange.now()) {
+                log.warn(
+                    "webhook given up", ("endpoint", outcome.endpoint), ("event", outcome.id),
+                    ("reason", reason), ("like_it", "\(left)"))
+            }
             let progress = WebhookProgress(
                 .failed, dueAt: exchange.now(), lastError: reason)
             close(id, outcome, progress)
         case .postponed(let attempts, let until, let reason):
             figures.attemptsFailed += 1
-            log.info(
-                "webhook postponed", ("endpoint", outcome.endpoint), ("event", outcome.id),
-                ("attempts", "\(attempts)"), ("reason", reason))
+            if let left = repeated.admit("later " + outcome.endpoint, at: exchange.now()) {
+                log.info(
+                    "webhook postponed", ("endpoint", outcome.endpoint), ("event", outcome.id),
+                    ("attempts", "\(attempts)"), ("reason", reason), ("like_it", "\(left)"))
+            }
             ledger.keep([
                 .webhook(
                     .update(
@@ -357,6 +358,13 @@ struct WebhookChoice: Sendable {
     var state = WebhookProgress.State.failed
     /// At most so many, the oldest first.
     var limit = 1_000
+    /// Whether events are meant at all, and not their receivers.
+    var isOfEvents = true
+
+    /// The job of the event `name`.
+    static func job(of name: String) -> JobID? {
+        name.split(separator: "_").last.flatMap { Int64($0) }.map { JobID($0) }
+    }
 
     func find(in reader: any CallReader) throws(StoreError) -> [StoredWebhook] {
         var found: [StoredWebhook] = []

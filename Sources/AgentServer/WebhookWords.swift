@@ -92,9 +92,8 @@ struct WebhookGatherer {
             events.append(
                 event("call.timed_out", group) { Self.users(group.timedOut, &$0) })
         }
-        let cancelled = group.changes.map(\.user).filter {
-            call.participant($0)?.state == .cancelled
-        }
+        let cancelled = group.changes.filter { $0.from?.isPending == true }.map(\.user)
+            .filter { call.participant($0)?.state == .cancelled }
         if let reason = cancelled.first.flatMap({ call.participant($0)?.reason }) {
             events.append(
                 event("call.cancelled", group) {

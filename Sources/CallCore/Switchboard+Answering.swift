@@ -73,7 +73,7 @@ extension Switchboard {
     private mutating func settleOtherCalls(
         of asker: Asker, but accepted: CallSlot, holding: Bool
     ) {
-        for slot in users[asker.user]?.calls ?? [] where slot != accepted {
+        for slot in users[asker.user]?.calls ?? SlotList() where slot != accepted {
             guard mode(slot).has(.hold), let index = calls[slot].index(of: asker.user),
                 calls[slot].participants[index].state == .joined
             else { continue }
@@ -90,9 +90,7 @@ extension Switchboard {
     // MARK: call.accept_ack
 
     mutating func acceptAck(_ asker: Asker, _ id: CallID, _ user: UserID) throws(Refusal) {
-        let slot = try find(id, needs: [])
-        guard mode(slot).acceptHandshake != nil else { throw .wrongMode(mode(slot)) }
-        let place = try locate(asker, id)
+        let place = try locate(asker, id, needs: .acceptAck)
         guard self[place].role == .caller else {
             throw Refusal(.notInviter, "only the caller acknowledges an accept")
         }

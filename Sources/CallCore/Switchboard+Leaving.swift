@@ -126,12 +126,8 @@ extension Switchboard {
 
     // MARK: call.leave
 
-    func checkLeave(_ asker: Asker, _ id: CallID) throws(Refusal) -> Place {
-        try locateJoined(asker, id, needs: .leave)
-    }
-
     mutating func leave(_ asker: Asker, _ id: CallID) throws(Refusal) {
-        let place = try checkLeave(asker, id)
+        let place = try locateJoined(asker, id, needs: .leave)
         var commit = change(place.slot, by: asker, .call)
         commit.cause = asker.user
         commit.move(place.index, to: .left, .itself)

@@ -70,9 +70,9 @@ extension Switchboard {
         guard change.wasVisible, change.from?.isPending == true else { return nil }
         switch participant.state {
         case .cancelled: return .cancel
-        case .timedOut: return .missed
+        case .timedOut, .failed: return change.from?.mayAnswer == true ? .missed : nil
         case .inviting, .undelivered, .ringing, .accepting: return call.isLive ? nil : .end
-        case .joined, .rejected, .left, .failed: return nil
+        case .joined, .rejected, .left: return nil
         }
     }
 

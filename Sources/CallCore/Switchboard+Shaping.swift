@@ -69,7 +69,7 @@ extension Switchboard {
         case .reject(let busy): _ = try checkReject(asker, id, busy: busy)
         case .cancel(let users, _): _ = try checkCancel(asker, id, users)
         case .join: _ = try checkJoin(asker, id)
-        case .leave: _ = try checkLeave(asker, id)
+        case .leave: _ = try locateJoined(asker, id, needs: .leave)
         case .end: _ = try checkEnd(asker, id)
         case .ringing, .acceptAck, .report, .media, .hold, .items, .signal, .get, .token,
             .forward:

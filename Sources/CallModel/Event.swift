@@ -69,6 +69,9 @@ public struct CallEvent: Sendable, Equatable {
         case hold(UserID, on: Bool)
         /// `call.items`.
         case items(keys: [String], deleted: [String], items: [Call.Item])
+        /// `call.missed`, to a device that connects: its user was called in vain, and has so many
+        /// missed calls in all.
+        indirect case missed(Call, count: Int)
         /// `call.signal`; `data` is one JSON value, forwarded byte for byte.
         case signal(from: UserID, data: [UInt8])
     }
@@ -93,6 +96,13 @@ public struct CallEvent: Sendable, Equatable {
             self.state = state
             self.reason = reason
             self.extendedData = extendedData
+        }
+
+        /// Where `participant` stands now.
+        public init(_ participant: borrowing Participant) {
+            self.init(
+                participant.user, participant.state, reason: participant.reason,
+                extendedData: participant.extendedData)
         }
     }
 

@@ -58,6 +58,8 @@ public struct Mode: Sendable, Equatable {
         public static let items = Features(rawValue: 1 << 12)
         /// `delivery_check`.
         public static let deliveryCheck = Features(rawValue: 1 << 13)
+        /// `call.accept_ack`.
+        public static let acceptAck = Features(rawValue: 1 << 14)
     }
 
     /// The name on the wire.
@@ -136,7 +138,7 @@ extension Mode {
     static let handshake = Mode(
         name: "handshake", invitees: 1, participants: 2, ringTime: 60_000,
         acknowledgeWithin: 30_000, acceptHandshake: 30_000, endWhenAnswered: .always,
-        callerLost: .failsAccept, features: [.answersBusy])
+        callerLost: .failsAccept, features: [.acceptAck, .answersBusy])
 
     /// Every mode, the default one first.
     public static let all: [Mode] = [

@@ -96,7 +96,7 @@ public struct Witness: Sendable {
             guard what == .rejected || what == .left else { return }
             devices[device]?[event.callID]?.states[device.user] = nil
             devices[device]?[event.callID]?.isWhole = false
-        case .mediaPhase, .mediaFlags, .hold, .items, .signal: break
+        case .mediaPhase, .mediaFlags, .hold, .items, .signal, .missed: break
         }
     }
 
@@ -105,7 +105,7 @@ public struct Witness: Sendable {
         _ event: CallEvent, after before: View?, _ device: Address
     ) throws(RigFailure) {
         switch event.kind {
-        case .signal: return
+        case .signal, .missed: return
         case .timedOut, .cancelled, .failed:
             guard before != nil else {
                 throw RigFailure("\(device) is told \(event.kind) of a call it never heard of")

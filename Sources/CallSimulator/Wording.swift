@@ -208,6 +208,7 @@ struct Wording {
         case .elsewhere(let what, let device):
             return ("elsewhere", what.rawValue + (device.map { " on \($0)" } ?? ""))
         case .failed(let reason): return ("failed", reason.rawValue)
+        case .missed(_, let count): return ("missed", "\(count) in all")
         case .mediaPhase(let media): return ("media_phase", media.rawValue)
         case .mediaFlags(let user, let audio, let video):
             return ("media_flags", "\(user) audio \(text(audio)), video \(text(video))")

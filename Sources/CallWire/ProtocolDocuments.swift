@@ -81,6 +81,7 @@ extension EventName {
         case .hold: "Somebody holds the call or goes on with it."
         case .items: "The named texts changed."
         case .signal: "Data from another participant."
+        case .missed: "To a device that connects: the user was called in vain."
         }
     }
 }

@@ -262,6 +262,11 @@ extension ProtocolSchemas {
             return [
                 SchemaMember("from", Schema.ref("Name")), SchemaMember("data", Schema.anything),
             ]
+        case .missed:
+            return [
+                SchemaMember("call", Schema.ref("Call")),
+                SchemaMember("missed", Schema.integer(1), "missed calls not acknowledged yet"),
+            ]
         }
     }
 }

@@ -145,6 +145,9 @@ extension ServerMessageDecoder {
         case .elsewhere:
             return data.word("what").map { .elsewhere($0, data["device"]?.device) }
         case .failed: return data.word("reason").map { .failed($0) }
+        case .missed:
+            guard let call = call(data["call"]) else { return nil }
+            return .missed(call, count: Int(data["missed"]?.integer ?? 1))
         case .mediaPhase, .mediaFlags, .hold, .items, .signal:
             return kindInCall(name, data, message)
         }
@@ -172,7 +175,8 @@ extension ServerMessageDecoder {
                 return nil
             }
             return .signal(from: from, data: raw)
-        case .created, .incoming, .changed, .timedOut, .cancelled, .ended, .elsewhere, .failed:
+        case .created, .incoming, .changed, .timedOut, .cancelled, .ended, .elsewhere, .failed,
+            .missed:
             return nil
         }
     }

@@ -57,6 +57,10 @@ extension WireEncoder {
             writer.field("what", plain: what.rawValue)
             writer.field("device", device?.text)
         case .failed(let reason): writer.field("reason", plain: reason.rawValue)
+        case .missed(let call, let count):
+            writer.key("call")
+            text.write(call, for: viewer, by: self, into: &writer)
+            writer.field("missed", Int64(count))
         case .mediaPhase, .mediaFlags, .hold, .items, .signal:
             writer.membersInCall(of: kind)
         }
@@ -78,6 +82,7 @@ public enum EventName: String, CaseIterable, Sendable {
     case hold = "call.hold"
     case items = "call.items"
     case signal = "call.signal"
+    case missed = "call.missed"
 
     /// The name of what happened.
     public init(_ kind: CallEvent.Kind) {
@@ -95,6 +100,7 @@ public enum EventName: String, CaseIterable, Sendable {
         case .hold: self = .hold
         case .items: self = .items
         case .signal: self = .signal
+        case .missed: self = .missed
         }
     }
 }
@@ -118,7 +124,8 @@ extension JSONWriter {
         case .signal(let from, let data):
             field("from", from.text)
             field("data", raw: data)
-        case .created, .incoming, .changed, .timedOut, .cancelled, .ended, .elsewhere, .failed:
+        case .created, .incoming, .changed, .timedOut, .cancelled, .ended, .elsewhere, .failed,
+            .missed:
             break
         }
     }

@@ -102,6 +102,14 @@ enum Base64 {
     private static let plain = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     private static let url = Array(plain[..<62]) + Array("-_".utf8)
+    /// The value of every byte in either alphabet; 64: of none.
+    private static let values: [UInt8] = {
+        var values = [UInt8](repeating: 64, count: 256)
+        for alphabet in [plain, url] {
+            for (value, byte) in alphabet.enumerated() { values[Int(byte)] = UInt8(value) }
+        }
+        return values
+    }()
 
     static func encode(_ bytes: [UInt8], forURL: Bool) -> String {
         let alphabet = forURL ? url : plain
@@ -123,11 +131,12 @@ enum Base64 {
         var bytes: [UInt8] = []
         var bits = 0
         var count = 0
-        let trimmed = text.utf8.reversed().drop { $0 == UInt8(ascii: "=") }.reversed()
-        for byte in trimmed {
-            guard let value = plain.firstIndex(of: byte) ?? url.firstIndex(of: byte) else {
-                return nil
-            }
+        var text = text.utf8[...]
+        while text.last == UInt8(ascii: "=") { text.removeLast() }
+        bytes.reserveCapacity(text.count / 4 * 3 + 2)
+        for byte in text {
+            let value = Int(values[Int(byte)])
+            guard value < 64 else { return nil }
             bits = (bits << 6 | value) & 0xFFFFFF
             count += 1
             let spare = count % 4 == 0 ? 0 : 8 - 2 * (count % 4)

@@ -137,8 +137,9 @@ extension LuaValue {
     private func webhook() throws(LuaProblem) -> Configuration.Webhook {
         try onlyFields(["name", "url", "secret", "events", "allow"])
         let name = try wanted("name")
-        guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy({ (0x21...0x7E) ~= $0 })
-        else { throw LuaProblem("name: 1 to 64 bytes of printable ASCII without space") }
+        guard (1...64).contains(name.utf8.count),
+            name.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-._".contains($0)) })
+        else { throw LuaProblem("name: 1 to 64 letters, digits, '-', '.' and '_'") }
         let events = try texts("events")
         for event in events ?? [] where !Configuration.webhookEvents.contains(event) {
             let hint = Suggestion.text(for: event, among: Configuration.webhookEvents)

@@ -41,7 +41,13 @@ extension OptionField {
     /// A bound as it was written: durations are bounded by durations, or by seconds.
     private func bound(_ value: LuaValue, _ extra: String) throws(LuaProblem) -> Double? {
         if value.isNull { return nil }
-        if let number = value.number { return number }
+        if let number = value.number {
+            // Beyond it a number is not exact, and a count or a time makes no sense.
+            guard abs(number) < (kind == .duration ? 3e9 : 1e15) else {
+                throw LuaProblem(name, "\(extra) is too large")
+            }
+            return number
+        }
         guard kind == .duration else {
             throw LuaProblem(name, "\(extra) is a number, not \(value.typePhrase)")
         }
@@ -150,12 +156,13 @@ extension OptionField {
         case .number: .number(least ?? 0)
         case .bool: .bool(false)
         case .text, .user, .secret:
-            .text(String(repeating: name, count: max(1, Int(least ?? 0))))
+            .text(String(repeating: name, count: min(max(1, Int(least ?? 0)), 4_096)))
         case .choice: .text(choices.first ?? "")
-        case .list, .users: .list(Array(repeating: .text(name), count: Int(least ?? 0)))
+        case .list, .users:
+            .list(Array(repeating: .text(name), count: min(max(0, Int(least ?? 0)), 256)))
         case .hours: .text("00:00-24:00")
         case .timezone: .text("UTC")
-        case .duration: .text(Duration.text(Milliseconds((least ?? 1) * 1_000)))
+        case .duration: .text(Duration.text(Milliseconds(max(0, least ?? 1) * 1_000)))
         case .url: .text("https://\(name).example.com/")
         }
     }

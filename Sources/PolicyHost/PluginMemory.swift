@@ -62,4 +62,14 @@ struct Tally: Equatable {
     var lateWrites = 0
     /// Pending timers whose name the new generation lacked.
     var droppedTimers = 0
+    /// By the place of the hook.
+    var hooks = [HookTally?](repeating: nil, count: Hook.allCases.count)
+
+    mutating func note(
+        _ hook: Hook, _ verdict: DecisionRecord.Verdict, processor: UInt64, wall: Milliseconds
+    ) {
+        let place = hook.index
+        if hooks[place] == nil { hooks[place] = HookTally() }
+        hooks[place]?.note(verdict, processor: processor, wall: wall)
+    }
 }

@@ -262,10 +262,12 @@ extension PolicyHost {
         _ verdict: DecisionRecord.Verdict, _ plugin: PluginState, _ chain: inout Chain,
         spent: UInt64, message: String? = nil
     ) {
+        let wall = services.now - chain.since
+        plugin.tally.note(chain.hook, verdict, processor: spent, wall: wall)
         guard recordsDecisions else { return }
         chain.asked.append(
             DecisionRecord.Asked(
-                plugin: plugin.name, processor: spent, wall: services.now - chain.since,
+                plugin: plugin.name, processor: spent, wall: wall,
                 verdict: verdict, message: message.map { String($0.prefix(500)) }))
     }
 

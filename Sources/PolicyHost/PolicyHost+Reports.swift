@@ -61,7 +61,9 @@ extension PolicyHost {
     }
 
     private func run(_ plugin: PluginState, _ notice: Notice, _ key: ReportKey) {
-        guard plugin.breaker.admits(at: services.now) else { return }
+        guard plugin.breaker.admits(at: services.now) else {
+            return plugin.tally.note(notice.hook, .quarantined, processor: 0, wall: 0)
+        }
         let account = write(notice)
         if case .report(let report) = notice, case .signal(let from, _, _) = report.kind,
             from == account
@@ -71,6 +73,11 @@ extension PolicyHost {
         }
         begin(plugin, call: notice.call, account: account)
         let outcome = start(plugin, plugin.hooks[notice.hook.index])
+        // What comes after a wait is counted for the plugin, not for the hook.
+        let hasFailed = Int(outcome.status) == CALLUA_FAILED
+        plugin.tally.note(
+            notice.hook, hasFailed ? .failed(Failure(outcome.failure)) : .noOpinion,
+            processor: outcome.nanoseconds, wall: 0)
         let task: HandlerTask = notice.call == nil ? .single(newID()) : .report(key)
         settle(outcome, plugin, task: task, call: notice.hook == .ended ? nil : notice.call)
     }

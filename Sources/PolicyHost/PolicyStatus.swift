@@ -30,6 +30,8 @@ public struct PluginStatus: Sendable, Equatable {
     public let waiting: Int
     /// Timers pending.
     public let timers: Int
+    /// Each hook that it has, with its counts once it was asked.
+    public let byHook: [Hook: HookTally]
 }
 
 extension PolicyHost {
@@ -44,7 +46,11 @@ extension PolicyHost {
                 decided: tally.decided, failures: tally.failures, unreturned: tally.unreturned,
                 nanoseconds: tally.nanoseconds, memory: plugin.bytesInUse,
                 waiting: running.values.count { $0.plugin === plugin },
-                timers: timers.values.count { $0.plugin == plugin.name })
+                timers: timers.values.count { $0.plugin == plugin.name },
+                byHook: Dictionary(
+                    uniqueKeysWithValues: Hook.allCases.compactMap { hook in
+                        tally.hooks[hook.index].map { (hook, $0) }
+                    }))
         }
     }
 

@@ -22,6 +22,8 @@ extension Command {
         options: json + Installation.options
     ) { (arguments) throws(CommandError) in
         let answer = AdminAnswer.get("/admin/plugins", from: try Installation.admin(arguments))
-        return answer.show(isJSON: arguments.has("--json")) { PlainJSON.show($0) }
+        return answer.show(isJSON: arguments.has("--json")) { answer in
+            for line in PluginText.lines(answer) { Screen.say(line) }
+        }
     }
 }

@@ -33,7 +33,7 @@ struct Command: Sendable {
     static let all: [Command] = [
         .run, .call, .phone, .calls, .get, .status, .plugins, .reload,
         .rollback, .new, .check, .test, .attempt, .config, .meta, .explain, .trace, .replay,
-        .simulate, .token, .revoke, .version,
+        .webhooks, .simulate, .token, .revoke, .version,
     ]
 
     /// The command `name`.

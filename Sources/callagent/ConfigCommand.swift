@@ -5,7 +5,7 @@ import PolicyHost
 
 extension Command {
     static let config = Command(
-        "config", "show every name of callagent.lua, or the options of a plugin",
+        "config", "show the names of callagent.lua, or a plugin's options",
         operands: .optional("NAME"), options: Installation.options
     ) { (arguments) throws(CommandError) in
         guard let name = arguments.operands.first else {

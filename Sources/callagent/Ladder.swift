@@ -77,6 +77,8 @@ extension Ladder {
         case .elsewhere(let what, let device):
             sees("\(what.rawValue) elsewhere\(device.map { " on \($0)" } ?? "")")
         case .failed(let reason): sees("failed (\(reason.rawValue))")
+        case .missed(let call, let count):
+            sees("missed a call of \(call.caller) (\(call.id)), \(count) in all")
         case .mediaPhase(let media): sees("media \(media.rawValue)")
         case .mediaFlags(let user, let audio, let video):
             sees("\(user) audio \(audio ? "on" : "off"), video \(video ? "on" : "off")")

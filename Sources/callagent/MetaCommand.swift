@@ -4,7 +4,7 @@ import PolicyHost
 
 extension Command {
     static let meta = Command(
-        "meta", "print the types of everything in plugins, for lua-language-server",
+        "meta", "print the types of plugins for lua-language-server",
         options: [Option("--luacheck", nil, "print the configuration of luacheck instead")]
     ) { (arguments) throws(CommandError) in
         guard arguments.has("--luacheck") else {

@@ -94,7 +94,7 @@ final class OutgoingCall: DeviceScript {
             advance()
         case .ended, .elsewhere: finish()
         case .created, .incoming, .timedOut, .cancelled, .failed, .mediaPhase, .mediaFlags, .hold,
-            .items, .signal:
+            .items, .signal, .missed:
             break
         }
     }

@@ -73,7 +73,7 @@ final class Phone: DeviceScript {
             calls[id]?.standing.take(changes)
             advance(id)
         case .ended, .cancelled, .timedOut, .failed, .elsewhere: over(id)
-        case .created, .mediaPhase, .mediaFlags, .hold, .items, .signal: break
+        case .created, .mediaPhase, .mediaFlags, .hold, .items, .signal, .missed: break
         }
     }
 

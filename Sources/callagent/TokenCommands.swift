@@ -36,7 +36,7 @@ extension Command {
     }
 
     static let revoke = Command(
-        "revoke", "take tokens back: of a user, a device, or one by its jti",
+        "revoke", "take back tokens of a user or device, or one by its jti",
         operands: .optional("USER"),
         options: [
             Option("--device", "NAME", "only those that this device of USER came with"),

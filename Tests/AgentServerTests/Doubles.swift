@@ -80,7 +80,8 @@ extension CallEvent.Kind {
         case .timedOut: "timed_out"
         case .cancelled: "cancelled"
         case .ended: "ended"
-        case .elsewhere, .failed, .mediaPhase, .mediaFlags, .hold, .items, .signal: "other"
+        case .elsewhere, .failed, .mediaPhase, .mediaFlags, .hold, .items, .signal, .missed:
+            "other"
         }
     }
 }

@@ -278,6 +278,9 @@ enum Sample {
                 keys: ["a", "b"], deleted: ["b"], items: [Call.Item(key: "a", value: "1")]),
             members: #","keys":["a","b"],"deleted":["b"],"items":{"a":"1"}"#),
         Example(
+            name: .missed, kind: .missed(Sample.ringing, count: 3),
+            members: #","call":\#(Sample.ringingText),"missed":3"#),
+        Example(
             name: .signal, kind: .signal(from: "bob", data: Array(#"{ "sdp":1.50 }"#.utf8)),
             members: #","from":"bob","data":{ "sdp":1.50 }"#),
     ]

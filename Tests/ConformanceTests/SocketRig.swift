@@ -164,6 +164,8 @@ final class SocketRig: Rig {
                 resumed: welcome.resumed)
             seen.append(Observation(.device(device), sight))
         case .event(let event):
+            // Of the shell and not of the core, whose rig knows nothing of it.
+            if case .missed = event.kind { return }
             seen.append(Observation(.device(device), .event(event, now: now)))
         case .stopped(.lost(.closed(CloseCode.replaced.rawValue, _))):
             seen.append(Observation(.device(device), .closed("replaced")))

@@ -55,6 +55,7 @@ import Testing
         ("rejects busy invitees", .rejectsBusy), ("refuses a busy caller", .refusesBusyCaller),
         ("answer busy", .answersBusy), ("media phases", .media), ("`call.hold`", .hold),
         ("`call.items`", .items), ("delivery check", .deliveryCheck),
+        ("`call.accept_ack`", .acceptAck),
     ]
 
     private static func row(_ name: String, _ cell: (Mode) -> String) -> [String] {

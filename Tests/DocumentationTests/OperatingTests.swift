@@ -48,7 +48,8 @@ import Testing
         options.stateDirectory = ":memory:"
         let agent = try Agent(options, log: Log(level: .error))
         defer { agent.loop.close() }
-        let lines = agent.metricsText.split(separator: "\n")
+        let text = agent.metricsText + PolicyMetrics(status: nil).text
+        let lines = text.split(separator: "\n")
         let rows = lines.filter { $0.hasPrefix("# HELP ") }.map { line -> [String] in
             let words = line.split(separator: " ", maxSplits: 3).map(String.init)
             let kind = lines.first { $0.hasPrefix("# TYPE \(words[2]) ") } ?? ""

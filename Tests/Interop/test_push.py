@@ -204,8 +204,10 @@ def test_no_more_attempts_once_the_call_was_answered(pusher, double):
     call = invite(alice, "bob", mode="advanced")
     pushes(double, 1)
     bob.ok("call.accept", call_id=call)
-    settled(agent, failed=1)
+    wait_for("given up", lambda: agent.metrics()["callagent_pushes_withdrawn_total"] == 1)
     assert double.seen() == []
+    settled(agent)
+    assert '"result":"withdrawn"' in agent.tool("explain", call, "--json")[1]
 
 
 def test_open_jobs_go_on_after_a_crash(pusher, double):

@@ -145,6 +145,29 @@ final class PushDeskTests {
         #expect(results().isEmpty)
     }
 
+    @Test func `a push that no longer matters is not retried, and its last attempt counts`() throws
+    {
+        desk.send(SamplePush.notice(.apns), at: now)
+        desk.stopTrying("job-1")
+        try answer(503, at: now)
+        guard case .failed(let failure)? = desk.takeOutcomes().first?.result else {
+            Issue.record("no outcome")
+            return
+        }
+        #expect(failure.cause == .unavailable)
+        desk.send(SamplePush.notice(.apns, id: "job-2"), at: now)
+        try answer(503, at: now)
+        desk.stopTrying("job-2")
+        guard case .failed(let withdrawn)? = desk.takeOutcomes().first?.result else {
+            Issue.record("no outcome")
+            return
+        }
+        #expect(withdrawn.cause == .expired && withdrawn.reason.hasPrefix("withdrawn"))
+        desk.advance(to: now + 60_000)
+        #expect(desk.takeRequests().isEmpty && desk.jobCount == 0)
+        desk.stopTrying("job-3")
+    }
+
     @Test func `too many jobs are refused at once`() throws {
         var limits = PushDesk.Limits()
         limits.jobs = 2

@@ -152,6 +152,21 @@ final class WebhookDeskTests {
         #expect(sent().keys.sorted() == ["a2"])
     }
 
+    @Test func `a receiver that was away gets what waits as soon as it is back`() throws {
+        for id in ["a", "b", "c", "d"] { #expect(add(id)) }
+        var tags = sent()
+        for id in ["a", "b", "c"] { try answer(tags[id], 500) }
+        #expect(sent().isEmpty)
+        try answer(tags["d"], 200)
+        tags = sent()
+        #expect(tags.keys.sorted() == ["a", "b", "c"], "three in a row: it was away")
+        for id in ["a", "b"] { try answer(tags[id], 500) }
+        try answer(tags["c"], 200)
+        #expect(sent().isEmpty, "two in a row are no more than trouble with them")
+        desk.advance(to: now + 400_000)
+        #expect(sent().keys.sorted() == ["a", "b"])
+    }
+
     @Test(arguments: [301, 302, 307, 400, 404, 500])
     func `every other status is an attempt in vain`(status: Int) throws {
         #expect(add("e"))

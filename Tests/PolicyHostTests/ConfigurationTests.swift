@@ -91,6 +91,61 @@ import Testing
         #expect(problem(text).contains(expected), "\(problem(text))")
     }
 
+    @Test func pushServicesAndReceiversAreRead() throws {
+        let configuration = try read(
+            """
+            push = {
+              apns = { key = secret "env:KEY", key_id = "K", team_id = "T", bundle_id = "B",
+                server = "https://localhost:1" },
+              fcm = { account = "{}" },
+              web = { key = "k", subject = "mailto:a@b", hosts = "*.push.example", allow = {} },
+              webhook = { url = "https://a.example", secret = { "whsec_1", "whsec_2" } } }
+            webhooks = {
+              { name = "crm-1", url = "https://b.example", secret = "whsec_3" },
+              { name = "crm-2", url = "https://c.example", secret = "whsec_4",
+                events = { "call.ended" }, allow = "10.0.0.0/8" } }
+            """)
+        let push = configuration.push
+        #expect(push.apns?.key.text == "s3cret" && push.apns?.server == "https://localhost:1")
+        #expect(push.web?.hosts == ["*.push.example"] && push.web?.allow == [])
+        #expect(push.webhook?.secrets.map(\.text) == ["whsec_1", "whsec_2"])
+        #expect(!push.isEmpty && Configuration().push.isEmpty)
+        #expect(configuration.webhooks.map(\.name) == ["crm-1", "crm-2"])
+        #expect(configuration.webhooks.map(\.events) == [nil, ["call.ended"]])
+        #expect(configuration.webhooks[1].allow == ["10.0.0.0/8"])
+        #expect(!"\(configuration)".contains("s3cret"))
+        #expect(configuration.settings(hooks: []).hooks.contains(.reports))
+        #expect(!Configuration().settings(hooks: []).hooks.contains(.reports))
+    }
+
+    @Test(arguments: [
+        ("push = { apn = {} }", "push: unknown field 'apn' (did you mean 'apns'?)"),
+        ("push = { apns = { key = 'k' } }", "push: apns: key_id is missing"),
+        ("push = { apns = { key = 1 } }", "push: apns: key: a string expected, got number"),
+        ("push = { fcm = 'x' }", "push: fcm: a table expected, got string"),
+        ("push = { web = { key = 'k' } }", "push: web: subject is missing"),
+        ("push = { webhook = { url = 'u' } }", "push: webhook: secret is missing"),
+        ("webhooks = { { url = 'u' } }", "webhooks: [1]: name is missing"),
+        ("webhooks = { { name = 'a b' } }", "webhooks: [1]: name: 1 to 64 letters"),
+        ("webhooks = { { name = 'a', urll = 'u' } }", "unknown field 'urll' (did you mean 'url'?)"),
+        (
+            "webhooks = { { name = 'a', url = 'u', secret = 's', events = 'call.endd' } }",
+            "unknown event 'call.endd' (did you mean 'call.ended'?)"
+        ),
+        (
+            "w = 1 webhooks = { { name = 'a', url = 'u', secret = 's' } }",
+            "unknown name 'w'"
+        ),
+        (
+            "local h = { name = 'a', url = 'u', secret = 's' } webhooks = { h, h }",
+            "webhooks: [2]: 'a' is listed twice"
+        ),
+    ])
+    func mistakesAboutPushesAndReceiversAreNamed(_ text: String, _ expected: String) {
+        let said = problem("-- first line\n" + text)
+        #expect(said.hasPrefix("callagent.lua:2: ") && said.contains(expected), "\(said)")
+    }
+
     @Test func everyNameHasTypeDefaultAndHelp() {
         for field in ConfigurationField.all {
             #expect(!field.type.isEmpty && !field.standard.isEmpty && field.help.hasSuffix("."))

@@ -303,6 +303,10 @@ import Testing
         ("push.tpoic = 'x'", "unknown field 'push.tpoic' (did you mean 'topic'?)"),
         ("push.provider = 'fcm'", "push.provider cannot be changed"),
         ("push.expires_in = -1", "push.expires_in is a number of whole seconds"),
+        ("push.kind = 'alert'", "push.kind cannot become 'alert': the token is for 'voip'"),
+        ("push.topic = 'com example.voip'", "push.topic is printable ASCII without space"),
+        ("push.collapse_id = 'a\\n'", "push.collapse_id is printable ASCII without space"),
+        ("push.collapse_id = ('x'):rep(65)", "push.collapse_id has 65 bytes"),
     ])
     func aPushThatBreaksTheRulesIsLeftAsItWas(_ change: String, _ expected: String) throws {
         let effects = try shape("on.push(function(push) \(change) return push end)")

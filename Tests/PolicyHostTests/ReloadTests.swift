@@ -154,6 +154,54 @@ import Testing
         #expect(throws: PolicyProblems.self) { try bad.rehearse(states) }
     }
 
+    @Test func nothingIsLeftOfAGenerationThatWasReplaced() throws {
+        let rig = try Rig("on.invite(function() sleep '1s' return ring {} end)")
+        var old: [() -> Generation?] = []
+        for round in 1...5 {
+            weak let generation = rig.host.generation
+            old.append { generation }
+            _ = rig.ask(rig.call(id: UInt64(round)))
+            _ = try rig.reload([("p", "on.invite(function() sleep '1s' return ring {} end)")])
+        }
+        #expect(old.contains { $0() != nil }, "handlers wait in them")
+        // The handlers end, the time to drain and the probation are over.
+        _ = rig.pass(400_000)
+        for _ in 0..<2 { _ = rig.invite() }
+        _ = rig.pass(2_000)
+        #expect(old.allSatisfy { $0() == nil })
+        #expect(rig.host.drainingHandlers == 0 && !rig.host.isOnProbation)
+    }
+
+    @Test func whatEachHookIsDoing() throws {
+        let rig = try Rig(
+            """
+            on.invite(function(call)
+              if call.extended_raw == "error" then error "x" end
+              if call.extended_raw == "late" then sleep "10s" end
+              if call.extended_raw == "slow" then sleep "20ms" end
+              if call.extended_raw then return ring {} end
+            end)
+            on.accepted(function() error "y" end)
+            """)
+        for data in ["error", "late", "slow", "x"] {
+            _ = rig.ask(rig.call(data: data))
+            _ = rig.pass(2_000)
+        }
+        _ = rig.invite()
+        let status = try #require(rig.host.status.first)
+        let invite = try #require(status.byHook[.invite])
+        #expect(invite.asked == 5 && invite.answered == 2 && invite.quarantined == 0)
+        #expect(invite.failures == [.error: 1, .late: 1])
+        #expect(invite.wall.count == 5 && invite.wall.bound(of: 0.5) == 0.001)
+        #expect(invite.wall.bound(of: 1) == 3 && invite.wall.sum == 2.02)
+        #expect(invite.processor.count == 5 && invite.processor.sum > 0)
+        for _ in 0..<4 { _ = rig.tell(.accepted(UserID("bob"))) }
+        let accepted = try #require(rig.host.status.first?.byHook[.accepted])
+        #expect(accepted.asked == 4 && accepted.failures == [.error: 3])
+        #expect(accepted.quarantined == 1, "five failures quarantine it at every hook")
+        #expect(rig.host.status.first?.byHook[.dial] == nil)
+    }
+
     @Test func whatThePluginsAreDoing() throws {
         let rig = try Rig(
             """

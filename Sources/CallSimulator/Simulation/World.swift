@@ -196,7 +196,8 @@ struct World {
         case .respond(let call, let reply):
             if !hits(faults.lostHTTP) { plan(.response(call, reply), within: 1...400) }
         case .ask(let question): ask(question)
-        case .withdraw, .tell, .policyReply: break
+        case .tell: speakForAnAccount()
+        case .withdraw, .policyReply: break
         case .push(let job): push(job)
         case .commit(let records):
             disk.begin(records)
@@ -224,6 +225,12 @@ struct World {
         let answer = actions.answer(to: sort)
         let span: ClosedRange<Milliseconds> = hits(faults.latePolicy) ? 1_500...6_000 : 0...300
         plan(.answer(life: life, question.id, answer), within: span)
+    }
+
+    /// A plugin that was told something does something for the account it answers for.
+    private mutating func speakForAnAccount() {
+        guard !isQuiet, let account = actions.users.last, actions.flip(1, in: 12) else { return }
+        server?.policyRequest(account, actions.operation(), disk)
     }
 
     private mutating func push(_ job: PushJob) {

@@ -18,6 +18,9 @@ public struct WebhookDesk {
         public var underWay = 8
         /// How long a receiver may take, in milliseconds.
         public var timeout: Int64 = 20_000
+        /// So many attempts in vain, one after the other and of any calls, mean that the receiver
+        /// was away: when it takes an event again, the others need not wait for their time.
+        public var awayAfter = 3
         /// The pauses after each attempt in vain, in milliseconds; the last attempt follows the
         /// last one: at once, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h.
         public var pauses: [Int64] = [
@@ -33,6 +36,12 @@ public struct WebhookDesk {
         /// The first is the one that is tried.
         var jobs: [WebhookJob]
         var isUnderWay = false
+
+        /// Whether its first event is planned earlier.
+        func isBefore(_ other: Line) -> Bool {
+            (jobs.first?.notBefore ?? .max, jobs.first?.id ?? "")
+                < (other.jobs.first?.notBefore ?? .max, other.jobs.first?.id ?? "")
+        }
     }
 
     private struct Desk {
@@ -46,6 +55,8 @@ public struct WebhookDesk {
         /// The receiver asked for time.
         var pausedUntil: Int64 = 0
         var isGone = false
+        /// Attempts in vain since the last one that was not.
+        var streak = 0
 
         /// Takes the next line that may be tried; its first job counts as under way.
         mutating func startNext(at now: Int64, limit: Int) -> (line: String, job: WebhookJob)? {
@@ -160,10 +171,13 @@ public struct WebhookDesk {
         desks[place.endpoint]?.underWay -= 1
         desks[place.endpoint]?.lines[place.line]?.isUnderWay = false
         switch Self.verdict(result, at: now) {
-        case .delivered: end(job, at: place, .delivered, now)
+        case .delivered:
+            end(job, at: place, .delivered, now)
+            isBack(place.endpoint, at: now)
         case .gone: forget(place.endpoint, job)
         case .failed(let reason, let pause):
             if let pause { self.pause(place.endpoint, until: now + pause) }
+            desks[place.endpoint]?.streak += 1
             failed(job, at: place, reason, now)
         }
         startReady(place.endpoint, at: now)
@@ -244,6 +258,18 @@ public struct WebhookDesk {
                 id: job.id, endpoint: job.endpoint,
                 result: .postponed(attempts: attempts, until: until, reason: reason)))
         due.add(.line(place), due: until)
+    }
+
+    /// The receiver takes events: if it was away, what waits for it need wait no longer.
+    private mutating func isBack(_ name: String, at now: Int64) {
+        guard let desk = desks[name] else { return }
+        desks[name]?.streak = 0
+        guard desk.streak >= limits.awayAfter else { return }
+        for (line, waiting) in desk.lines.sorted(by: { $0.value.isBefore($1.value) })
+        where !waiting.isUnderWay && !waiting.jobs.isEmpty {
+            desks[name]?.lines[line]?.jobs[0].notBefore = now
+            schedule(Place(endpoint: name, line: line), at: now)
+        }
     }
 
     private mutating func pause(_ endpoint: String, until moment: Int64) {

@@ -57,7 +57,9 @@ extension TestWorld {
     private func addPeople(_ table: LuaValue, _ call: inout Call) throws(Refused) {
         let caller = try Self.user(table["from"].text ?? "ann")
         call.participants = [Participant(user: caller, role: .caller, state: .joined, at: now)]
-        for text in table["to"].list?.compactMap(\.text) ?? [table["to"].text ?? "bob"] {
+        let invitees = table["to"].list ?? [table["to"].isNull ? .text("bob") : table["to"]]
+        for value in invitees {
+            guard let text = value.id else { throw Refused("to: a user id or a list of them") }
             var invitee = Participant(
                 user: try Self.user(text), role: .invitee, state: .inviting, at: now)
             invitee.invitedBy = caller

@@ -73,7 +73,9 @@ extension TestWorld {
             let today = zone.local(at: now.milliseconds / 1_000)
             let monday = today.days - Int64(today.weekday)
             date = LocalTime(secondsSince1970: (monday + Int64(day)) * 86_400)
-        } else if numbers.count == 3 {
+        } else if numbers.count == 3, (1970...9999).contains(numbers[0]),
+            (1...12).contains(numbers[1]), (1...31).contains(numbers[2])
+        {
             date = LocalTime(year: numbers[0], month: numbers[1], day: numbers[2])
         } else {
             throw Refused(

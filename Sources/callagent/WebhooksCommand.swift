@@ -1,0 +1,106 @@
+// The command `webhooks`: receivers of events, and the events that did not reach them.
+
+import CallClient
+import CallModel
+import JSON
+
+extension Command {
+    private static let choices: [Option] = [
+        Option("--endpoint", "NAME", "only events for this receiver"),
+        Option("--call", "CALL", "only events of this call"),
+        Option("--state", "failed", "events that are open, delivered or failed"),
+        Option("--limit", "1000", "at most so many, the oldest first"),
+        Option("--json", nil, "the server's answer as it is"),
+    ]
+
+    static let webhooks = Command(
+        "webhooks", "receivers of events: list, events, replay, enable",
+        operands: .any("ACTION"), options: choices + Installation.options
+    ) { (arguments) throws(CommandError) in
+        let server = try Installation.admin(arguments)
+        let words = arguments.operands
+        let isJSON = arguments.has("--json")
+        switch (words.first ?? "list", words.count) {
+        case ("list", 0...1):
+            let path = "/admin/webhooks"
+            return AdminAnswer.get(path, from: server).show(isJSON: isJSON, showReceivers)
+        case ("events", 1):
+            let query = try query(arguments, with: "state=\(try state(arguments))")
+            let path = "/admin/webhooks?\(query)"
+            return AdminAnswer.get(path, from: server).show(isJSON: isJSON, showEvents)
+        case ("replay", 1...2):
+            var query = try query(arguments, with: "state=\(try state(arguments))")
+            if words.count == 2 { query += "&event=\(try plain("EVENT", words[1]))" }
+            let path = "/admin/webhooks/replay?\(query)"
+            return AdminAnswer.post(path, to: server).show(isJSON: isJSON) { PlainJSON.show($0) }
+        case ("enable", 2):
+            let path = "/admin/webhooks/enable?endpoint=\(try plain("NAME", words[1]))"
+            return AdminAnswer.post(path, to: server).show(isJSON: isJSON) { PlainJSON.show($0) }
+        case ("enable", _): throw .usage("usage: callagent webhooks enable NAME")
+        case (let word, _):  // external: what was typed
+            let actions = ["list", "events", "replay", "enable"]
+            let hint = Suggestion.text(for: word, among: actions)
+            throw .usage(
+                "webhooks takes one of \(actions.joined(separator: ", ")), not '\(word)'\(hint)")
+        }
+    }
+
+    private static func state(_ arguments: Arguments) throws(CommandError) -> String {
+        let state = arguments.text("--state") ?? "failed"
+        guard ["open", "delivered", "failed"].contains(state) else {
+            throw .usage("--state is open, delivered or failed, not '\(state)'")
+        }
+        return state
+    }
+
+    private static func query(
+        _ arguments: Arguments, with first: String
+    ) throws(CommandError) -> String {
+        var query = first
+        if let name = arguments.text("--endpoint") {
+            query += "&endpoint=\(try plain("--endpoint", name))"
+        }
+        if let call = arguments.text("--call") { query += "&call=\(try plain("--call", call))" }
+        if let limit = try arguments.number("--limit", in: 1...10_000) {
+            query += "&limit=\(limit)"
+        }
+        return query
+    }
+
+    /// A word that may stand in an address as it is.
+    private static func plain(_ what: String, _ word: String) throws(CommandError) -> String {
+        let isFine = word.utf8.allSatisfy { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
+            default: false  // external: what was typed
+            }
+        }
+        guard isFine, !word.isEmpty else {
+            throw .usage("\(what) '\(word)' is not made of letters, digits, '-', '.' and '_'")
+        }
+        return word
+    }
+
+    private static func showReceivers(_ answer: JSONValue) {
+        let endpoints = answer["endpoints"]?.array ?? []
+        for endpoint in endpoints {
+            let state = endpoint["enabled"]?.bool == true ? "enabled" : "DISABLED"
+            let behind = endpoint["behind"]?.bool == true ? ", behind" : ""
+            Screen.say(
+                Screen.plain(
+                    "\(endpoint["name"]?.string ?? "")  \(state)  \(endpoint["url"]?.string ?? "")"
+                        + "  \(endpoint["under_way"]?.integer ?? 0) under way\(behind)"))
+        }
+        if endpoints.isEmpty { Screen.say("no webhooks are configured") }
+    }
+
+    private static func showEvents(_ answer: JSONValue) {
+        let events = answer["events"]?.array ?? []
+        for event in events {
+            let words = ["event", "endpoint", "type", "state", "error"]
+                .compactMap { event[$0]?.string }
+            Screen.say(Screen.plain(words.joined(separator: "  ")))
+        }
+        if events.isEmpty { Screen.say("no such events") }
+    }
+}

@@ -1,0 +1,252 @@
+// A whole server on a thread of its own with plugins that say which version they are, a caller who
+// invites steadily, and an operator who reloads.
+
+import CallClient
+import CallModel
+import CallWire
+import EventLoop
+import Glibc
+import JSON
+import Testing
+import WebProtocols
+
+@testable import AgentServer
+@testable import PolicyHost
+
+/// A folder with `callagent.lua`, `plugins/` and the state.
+final class ReloadRig {
+    let folder: String
+    let waiter: LoopWaiter
+    private let admin: ServerAddress
+    private let client: CallClient
+    private let errands: Mailbox<Errand>
+    private let thread: WorkerThread
+    private let news = News()
+    private var pace: Timer?
+    /// Invitations that were sent, and those that the server took.
+    private(set) var sent = 0
+    private(set) var calls: [CallID] = []
+    private(set) var refusals: [RequestFailure] = []
+
+    private final class News {
+        var all: [ClientNews] = []
+        var isOpen = false
+    }
+
+    typealias Errand = @Sendable (Agent) -> Void
+
+    private enum Report: Sendable {
+        case ready(Endpoint, Mailbox<Errand>)
+        case failed(String)
+    }
+
+    init() throws {
+        var template = Array("/tmp/reloads-XXXXXX".utf8CString)
+        let folder = try String(cString: #require(mkdtemp(&template)))
+        self.folder = folder
+        mkdir("\(folder)/plugins", 0o700)
+        Self.write(Self.configuration(folder), to: "\(folder)/callagent.lua")
+        Self.writePlugins(version: 0, in: folder)
+        waiter = try LoopWaiter()
+        admin = ServerAddress(.unix(path: "\(folder)/admin.sock"))
+        var report: Report?
+        let reports = try Mailbox<Report>(on: waiter.loop) { report = $0.last }
+        thread = try WorkerThread(name: "agent", stackSize: 2 << 20) {
+            Self.serve("\(folder)/callagent.lua", reports)
+        }
+        try waiter.wait(for: "the server", upTo: 60_000) { report != nil }
+        reports.close()
+        guard case .ready(let endpoint, let errands)? = report else {
+            throw AgentError.refused("\(report as Any)")
+        }
+        self.errands = errands
+        var options = CallClient.Options(
+            ServerAddress(endpoint), token: "dev:ann", device: DeviceID("phone"))
+        options.backoff.first = 20
+        client = CallClient(options, on: waiter.loop) { [news] item in
+            news.all.append(item)
+            if case .opened = item { news.isOpen = true }
+        }
+        client.connect()
+        try waiter.wait(for: "the connection", upTo: 60_000) { [news] in news.isOpen }
+    }
+
+    private static func serve(_ file: String, _ reports: Mailbox<Report>) {
+        do {
+            let agent = try Agent(file: file, log: { _ in Log(level: .error, descriptor: -1) })
+            let errands = try Mailbox<Errand>(on: agent.loop) { batch in
+                for errand in batch { errand(agent) }
+            }
+            // It comes to this when the loop runs, and so when the server listens.
+            errands.post { agent in
+                guard let endpoint = agent.endpoints.first else { return }
+                reports.post(.ready(endpoint, errands))
+            }
+            try agent.run()
+        } catch {
+            reports.post(.failed("\(error)"))
+        }
+    }
+
+    func close() {
+        pace = nil
+        errands.post { agent in
+            agent.stop()
+            agent.stop()
+        }
+        thread.join()
+        waiter.close()
+        remove(folder)
+    }
+
+    private func remove(_ path: String) {
+        if let directory = opendir(path) {
+            while let entry = readdir(directory) {
+                let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                    $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+                }
+                if name != ".", name != ".." { remove("\(path)/\(name)") }
+            }
+            closedir(directory)
+            rmdir(path)
+        } else {
+            unlink(path)
+        }
+    }
+
+    // MARK: The files
+
+    private static func configuration(_ folder: String) -> String {
+        """
+        listen = "127.0.0.1:0"
+        admin = "unix:\(folder)/admin.sock"
+        state_dir = "state"
+        answer_for = { "support" }
+        plugins = { "a", "b", "c" }
+        invite = { default = "reject", decide_in = "30s" }
+        decision_log = { replay = 200 }
+        limits = { requests_per_second = 100000 }
+        """
+    }
+
+    /// Three plugins that look up users named for themselves and their version, so that the
+    /// decision log tells which versions took part; the last one answers.
+    static func writePlugins(version: Int, in folder: String) {
+        for name in ["a", "b"] {
+            write(
+                """
+                on.invite(function(call)
+                  users.get("\(name)-\(version)")
+                  sleep "2ms"
+                end)
+                """, to: "\(folder)/plugins/\(name).lua")
+        }
+        write(
+            """
+            timer("fire", function(data)
+              count("fired", 1)
+              if kv.incr("fired:" .. data.id, 1) > 1 then count("repeated", 1) end
+            end)
+            on.invite(function(call)
+              users.get("c-\(version)")
+              later("100ms", "fire", { id = call.id })
+              return accept { extended_data = { version = \(version) } }
+            end)
+            """, to: "\(folder)/plugins/c.lua")
+    }
+
+    func breakPlugin(_ round: Int) {
+        let broken = [
+            "on.invite(function(call) return (\n", "\non.invte(function() end)\n",
+            "local x = nil\nlocal y = x.z\n",
+        ]
+        Self.write(broken[round % broken.count], to: "\(folder)/plugins/c.lua")
+    }
+
+    /// As editors do it: nobody reads half a file.
+    private static func write(_ text: String, to path: String) {
+        let file = open("\(path).new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        _ = text.withCString { Glibc.write(file, $0, strlen($0)) }
+        Glibc.close(file)
+        rename("\(path).new", path)
+    }
+
+    // MARK: The caller
+
+    /// Invites `support` so many times a second from now on; what is late is made up for.
+    func invite(perSecond rate: Int64) {
+        let begin = Clock.bootMilliseconds()
+        let timer = Timer(on: waiter.loop) { [unowned self] in
+            let due = (Clock.bootMilliseconds() - begin) * rate / 1_000
+            while sent < due { invite() }
+            pace?.arm(after: 5)
+        }
+        pace = timer
+        timer.arm(after: 0)
+    }
+
+    func stopInviting() { pace = nil }
+
+    private func invite() {
+        sent += 1
+        var invitation = Invitation(invitees: [UserID("support")])
+        invitation.mode = ModeIndex(1)
+        client.invite(invitation) { [unowned self] result in
+            switch result {
+            case .success(let made): calls.append(made.call.id)
+            case .failure(let failure): refusals.append(failure)
+            }
+        }
+    }
+
+    /// How often each call was answered, and with which version.
+    var answers: [CallID: [Int64]] {
+        var answers: [CallID: [Int64]] = [:]
+        for case .event(let event) in news.all {
+            guard case .changed(let changes) = event.kind else { continue }
+            for change in changes where change.state == .joined {
+                let data = change.extendedData.flatMap { try? JSONValue(parsing: $0) }
+                answers[event.callID, default: []].append(data?["version"]?.integer ?? -1)
+            }
+        }
+        return answers
+    }
+
+    // MARK: The operator
+
+    /// What a request to the admin socket comes to, later.
+    func tell(
+        _ method: HTTPMethod, _ path: String, _ done: @escaping (HTTPStatus?, JSONValue) -> Void
+    ) {
+        var options = HTTPExchange.Options()
+        options.timeout = 60_000
+        HTTPExchange.send(
+            HTTPRequest(method, admin.target(path)), to: admin, on: waiter.loop, options: options
+        ) { result in
+            guard case .success(let response) = result else { return done(nil, .null) }
+            let limits = JSONLimits(bytes: max(1, response.body.count))
+            let text = String(decoding: response.body, as: UTF8.self)
+            let json = try? JSONValue(parsing: response.body, limits: limits)
+            done(response.status, json ?? .string(text))
+        }
+    }
+
+    /// What a request to the admin socket comes to.
+    func ask(_ method: HTTPMethod, _ path: String) throws -> (HTTPStatus?, JSONValue) {
+        try waiter.result(of: path, upTo: 60_000) { completion in
+            tell(method, path) { completion(($0, $1)) }
+        }
+    }
+
+    /// A value of `/metrics`.
+    func figure(_ name: String) throws -> Double {
+        let text = try ask(.get, "/metrics").1.string ?? ""
+        let line = text.split(separator: "\n").first { $0.hasPrefix(name) }
+        return line.flatMap { $0.split(separator: " ").last }.flatMap { Double($0) } ?? 0
+    }
+
+    /// All recorded decisions.
+    var records: [DecisionRecord] {
+        DecisionFiles(directory: "\(folder)/state").newest(1_000_000)
+    }
+}

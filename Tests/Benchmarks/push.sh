@@ -1,0 +1,20 @@
+#!/bin/sh
+# Measures pushes under load: what one costs, and whether calls feel a provider that hangs.
+#
+# usage: sh Tests/Benchmarks/push.sh [SECONDS]      default: 10 for each part
+#
+# CALLAGENT names the executable; without it the release build is made and taken. The provider is
+# the double of the tests; it answers after 200 ms and checks every request, so it needs a processor
+# of its own.
+set -eu
+
+cd "$(dirname "$0")/../.."
+python=$(sh Tests/Doubles/prepare.sh "$PWD/.build/doubles")
+"$python" -m pip install -q --disable-pip-version-check -r Tests/Interop/requirements.txt
+if [ -z "${CALLAGENT-}" ]; then
+    swift build -c release --product callagent
+    CALLAGENT=$(swift build -c release --show-bin-path)/callagent
+fi
+export CALLAGENT
+export PYTHONDONTWRITEBYTECODE=1
+exec "$python" Tests/Benchmarks/push.py "${1:-10}"

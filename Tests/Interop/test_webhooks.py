@@ -1,0 +1,224 @@
+"""Other systems hear of every call: signed, in order, at least once."""
+
+import json
+
+import pytest
+import standardwebhooks
+
+from agent import wait_for
+from test_push import invite
+
+
+@pytest.fixture
+def hooked(make_agent, double):
+    """Starts a server that tells receivers at the double, by default one called `crm`."""
+
+    def start(*receivers, more="", config=""):
+        return make_agent(
+            double.hook_config(*(receivers or ("crm",)), more=more) + config,
+            environment=double.environment).start()
+
+    return start
+
+
+def events(double, count):
+    """The next events that receivers got, once there are so many."""
+    found = []
+
+    def enough():
+        found.extend(double.seen())
+        return len(found) >= count
+
+    wait_for(f"{count} events", enough)
+    assert len(found) == count, found
+    return found
+
+
+def types(found):
+    return [one["payload"]["type"] for one in found]
+
+
+def figure(agent, name, count):
+    wait_for(f"{count} {name}", lambda: agent.metrics()[f"callagent_{name}"] == count)
+
+
+def test_the_life_of_a_call_is_told_in_order(hooked, double):
+    agent = hooked()
+    alice, bob = agent.connect("alice"), agent.connect("bob")
+    call = invite(alice, "bob", mode="advanced", extended_data="hello")
+    bob.ok("call.accept", call_id=call, extended_data="hi")
+    alice.ok("call.end", call_id=call)
+    found = events(double, 4)
+    assert all(one["verdict"] == 204 for one in found), "standardwebhooks verifies each"
+    assert types(found) == ["call.created", "call.incoming", "call.changed", "call.ended"]
+    created, incoming, changed, over = (one["payload"] for one in found)
+    assert created["data"]["call"]["extended_data"] == "hello"
+    assert created["data"]["call_id"] == call and created["timestamp_at"] > 1_500_000_000_000
+    assert (incoming["data"]["user"], incoming["data"]["inviter"]) == ("bob", "alice")
+    assert changed["data"]["changes"] == [
+        {"user": "bob", "state": "joined", "reason": None, "extended_data": "hi"}]
+    assert over["data"]["call"]["end"]["by"] == "alice"
+    revisions = [one["payload"]["data"]["revision"] for one in found]
+    assert revisions == sorted(revisions)
+    ids = {one["fields"]["webhook-id"] for one in found}
+    assert len(ids) == 4 and all(call in one for one in ids)
+    figure(agent, "webhooks_delivered_total", 4)
+
+
+def test_cancelled_rejected_and_timed_out(hooked, double):
+    agent = hooked()
+    alice, bob = agent.connect("alice"), agent.connect("bob")
+    call = invite(alice, "bob", mode="common")
+    alice.ok("call.cancel", call_id=call)
+    found = events(double, 5)
+    assert types(found)[2:] == ["call.changed", "call.cancelled", "call.ended"]
+    assert found[3]["payload"]["data"]["users"] == ["bob"]
+    call = invite(alice, "bob", mode="common")
+    bob.forget()
+    bob.ok("call.reject", call_id=call, reason="busy")
+    found = events(double, 4)
+    assert found[2]["payload"]["data"]["changes"][0]["reason"] == "busy"
+    invite(alice, "bob", mode="common", timeout_ms=1_000)
+    found = events(double, 5)
+    assert types(found)[2:] == ["call.changed", "call.timed_out", "call.ended"]
+    assert found[3]["payload"]["data"]["users"] == ["bob"]
+
+
+def test_a_receiver_gets_the_events_that_it_wants(hooked, double):
+    agent = hooked("crm", more=', events = { "call.ended" }')
+    alice = agent.connect("alice")
+    alice.ok("call.end", call_id=invite(alice, "bob", mode="advanced"))
+    assert types(events(double, 1)) == ["call.ended"]
+
+
+def test_while_the_secret_is_changed_both_fit(make_agent, double):
+    """`secret` is a list then; the receiver checks the old one and the new one."""
+    one = f'secret "file:{double.folder}/hook"'
+    both = f'{{ {one}, secret "file:{double.folder}/next_hook" }}'
+    config = double.hook_config("rotating")
+    agent = make_agent(config, environment=double.environment).start()
+    invite(agent.connect("alice"), "bob", mode="advanced")
+    assert [one["verdict"] for one in events(double, 1)] != [204], "one signature is not enough"
+    agent.stop()
+    agent.configure(config.replace(f"secret = {one}", f"secret = {both}"))
+    agent.start()
+    invite(agent.connect("alice"), "bob", mode="advanced")
+    found = events(double, 2)
+    assert [one["verdict"] for one in found] == [204, 204]
+    assert found[0]["fields"]["webhook-signature"].count("v1,") == 2
+
+
+def test_a_wrong_body_would_be_noticed(hooked, double):
+    """The published package refuses the same signature over another body."""
+    agent = hooked()
+    invite(agent.connect("alice"), "bob", mode="advanced")
+    one = events(double, 2)[0]
+    verifier = standardwebhooks.Webhook(double.hello["hook_secrets"][0])
+    with pytest.raises(standardwebhooks.WebhookVerificationError):
+        verifier.verify(json.dumps(one["payload"]).encode() + b" ", one["fields"])
+
+
+def test_trouble_holds_back_one_call_and_no_other(hooked, double):
+    agent = hooked()
+    alice = agent.connect("alice")
+    double.plan("crm", {"status": 500}, {"status": 204})
+    first = invite(alice, "bob", mode="advanced")
+    (lost,) = events(double, 1)
+    second = invite(alice, "carl", mode="advanced")
+    found = events(double, 2)
+    assert {one["payload"]["data"]["call_id"] for one in found} == {second}
+    alice.ok("call.end", call_id=first)
+    agent.connect("dan")
+    later = events(double, 3)  # the retry after 5 s, then what waited behind it
+    assert types(later) == ["call.created", "call.incoming", "call.ended"]
+    assert {one["payload"]["data"]["call_id"] for one in later} == {first}
+    assert later[0]["fields"]["webhook-id"] == lost["fields"]["webhook-id"]
+
+
+def test_nothing_is_lost_in_a_crash(hooked, double):
+    agent = hooked()
+    double.plan("crm", {"act": "hang"})
+    alice = agent.connect("alice")
+    call = invite(alice, "bob", mode="advanced")
+    alice.ok("call.end", call_id=call)
+    events(double, 1)
+    agent.crash()
+    double.plan("crm")
+    agent.start()
+    found = events(double, 3)
+    assert types(found) == ["call.created", "call.incoming", "call.ended"]
+    figure(agent, "webhooks_delivered_total", 3)
+
+
+def test_a_receiver_that_is_gone_is_disabled_until_an_operator_says_otherwise(hooked, double):
+    agent = hooked()
+    double.plan("crm", {"status": 410})
+    alice = agent.connect("alice")
+    invite(alice, "bob", mode="advanced")
+    events(double, 1)
+    figure(agent, "webhooks_disabled", 1)
+    assert "crm  DISABLED" in agent.tool("webhooks")[1]
+    double.plan("crm")
+    invite(alice, "carl", mode="advanced")  # nobody is told of this one
+    agent.crash()
+    agent.start()
+    figure(agent, "webhooks_disabled", 1)
+    assert double.seen() == []
+    assert agent.tool("webhooks", "enable", "crm") == (0, "enabled: crm\n")
+    found = events(double, 2)
+    assert types(found) == ["call.created", "call.incoming"]
+    assert found[0]["payload"]["data"]["call"]["participants"][1]["user"] == "bob"
+    assert "enabled" in agent.tool("webhooks")[1]
+    assert agent.tool("webhooks", "enable", "nobody")[0] == 1
+
+
+def test_events_are_replayed_on_demand(hooked, double):
+    agent = hooked()
+    alice = agent.connect("alice")
+    call = invite(alice, "bob", mode="advanced")
+    first = events(double, 2)[0]["fields"]["webhook-id"]
+    figure(agent, "webhooks_delivered_total", 2)
+    wait_for("stored", lambda: "call.incoming" in agent.tool(
+        "webhooks", "events", "--state", "delivered")[1])
+    assert agent.tool("webhooks", "events") == (0, "no such events\n")
+    assert agent.tool("webhooks", "replay", "--state", "delivered", "--call", call) == (
+        0, "replayed: 2\n")
+    again = events(double, 2)
+    assert [one["fields"]["webhook-id"] for one in again][0] == first
+    figure(agent, "webhooks_delivered_total", 4)
+    wait_for("stored", lambda: agent.tool(
+        "webhooks", "replay", first, "--state", "delivered") == (0, "replayed: 1\n"))
+    assert events(double, 1)[0]["fields"]["webhook-id"] == first
+    code, text = agent.tool("webhooks", "reply")
+    assert code == 2 and "did you mean 'replay'?" in text
+
+
+def test_a_receiver_far_behind_catches_up_within_bounded_memory(hooked, double):
+    agent = hooked("crm", "slow")
+    double.plan("slow", {"act": "hang"})
+    alice = agent.connect("alice")
+    for number in range(400):
+        alice.ok("call.end", call_id=invite(alice, f"user{number}", mode="advanced"))
+    figure(agent, "webhooks_delivered_total", 1_200)
+    assert agent.metrics()["callagent_webhooks"] <= 500
+    assert "behind" in agent.tool("webhooks")[1]
+    agent.crash()
+    double.plan("slow")
+    double.seen()
+    agent.start()
+    found = events(double, 1_200)
+    assert {one["subject"] for one in found} == {"slow"}
+    told = {}
+    for one in found:
+        told.setdefault(one["payload"]["data"]["call_id"], []).append(one["payload"]["type"])
+    assert set(map(tuple, told.values())) == {("call.created", "call.incoming", "call.ended")}
+
+
+def test_the_house_is_closed_to_webhooks_unless_opened(make_agent, double):
+    config = double.hook_config("crm").replace(', allow = { "127.0.0.0/8", "::1" }', "")
+    assert "allow" not in config
+    agent = make_agent(config, environment=double.environment).start()
+    invite(agent.connect("alice"), "bob", mode="advanced")
+    figure(agent, "webhook_attempts_failed_total", 1)
+    assert "refused_address" in agent.log_text()
+    assert double.seen() == []
