@@ -23,7 +23,7 @@ extension PluginStatus {
         }
         return [
             "name": .string(name), "version": version.map { .string($0) } ?? .null,
-            "file": .string(file), "hooks": .array(hooks.map { .string("\($0)") }),
+            "file": .string(file), "hooks": .array(hooks.map { .string($0.rawValue) }),
             "state": .string(quarantinedUntil == nil ? "active" : "quarantined"),
             "quarantined_until_at": quarantinedUntil.map { .integer($0.milliseconds) } ?? .null,
             "asked": .integer(Int64(asked)), "decided": .integer(Int64(decided)),

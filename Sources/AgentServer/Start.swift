@@ -2,6 +2,7 @@
 
 import CallModel
 import EventLoop
+import Glibc
 import PolicyHost
 import Storage
 
@@ -15,8 +16,11 @@ struct Start {
     init(file: String?, seed: UInt64, log makeLog: (Configuration) -> Log) throws(AgentError) {
         if let file, FileText.read(file) == nil { throw .configuration("cannot read \(file)") }
         let found = Self.found(file, seed)
-        let configuration = (try? found.get())?.configuration ?? Self.defaults(file)
+        let configuration = (try? found.get())?.configuration ?? Self.readable(file)
         log = makeLog(configuration)
+        if case .failure(let error) = found, !Self.isThere(AgentOptions.place(configuration)) {
+            throw error
+        }
         var options = StoreOptions()
         if case .success(let deployment) = found {
             options = try AgentOptions(deployment).store
@@ -54,12 +58,17 @@ struct Start {
         }
     }
 
-    /// Where the state is when the file cannot say.
-    private static func defaults(_ file: String?) -> Configuration {
+    /// What the operator's file says when only a plugin is broken; the defaults, to know where
+    /// the state may be, when it is the file itself.
+    private static func readable(_ file: String?) -> Configuration {
+        if let configuration = try? Deployment.configuration(at: file) { return configuration }
         var configuration = Configuration()
         configuration.file = file
         return configuration
     }
+
+    /// Whether anything can have been kept at `path`: a start that fails leaves no folder behind.
+    private static func isThere(_ path: String) -> Bool { access(path, F_OK) == 0 }
 }
 
 /// The generation last in force, as the store kept it.

@@ -21,14 +21,16 @@ extension Bindings {
                 state.services.emit(
                     .count(
                         plugin: state.name, name: try arguments.metric(0),
-                        amount: arguments[1].number ?? 1, labels: try arguments.labels(2)))
+                        amount: try arguments.amount(1), labels: try arguments.labels(2)))
                 return .nothing
             },
             Binding(
                 "observe", type: "fun(name: string, value: number, labels?: table<string, string>)",
-                help: "Notes a value of a histogram of this plugin."
+                help: "Notes a value of a summary of this plugin."
             ) { state, arguments throws(Refused) in
-                guard let value = arguments[1].number else { throw arguments.wrong(1, "number") }
+                guard let value = arguments[1].number, value.isFinite else {
+                    throw arguments.wrong(1, "number")
+                }
                 state.services.emit(
                     .observe(
                         plugin: state.name, name: try arguments.metric(0), value: value,
@@ -77,7 +79,7 @@ extension LuaValue {
 }
 
 extension Arguments {
-    /// The name of a counter or histogram.
+    /// The name of a counter or summary.
     fileprivate func metric(_ index: Int) throws(Refused) -> String {
         let name = try text(index)
         let isFine = name.utf8.allSatisfy {
@@ -86,6 +88,15 @@ extension Arguments {
         guard isFine, (1...48).contains(name.utf8.count), name.utf8.first.map({ $0 > 0x39 }) == true
         else { throw Refused("bad metric name '\(name)' (a-z, 0-9 and _, at most 48 bytes)") }
         return name
+    }
+
+    /// What is added to a counter, which never goes down; 1 when it is left out.
+    fileprivate func amount(_ index: Int) throws(Refused) -> Double {
+        if self[index].isNull { return 1 }
+        guard let amount = self[index].number, amount.isFinite, amount >= 0 else {
+            throw wrong(index, "number, 0 or more,")
+        }
+        return amount
     }
 
     /// At most 4 labels of at most 64 bytes.

@@ -150,9 +150,10 @@ extension Arguments {
         for pair in self[index].table ?? [] where pair.key != .text("ttl") {
             throw Refused("\(name): unknown field '\(pair.key.shown)' (did you mean 'ttl'?)")
         }
-        guard let text = self[index]["ttl"].text else { return nil }
-        guard let span = Duration.parse(text), span > 0 else {
-            throw Refused("\(name): bad ttl '\(text)' (write \"10m\", \"7d\")")
+        let ttl = self[index]["ttl"]
+        if ttl.isNull { return nil }
+        guard let text = ttl.text, let span = Duration.parse(text), span > 0 else {
+            throw Refused("\(name): bad ttl '\(ttl.shown)' (write \"10m\", \"7d\")")
         }
         return span
     }

@@ -124,7 +124,7 @@ extension LuaValue {
         case .integer(let value): self = .integer(value)
         case .number(let value): self = .number(value)
         case .string(let value): self = .text(value)
-        case .array(let values): self = .list(values.map(LuaValue.init))
+        case .array(let values): self = .list(values.filter { !$0.isNull }.map(LuaValue.init))
         case .object(let object):
             self = .table(
                 object.members.compactMap {

@@ -98,7 +98,8 @@ final class PlainWriter {
         length(count)
     }
 
-    /// Writes JSON: null is absent, so members that are null are left out.
+    /// Writes JSON: null is absent, so members and elements that are null are left out. A hole
+    /// in a list would end every loop over it, and could not be written as JSON again.
     func json(_ value: JSONValue) {
         switch value {
         case .null: null()
@@ -107,8 +108,8 @@ final class PlainWriter {
         case .number(let value): number(value)
         case .string(let value): text(value)
         case .array(let values):
-            list(values.count)
-            for value in values { json(value) }
+            list(values.count { !$0.isNull })
+            for value in values where !value.isNull { json(value) }
         case .object(let object):
             table(object.members.count { !$0.value.isNull })
             for member in object.members where !member.value.isNull {

@@ -49,7 +49,7 @@ public enum PolicyEffect: Sendable, Equatable {
     case abandon(WaitID)
     /// Add `amount` to a counter of a plugin.
     case count(plugin: String, name: String, amount: Double, labels: [String: String])
-    /// Note a value of a plugin's histogram.
+    /// Note a value of a plugin's summary.
     case observe(plugin: String, name: String, value: Double, labels: [String: String])
 }
 

@@ -283,6 +283,12 @@ def test_plugins_are_listed_with_their_hooks(bot):
     assert code == 0 and "support" in output and "invite" in output, output
 
 
+def test_hooks_are_listed_by_the_names_that_plugins_use(bot):
+    agent = bot("on.plugin_error(function() end)\non.extended_data(function() end)\n")
+    code, output = agent.tool("plugins")
+    assert code == 0 and "plugin_error" in output and "extended_data" in output, output
+
+
 def test_after_a_crash_the_plugin_is_asked_again(bot):
     agent = bot(ACCEPT.replace("accept {}", 'accept { wait = "4s" }'))
     _, call = call_support(agent)

@@ -195,6 +195,21 @@ def test_a_bad_plugin_stops_the_start(make_agent, name):
         assert word in said, said
 
 
+def test_after_a_clean_stop_broken_files_do_not_keep_it_down(make_agent):
+    agent = make_agent('plugins = { "good" }\n', {"good": "on.invite(function() end)\n"}).start()
+    assert agent.stop() == 0
+    (agent.folder / "plugins" / "good.lua").write_text("on.invte(function() end)\n")
+    agent.start()
+    assert "the files on disk are not good" in agent.log_text()
+    assert "did you mean 'on.invite'?" in agent.log_text()
+
+
+def test_a_start_that_is_refused_leaves_nothing_behind(make_agent):
+    agent = make_agent("pluggins = {}\n")
+    agent.refuses_to_start()
+    assert {entry.name for entry in agent.folder.iterdir()} == {"callagent.lua", "plugins", "log"}
+
+
 @pytest.mark.parametrize("name", BAD_PLUGINS)
 def test_check_finds_the_same_without_a_server(make_agent, name):
     text, named = BAD_PLUGINS[name]

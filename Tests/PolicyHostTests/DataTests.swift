@@ -27,6 +27,7 @@ import Testing
             #"json.encode(json.decode '{"a":{},"b":[],"c":null,"d":9007199254740993}')"#,
             #"{"a":{},"b":[],"d":9007199254740993}"#
         ),
+        (#"json.encode(json.decode '[1,null,{"a":[null]},3]')"#, #"[1,{"a":[]},3]"#),
         (#"math.type(json.decode "3") .. math.type(json.decode "3.0")"#, "integerfloat"),
         (#"json.encode { [1] = "a", [2] = "b" }"#, #"["a","b"]"#),
         (#"json.encode(json.decode [["\u00e9\ud83d\ude00"]])"#, "\"é😀\""),
@@ -51,6 +52,9 @@ import Testing
         ),
         (#"select(2, pcall(jwt, { a = 1 }, {}))"#, "jwt needs a key"),
         (#"select(2, pcall(count, "Bad Name"))"#, "bad metric name 'Bad Name'"),
+        (#"select(2, pcall(count, "a", -1))"#, "bad argument #2 to 'count'"),
+        (#"select(2, pcall(observe, "a", 0 / 0))"#, "bad argument #2 to 'observe'"),
+        (#"select(2, pcall(kv.set, "a", 1, { ttl = 5 }))"#, "kv.set: bad ttl '5'"),
         (#"("x"):rep(3, "-") .. ("ab"):upper() .. #utf8.char(8364)"#, "x-x-xAB3"),
         (#"table.concat({ table.unpack({ 1, 2, 3 }, 2) }, ",")"#, "2,3"),
         (#"tostring(tonumber("0x10")) .. tostring(tonumber(("9"):rep(600)))"#, "16nil"),
