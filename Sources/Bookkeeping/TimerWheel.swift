@@ -3,11 +3,11 @@
 import CallModel
 
 /// A timer in the wheel, to move or cancel it by.
-package struct TimerHandle: Sendable, Equatable {
-    fileprivate let node: Int32
+public struct TimerHandle: Sendable, Equatable {
+    let node: Int32
 
     /// No timer.
-    package static let none = TimerHandle(node: -1)
+    public static let none = TimerHandle(node: -1)
 }
 
 /// A hierarchical timing wheel with ticks of one millisecond.

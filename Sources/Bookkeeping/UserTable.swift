@@ -3,74 +3,100 @@
 import CallModel
 
 /// A user's part in a call, as a key.
-package struct Seat: Hashable, Sendable {
-    package let user: UserID
-    package let call: CallID
+public struct Seat: Hashable, Sendable {
+    /// The user.
+    public let user: UserID
+    /// The call.
+    public let call: CallID
 
-    package init(user: UserID, call: CallID) {
+    /// The part of `user` in `call`.
+    @inlinable
+    public init(user: UserID, call: CallID) {
         self.user = user
         self.call = call
     }
 }
 
 /// A place in the table of calls.
-package typealias CallSlot = Int32
+public typealias CallSlot = Int32
 
 /// What the switchboard holds of one user.
-package struct UserState: Sendable {
+public struct UserState: Sendable {
     /// A device with a live connection, or a session that may be resumed.
-    package struct Device: Sendable {
-        package let id: DeviceID
+    public struct Device: Sendable {
+        /// The device.
+        public let id: DeviceID
         /// Twice the moment of the last use, and one more while it is connected.
-        private var stamp: Int64
+        @usableFromInline var stamp: Int64
 
-        package init(_ id: DeviceID, usedAt now: Moment) {
+        /// A connected device.
+        public init(_ id: DeviceID, usedAt now: Moment) {
             self.id = id
             stamp = now.milliseconds << 1 | 1
         }
 
-        package var isConnected: Bool {
+        /// Whether it has a live connection.
+        @inlinable
+        public var isConnected: Bool {
             get { stamp & 1 == 1 }
             set { stamp = stamp & ~1 | (newValue ? 1 : 0) }
         }
 
-        package var usedAt: Moment {
+        /// The last use.
+        @inlinable
+        public var usedAt: Moment {
             get { Moment(stamp >> 1) }
             set { stamp = newValue.milliseconds << 1 | stamp & 1 }
         }
     }
 
-    package let id: UserID
-    package var devices: [Device] = []
+    /// The user.
+    public let id: UserID
+    /// In the order in which they came.
+    public var devices: [Device] = []
     /// Live calls in which the user is pending or joined, in the order it came into them.
-    package var calls: [CallSlot] = []
-    /// Runs from the loss of the last connection until the user counts as lost.
-    package var lostTimer = TimerHandle.none
-    /// Whether the user was connected and is not lost.
-    package var isOnline = false
+    public var calls = SlotList()
+    /// Twice the number of the timer, and one more while the user is online.
+    private var stamp = TimerHandle.none.node << 1
 
-    package var connectedCount: Int { devices.count { $0.isConnected } }
+    /// A user without devices and calls.
+    init(id: UserID) { self.id = id }
+
+    /// Runs from the loss of the last connection until the user counts as lost.
+    public var lostTimer: TimerHandle {
+        get { TimerHandle(node: stamp >> 1) }
+        set { stamp = newValue.node << 1 | stamp & 1 }
+    }
+
+    /// Whether the user was connected and is not lost.
+    public var isOnline: Bool {
+        get { stamp & 1 == 1 }
+        set { stamp = stamp & ~1 | (newValue ? 1 : 0) }
+    }
+
+    /// Devices with a live connection.
+    public var connectedCount: Int { devices.count { $0.isConnected } }
 }
 
 /// A slab of users, found by id.
-package struct UserTable: Sendable {
+public struct UserTable: Sendable {
     private var places = PlaceIndex()
     /// Inlinable with its subscript: an access from outside would need memory for each.
-    @usableFromInline package var slab: [UserState] = []
+    @usableFromInline var slab: [UserState] = []
     private var free: [Int32] = []
     /// Makes the hashes differ from process to process: users choose their names.
     private let seed: UInt64
 
     /// A table without users.
-    package init(seed: UInt64) { self.seed = seed }
+    public init(seed: UInt64) { self.seed = seed }
 
     /// The place of `user`, if it is held.
-    package func find(_ user: UserID) -> Int32? {
+    public func find(_ user: UserID) -> Int32? {
         places.find(user.hash(seed)) { slab[Int($0)].id == user }
     }
 
     /// The place of `user`, who is held from now on.
-    package mutating func hold(_ user: UserID) -> Int32 {
+    public mutating func hold(_ user: UserID) -> Int32 {
         if let place = find(user) { return place }
         let place: Int32
         if let reused = free.popLast() {
@@ -85,7 +111,7 @@ package struct UserTable: Sendable {
     }
 
     /// Forgets the user at `place` if nothing is known of it any more.
-    package mutating func releaseIfIdle(_ place: Int32) {
+    public mutating func releaseIfIdle(_ place: Int32) {
         let state = self[place]
         guard state.devices.isEmpty, state.calls.isEmpty, state.lostTimer == .none,
             !state.isOnline, find(state.id) == place
@@ -97,13 +123,13 @@ package struct UserTable: Sendable {
 
     /// The user at `place`.
     @inlinable
-    package subscript(place: Int32) -> UserState {
+    public subscript(place: Int32) -> UserState {
         _read { yield slab[Int(place)] }
         _modify { yield &slab[Int(place)] }
     }
 
     /// The user, if it is held.
-    package subscript(user: UserID) -> UserState? { find(user).map { slab[Int($0)] } }
+    public subscript(user: UserID) -> UserState? { find(user).map { slab[Int($0)] } }
 }
 
 extension UserID {

@@ -91,8 +91,9 @@ struct Commit: ~Copyable {
         _ index: Int, to state: Participant.State, _ reason: Participant.Reason? = nil
     ) {
         if change(of: index) == nil {
-            let before = call.participants[index]
-            changes.append(Change(index: index, from: before.state, wasVisible: before.isVisible))
+            let from = call.participants[index].state
+            let wasVisible = call.participants[index].asking.isVisible
+            changes.append(Change(index: index, from: from, wasVisible: wasVisible))
         }
         call.participants[index].state = state
         call.participants[index].reason = reason
@@ -131,7 +132,7 @@ struct Commit: ~Copyable {
         call.mediaAlarm = nil
         call.idleAlarm = nil
         for index in call.participants.indices where call.participants[index].state.isPending {
-            if !call.participants[index].isVisible, change(of: index) == nil {
+            if !call.participants[index].asking.isVisible, change(of: index) == nil {
                 // Its devices never heard of the call, and so hear nothing of its end (F57).
                 let state = call.participants[index].state
                 changes.append(Change(index: index, from: state, wasVisible: false))

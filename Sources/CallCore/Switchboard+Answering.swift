@@ -73,7 +73,7 @@ extension Switchboard {
     private mutating func settleOtherCalls(
         of asker: Asker, but accepted: CallSlot, holding: Bool
     ) {
-        for slot in users[asker.user]?.calls ?? [] where slot != accepted {
+        for slot in users[asker.user]?.calls ?? SlotList() where slot != accepted {
             guard mode(slot).has(.hold), let index = calls[slot].index(of: asker.user),
                 calls[slot].participants[index].state == .joined
             else { continue }

@@ -23,15 +23,15 @@ extension Switchboard {
     /// the policies are asked about the accounts they answer for.
     mutating func consult(_ id: CallID, push: PushText? = nil) {
         guard let slot = calls.find(id) else { return }
-        let participants = calls[slot].participants
-        for place in participants.indices where participants[place].isInQuestion {
-            let user = participants[place].user
-            let seat = Seat(user: user, call: id)
-            guard openQuestions[seat] == nil, let slot = calls.find(id), calls[slot].isLive,
-                let index = calls[slot].index(of: user),
-                calls[slot].participants[index].isInQuestion
+        for index in calls[slot].participants.indices {
+            // What was decided about one may be the end of the call, or of another's part in it.
+            guard let slot = calls.find(id), calls[slot].isLive,
+                calls[slot].participants[index].asking.isInQuestion
             else { continue }
-            let isNew = participants[place].asking == .deciding
+            let user = calls[slot].participants[index].user
+            let seat = Seat(user: user, call: id)
+            guard openQuestions[seat] == nil else { continue }
+            let isNew = calls[slot].participants[index].asking == .deciding
             if isNew, settings.mode(calls[slot].mode).has(.rejectsBusy),
                 (users[user]?.calls.count ?? 0) > 1
             {
@@ -46,13 +46,13 @@ extension Switchboard {
     }
 
     private mutating func ask(_ slot: CallSlot, _ index: Int, push: PushText?) {
-        let participant = calls[slot].participants[index]
-        let seat = Seat(user: participant.user, call: calls[slot].id)
+        let call = calls[slot]
+        let participant = call.participants[index]
+        let seat = Seat(user: participant.user, call: call.id)
         let question = Question(
-            id: newQuestionID(), decideBy: decideBy(participant, in: calls[slot]),
-            subject: .invite(
-                calls[slot], callee: participant.user, from: Int(participant.askFrom)),
-            facts: facts(of: calls[slot]))
+            id: newQuestionID(), decideBy: decideBy(participant, in: call),
+            subject: .invite(call, callee: participant.user, from: Int(participant.askFrom)),
+            facts: facts(of: call))
         questions[question.id] = InviteQuestion(seat: seat, push: push)
         openQuestions[seat] = question.id
         effects.append(.consult(question))
@@ -63,7 +63,7 @@ extension Switchboard {
         guard let slot = calls.find(id), calls[slot].participants.contains(where: \.isInQuestion)
         else { return }
         for index in calls[slot].participants.indices
-        where calls[slot].participants[index].isInQuestion {
+        where calls[slot].participants[index].asking.isInQuestion {
             startDeciding(slot, index)
         }
         effects.append(.persist([.call(calls[slot])]))
@@ -114,7 +114,7 @@ extension Switchboard {
         openQuestions[question.seat] = nil
         guard let slot = calls.find(question.seat.call), calls[slot].isLive,
             let index = calls[slot].index(of: question.seat.user),
-            calls[slot].participants[index].isInQuestion
+            calls[slot].participants[index].asking.isInQuestion
         else { return }
         if case .invite(let decision, let plugin, let next) = answer {
             carryOut(decision, by: plugin, next: next, question, at: (slot, index))

@@ -180,7 +180,7 @@ extension Switchboard {
 
     mutating func part(_ user: UserID, _ slot: CallSlot) {
         guard let place = users.find(user) else { return }
-        users[place].calls.removeAll { $0 == slot }
+        users[place].calls.remove(slot)
         users.releaseIfIdle(place)
     }
 }

@@ -75,7 +75,7 @@ extension Switchboard {
 
     /// The other calls with hold that the user talks in.
     private func activeCalls(of user: UserID, but held: CallSlot) -> [CallSlot] {
-        (users[user]?.calls ?? []).filter { slot in
+        (users[user]?.calls ?? SlotList()).filter { slot in
             guard slot != held, calls[slot].state == .active, mode(slot).has(.hold),
                 let participant = calls[slot].participant(user)
             else { return false }

@@ -32,8 +32,9 @@ extension Switchboard {
     }
 
     private mutating func tellIncoming(_ commit: borrowing Commit, _ index: Int) {
+        let isVisible = commit.call.participants[index].asking.isVisible
+        guard isVisible, commit.call.isLive else { return }
         let participant = commit.call.participants[index]
-        guard participant.isVisible, commit.call.isLive else { return }
         send(
             to: addresses(of: participant.user),
             event(commit, incoming(commit.call, participant)))
@@ -60,12 +61,8 @@ extension Switchboard {
         guard !commit.isFirst, !commit.changes.isEmpty else { return }
         var changes: [CallEvent.Change] = []
         for change in commit.changes {
-            let participant = commit.call.participants[change.index]
-            guard change.from != participant.state else { continue }
-            changes.append(
-                CallEvent.Change(
-                    participant.user, participant.state, reason: participant.reason,
-                    extendedData: participant.extendedData))
+            guard change.from != commit.call.participants[change.index].state else { continue }
+            changes.append(CallEvent.Change(commit.call.participants[change.index]))
         }
         guard !changes.isEmpty else { return }
         var receivers: [Address] = []
@@ -93,7 +90,7 @@ extension Switchboard {
         case .joined, .accepting: addDevices(of: user, to: &receivers)
         case .inviting, .undelivered, .ringing:
             let isNew = change.map { $0.isInvitation(in: commit.call) || !$0.wasVisible }
-            guard isNew != true, commit.call.participants[index].isVisible else { return }
+            guard isNew != true, commit.call.participants[index].asking.isVisible else { return }
             addDevices(of: user, to: &receivers)
         case .left where change != nil && commit.call.participants[index].reason == .idle:
             addDevices(of: user, to: &receivers)

@@ -87,11 +87,16 @@ private func scalarText(_ bytes: UnsafeBufferPointer<UInt8>, after end: Int) -> 
     else { return nil }
     if bytes[start] == UInt8(ascii: "\"") {
         guard let end = endOfString(bytes, from: start) else { return nil }
-        return String(validating: bytes[start..<end], as: UTF8.self)
+        return text(bytes[start..<end])
     }
     let stop = bytes[start...].firstIndex { !isScalar($0) } ?? bytes.count
     guard stop > start else { return nil }
-    return String(validating: bytes[start..<stop], as: UTF8.self)
+    return text(bytes[start..<stop])
+}
+
+/// A part of a text that begins and ends at ASCII, and so holds whole characters.
+private func text(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String {
+    String(decoding: UnsafeBufferPointer(rebasing: bytes), as: UTF8.self)
 }
 
 /// Whether numbers or literals are made of such bytes: enough, for whoever sends anything else

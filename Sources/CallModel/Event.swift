@@ -97,6 +97,13 @@ public struct CallEvent: Sendable, Equatable {
             self.reason = reason
             self.extendedData = extendedData
         }
+
+        /// Where `participant` stands now.
+        public init(_ participant: borrowing Participant) {
+            self.init(
+                participant.user, participant.state, reason: participant.reason,
+                extendedData: participant.extendedData)
+        }
     }
 
     /// What another device of the same user did.

@@ -15,6 +15,7 @@ public struct UserID: Hashable, Sendable, Comparable, CustomStringConvertible {
     }
 
     public static func < (left: UserID, right: UserID) -> Bool { left.text < right.text }
+    public func hash(into hasher: inout Hasher) { hasher.combine(ascii: text) }
     public var description: String { text }
 }
 
@@ -32,7 +33,16 @@ public struct DeviceID: Hashable, Sendable, CustomStringConvertible {
         self.text = text
     }
 
+    public func hash(into hasher: inout Hasher) { hasher.combine(ascii: text) }
     public var description: String { text }
+}
+
+extension Hasher {
+    /// Feeds a text that has one spelling only, so that its bytes stand for it.
+    fileprivate mutating func combine(ascii text: String) {
+        var text = text
+        text.withUTF8 { combine(bytes: UnsafeRawBufferPointer($0)) }
+    }
 }
 
 private func isIdentifier(_ text: String) -> Bool {

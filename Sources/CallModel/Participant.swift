@@ -74,6 +74,13 @@ public struct Participant: Sendable, Equatable {
         case waiting
         /// `ring { for_ }`: asked again at the alarm.
         case ringingFor = "ringing_for"
+
+        /// Whether the invitee's devices may know of the invitation.
+        @inlinable
+        public var isVisible: Bool { self != .deciding }
+        /// Whether a question about the invitation is open.
+        @inlinable
+        public var isInQuestion: Bool { self == .deciding || self == .decidingAgain }
     }
 
     /// The user.
@@ -123,10 +130,10 @@ public struct Participant: Sendable, Equatable {
 
     /// Whether the invitee's devices may know of the invitation.
     @inlinable
-    public var isVisible: Bool { asking != .deciding }
+    public var isVisible: Bool { asking.isVisible }
     /// Whether a question about the invitation is open.
     @inlinable
-    public var isInQuestion: Bool { asking == .deciding || asking == .decidingAgain }
+    public var isInQuestion: Bool { asking.isInQuestion }
 
     /// Whether the user is in the call by a policy's decision alone, without a device.
     public var isUnattended: Bool { isAnsweredFor && state == .joined && device == nil }

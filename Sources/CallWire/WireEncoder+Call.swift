@@ -26,8 +26,8 @@ extension WireEncoder {
             $0.array("participants") {
                 for index in call.participants.indices {
                     $0.value(
-                        call.participants[index],
-                        text: call.text(of: call.participants[index], for: viewer))
+                        call.participants[index], text: call.text(ofParticipant: index, for: viewer)
+                    )
                 }
             }
         }
@@ -36,9 +36,9 @@ extension WireEncoder {
 
 extension Call {
     /// What `viewer` sees of the text of `participant`.
-    fileprivate func text(of participant: Participant, for viewer: UserID) -> String? {
-        if views.isEmpty { return participant.extendedData }
-        return extendedData(of: .participant(participant.user), for: viewer)
+    fileprivate func text(ofParticipant index: Int, for viewer: UserID) -> String? {
+        if views.isEmpty { return participants[index].extendedData }
+        return extendedData(of: .participant(participants[index].user), for: viewer)
     }
 
     /// `end` as `viewer` sees it.
@@ -61,7 +61,7 @@ extension JSONWriter {
         }
     }
 
-    fileprivate mutating func value(_ participant: Participant, text: String?) {
+    fileprivate mutating func value(_ participant: borrowing Participant, text: String?) {
         object {
             $0.field("user", participant.user.text)
             $0.field("role", plain: participant.role.rawValue)

@@ -50,8 +50,10 @@ public final class Connection: LoopHandle {
     /// Who is at the other end.
     public let peer: PeerAddress
     let socket: Int32
-    var phase = Phase.open
-    var out = OutBuffer()
+    @exclusivity(unchecked) var phase = Phase.open
+    /// Not checked at every access: nobody but the loop's thread comes here, and never while it is
+    /// being changed.
+    @exclusivity(unchecked) var out = OutBuffer()
     /// Bounds the handshake and the close; nil otherwise.
     var deadline: Timer?
     /// Nil for a plain connection.
@@ -62,9 +64,9 @@ public final class Connection: LoopHandle {
     var isPaused = false
     var peerEnded = false
     /// In the loop's list of connections to write.
-    var isQueued = false
+    @exclusivity(unchecked) var isQueued = false
     /// The socket took less than we had.
-    var isBlocked = false
+    @exclusivity(unchecked) var isBlocked = false
     /// `notifyWhenDrained` waits for its answer.
     var wantsDrained = false
     /// In the loop's list for its next turn.

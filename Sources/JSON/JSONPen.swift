@@ -98,15 +98,30 @@ struct JSONPen {
         put(UInt8(ascii: "\""))
     }
 
+    /// Eight bytes are copied at a time, and only those before the first escape count: there is
+    /// room for all that is left.
     private mutating func escaped(_ text: UnsafeBufferPointer<UInt8>) {
-        var start = 0
-        while true {
-            let stop = Self.firstEscaped(in: text, from: start)
-            put(text[start..<stop])
-            guard stop < text.count else { return }
-            escape(text[stop])
-            start = stop + 1
+        let raw = UnsafeRawBufferPointer(text)
+        var index = 0
+        while index &+ 8 <= raw.count {
+            let word = raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            UnsafeMutableRawPointer(next).storeBytes(of: word, as: UInt64.self)
+            let marks = markEscapedBytes(UInt64(littleEndian: word))
+            let plain = marks.trailingZeroBitCount / 8
+            next += plain
+            index &+= plain
+            guard plain < 8 else { continue }
+            escape(raw[index])
+            index &+= 1
         }
+        while index < raw.count {
+            if Self.isEscaped(raw[index]) { escape(raw[index]) } else { put(raw[index]) }
+            index &+= 1
+        }
+    }
+
+    private static func isEscaped(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == 0x22 || byte == 0x5C
     }
 
     private mutating func escape(_ byte: UInt8) {
@@ -116,8 +131,9 @@ struct JSONPen {
         case 0x0A: put("\\n")
         case 0x0C: put("\\f")
         case 0x0D: put("\\r")
-        case 0x22: put("\\\"")
-        case 0x5C: put("\\\\")
+        case 0x22, 0x5C:
+            put(UInt8(ascii: "\\"))
+            put(byte)
         default:
             put("\\u00")
             put(Self.hexDigit(byte >> 4))

@@ -77,10 +77,18 @@ extension JSONText {
     private func decode(into target: UnsafeMutableRawBufferPointer) -> Int {
         var (read, written) = (0, 0)
         while true {
-            let plain = escape(from: read) - read
-            UnsafeMutableRawBufferPointer(rebasing: target[written...])
-                .copyMemory(from: UnsafeRawBufferPointer(rebasing: raw[read..<(read + plain)]))
-            (read, written) = (read + plain, written + plain)
+            // Eight bytes at a time: what is written never overtakes what is read.
+            while read &+ 8 <= raw.count {
+                let word = raw.loadUnaligned(fromByteOffset: read, as: UInt64.self)
+                target.storeBytes(of: word, toByteOffset: written, as: UInt64.self)
+                let plain = markBackslashes(UInt64(littleEndian: word)).trailingZeroBitCount / 8
+                (read, written) = (read &+ plain, written &+ plain)
+                if plain < 8 { break }
+            }
+            while read < raw.count, raw[read] != UInt8(ascii: "\\") {
+                target[written] = raw[read]
+                (read, written) = (read &+ 1, written &+ 1)
+            }
             guard read < raw.count else { return written }
             if raw[read + 1] == UInt8(ascii: "u") {
                 let (scalar, length) = scalar(at: read)
@@ -94,20 +102,6 @@ extension JSONText {
                 (read, written) = (read + 2, written + 1)
             }
         }
-    }
-
-    /// The index of the first backslash from `start` on, or the end.
-    @inline(__always)
-    private func escape(from start: Int) -> Int {
-        var index = start
-        while index &+ 8 <= raw.count {
-            let word = raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-            let marks = markBackslashes(UInt64(littleEndian: word))
-            if marks != 0 { return index &+ marks.trailingZeroBitCount / 8 }
-            index &+= 8
-        }
-        while index < raw.count, raw[index] != UInt8(ascii: "\\") { index &+= 1 }
-        return index
     }
 
     private static func meaning(ofEscape byte: UInt8) -> UInt8 {

@@ -2,25 +2,79 @@
 
 import CallModel
 
-/// Ids of one user's calls, oldest first. New ones come at the end and old ones go from the front,
-/// so neither moves the others: an account that everybody calls has as many as there are.
+/// Ids of one user's calls, oldest first. Most users are in one call at a time: a single id takes
+/// no memory of its own.
 struct UserCalls {
-    private var ids: [CallID] = []
+    private enum Held {
+        case none
+        case one(CallID)
+        case many(UserCallRow)
+    }
+
+    private var held = Held.none
+
+    var isEmpty: Bool {
+        switch held {
+        case .none: true
+        case .one: false
+        case .many(let row): row.isEmpty
+        }
+    }
+
+    /// Adds `id` unless it is there.
+    mutating func insert(_ id: CallID) {
+        switch held {
+        case .none: held = .one(id)
+        case .one(let first):
+            guard first != id else { return }
+            held = .many(UserCallRow(first))
+            insert(id)
+        case .many(let row): row.insert(id)
+        }
+    }
+
+    /// Takes `id` out if it is there.
+    mutating func remove(_ id: CallID) {
+        switch held {
+        case .none: break
+        case .one(let only): if only == id { held = .none }
+        case .many(let row): row.remove(id)
+        }
+    }
+
+    /// The ids from `range.from` to below `range.below`.
+    func ids(in range: (from: CallID, below: CallID)) -> ArraySlice<CallID> {
+        switch held {
+        case .none: []
+        case .one(let id): range.from <= id && id < range.below ? [id] : []
+        case .many(let row): row.ids(in: range)
+        }
+    }
+}
+
+/// Ids in a row. New ones come at the end and old ones go from the front, so neither moves the
+/// others: an account that everybody calls has as many as there are.
+private final class UserCallRow {
+    private var ids: [CallID]
     /// Places at the front that are free.
     private var free = 0
+
+    init(_ first: CallID) { ids = [first] }
 
     var isEmpty: Bool { free == ids.count }
 
     /// Adds `id` unless it is there.
-    mutating func insert(_ id: CallID) {
+    func insert(_ id: CallID) {
         guard let newest = ids.last, !isEmpty, id <= newest else { return ids.append(id) }
         let place = ids[free...].firstPlace { $0 >= id }
         if ids[place] != id { ids.insert(id, at: place) }
     }
 
     /// Takes `id` out if it is there.
-    mutating func remove(_ id: CallID) {
-        let place = ids[free...].firstPlace { $0 >= id }
+    func remove(_ id: CallID) {
+        guard !isEmpty else { return }
+        // The oldest goes first, mostly.
+        let place = ids[free] == id ? free : ids[free...].firstPlace { $0 >= id }
         guard place < ids.count, ids[place] == id else { return }
         guard place == free else {
             ids.remove(at: place)

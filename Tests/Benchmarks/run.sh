@@ -3,26 +3,30 @@
 #
 # usage: sh Tests/Benchmarks/run.sh [refuse] [live] [idle] [core] [peers]     default: all
 #
-#   refuse   a Lua-refused invitation over WebSocket, in memory and durable, and the echo floor
+#   refuse   a Lua-refused invitation over WebSocket, in memory and durable, and the echo floor;
+#            with PEERS in the same rounds Kamailio's tm486 (its memory manager tlsf)
 #   live     the same with 1,000 and with 200,000 other calls live; memory of a live call
 #   idle     memory of a connection that says nothing
 #   core     the switchboard alone
-#   peers    the programs of the folder PEERS: Kamailio's tm486, a hook in bare C with liblua
+#   peers    a hook in bare C with liblua, of the folder PEERS
 #
-# Settings: ROUNDS=5 WINDOW=2 (seconds) CONNECTIONS=64 LIVE="1000 200000" IDLE=10000 PEERS=DIR
-# CALLAGENT=FILE
+# Settings: ROUNDS=7 WINDOW=2 (seconds) CONNECTIONS=64 LIVE="1000 200000" IDLE=10000 PEERS=DIR
+# CALLAGENT=FILE (instead of building one) PRIORITY="" (such as "chrt -r 10": the beginning of the
+# commands of servers and generator, for a machine that others use)
 #
 # Processor time is that of all threads of the server, from the kernel's scheduler. Servers that are
 # compared run side by side and are loaded in turns, so that a machine that grows slow does so for
-# all; the figures are medians over the rounds. The server has the first processor, the generator
-# the last, if there are two.
+# all; the figures are medians over the rounds, with the least and the most behind them. The server
+# has the first processor, the generator the last, if there are two. The last thing printed is one
+# table of all promises.
 set -eu
 
 cd "$(dirname "$0")/../.."
 here=$PWD/Tests/Benchmarks
 work=$PWD/.build/benchmarks
-ROUNDS=${ROUNDS-5} WINDOW=${WINDOW-2} CONNECTIONS=${CONNECTIONS-64}
+ROUNDS=${ROUNDS-7} WINDOW=${WINDOW-2} CONNECTIONS=${CONNECTIONS-64}
 LIVE=${LIVE-1000 200000} IDLE=${IDLE-10000} PEERS=${PEERS-}
+PRIORITY=${PRIORITY-}
 port=17600
 servers=
 
@@ -53,11 +57,13 @@ machine() {
 }
 
 # The processors of the servers and of the generator, as the beginning of a command.
-on_server='' on_load=''
+on_server=$PRIORITY on_load=$PRIORITY
 if [ "$(nproc)" -gt 1 ]; then
-    on_server='taskset -c 0'
-    on_load="taskset -c $(($(nproc) - 1))"
+    on_server="$PRIORITY taskset -c 0"
+    on_load="$PRIORITY taskset -c $(($(nproc) - 1))"
 fi
+
+# MARK: Servers
 
 stop_servers() {
     for server in $servers; do kill "$server" 2>/dev/null || :; done
@@ -102,67 +108,131 @@ start_floor() {
     sleep 0.2
 }
 
+# Starts Kamailio as the folder PEERS does; leaves $sip_port and $sip_pids, or nothing without it.
+start_kamailio() {
+    sip_port='' sip_pids=''
+    [ -n "$PEERS" ] || return 0
+    command -v kamailio >/dev/null || {
+        echo "(no Kamailio: apt-get install kamailio kamailio-lua-modules)"
+        return 0
+    }
+    folder=$work/kamailio
+    mkdir -p "$folder"
+    cc -O2 -o "$work/sipload" "$PEERS/../sipload.c"
+    cp "$PEERS/kamailio/policy.lua" "$folder"
+    sip_port=$((port + 1)) port=$((port + 1))
+    sed "s#@CHILDREN@#1#; s#@PORT@#$sip_port#; s#@DIR@#$folder#" \
+        "$PEERS/kamailio/kamailio.cfg.in" >"$folder/kamailio.cfg"
+    # shellcheck disable=SC2086 # a command in words
+    VARIANT=tm486 NUSERS=10000 $on_server kamailio -DD -E -f "$folder/kamailio.cfg" \
+        -m 3000 -M 16 -x tlsf -X tlsf -Y "$folder" -P "$folder/pid" >"$folder/log" 2>&1 &
+    server=$!
+    servers="$servers $server"
+    sleep 3
+    kill -0 "$server" || {
+        tail -5 "$folder/log" >&2
+        exit 1
+    }
+    sip_pids=$(descendants "$server" | paste -sd,)
+}
+
+# descendants PID: it and all processes below it.
+descendants() {
+    echo "$1"
+    for child in $(cat "/proc/$1/task/"*/children 2>/dev/null); do descendants "$child"; done
+}
+
 # shellcheck disable=SC2086 # a command in words
 load() { $on_load "$work/load" "$@"; }
 
-# median FILE NAME KEY: the median of KEY in the lines of NAME.
-median() {
-    sed -n "s/^$2 .*[ ]$3=\([0-9.]*\).*/\1/p" "$1" | sort -g |
-        awk '{ a[NR] = $1 }
-            END { print NR % 2 ? a[(NR + 1) / 2] : (a[NR / 2] + a[NR / 2 + 1]) / 2 }'
+# sip_load ROUND: one window of calls at Kamailio, as a line like those of `load`.
+sip_load() {
+    # shellcheck disable=SC2086 # a command in words
+    $on_load "$work/sipload" -B -w "$CONNECTIONS" -d "$WINDOW" -W 1 -u 10000 -k 486 \
+        -p "$sip_pids" 127.0.0.1 "$sip_port" | sed -n "s/.*\"calls_per_s\":\([0-9.]*\).*\
+\"p50\":\([0-9.]*\),\"p99\":\([0-9.]*\),\"max\":\([0-9.]*\).*\"srv_cpu_us_per_call\":\([0-9.]*\).*\
+\"other_cpu\":\([0-9.]*\).*/kamailio round=$1 us=\5 per_s=\1 p50_us=\2 p99_us=\3 max_us=\4 \
+others=\6/p"
 }
 
-row() { printf '| %s | %s | %s | %s | %s |\n' "$@"; }
+# MARK: Figures
 
-# verdict VALUE LIMIT: kept or missed.
-verdict() { awk -v a="$1" -v b="$2" 'BEGIN { print a <= b ? "kept" : "missed" }'; }
+# values NAME KEY: the values of KEY in the lines of NAME, in order.
+values() { sed -n "s/^$1 .*[ ]$2=\([0-9.]*\).*/\1/p" "$results" | sort -g; }
+
+# median NAME KEY: their median.
+median() {
+    values "$@" | awk '{ a[NR] = $1 }
+        END { print NR % 2 ? a[(NR + 1) / 2] : (a[NR / 2] + a[NR / 2 + 1]) / 2 }'
+}
+
+# spread NAME KEY: the least and the most of them.
+spread() { values "$@" | awk 'NR == 1 { a = $1 } { b = $1 } END { print a "–" b }'; }
 
 calc() { awk "BEGIN { printf \"%.2f\", $1 }"; }
 
-table_head() {
-    echo "| what | µs of server CPU | per second | p50 / p99 µs | others used |"
-    echo "| --- | --- | --- | --- | --- |"
+# promise WHAT VALUE UNIT LIMIT [HOW]: a row of the last table.
+promise() {
+    awk -v what="$1" -v value="$2" -v unit="$3" -v limit="$4" -v how="${5-}" 'BEGIN {
+        verdict = value <= limit ? "kept" : sprintf("missed by %.4g%s", value - limit, unit)
+        printf "| %s | %s%s | %s%s%s | %.2f | %s |\n", what, value, unit, limit, unit,
+            how == "" ? "" : " (" how ")", value / limit, verdict }' >>"$work/promises"
 }
 
-table_rows() {
+# figure WHAT VALUE [RATIO]: a row of the last table that promises nothing.
+figure() { printf '| %s | %s | | %s | |\n' "$1" "$2" "${3-}" >>"$work/promises"; }
+
+table() {
+    echo "| what | µs of server CPU | least–most | per second | p50 / p99 / max µs | others used |"
+    echo "| --- | --- | --- | --- | --- | --- |"
     for name in "$@"; do
-        row "$name" "$(median "$results" "$name" us)" "$(median "$results" "$name" per_s)" \
-            "$(median "$results" "$name" p50_us) / $(median "$results" "$name" p99_us)" \
-            "$(median "$results" "$name" others)"
+        printf '| %s | %s | %s | %s | %s / %s / %s | %s |\n' "$name" "$(median "$name" us)" \
+            "$(spread "$name" us)" "$(median "$name" per_s)" "$(median "$name" p50_us)" \
+            "$(median "$name" p99_us)" "$(values "$name" max_us | tail -1)" \
+            "$(median "$name" others)"
     done
     echo
 }
 
+# MARK: Parts
+
 refuse() {
     echo "## A refused invitation, $CONNECTIONS connections, one in flight each"
     echo
-    results=$work/refuse.txt
+    results=$work/refuse.txt names='floor memory durable'
     start_floor
     targets=floor:echo:$port:$server
     start memory :memory:
     targets="$targets memory:invite:$port:$server"
     start durable "$work/durable/state"
-    # shellcheck disable=SC2086 # one word for each target
-    load loop -r "$ROUNDS" -d "$WINDOW" -c "$CONNECTIONS" $targets \
-        "durable:invite:$port:$server" >"$results"
+    targets="$targets durable:invite:$port:$server"
+    start_kamailio
+    for round in $(seq "$ROUNDS"); do
+        # shellcheck disable=SC2086 # one word for each target
+        load loop -r 1 -d "$WINDOW" -c "$CONNECTIONS" $targets >>"$results"
+        [ -z "$sip_port" ] || sip_load "$round" >>"$results"
+    done
     stop_servers
-    table_head
-    table_rows floor memory durable
-    floor=$(median "$results" floor us) memory=$(median "$results" memory us)
-    durable=$(median "$results" durable us)
-    limit=$(calc "1.5 * $floor + 10")
-    echo "- in memory: $(calc "$memory / $floor") × the echo; promised 1.5 × + 10 µs = $limit µs:" \
-        "$(verdict "$memory" "$limit")"
-    echo "- durable (synchronous=FULL): $(calc "$durable / $memory") × in memory; promised 2:" \
-        "$(verdict "$durable" "$(calc "2 * $memory")")"
-    echo
+    [ -z "$sip_port" ] || names="$names kamailio"
+    # shellcheck disable=SC2086 # one word for each name
+    table $names
+    floor=$(median floor us) memory=$(median memory us) durable=$(median durable us)
+    figure "the barest echo of the same bytes" "$floor µs ($(spread floor us))"
+    promise "an invitation that a plugin refuses, in memory ($(spread memory us))" \
+        "$(calc "$memory")" " µs" "$(calc "1.5 * $floor + 10")" "1.5 × echo + 10 µs"
+    promise "the same, durable, in memory's time ($(spread durable us) µs)" \
+        "$(calc "$durable / $memory")" " ×" 2
+    figure "the same, from request to last event, p50 / p99 / max" "$(median memory p50_us) / \
+$(median memory p99_us) / $(values memory max_us | tail -1) µs"
+    [ -z "$sip_port" ] || figure "Kamailio's tm486 (tlsf), in the same rounds" \
+        "$(median kamailio us) µs ($(spread kamailio us))" \
+        "in memory: $(calc "$memory / $(median kamailio us)") × Kamailio"
 }
 
 live() {
     echo "## Other calls live"
     echo
-    results=$work/live.txt
-    targets='' names='' first=''
+    results=$work/live.txt targets='' names='' first=''
     for number in $LIVE; do
         start "live-$number" :memory:
         filled=$(load fill 0 "$number" "$port" "$server")
@@ -177,14 +247,12 @@ live() {
     load loop -r "$ROUNDS" -d "$WINDOW" -c "$CONNECTIONS" $targets >"$results"
     stop_servers
     echo
-    table_head
     # shellcheck disable=SC2086 # one word for each name
-    table_rows $names
+    table $names
     last=${names##* }
-    ratio=$(calc "$(median "$results" "$last" us) / $(median "$results" "$first" us)")
-    echo "- $last costs $ratio × $first; promised less than 1.20: $(verdict "$ratio" 1.2)"
-    echo "- memory of a live two-party call: $bytes bytes; promised 1024: $(verdict "$bytes" 1024)"
-    echo
+    promise "a refused invitation with ${last#live-} calls live, beside ${first#live-}" \
+        "$(calc "$(median "$last" us) / $(median "$first" us)")" " ×" 1.2
+    promise "memory of a live two-party call" "$bytes" " bytes" 1024
 }
 
 idle() {
@@ -194,10 +262,9 @@ idle() {
     opened=$(load idle "$IDLE" "$port" "$server")
     stop_servers
     bytes=${opened#*bytes=}
-    bytes=${bytes%% *}
     echo "- $IDLE sessions: ${opened#idle }"
-    echo "- memory of an idle connection: $bytes bytes; promised 2048: $(verdict "$bytes" 2048)"
     echo
+    promise "memory of an idle connection" "${bytes%% *}" " bytes" 2048
 }
 
 core() {
@@ -214,14 +281,6 @@ peers() {
     }
     echo "## Peers of $PEERS"
     echo
-    RUNS=3 DUR=$WINDOW VARIANTS=tm486 WINDOWS="16 $CONNECTIONS" SIPP_VARIANTS=" " \
-        OUT=$work/peers "$PEERS/run_kamailio.sh" 2>/dev/null | tail -1 >"$work/kamailio.json"
-    tr '{' '\n' <"$work/peers/kamailio.jsonl" |
-        sed -n 's/.*"inflight":\([0-9]*\).*"srv_cpu_us_per_call":\([0-9.]*\).*/\1 \2/p' |
-        sort -n | awk '{ n[$1]++; s[$1, n[$1]] = $2 } END { for (w in n) {
-            m = s[w, 1]; for (i = 2; i <= n[w]; i++) if (s[w, i] < m) m = s[w, i]
-            printf "- Kamailio tm486, tlsf, %d in flight: %s µs a call (least of %d)\n",
-                w, m, n[w] } }'
     RUNS=3 SEC=1 OUT=$work/peers "$PEERS/run_lua.sh" 2>/dev/null | tail -1 >"$work/lua.json"
     echo "- a hook in bare C with liblua: $(cat "$work/lua.json")"
     echo
@@ -241,3 +300,10 @@ for part; do
         ;;
     esac
 done
+if [ -s "$work/promises" ]; then
+    echo "## Promises"
+    echo
+    echo "| what | measured | promised | measured / promised | |"
+    echo "| --- | --- | --- | --- | --- |"
+    cat "$work/promises"
+fi

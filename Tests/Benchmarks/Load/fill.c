@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "process.h"
 
 enum { CONNECTIONS = 64, ANSWER = 1 << 14 };
 
@@ -21,6 +22,7 @@ struct line {
 };
 
 static struct line lines[CONNECTIONS];
+static uint64_t longest;
 
 static void post(struct line *line, const char *path, const char *user, const char *body) {
     char request[1024];
@@ -76,17 +78,27 @@ static void accept_call(struct line *line) {
     post(line, "accept", user, body);
 }
 
-void fill(int port, int from, int to) {
+/// Takes the answers of `count` lines, which were asked at once.
+static void await_all(int count, uint64_t since) {
+    for (int index = 0; index < count; index++) await(&lines[index]);
+    uint64_t took = now_ns() - since;
+    if (took > longest) longest = took;
+}
+
+uint64_t fill(int port, int from, int to) {
     for (int index = 0; index < CONNECTIONS; index++) lines[index].socket = connect_to(port);
     for (int call = from; call < to; call += CONNECTIONS) {
         int count = to - call < CONNECTIONS ? to - call : CONNECTIONS;
+        uint64_t began = now_ns();
         for (int index = 0; index < count; index++) {
             lines[index].call = call + index;
             invite(&lines[index]);
         }
-        for (int index = 0; index < count; index++) await(&lines[index]);
+        await_all(count, began);
+        began = now_ns();
         for (int index = 0; index < count; index++) accept_call(&lines[index]);
-        for (int index = 0; index < count; index++) await(&lines[index]);
+        await_all(count, began);
     }
     for (int index = 0; index < CONNECTIONS; index++) close(lines[index].socket);
+    return longest;
 }

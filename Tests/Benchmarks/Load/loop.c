@@ -140,9 +140,10 @@ void target_measure(struct target *target, int round, double seconds) {
     double count = (double)finished;
     qsort(samples, sample_count, sizeof *samples, by_value);
     printf(
-        "%s round=%d us=%.3f per_s=%.0f p50_us=%.1f p99_us=%.1f busy=%.2f others=%.2f\n",
+        "%s round=%d us=%.3f per_s=%.0f p50_us=%.1f p99_us=%.1f max_us=%.1f busy=%.2f"
+        " others=%.2f\n",
         target->name, round, busy / count / 1000, count / took * 1e9, percentile(0.50),
-        percentile(0.99), busy / took, others / took);
+        percentile(0.99), percentile(1), busy / took, others / took);
     fflush(stdout);
     is_stopping = 1;
     serve_until(target, now_ns() + 5000000000u);

@@ -78,12 +78,12 @@ static int run_loop(int count, char **words) {
 
 static int run_fill(int from, int to, int port, int pid) {
     uint64_t memory = process_memory(pid), cpu = process_cpu(pid);
-    fill(port, from, to);
+    uint64_t longest = fill(port, from, to);
     double calls = to - from;
     printf(
-        "fill calls=%d bytes=%.0f us=%.3f resident_kb=%llu\n", to - from,
+        "fill calls=%d bytes=%.0f us=%.3f longest_ms=%.1f resident_kb=%llu\n", to - from,
         (double)(int64_t)(process_memory(pid) - memory) / calls,
-        (double)(process_cpu(pid) - cpu) / calls / 1000,
+        (double)(process_cpu(pid) - cpu) / calls / 1000, (double)longest / 1e6,
         (unsigned long long)process_memory(pid) / 1024);
     return 0;
 }
