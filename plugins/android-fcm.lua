@@ -1,7 +1,7 @@
 -- android-fcm: what an Android phone is told about a call.
 --
--- A push of data only, so that the app itself shows the call, with string values as FCM wants them.
--- All pushes of one call share a collapse id: "cancelled" takes the place of a ring that waits.
+-- A push of data only, so that the app itself shows the call. What every push says of its call
+-- (`call_id`, `kind`: invite, cancel, …, `expires_at`) goes along in any case.
 --
 -- Options
 --   hide      do not tell who calls                                 false
@@ -22,36 +22,21 @@ on.push(function(push, call)
   if push.provider ~= "fcm" then return end
   if push.reason == "missed" and not cfg.missed then return drop "missed calls are not told" end
   push.title, push.body = nil, nil
-  push.collapse_id = call.id
-  push.payload = {
-    call_id = call.id, event = push.reason, kind = call.kind,
-    caller = cfg.hide and "Someone" or call.caller.id,
-  }
+  local caller = cfg.hide and "Someone" or call.caller.id
+  push.payload = { caller = caller, video = call.kind == "video" }
   for _, name in ipairs(cfg.fields) do
-    local value = call.extended_data and call.extended_data[name]
-    if type(value) == "table" then value = json.encode(value) end
-    if value ~= nil then push.payload[name] = tostring(value) end
+    push.payload[name] = call.extended_data and call.extended_data[name]
   end
   return push
 end)
 
 test("the app gets data, and nothing that Android would show by itself", function(t)
-  t.options { fields = { "type", "room", "tags" } }
-  local data = { type = "video_call", room = 7, tags = { "a" } }
+  t.options { fields = { "room" } }
   local push = t.push(
     { provider = "fcm", title = "ann", body = "Incoming call" },
-    { from = "ann", kind = "video", extended_data = data })
+    { from = "ann", kind = "video", extended_data = { type = "video_call", room = 7 } })
   t.equal({ push.title, push.body }, {})
-  t.equal(push.payload.caller, "ann")
-  t.equal({ push.payload.room, push.payload.tags }, { "7", '["a"]' })
-  t.equal(push.collapse_id, push.payload.call_id)
-end)
-
-test("the cancel takes the place of the ring", function(t)
-  local ringing = t.push({ provider = "fcm" }, { from = "ann" })
-  local cancel = t.push { provider = "fcm", reason = "cancel" }
-  t.equal(cancel.collapse_id, ringing.collapse_id)
-  t.equal(cancel.payload.event, "cancel")
+  t.equal(push.payload, { caller = "ann", video = true, room = 7 })
 end)
 
 test("callers can be hidden and missed calls left out", function(t)

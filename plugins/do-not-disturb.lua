@@ -39,7 +39,8 @@ on.invite(function(call)
 end)
 
 on.push(function(push, call)
-  if push.reason == "invite" and is_quiet(call, push.user) then return drop "quiet" end
+  local rings = push.reason == "invite" or push.reason == "add"
+  if rings and is_quiet(call, push.user) then return drop "quiet" end
 end)
 
 test("by day everything rings", function(t)

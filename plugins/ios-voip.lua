@@ -1,7 +1,8 @@
 -- ios-voip: what an iPhone is told about a call.
 --
 -- Names the app, keeps the payload small (VoIP pushes have 5 KB), and lets a late ring go: it is
--- worse than none. With `hide` the lock screen does not tell who calls.
+-- worse than none. With `hide` the lock screen does not tell who calls. What every push says of its
+-- call (`call_id`, `kind`, `expires_at`) goes along in any case.
 --
 -- Options
 --   bundle    the app's bundle id; empty: the configured one        none
@@ -21,14 +22,15 @@ local cfg = config {
 }
 
 on.push(function(push, call)
-  if push.provider ~= "apns" or push.reason ~= "invite" then return end
+  local rings = push.reason == "invite" or push.reason == "add"
+  if push.provider ~= "apns" or not rings then return end
   local caller = cfg.hide and "Someone" or call.caller.id
   if cfg.bundle ~= "" then
     push.topic = push.kind == "voip" and cfg.bundle .. ".voip" or cfg.bundle
   end
   push.title = caller
   push.expires_in = time.seconds(cfg.expires)
-  push.payload = { call_id = call.id, caller = caller, video = call.kind == "video" }
+  push.payload = { caller = caller, video = call.kind == "video" }
   for _, name in ipairs(cfg.fields) do
     push.payload[name] = call.extended_data and call.extended_data[name]
   end

@@ -34,7 +34,8 @@ public enum MetaFile {
         ],
         ["---@class Decision"],
         [
-            "---@class Push", "---@field provider string", "---@field kind string",
+            "---@class Push", "---@field user string", "---@field provider string",
+            "---@field kind string",
             "---@field reason string", "---@field topic string?", "---@field title string?",
             "---@field body string?", "---@field payload table", "---@field expires_in integer",
             "---@field collapse_id string?",
@@ -176,8 +177,16 @@ public enum MetaFile {
         }
     }
 
-    /// A declaration of a function whose type is written `fun(a: T, b?: T): R`.
+    /// A declaration of a function whose type is written `fun(a: T, b?: T): R`. Editors heed
+    /// `@nodiscard` only where parameters and results are told one by one.
     private static func signature(_ name: String, _ type: String) -> [String] {
-        ["---@type \(type)", "\(name) = function(...) end"]
+        let type = FunctionType(type)
+        let names = type.parameters.map {
+            $0.name.hasSuffix("?") ? $0.name.dropLast() : $0.name[...]
+        }
+        return (type.isGeneric ? ["---@generic T"] : [])
+            + type.parameters.map { "---@param \($0.name) \($0.type)" }
+            + type.results.map { "---@return \($0)" }
+            + ["function \(name)(\(names.joined(separator: ", "))) end"]
     }
 }

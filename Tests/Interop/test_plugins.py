@@ -71,6 +71,8 @@ def test_luacheck_finds_typing_errors_in_a_new_folder(make_agent):
 
     code, output = run("plugins")
     assert code == 0, output
+    code, output = run("--only", "0", "--", "callagent.meta.lua")
+    assert code == 0, f"the types are no Lua: {output}"
     code, output = run("callagent.lua")
     assert code == 1 and output.count("listen_") == 1 and "plugins" not in output, output
     plugin = folder.folder / "plugins/desk.lua"
@@ -147,4 +149,4 @@ def test_the_printed_options_can_be_pasted(desk):
 def test_meta_prints_types(desk):
     code, output = desk.tool("meta")
     assert code == 0 and output.startswith("---@meta callagent\n")
-    assert "---@class Call\n" in output and "\nconfig = function" in output
+    assert "---@class Call\n" in output and "\nfunction config(schema) end\n" in output

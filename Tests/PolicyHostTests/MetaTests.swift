@@ -49,10 +49,31 @@ import Testing
         let text = MetaFile.text
         for binding in Bindings.all + Bindings.tests {
             #expect(!binding.help.isEmpty && binding.help.hasSuffix("."), "\(binding.name)")
-            #expect(text.contains(binding.type), "\(binding.name)")
+            guard binding.name.contains(where: { $0 == "." || $0 == ":" }) else { continue }
+            #expect(text.contains(" \(binding.type) "), "\(binding.name)")
         }
-        #expect(text.contains("---@nodiscard\n---@type fun(reason: string"))
+        let reject = """
+            ---Say no: busy, declined or a reason of your own.
+            ---@nodiscard
+            ---@param reason string
+            ---@param options? {extended_data?: any}
+            ---@return Decision
+            function reject(reason, options) end
+            """
+        #expect(text.contains(reject))
+        #expect(text.contains("---@generic T\n---@param schema T\n---@return T\nfunction config("))
         #expect(text.hasPrefix("---@meta callagent\n"))
+    }
+
+    @Test func theTypeOfAFunctionIsTakenApart() {
+        let type = FunctionType(
+            "fun(a: (fun(x: any): any)[], b?: {c?: table<string, T>}, ...): T?, ...")
+        #expect(
+            type.parameters.map { "\($0.name) \($0.type)" } == [
+                "a (fun(x: any): any)[]", "b? {c?: table<string, T>}", "... any",
+            ])
+        #expect(type.results == ["T?", "any ..."])
+        #expect(FunctionType("fun()").parameters.isEmpty && FunctionType("fun()").results.isEmpty)
     }
 
     @Test func everyFieldOfACallIsDeclared() throws {

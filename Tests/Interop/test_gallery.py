@@ -1,0 +1,93 @@
+"""The bundled plugins on the real server: what users and phones notice of them."""
+
+import json
+
+from calls import invite, participant, states
+from double import token
+from test_push import pusher, pushes, register, settled  # noqa: F401 (a fixture)
+
+
+def listed(*names, **options):
+    """A part of the operator's file: these plugins with these options, written in Lua."""
+    lines = [f'options["{name}"] = {options[key]}'
+             for name in names if (key := name.replace("-", "_")) in options]
+    head = "plugins = { " + ", ".join(json.dumps(name) for name in names) + " }"
+    return "\n".join([head, *lines, ""])
+
+
+def test_who_is_blocked_calls_nobody(make_agent):
+    config = listed("blocklist", blocklist='{ callers = { "spam-*" }, dial = true }')
+    agent = make_agent(config).start()
+    agent.connect("bob")
+    error = agent.connect("spam-1").refused(
+        "call.invite", "refused", invitees=["bob"], mode="advanced")
+    assert error["detail"]["code"] == "blocked"
+    assert invite(agent.connect("alice"), "bob", mode="advanced")
+
+
+def test_the_call_after_the_last_one_allowed_is_refused(make_agent):
+    agent = make_agent(listed("flood-limit", flood_limit='{ calls = 2, within = "1h" }')).start()
+    alice = agent.connect("alice")
+    for name in ("bob", "carl"):
+        agent.connect(name)
+        alice.forget()
+        invite(alice, name, mode="advanced")
+    error = alice.refused("call.invite", "refused", invitees=["bob"], mode="advanced")
+    assert error["detail"]["code"] == "limit"
+
+
+def test_nobody_answers_and_the_call_goes_on(make_agent):
+    config = 'answer_for = { "desk" }\n' + listed(
+        "forward-no-answer", forward_no_answer='{ to = { "dora", "carl" }, after = "1s" }')
+    agent = make_agent(config).start()
+    desk, carl, dora = (agent.connect(name) for name in ("desk", "carl", "dora"))
+    invite(agent.connect("eve"), "dora", mode="advanced")
+    dora.event("call.incoming")
+    alice = agent.connect("alice")
+    call = invite(alice, "desk", mode="advanced")
+    desk.event("call.incoming")
+    assert carl.event("call.incoming", timeout=20)["call"]["call_id"] == call
+    desk.event("call.cancelled")
+    found = alice.ok("call.get", call_id=call)["call"]
+    assert states(found)["desk"] == "cancelled"
+    assert participant(found, "carl")["state"] in ("inviting", "ringing")
+    carl.ok("call.accept", call_id=call)
+
+
+def test_an_account_without_a_phone_forwards_at_once(make_agent):
+    config = 'answer_for = { "desk" }\n' + listed(
+        "forward-no-answer", forward_no_answer='{ to = { "carl" } }')
+    agent = make_agent(config).start()
+    carl = agent.connect("carl")
+    call = invite(agent.connect("alice"), "desk", mode="advanced")
+    assert carl.event("call.incoming", timeout=20)["call"]["call_id"] == call
+
+
+def test_extended_data_is_put_in_order(make_agent):
+    agent = make_agent(listed("extended-data")).start()
+    bob = agent.connect("bob")
+    invite(agent.connect("alice"), "bob", mode="advanced", extended_data='{"topic":"x"}')
+    data = bob.event("call.incoming")["call"]["extended_data"]
+    assert json.loads(data) == {"topic": "x", "type": "voice_call"}
+
+
+def test_phones_are_told_what_the_plugins_say(pusher, double):  # noqa: F811
+    config = listed(
+        "ios-voip", "android-fcm",
+        ios_voip='{ bundle = "com.example.app", fields = { "topic" }, hide = true }',
+        android_fcm='{ fields = { "topic" } }')
+    agent = pusher(config)
+    register(agent, "bob", "iphone", "apns_voip", token("b1"))
+    register(agent, "carl", "pixel", "fcm", "carl-1")
+    alice = agent.connect("alice")
+    ok = alice.ok(
+        "call.invite", invitees=["bob", "carl"], mode="advanced", kind="video",
+        extended_data='{"topic":"invoice","secret":"x"}')
+    found = {one["subject"]: one for one in pushes(double, 2)}
+    android, ios = found.pop("carl-1"), found.popitem()[1]
+    settled(agent, sent=2)
+    ios, android = ios["payload"], android["payload"]["data"]
+    assert (ios["caller"], ios["topic"], ios["video"]) == ("Someone", "invoice", True)
+    assert (android["caller"], android["topic"], android["video"]) == ("alice", "invoice", "true")
+    assert ios["call_id"] == android["call_id"] == ok["call_id"]
+    assert "secret" not in ios and "secret" not in android
