@@ -146,6 +146,20 @@ func measureReload() throws {
             + "p99_us=\(quantile(0.99, of: times))")
 }
 
+/// Makes a generation for every number in `wanted`, until it is closed.
+func makeGenerations(
+    of sources: [(String, String)], as wanted: WorkerMailbox<Int>,
+    for ready: WorkerMailbox<Generation>
+) {
+    var batch: [Int] = []
+    while case .elements = wanted.takeAll(into: &batch) {
+        for _ in batch {
+            guard let next = try? generation(sources) else { continue }
+            ready.post(next)
+        }
+    }
+}
+
 /// Decisions at a steady pace on one thread, with and without reloads built on another.
 func measureLatency() throws {
     let sources = (1...10).map { ("p\($0)", long($0)) }
@@ -154,13 +168,7 @@ func measureLatency() throws {
         let ready = WorkerMailbox<Generation>()
         let wanted = WorkerMailbox<Int>()
         let warm = try WorkerThread(name: "warm", stackSize: 4 << 20) {
-            var batch: [Int] = []
-            while case .elements = wanted.takeAll(into: &batch) {
-                for _ in batch {
-                    guard let next = try? generation(sources) else { continue }
-                    ready.post(next)
-                }
-            }
+            makeGenerations(of: sources, as: wanted, for: ready)
         }
         var times: [Int64] = []
         var swaps = 0
@@ -170,14 +178,10 @@ func measureLatency() throws {
             let due = begin + Int64(number) * 1_000_000
             while nanoseconds(CLOCK_MONOTONIC) < due { usleep(100) }
             if reloads > 0, number % (5_000 / reloads) == 0 { wanted.post(number) }
-            if ready.count > 0 {
-                var next: [Generation] = []
-                _ = ready.takeAll(into: &next)
-                for generation in next {
-                    _ = try host.activate(generation, at: now)
-                    swaps += 1
-                }
-            }
+            var next: [Generation] = []
+            if ready.count > 0 { _ = ready.takeAll(into: &next) }
+            for generation in next { _ = try host.activate(generation, at: now) }
+            swaps += next.count
             let asked = question(UInt64(number))
             _ = host.handle(.asked(asked), at: now)
             times.append((nanoseconds(CLOCK_MONOTONIC) - due) / 1_000)
