@@ -53,7 +53,7 @@ extension Bindings {
                 "users.get", CALLUA_WAITS, type: "fun(id: string): User?, string?",
                 help: "What is known of a user now."
             ) { state, arguments throws(Refused) in
-                try state.requesting(.lookUp(try arguments.user(0)))
+                .asking(.lookUp(try arguments.user(0)))
             },
         ] + store + web
 
@@ -62,7 +62,7 @@ extension Bindings {
             "kv.get", CALLUA_WAITS, type: "fun(key: string): any, string?",
             help: "The value under a key of this plugin, or nil."
         ) { state, arguments throws(Refused) in
-            try state.requesting(.store(.get(key: try arguments.key(0))))
+            .asking(.store(.get(key: try arguments.key(0))))
         },
         Binding(
             "kv.set", CALLUA_WAITS,
@@ -74,7 +74,7 @@ extension Bindings {
             guard value.bytes.count <= state.setting.limits.state else {
                 throw Refused("kv.set: over the limit of \(state.setting.limits.state) bytes")
             }
-            return try state.requesting(
+            return .asking(
                 .store(.set(key: try arguments.key(0), value, lifetime: try arguments.ttl(2))))
         },
         Binding(
@@ -83,7 +83,7 @@ extension Bindings {
             help: "Adds to a number under a key and returns the sum."
         ) { state, arguments throws(Refused) in
             let amount = try arguments[1].isNull ? 1 : arguments.integer(1)
-            return try state.requesting(
+            return .asking(
                 .store(
                     .increment(
                         key: try arguments.key(0), by: amount, lifetime: try arguments.ttl(2))))
@@ -92,13 +92,13 @@ extension Bindings {
             "kv.delete", CALLUA_WAITS, type: "fun(key: string): true?, string?",
             help: "Forgets the value under a key."
         ) { state, arguments throws(Refused) in
-            try state.requesting(.store(.delete(key: try arguments.key(0))))
+            .asking(.store(.delete(key: try arguments.key(0))))
         },
         Binding(
             "kv.keys", CALLUA_WAITS, type: "fun(prefix?: string): string[]?, string?",
             help: "The keys that begin with a prefix, sorted."
         ) { state, arguments throws(Refused) in
-            try state.requesting(
+            .asking(
                 .store(.keys(prefix: arguments[0].isNull ? "" : try arguments.text(0))))
         },
         Binding(
@@ -159,14 +159,11 @@ extension Arguments {
     }
 }
 
-extension PluginState {
-    fileprivate func requesting(_ request: WaitRequest) throws(Refused) -> Response {
-        guard memory.requests < setting.limits.requests else {
-            throw Refused("too many requests under way (limit \(setting.limits.requests))")
-        }
-        return .wait(.request(request))
-    }
+extension Response {
+    fileprivate static func asking(_ request: WaitRequest) -> Response { .wait(.request(request)) }
+}
 
+extension PluginState {
     fileprivate func fetch(_ method: String, _ arguments: Arguments) throws(Refused) -> Response {
         let url = try arguments.text(0)
         guard let host = WebAddress.host(of: url) else {
@@ -183,7 +180,10 @@ extension PluginState {
         for pair in arguments[1].table ?? [] {
             try request.take(pair, arguments)
         }
-        return try requesting(.fetch(request))
+        guard memory.fetches < setting.limits.fetches else {
+            throw Refused("too many requests under way (limit \(setting.limits.fetches))")
+        }
+        return .asking(.fetch(request))
     }
 }
 

@@ -11,8 +11,8 @@ final class PluginMemory {
     /// The `state_version` that `state` was written under.
     var stateVersion: Int64 = 1
     var windows = SlidingWindows()
-    /// Requests that handlers wait for.
-    var requests = 0
+    /// Requests of `http` that handlers wait for.
+    var fetches = 0
     /// Timers that `later` started and that have not fired.
     var timers = 0
     var tally = Tally()

@@ -55,8 +55,8 @@ public struct PluginLimits: Sendable, Equatable {
     public var coroutines = 1_000
     /// Named timers pending.
     public var timers = 256
-    /// Requests under way at once.
-    public var requests = 64
+    /// Requests of `http` under way at once.
+    public var fetches = 64
     /// Bytes of one value that leaves Lua.
     public var value = 256 << 10
     /// Bytes of `state`, and of one call's `vars`.

@@ -40,7 +40,7 @@ extension PolicyHost {
         guard let handler = running.removeValue(forKey: id) else { return nil }
         waits[handler.wait] = nil
         tasks[handler.task] = nil
-        if handler.isRequest { handler.plugin.memory.requests -= 1 }
+        if handler.isFetch { handler.plugin.memory.fetches -= 1 }
         if let call = handler.call {
             handlersOfCalls[call]?.removeAll { $0 == id }
             if handlersOfCalls[call]?.isEmpty == true { handlersOfCalls[call] = nil }
@@ -54,12 +54,14 @@ extension PolicyHost {
         switch pending {
         case .sleep(let span): deadlines.add(.wake(id, waitID), at: services.now + span)
         case .request(let request):
-            plugin.memory.requests += 1
+            if case .fetch = request {
+                plugin.memory.fetches += 1
+                running[id]?.isFetch = true
+            }
             running[id]?.isRequest = true
             noteRequest({ request.words }, plugin, id)
             services.emit(.perform(waitID, plugin: plugin.name, request))
         case .operation(let user, let operation):
-            plugin.memory.requests += 1
             running[id]?.isRequest = true
             noteRequest({ operation.words }, plugin, id)
             services.emit(.operate(waitID, user, plugin: plugin.name, operation))
@@ -110,6 +112,7 @@ extension PolicyHost {
         guard Int(outcome.status) == CALLUA_WAITING else { return finished(handler, outcome) }
         handler.wait = WaitID(newID())
         handler.isRequest = false
+        handler.isFetch = false
         handler.asking = nil
         keep(handler, as: id)
         request(plugin, handler.wait, id)

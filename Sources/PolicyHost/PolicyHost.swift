@@ -146,6 +146,8 @@ struct Running {
     var asking: (since: Moment, place: Int)?
     /// Whether the shell is doing something for it.
     var isRequest = false
+    /// Whether that is a request of `http`.
+    var isFetch = false
     /// The results of `all { … }` so far.
     var parts: [LuaValue?] = []
 }

@@ -71,7 +71,7 @@ import Testing
             ["a shaping hook, waits included", span(limits.shapingTime), "`late`"],
             ["a report or a timer, waits included", span(limits.reportTime), "`wall`"],
             [
-                "requests under way (`kv`, `http`, calls)", grouped(limits.requests),
+                "requests of `http` under way", grouped(limits.fetches),
                 "an error in the script",
             ],
             ["timers pending", grouped(limits.timers), "an error in the script"],

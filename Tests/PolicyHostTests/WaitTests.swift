@@ -273,8 +273,9 @@ import Testing
     }
 
     @Test func tooManyRequestsAtOnce() throws {
-        let rig = try Rig("on.presence(function() kv.get 'x' end)") {
-            $0.plugins[0].setting.limits.requests = 3
+        let rig = try Rig("on.presence(function() http.get 'https://a.b/' end)") {
+            $0.plugins[0].setting.limits.fetches = 3
+            $0.plugins[0].setting.grants = ["http:a.b"]
         }
         func come() -> [PolicyEffect] {
             rig.host.handle(
@@ -285,6 +286,15 @@ import Testing
         #expect(come().said.first?.contains("too many requests under way (limit 3)") == true)
         #expect(rig.reply(waits[0], .value(1)).isEmpty)
         #expect(come().wait != nil)
+    }
+
+    @Test func theStoreMayBeAskedByManyHandlersAtOnce() throws {
+        let rig = try Rig("on.presence(function() kv.get 'x' end)") {
+            $0.plugins[0].setting.limits.fetches = 3
+        }
+        let report = Report(call: nil, at: rig.now, kind: .presence(UserID("x"), online: true))
+        let asked = (0..<100).map { _ in rig.host.handle(.told(report), at: rig.now) }
+        #expect(asked.allSatisfy { $0.wait != nil && $0.said.isEmpty })
     }
 
     @Test func noWaitWhereNothingCanWait() throws {
