@@ -31,7 +31,19 @@ final class ReloadRig {
     private final class News {
         var all: [ClientNews] = []
         var isOpen = false
+        var answers = 0
+
+        func note(_ item: ClientNews) {
+            all.append(item)
+            if case .opened = item { isOpen = true }
+            guard case .event(let event) = item, case .changed(let changes) = event.kind
+            else { return }
+            answers += changes.count { $0.state == .joined }
+        }
     }
+
+    /// A machine that has other things to do is not flooded: it is reloads that are tested.
+    private static let openMax = 100
 
     typealias Errand = @Sendable (Agent) -> Void
 
@@ -64,8 +76,7 @@ final class ReloadRig {
             ServerAddress(endpoint), token: "dev:ann", device: DeviceID("phone"))
         options.backoff.first = 20
         client = CallClient(options, on: waiter.loop) { [news] item in
-            news.all.append(item)
-            if case .opened = item { news.isOpen = true }
+            news.note(item)
         }
         client.connect()
         try waiter.wait(for: "the connection", upTo: 60_000) { [news] in news.isOpen }
@@ -173,12 +184,13 @@ final class ReloadRig {
 
     // MARK: The caller
 
-    /// Invites `support` so many times a second from now on; what is late is made up for.
+    /// Invites `support` so many times a second from now on; what is late is made up for, as far
+    /// as answers come.
     func invite(perSecond rate: Int64) {
         let begin = Clock.bootMilliseconds()
         let timer = Timer(on: waiter.loop) { [unowned self] in
             let due = (Clock.bootMilliseconds() - begin) * rate / 1_000
-            while sent < due { invite() }
+            while sent < due, sent - news.answers < Self.openMax { invite() }
             pace?.arm(after: 5)
         }
         pace = timer
