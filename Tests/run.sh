@@ -53,7 +53,9 @@ step() {
     docs) sh Tests/Docs/run.sh ;;
     release) swift build -c release ;;
     tests) swift test ;;
-    address) ASAN_OPTIONS=detect_leaks=0 sanitized address ;;
+    address)
+        ASAN_OPTIONS="detect_leaks=0:suppressions=$PWD/Tests/address.suppressions" sanitized address
+        ;;
     thread) sanitized thread -Xcc -mllvm -Xcc -tsan-instrument-func-entry-exit=0 ;;
     plugins) sh Tests/Plugins/run.sh ;;
     fuzz) swift run -c release fuzz "$([ -n "$CALLAGENT_FULL" ] && echo full || echo smoke)" ;;
