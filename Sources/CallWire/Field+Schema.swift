@@ -51,7 +51,7 @@ extension Field {
         case .users: "whose invitation to withdraw; absent or empty: all"
         case .mode: "how the call behaves"
         case .kind: "audio, video, or the app's own word"
-        case .timeout: "ring time, 1000 or more; 0: the mode's own"
+        case .timeout: "ring time; 0: the mode's own"
         case .extendedData: "opaque to the server; counted in UTF-8 bytes"
         case .deliveryCheck: "report invitees whose devices stay silent"
         case .items: "named texts to begin with"
