@@ -19,7 +19,8 @@ final class DecisionLog {
     private var file: Int32 = -1
     private var size = 0
     private var pending = JSONWriter()
-    private var entries: [DecisionEntry] = []
+    /// The newest entries; number `n` is at `(n - 1) % kept`.
+    private var ring: [DecisionEntry] = []
     /// The number of the newest entry.
     private var last = 0
     private var traces: [Trace] = []
@@ -48,10 +49,12 @@ final class DecisionLog {
 
     /// Notes one decision; `flush` writes it.
     func note(_ entry: DecisionEntry) {
+        if ring.count < Self.kept {
+            ring.append(entry)
+        } else {
+            ring[last % Self.kept] = entry
+        }
         last += 1
-        entries.append(entry)
-        // Moving the rest only now and then makes keeping one constant on average.
-        if entries.count >= Self.kept * 2 { entries.removeFirst(Self.kept) }
         guard file >= 0 else { return }
         pending.startText()
         entry.write(into: &pending)
@@ -65,14 +68,19 @@ final class DecisionLog {
     }
 
     /// The entries about a call, oldest first.
-    func entries(about call: CallID) -> [DecisionEntry] { entries.filter { $0.call == call } }
+    func entries(about call: CallID) -> [DecisionEntry] {
+        newest(Self.kept).filter { $0.call == call }
+    }
 
     /// The newest entries, oldest first.
-    func newest(_ count: Int) -> ArraySlice<DecisionEntry> { entries.suffix(max(0, count)) }
+    func newest(_ count: Int) -> [DecisionEntry] {
+        let number = max(0, min(count, ring.count))
+        return (last - number..<last).map { ring[$0 % Self.kept] }
+    }
 
     /// The newest decisions, oldest first.
     var records: [DecisionRecord] {
-        entries.compactMap { if case .decision(let record) = $0 { record } else { nil } }
+        newest(Self.kept).compactMap { if case .decision(let record) = $0 { record } else { nil } }
     }
 
     // MARK: Following along
@@ -108,8 +116,8 @@ final class DecisionLog {
 
     private func page(after: Int, _ filter: DecisionFilter) -> DecisionPage {
         // A number from an earlier life of the process is none of ours.
-        let wanted = after <= last ? last - after : entries.count
-        let found = entries.suffix(wanted)
+        let wanted = after <= last ? last - after : ring.count
+        let found = newest(wanted)
         return DecisionPage(
             next: last, missed: wanted - found.count, entries: found.filter { filter.admits($0) })
     }

@@ -94,6 +94,25 @@ public struct Deployment: Sendable {
         Self.library(for: configuration.file).unlisted(in: configuration)
     }
 
+    /// A line for each name of timers that are pending in the state directory, whoever runs on
+    /// it, and that these files do not declare: a reload drops them.
+    public var lostTimers: [String] {
+        let place = AgentOptions.place(configuration)
+        guard place != ":memory:" else { return [] }
+        do throws(StoreError) {
+            var counts: [String: Int] = [:]
+            for timer in try PendingTimers.read(in: place).map({ PolicyTimer($0) })
+            where generation.lacks(timer) {
+                counts["\(timer.plugin): timer '\(timer.name)'", default: 0] += 1
+            }
+            return counts.sorted { $0.key < $1.key }.map { name, count in
+                "\(name) is not declared any more: \(count) pending will be dropped"
+            }
+        } catch {
+            return ["pending timers were not looked at: \(error)"]
+        }
+    }
+
     // MARK: Keeping files
 
     private static let configurationPath = "callagent.lua"

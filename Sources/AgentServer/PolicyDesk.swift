@@ -271,7 +271,7 @@ extension NamedTimer {
 
 extension PolicyTimer {
     /// A timer that the store kept.
-    fileprivate init(_ timer: NamedTimer) {
+    init(_ timer: NamedTimer) {
         let data = (try? JSONValue(parsing: timer.data)) ?? .null
         self.init(
             id: UInt64(clamping: timer.id.value), plugin: timer.plugin, name: timer.name,

@@ -244,8 +244,7 @@ static int leave(lua_State *L, int status, lua_KContext context) {
     for (int i = 1; i <= count; i++) {
         if (cl_encode(L, i, &vm->out, false, problem)) continue;
         vm->killed = CALLUA_BAD_RETURN;
-        snprintf(vm->note, CL_NOTE, "bad result: %.400s%s", problem,
-                 lua_isfunction(L, i) ? " (write accept {}, reject \"busy\")" : "");
+        snprintf(vm->note, CL_NOTE, "bad result: %.400s", problem);
         return cl_raise_kill(L);
     }
     lua_settop(L, 0);

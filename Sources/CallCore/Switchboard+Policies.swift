@@ -199,10 +199,11 @@ extension Switchboard {
     mutating func tellIncoming(_ call: Call, _ index: Int, to receivers: [Address]) {
         let participant = call.participants[index]
         let inviter = participant.invitedBy ?? call.caller
-        let device = call.participant(inviter)?.device
+        let host = call.participant(inviter)
         let event = CallEvent(
             callID: call.id, revision: call.revision, at: participant.invitedAt,
-            actor: device.map { .user(inviter, $0) } ?? .policy("default"),
+            actor: host?.device.map { .user(inviter, $0) }
+                ?? .policy(host?.waitingAccept?.plugin ?? "default"),
             kind: incoming(call, participant))
         send(to: receivers, event)
         sendHeldSignals(of: participant.user, in: call.id, to: receivers)
@@ -224,6 +225,9 @@ extension Switchboard {
         }
         var commit = change(place.slot, by: asker, .done)
         commit.move(place.index, to: .cancelled, .forwarded)
+        commit.call.participants[place.index].waitingAccept = asker.plugin.map {
+            WaitingAccept(plugin: $0, extendedData: nil)
+        }
         admit(target, by: forwarder.user, into: &commit)
         let index = commit.call.participants.count - 1
         commit.call.participants[index].deadlineAt = forwarder.deadlineAt

@@ -125,7 +125,8 @@ public struct Participant: Sendable, Equatable {
     @Packed public var deliveryAlarm: Moment? = nil
     /// Decision, wait or ring-for limit, by `asking`.
     @Packed public var policyAlarm: Moment? = nil
-    /// Decision kept while an accept waits.
+    /// Decision kept while an accept waits; of who was forwarded, whose decision that was, for
+    /// those who learn of the invitation in its place later.
     public var waitingAccept: WaitingAccept?
 
     /// Whether the invitee's devices may know of the invitation.
@@ -147,8 +148,8 @@ public struct Participant: Sendable, Equatable {
     }
 }
 
-/// An `accept { wait }` that waits: whose decision it is and what it will say. Boxed, because
-/// few participants have one.
+/// An `accept { wait }` that waits, or a forward: whose decision it is and what it will say.
+/// Boxed, because few participants have one.
 public final class WaitingAccept: Sendable, Equatable {
     /// The plugin that decided.
     public let plugin: String

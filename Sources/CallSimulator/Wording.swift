@@ -171,7 +171,7 @@ struct Wording {
         let name = names.name(event.callID)
         let ago = event.at == now ? "" : ", \(written(now - event.at)) ago"
         if case .incoming(let call, let inviter, let left) = event.kind {
-            return "incoming \(name) from \(inviter)"
+            return "incoming \(name) from \(inviter)" + byPolicy(event.actor)
                 + said(call.extendedData(of: .call, for: viewer))
                 + (left.map { ", \(written($0)) left" } ?? "") + ago
                 + ": " + participants(of: call, viewer)
@@ -179,6 +179,12 @@ struct Wording {
         let (word, news) = text(event.kind, viewer)
         let by = text(event.actor).map { " by \($0)" } ?? ""
         return "\(word) \(name)\(by)\(ago)" + (news.isEmpty ? "" : ": \(news)")
+    }
+
+    /// An invitation says of whom it is; what is to be added is that a policy sent it there.
+    private func byPolicy(_ actor: Actor) -> String {
+        guard case .policy(let plugin) = actor else { return "" }
+        return " by policy \(plugin)"
     }
 
     /// Nil when the device that does the step is the actor.

@@ -18,7 +18,7 @@ extension Field {
         case .users: return Schema.list(of: Schema.ref("Name"), 0...limits.listEntries)
         case .mode: return .words(rules.modes.map(\.name))
         case .kind: return Schema.text(1...limits.kindBytes)
-        case .timeout: return Schema.integer(0, limits.timeout.upperBound)
+        case .timeout: return Schema.zero(or: limits.timeout)
         case .extendedData: return Schema.text(0...limits.extendedDataBytes)
         case .deliveryCheck, .audio, .video, .holdActive, .on, .force, .clear: return Schema.flag
         case .items, .put: return Schema.ref("Items")
@@ -51,7 +51,7 @@ extension Field {
         case .users: "whose invitation to withdraw; absent or empty: all"
         case .mode: "how the call behaves"
         case .kind: "audio, video, or the app's own word"
-        case .timeout: "ring time, 1000 or more; 0: the mode's own"
+        case .timeout: "ring time; 0: the mode's own"
         case .extendedData: "opaque to the server; counted in UTF-8 bytes"
         case .deliveryCheck: "report invitees whose devices stay silent"
         case .items: "named texts to begin with"

@@ -79,16 +79,31 @@ extension FieldValues {
         return change
     }
 
-    /// A registration has one of `token` and `subscription`.
+    /// A registration has one of `token` and `subscription`: browsers have subscriptions, Apple
+    /// and Google tokens; what the operator's own service wants is for that to know.
     fileprivate func registration() throws(Refusal) -> PushRegistration {
         switch (given.contains(.token), given.contains(.subscription)) {
         case (true, true): throw .badField("subscription", "must not come with a token")
         case (false, false): throw .badField("token", "or subscription is required")
-        case (true, false), (false, true):
-            return PushRegistration(
-                provider: provider.rawValue,
-                token: given.contains(.token) ? token : subscription,
-                environment: environment?.rawValue)
+        case (true, false):
+            guard provider != .web else {
+                throw .badField("subscription", "is required for 'web', rather than a token")
+            }
+            return registration(token)
+        case (false, true):
+            switch provider {
+            case .apns, .apnsVoIP, .fcm:
+                throw .badField(
+                    "token", "is required for '\(provider.rawValue)', rather than a subscription")
+            case .web: try WebSubscription.check(subscription)
+            case .webhook: break
+            }
+            return registration(subscription)
         }
+    }
+
+    private func registration(_ token: String) -> PushRegistration {
+        PushRegistration(
+            provider: provider.rawValue, token: token, environment: environment?.rawValue)
     }
 }

@@ -28,6 +28,15 @@ enum Schema {
         return .object(schema)
     }
 
+    /// An integer of `range`, or 0.
+    static func zero(or range: ClosedRange<Int64>) -> JSONValue {
+        [
+            "oneOf": [
+                ["type": "integer", "const": 0], integer(range.lowerBound, range.upperBound),
+            ]
+        ]
+    }
+
     /// `true` or `false`.
     static let flag: JSONValue = ["type": "boolean"]
 

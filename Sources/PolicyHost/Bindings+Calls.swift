@@ -11,52 +11,35 @@ extension Bindings {
             type: "fun(self: Call, data: any, to?: string|User): true?, string?",
             help: "Sends a signal to the others in the call, or to one."
         ) { state, arguments throws(Refused) in
-            let to = try arguments[2].isNull ? nil : arguments.user(2)
-            let data = try arguments.json(1).bytes
-            guard data.count <= 16_384 else { throw Refused("call:signal: over 16 KiB of data") }
-            return try state.operating(arguments, .signal(to: to, data: data))
+            try state.operating(arguments) { () throws(Refused) in try arguments.signal() }
         },
         Binding(
             "call:set_items", CALLUA_WAITS,
             type: "fun(self: Call, items: table<string, string|false>): true?, string?",
             help: "Sets named texts of the call; false removes one."
         ) { state, arguments throws(Refused) in
-            var change = ItemsChange()
-            for pair in try arguments.table(1).table ?? [] {
-                guard let key = pair.key.text else { throw Refused("items have names") }
-                if pair.value == .bool(false) {
-                    change.delete.append(key)
-                } else if let value = pair.value.text {
-                    change.put.append(Call.Item(key: key, value: value))
-                } else {
-                    throw Refused("call:set_items: '\(key)' is a string or false")
-                }
+            try state.operating(arguments) { () throws(Refused) in
+                .items(try arguments.itemsChange())
             }
-            return try state.operating(arguments, .items(change))
         },
         Binding(
             "call:invite", CALLUA_WAITS,
             type: "fun(self: Call, users: string|string[]): true?, string?",
             help: "Invites more people."
         ) { state, arguments throws(Refused) in
-            var users: [UserID] = []
-            let given = arguments[1].list ?? [arguments[1]]
-            for place in given.indices {
-                users.append(try Arguments(values: given, name: arguments.name).user(place))
-            }
-            return try state.operating(arguments, .add(users))
+            try state.operating(arguments) { () throws(Refused) in .add(try arguments.users()) }
         },
         Binding(
             "call:leave", CALLUA_WAITS, type: "fun(self: Call): true?, string?",
             help: "Leaves the call."
         ) { state, arguments throws(Refused) in
-            try state.operating(arguments, .leave)
+            try state.operating(arguments) { .leave }
         },
         Binding(
             "call:finish", CALLUA_WAITS, type: "fun(self: Call): true?, string?",
             help: "Ends the call for everybody."
         ) { state, arguments throws(Refused) in
-            try state.operating(arguments, .end)
+            try state.operating(arguments) { .end }
         },
         Binding(
             "call:later", CALLUA_HANDLER_ONLY,
@@ -85,17 +68,62 @@ extension Arguments {
         guard case .call(let id) = self[0] else { throw wrong(0, "call") }
         return id
     }
+
+    /// The arguments of `call:signal`.
+    fileprivate func signal() throws(Refused) -> CallAction {
+        let to = try self[2].isNull ? nil : user(2)
+        let data = try json(1).bytes
+        guard data.count <= 16_384 else { throw Refused("call:signal: over 16 KiB of data") }
+        return .signal(to: to, data: data)
+    }
+
+    /// The items of `call:set_items`.
+    fileprivate func itemsChange() throws(Refused) -> ItemsChange {
+        var change = ItemsChange()
+        guard let pairs = try table(1).table else {
+            throw Refused("call:set_items: items have names")
+        }
+        for pair in pairs {
+            guard let key = pair.key.text else {
+                throw Refused("call:set_items: items have names")
+            }
+            if pair.value == .bool(false) {
+                change.delete.append(key)
+            } else if let value = pair.value.text {
+                change.put.append(Call.Item(key: key, value: value))
+            } else {
+                throw Refused("call:set_items: '\(key)' is a string or false")
+            }
+        }
+        return change
+    }
+
+    /// The people of `call:invite`, one or a list.
+    fileprivate func users() throws(Refused) -> [UserID] {
+        let given = self[1].list ?? [self[1]]
+        var users: [UserID] = []
+        for place in given.indices {
+            users.append(try Arguments(values: given, name: name).user(place))
+        }
+        return users
+    }
 }
 
 extension PluginState {
+    /// What a method of a call does. Its values may come from a user, so bad ones are `nil, err`
+    /// rather than a failure of the plugin.
     fileprivate func operating(
-        _ arguments: Arguments, _ action: CallAction
+        _ arguments: Arguments, _ action: () throws(Refused) -> CallAction
     ) throws(Refused) -> Response {
         let call = try arguments.call()
         guard let account else {
             throw Refused("this handler speaks for no account that the plugins answer for")
         }
-        return .wait(.operation(account, .call(call, action)))
+        do throws(Refused) {
+            return .wait(.operation(account, .call(call, try action())))
+        } catch {
+            return .trouble(error.message)
+        }
     }
 
     /// Starts `timer(name, …)` after a delay.

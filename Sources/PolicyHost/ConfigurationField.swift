@@ -98,7 +98,7 @@ extension ConfigurationField {
 
     private static let answering: [ConfigurationField] = [
         .init("answer_for", "list of accounts", "{}", "Whose invitations go to the plugins.") {
-            c, v throws(LuaProblem) in c.answerFor = try v.strings()
+            c, v throws(LuaProblem) in c.answerFor = try v.accounts()
         },
         .init("plugins", "list of plugins", "{}", "In order of precedence.") {
             c, v throws(LuaProblem) in c.plugins = try v.plugins()
@@ -113,7 +113,7 @@ extension ConfigurationField {
             c, v throws(LuaProblem) in
             let name = try v.string()
             guard TimeZoneRules(named: name) != nil else {
-                throw LuaProblem("unknown time zone '\(name)'")
+                throw LuaProblem("unknown time zone '\(name)'\(TimeZoneRules.hint(for: name))")
             }
             c.timezone = name
         },
@@ -253,10 +253,10 @@ extension ConfigurationField {
 
     private static let rest: [ConfigurationField] = [
         .init("retention", "duration", "\"90d\"", "How long ended calls are kept.") {
-            c, v throws(LuaProblem) in c.retention = try v.duration(0...Int64.max / 2)
+            c, v throws(LuaProblem) in c.retention = try v.duration(0...Duration.longest)
         },
         .init("max_call_age", "duration", "\"24h\"", "Age at which a forgotten call ends.") {
-            c, v throws(LuaProblem) in c.maxCallAge = try v.duration(60_000...Int64.max / 2)
+            c, v throws(LuaProblem) in c.maxCallAge = try v.duration(60_000...Duration.longest)
         },
     ]
 

@@ -75,6 +75,21 @@ extension LuaValue {
         return strings
     }
 
+    /// Accounts, or beginnings of their names with a `*` behind them.
+    func accounts() throws(LuaProblem) -> [String] {
+        let names = try strings()
+        for (index, name) in names.enumerated() {
+            let start = name.hasSuffix("*") ? String(name.dropLast()) : name
+            let isPattern = start.utf8.count < name.utf8.count
+            guard UserID(checking: start) != nil || (isPattern && start.isEmpty) else {
+                throw LuaProblem(
+                    "[\(index + 1)]",
+                    "'\(name)' can be no account (1 to 64 printable characters, no space)")
+            }
+        }
+        return names
+    }
+
     func choice<Choice: RawRepresentable<String> & CaseIterable>() throws(LuaProblem) -> Choice {
         let word = try string()
         if let choice = Choice(rawValue: word) { return choice }
@@ -171,11 +186,12 @@ extension LuaValue {
         for pair in pairs {
             switch pair.key.text {
             case "on_error":
-                override.onError = try pair.value.at(place) { value throws(LuaProblem) in
+                override.onError = try pair.value.at("\(place).on_error") {
+                    value throws(LuaProblem) in
                     try value.choice()
                 }
             case "grant":
-                override.grants = try pair.value.at(place) { value throws(LuaProblem) in
+                override.grants = try pair.value.at("\(place).grant") { value throws(LuaProblem) in
                     try value.strings()
                 }
             case "limits": try pair.value.limits(of: &override, place: place)
@@ -196,15 +212,16 @@ extension LuaValue {
             let below = "\(place).limits"
             switch pair.key.text {
             case "memory":
-                override.memory = try pair.value.at(below) { value throws(LuaProblem) in
+                override.memory = try pair.value.at("\(below).memory") { value throws(LuaProblem) in
                     try value.size(1 << 20...1 << 30)
                 }
             case "cpu":
-                override.runTime = try pair.value.at(below) { value throws(LuaProblem) in
+                override.runTime = try pair.value.at("\(below).cpu") { value throws(LuaProblem) in
                     try value.duration(1...1_000)
                 }
             case "event":
-                override.eventTime = try pair.value.at(below) { value throws(LuaProblem) in
+                override.eventTime = try pair.value.at("\(below).event") {
+                    value throws(LuaProblem) in
                     try value.duration(1...10_000)
                 }
             default:

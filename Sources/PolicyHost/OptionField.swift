@@ -114,7 +114,8 @@ extension OptionField {
         case .hours: _ = try Hours(text)
         case .timezone:
             guard TimeZoneRules(named: text) != nil else {
-                throw LuaProblem(name, "unknown time zone '\(text)'")
+                throw LuaProblem(
+                    name, "unknown time zone '\(text)'\(TimeZoneRules.hint(for: text))")
             }
         case .duration:
             guard let span = Duration.parse(text) else {

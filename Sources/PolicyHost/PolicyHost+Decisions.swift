@@ -191,7 +191,11 @@ extension PolicyHost {
         if outcome.unreturned.count > 0 { warnUnreturned(outcome, plugin) }
         guard Int(outcome.status) == CALLUA_FINISHED else {
             let failure = Failure(outcome.failure)
-            let message = outcome.message
+            var message = outcome.message
+            // `return reject` in place of `return reject()`.
+            if chain.hook == .invite, message.hasSuffix("bad result: a function is not data") {
+                message += " (write accept {}, reject \"busy\")"
+            }
             note(failure, message, outcome.traceback.string, plugin)
             return fail(failure, message, plugin, &chain, spent: spent)
         }

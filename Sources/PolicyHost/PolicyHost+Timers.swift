@@ -64,16 +64,11 @@ extension PolicyHost {
         }
         for timer in timers.values.sorted(by: { $0.id < $1.id })
         where declared.remove("\(timer.plugin)/\(timer.name)/\(timer.schedule ?? "")") == nil {
-            if timer.schedule == nil, isDeclared(timer) { continue }
+            // One of `later` may be pending several times.
+            if timer.schedule == nil, !generation.lacks(timer) { continue }
             drop(timer)
         }
         for plugin in generation.plugins { addMissing(plugin, declared) }
-    }
-
-    /// A timer of `later` may be pending several times.
-    private func isDeclared(_ timer: PolicyTimer) -> Bool {
-        let plugin = generation.plugins.first { $0.name == timer.plugin }
-        return plugin?.timers[timer.name]?.schedule == .started
     }
 
     private func drop(_ timer: PolicyTimer) {
@@ -147,5 +142,15 @@ extension PolicyHost {
         if let view { write(view) }
         begin(plugin, call: timer.call, account: timer.account)
         settle(start(plugin, declaration.function), plugin, task: task, call: timer.call)
+    }
+}
+
+extension Generation {
+    /// Whether `timer`, started by `later`, would be dropped by this generation because it does
+    /// not declare the name.
+    public func lacks(_ timer: PolicyTimer) -> Bool {
+        guard timer.schedule == nil else { return false }
+        let plugin = plugins.first { $0.name == timer.plugin }
+        return plugin?.timers[timer.name]?.schedule != .started
     }
 }

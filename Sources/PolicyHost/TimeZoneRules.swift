@@ -39,6 +39,17 @@ public struct TimeZoneRules: Sendable, Equatable {
         self.init(name: name, file: bytes)
     }
 
+    /// ` (did you mean 'Europe/Berlin'?)` for a name that is nearly one, or only its city.
+    static func hint(for name: String, directory: String = "/usr/share/zoneinfo") -> String {
+        let table = Files.read(directory + "/zone.tab", limit: 1 << 20) ?? []
+        let names = String(decoding: table, as: UTF8.self).split(separator: "\n")
+            .filter { !$0.hasPrefix("#") }
+            .compactMap { $0.split(separator: "\t").dropFirst(2).first.map(String.init) }
+        let city = names.first { $0.hasSuffix("/" + name) }
+        return city.map { " (did you mean '\($0)'?)" }
+            ?? Suggestion.text(for: name, among: names + ["UTC"])
+    }
+
     /// The zone in the bytes of a TZif file of version 2 or later.
     init?(name: String, file: [UInt8]) {
         var reader = ZoneFile(file)

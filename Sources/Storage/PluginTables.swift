@@ -70,20 +70,7 @@ final class PluginTables {
     }
 
     /// Every pending timer, by id.
-    func timers() throws(StoreError) -> [NamedTimer] {
-        let all = try connection.prepare(
-            "SELECT id, plugin, name, due_at, call, data FROM timer ORDER BY id",
-            for: "reading timers")
-        var timers: [NamedTimer] = []
-        try all.rows { row in
-            timers.append(
-                NamedTimer(
-                    JobID(row.integer(0)), plugin: row.text(1), name: row.text(2),
-                    dueAt: row.moment(3), call: row.id(4), data: row.bytes(5)))
-            return true
-        }
-        return timers
-    }
+    func timers() throws(StoreError) -> [NamedTimer] { try PendingTimers.read(by: connection) }
 
     /// Removes at most `step` values that expired.
     ///

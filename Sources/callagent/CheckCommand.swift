@@ -21,6 +21,7 @@ extension Command {
             for name in deployment.unlistedPlugins {
                 Screen.say("plugins/\(name): not listed in plugins, so it is not loaded")
             }
+            for warning in deployment.lostTimers { Screen.say(warning) }
             Screen.say("\(file ?? "the defaults"): good, generation \(deployment.name)")
             return ExitCode.success
         } catch {

@@ -71,8 +71,9 @@ private final class Place {
         let log = place.log()
         for number in 1...2_500 { log.note(.decision(record(UInt64(number)))) }
         log.flush()
-        #expect(log.records.count >= DecisionLog.kept)
-        #expect(log.records.count < DecisionLog.kept * 2)
+        #expect(log.records.map(\.call.low) == (1_501...2_500).map { UInt64($0) })
+        #expect(log.entries(about: CallID(high: 0x0199, low: 1_500)).isEmpty)
+        #expect(log.entries(about: CallID(high: 0x0199, low: 1_501)).count == 1)
         #expect(log.newest(2).map(\.call.low) == [2_499, 2_500])
         let files = DecisionFiles(directory: place.path)
         #expect(files.newest(10_000).map(\.call.low) == (1...2_500).map { UInt64($0) })

@@ -32,6 +32,9 @@ struct SchemaChecker {
         if let least = schema["minimum"]?.integer, let number = value.integer, number < least {
             faults.append("\(path): too small")
         }
+        if let most = schema["maximum"]?.integer, let number = value.integer, number > most {
+            faults.append("\(path): too large")
+        }
         for (index, element) in (value.array ?? []).enumerated() {
             guard let items = schema["items"] else { continue }
             faults += self.faults(element, items, at: "\(path)[\(index)]")
@@ -149,6 +152,17 @@ struct SchemaChecker {
             parsing: RequestEncoder().request(example.operation, id: .integer(1), key: "k"))
         let message = socket.resolve("#/components/messages/request.\(example.name.rawValue)")
         #expect(socket.faults(request, try #require(message?["payload"])) == [])
+    }
+
+    @Test(arguments: [
+        (-1, false), (0, true), (1, false), (999, false), (1_000, true), (600_000, true),
+        (600_001, false),
+    ])
+    func aRingTimeIsNoneOrInItsRange(_ time: Int64, _ isFine: Bool) {
+        let body: JSONValue = ["invitees": ["bob"], "timeout_ms": .integer(time)]
+        for checker in [socket, http] {
+            #expect(checker.faults(body, schema("call.invite.data")).isEmpty == isFine)
+        }
     }
 
     @Test(arguments: EventTests.examples)

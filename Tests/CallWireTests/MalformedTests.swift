@@ -115,6 +115,20 @@ import Testing
         Bad("call.signal", #"{"call_id":ID,"data":"\#(text(16_383))"}"#, "data", .tooLarge),
     ]
 
+    private static func web(_ subscription: String, _ field: String) -> Bad {
+        Bad(
+            "device.push_register", #"{"provider":"web","subscription":\#(subscription)}"#,
+            "subscription.\(field)")
+    }
+
+    private static func web(
+        key: String = "BA" + String(repeating: "A", count: 85),
+        secret: String = String(repeating: "A", count: 22), _ field: String
+    ) -> Bad {
+        let keys = #"{"p256dh":"\#(key)","auth":"\#(secret)"}"#
+        return web(#"{"endpoint":"https://x.example/","keys":\#(keys)}"#, field)
+    }
+
     static let others: [Bad] = [
         Bad("call.list", #"{"limit":0}"#, "limit"),
         Bad("call.list", #"{"limit":"5"}"#, "limit"),
@@ -141,6 +155,26 @@ import Testing
         Bad(
             "device.push_register", #"{"provider":"apns","token":"t","environment":"beta"}"#,
             "environment"),
+        Bad("device.push_register", #"{"provider":"web","token":"t"}"#, "subscription"),
+        Bad("device.push_register", #"{"provider":"apns","subscription":{}}"#, "token"),
+        Bad("device.push_register", #"{"provider":"apns_voip","subscription":{}}"#, "token"),
+        Bad("device.push_register", #"{"provider":"fcm","subscription":{}}"#, "token"),
+        web("{}", "endpoint"),
+        web(#"{"endpoint":5}"#, "endpoint"),
+        web(#"{"endpoint":"http://x.example/"}"#, "endpoint"),
+        web(#"{"endpoint":"https://"}"#, "endpoint"),
+        web(#"{"endpoint":"https:///x"}"#, "endpoint"),
+        web(#"{"endpoint":"https://x example/"}"#, "endpoint"),
+        web(#"{"endpoint":"https://x.example/"}"#, "keys.p256dh"),
+        web(key: "a", "keys.p256dh"),
+        web(key: "B" + text(85), "keys.p256dh"),
+        web(key: "B" + text(87), "keys.p256dh"),
+        web(key: "A" + text(86), "keys.p256dh"),
+        web(key: "BQ" + text(85), "keys.p256dh"),
+        web(key: "BA " + text(84), "keys.p256dh"),
+        web(secret: text(21), "keys.auth"),
+        web(secret: text(23), "keys.auth"),
+        web(secret: "!" + text(21), "keys.auth"),
         Bad("device.push_unregister", "{}", "provider"),
         Bad("hello", #"{"device":"phone"}"#, "token"),
         Bad("hello", #"{"token":"t"}"#, "device"),

@@ -104,6 +104,10 @@ import Testing
         Example(.token, #"{"call_id":ID}"#, .call(id, .token)),
     ]
 
+    private static let subscription =
+        #"{"endpoint" : "https://x.example/1","expirationTime":null,"keys":{"p256dh":"B"#
+        + String(repeating: "A", count: 86) + #"","auth":"BTBZMqHH6r4Tts7J_aSIgg=="}}"#
+
     static let others: [Example] = [
         Example(.get, #"{"call_id":ID}"#, .call(id, .get)),
         Example(.list, "{}", .list(ListQuery())),
@@ -120,9 +124,11 @@ import Testing
             .pushRegister(
                 PushRegistration(provider: "apns_voip", token: "f00", environment: "sandbox"))),
         Example(
-            .pushRegister, #"{"provider":"web","subscription": {"endpoint" : "https://x"} }"#,
-            .pushRegister(
-                PushRegistration(provider: "web", token: #"{"endpoint" : "https://x"}"#))),
+            .pushRegister, #"{"provider":"web","subscription": \#(subscription) }"#,
+            .pushRegister(PushRegistration(provider: "web", token: subscription))),
+        Example(
+            .pushRegister, #"{"provider":"webhook","subscription":{"any":"thing"}}"#,
+            .pushRegister(PushRegistration(provider: "webhook", token: #"{"any":"thing"}"#))),
         Example(
             .pushRegister, #"{"provider":"webhook","token":"{not an object"}"#,
             .pushRegister(PushRegistration(provider: "webhook", token: "{not an object"))),

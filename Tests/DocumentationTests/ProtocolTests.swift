@@ -100,6 +100,10 @@ import WebProtocols
         if let words = schema["enum"]?.array {
             return words.compactMap(\.string).map(code).joined(separator: ", ")
         }
+        if let forms = schema["oneOf"]?.array {
+            return forms.map(words).joined(separator: ", or ")
+        }
+        if let number = schema["const"]?.integer { return "\(number)" }
         switch schema["type"]?.string {
         case "boolean": return "true or false"
         case "object": return "object"

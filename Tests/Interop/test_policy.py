@@ -230,6 +230,23 @@ def test_a_broken_reload_changes_nothing_and_names_the_line(bot):
     assert answer(agent, "ben") == ("rejected", "declined")
 
 
+def test_check_tells_of_pending_timers_that_the_new_files_lack(bot):
+    agent = bot('timer("remind", function() end)\ntimer("stays", function() end)\n'
+                'on.invite(function(call)\n  later("1h", "remind") later("2h", "remind")\n'
+                '  later("1h", "stays")\n  return accept {}\nend)\n')
+    alice, _ = call_support(agent)
+    alice.event("call.changed")
+    code, said = agent.tool("check")
+    assert (code, "is not declared any more" in said) == (0, False), said
+    agent.configure(SUPPORT, {"support": 'timer("stays", function() end)\n' + ACCEPT})
+    lost = "support: timer 'remind' is not declared any more: 2 pending will be dropped\n"
+    code, said = agent.tool("check")
+    assert (code, said.startswith(lost)) == (0, True), said
+    agent.stop()
+    code, said = agent.tool("check")
+    assert (code, said.startswith(lost)) == (0, True), said
+
+
 def test_sighup_reloads(bot):
     agent = bot(ACCEPT)
     rewrite(agent, REJECT)

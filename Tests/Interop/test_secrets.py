@@ -59,6 +59,9 @@ def talk(alice, bob):
     bob.ask("device.push_register", provider="web", subscription={
         "endpoint": "https://push.example/" + PLANTED.format("endpoint"),
         "keys": {"auth": PLANTED.format("auth"), "p": PLANTED.format("p")}})
+    bob.ok("device.push_register", provider="web", subscription={
+        "endpoint": "https://push.example/" + PLANTED.format("endpoint"),
+        "keys": {"auth": "A" * 22, "p256dh": "BA" + "A" * 85}, "p": PLANTED.format("p")})
 
 
 def over_http(agent, good):

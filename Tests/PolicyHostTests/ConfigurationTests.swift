@@ -77,7 +77,31 @@ import Testing
         ("plugins = { { 'busy', usrs = {} } }", "unknown field 'usrs' (did you mean 'users'?)"),
         ("plugins = { '../busy' }", "bad plugin name '../busy'"),
         ("override.busy = { limits = { memory = '1KB' } }", "1KB is not between 1MB and 1GB"),
-        ("timezone = 'Europe/Berln'", "unknown time zone 'Europe/Berln'"),
+        (
+            "override.busy = { limits = { memory = '1KB' } }",
+            "override: [\"busy\"].limits.memory: 1KB"
+        ),
+        (
+            "override.busy = { on_error = 'rejct' }",
+            "callagent.lua:1: override: [\"busy\"].on_error: 'rejct' is none of"
+        ),
+        ("override.busy = { grant = 5 }", "override: [\"busy\"].grant: a list of strings"),
+        (
+            "timezone = 'Europe/Berln'",
+            "unknown time zone 'Europe/Berln' (did you mean 'Europe/Berlin'?)"
+        ),
+        ("timezone = 'Berlin'", "unknown time zone 'Berlin' (did you mean 'Europe/Berlin'?)"),
+        ("timezone = 'utc'", "unknown time zone 'utc'"),
+        (
+            "\nmax_call_age = '1s'",
+            "callagent.lua:2: max_call_age: '1s' is not between 1m and 36525d"
+        ),
+        (
+            "\nanswer_for = { 'a', 'a b' }",
+            "callagent.lua:2: answer_for: [2]: 'a b' can be no account"
+        ),
+        ("answer_for = ''", "answer_for: [1]: '' can be no account"),
+        ("answer_for = 'a *'", "answer_for: [1]: 'a *' can be no account"),
         ("auth = { { alg = 'none', key = 'x' } }", "alg is one of HS256, ES256, RS256"),
         ("auth = { { alg = 'HS256', key = secret 'env:NONE' } }", "'NONE' is not set"),
         ("listen = ", "callagent.lua:1: unexpected symbol near <eof>"),
@@ -89,6 +113,10 @@ import Testing
     ])
     func aMistakeStopsWithFileLineAndSuggestion(_ text: String, _ expected: String) {
         #expect(problem(text).contains(expected), "\(problem(text))")
+    }
+
+    @Test func accountsAndPatternsAreRead() throws {
+        #expect(try read("answer_for = { 'a', 'desk-*', '*' }").answerFor == ["a", "desk-*", "*"])
     }
 
     @Test func pushServicesAndReceiversAreRead() throws {

@@ -291,6 +291,15 @@ import Testing
         #expect(draft?.payload["ring_s"] == 60)
     }
 
+    @Test func aConstructorThatWasNotCalledGetsAHint() throws {
+        let hint = #"bad result: a function is not data (write accept {}, reject "busy")"#
+        let rig = try Rig("on.invite(function() return reject end)")
+        #expect(rig.ask(rig.call()).said.first?.hasSuffix(hint) == true)
+        let lines = try shape("on.push(function() return print end)").lines
+        #expect(lines.first?.contains("a function is not data") == true)
+        #expect(lines.first?.contains("write accept") == false)
+    }
+
     @Test func aPushMayBeDroppedOrLeftAlone() throws {
         #expect(shaped(try shape("on.push(function() return drop 'quiet' end)")) == nil)
         #expect(shaped(try shape("on.push(function() end)"))?.payload == ["id": 1])

@@ -152,6 +152,11 @@ import Testing
             ("p", "plugin { state_version = 2 }\nmigrate(function(old) return old.n + {} end)")
         ])
         #expect(throws: PolicyProblems.self) { try bad.rehearse(states) }
+        let odd = try Rig.generation([
+            ("p", "plugin { state_version = 2 } migrate(function(old) return print end)")
+        ])
+        let problem = #expect(throws: PolicyProblems.self) { try odd.rehearse(states) }
+        #expect(problem?.description.hasSuffix("bad result: a function is not data") == true)
     }
 
     @Test func nothingIsLeftOfAGenerationThatWasReplaced() throws {

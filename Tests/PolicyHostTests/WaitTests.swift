@@ -58,6 +58,30 @@ import Testing
         #expect(rig.reply(wait, .trouble("the store is away")).said == ["nilthe store is away"])
     }
 
+    @Test(arguments: [
+        (#"call:invite { "a b" }"#, "bad user id 'a b'"),
+        (#"call:invite "a b""#, "bad user id 'a b'"),
+        ("call:invite(5)", "bad argument #1 to 'call:invite' (user id expected, got number)"),
+        ("call:set_items { n = 5 }", "call:set_items: 'n' is a string or false"),
+        (#"call:set_items { "a" }"#, "call:set_items: items have names"),
+        ("call:set_items()", "bad argument #2 to 'call:set_items' (table expected, got no value)"),
+        (#"call:signal("x", "a b")"#, "bad user id 'a b'"),
+        (#"call:signal(("x"):rep(16384))"#, "call:signal: over 16 KiB of data"),
+    ])
+    func badValuesForACallAreTroubleAndNoFailure(_ text: String, _ trouble: String) throws {
+        let rig = try Rig(
+            """
+            on.invite(function(call)
+              local ok, err = \(text)
+              log.info(tostring(ok) .. " " .. err)
+              return reject "busy"
+            end)
+            """)
+        let effects = rig.ask(rig.call())
+        #expect(effects.said == ["nil \(trouble)"])
+        #expect(effects.answer == .decided(.reject(busy: true, extendedData: nil)))
+    }
+
     @Test func webRequestsGoToGrantedHostsOnly() throws {
         let text = """
             plugin { needs = { "http:crm.example.com" } }

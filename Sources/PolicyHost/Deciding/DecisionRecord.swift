@@ -51,8 +51,8 @@ public struct DecisionRecord: Sendable, Equatable {
     public var asked: [Asked]
     /// What was committed.
     public var outcome: Outcome
-    /// What it was decided on; nil: not kept.
-    public var input: DecisionInput?
+    /// What it was decided on; nil: not kept. It is large and seldom read.
+    @Aside public var input: DecisionInput?
 
     /// The answer to the switchboard; none for a push.
     public var answer: Answer {
@@ -64,6 +64,27 @@ public struct DecisionRecord: Sendable, Equatable {
         asked.contains { $0.verdict != .noOpinion && $0.verdict != .decided }
     }
 }
+
+/// A large value in a piece of memory of its own: whoever hands it on copies one reference.
+@propertyWrapper
+public enum Aside<Value> {
+    case nothing
+    indirect case kept(Value)
+
+    /// Keeps `wrappedValue`; nil: nothing.
+    public init(wrappedValue: Value?) {
+        self = wrappedValue.map { .kept($0) } ?? .nothing
+    }
+
+    /// The value; nil: there is none.
+    public var wrappedValue: Value? {
+        get { if case .kept(let value) = self { value } else { nil } }
+        set { self = Aside(wrappedValue: newValue) }
+    }
+}
+
+extension Aside: Sendable where Value: Sendable {}
+extension Aside: Equatable where Value: Equatable {}
 
 /// What a question was decided on: enough to ask other plugins the same.
 public struct DecisionInput: Sendable, Equatable {
