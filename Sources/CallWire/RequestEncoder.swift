@@ -215,14 +215,15 @@ extension JSONWriter {
         if let until = query.until { field("until_at", until) }
     }
 
-    /// A subscription is an object already; a token is text.
+    /// A subscription is an object already; a token is text, also where it looks like an object.
     fileprivate mutating func members(of registration: PushRegistration) {
         field("provider", registration.provider)
         var token = registration.token
         let kind = token.withUTF8 { try? JSONReader.check(UnsafeRawBufferPointer($0)) }
-        if kind == .object {
+        switch PushProvider(rawValue: registration.provider) {
+        case .web? where kind == .object, .webhook? where kind == .object:
             field("subscription", raw: Array(registration.token.utf8))
-        } else {
+        case .apns?, .apnsVoIP?, .fcm?, .web?, .webhook?, nil:
             field("token", registration.token)
         }
         given("environment", registration.environment)

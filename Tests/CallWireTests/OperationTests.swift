@@ -124,6 +124,9 @@ import Testing
             .pushRegister(
                 PushRegistration(provider: "apns_voip", token: "f00", environment: "sandbox"))),
         Example(
+            .pushRegister, #"{"provider":"fcm","token":"{}"}"#,
+            .pushRegister(PushRegistration(provider: "fcm", token: "{}"))),
+        Example(
             .pushRegister, #"{"provider":"web","subscription": \#(subscription) }"#,
             .pushRegister(PushRegistration(provider: "web", token: subscription))),
         Example(
