@@ -68,7 +68,8 @@ def test_a_disk_that_fails_again_and_again(make_agent, seed, operation, most, fa
     dice = random.Random(seed)
     agent = make_agent(CONFIG, {"support": PLUGIN}).start()
     circle = Circle(agent, seed)
-    for _ in range(8 if FULL else 1):
+    # A start reads all of the store: once it has grown, every start would meet the fault.
+    for _ in range(8 if FULL and operation != "read" else 1):
         circle.check()
         agent.crash()
         faults = f"{operation}:{dice.randrange(60, most)}:{failure}:again"
