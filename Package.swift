@@ -112,8 +112,7 @@ let package = Package(
             "AgentServerTests",
             [
                 "AgentServer", "CallClient", "CallModel", "CallCore", "CallWire", "EventLoop",
-                "JSON", "PolicyHost", "Storage",
-                "WebProtocols",
+                "JSON", "PolicyHost", "Storage", "TestCertificates", "WebProtocols",
             ]),
         tests(
             "CallClientTests",
@@ -125,7 +124,7 @@ let package = Package(
             "ConformanceTests",
             [
                 "AgentServer", "CallClient", "CallCore", "CallModel", "CallSimulator", "CallWire",
-                "EventLoop", "JSON", "Storage",
+                "EventLoop", "JSON", "Storage", "TestCertificates",
             ]),
         tests("TidyTests", []),
         tests(

@@ -2,11 +2,10 @@
 
 import CallModel
 
-/// A heap of moments with what is due then.
-struct DeadlineHeap<Item: Equatable> {
+/// A heap of moments with what is due then; of equal moments the one added first.
+package struct DeadlineHeap<Item> {
     private struct Entry {
         let at: Moment
-        /// Decides between equal moments: first in, first out.
         let order: UInt64
         let item: Item
 
@@ -15,11 +14,13 @@ struct DeadlineHeap<Item: Equatable> {
     private var entries: [Entry] = []
     private var nextOrder: UInt64 = 0
 
+    package init() {}
+
     /// The earliest moment.
-    var first: Moment? { entries.first?.at }
+    package var first: Moment? { entries.first?.at }
     var count: Int { entries.count }
 
-    mutating func add(_ item: Item, at moment: Moment) {
+    package mutating func add(_ item: Item, at moment: Moment) {
         entries.append(Entry(at: moment, order: nextOrder, item: item))
         nextOrder += 1
         var place = entries.count - 1
@@ -30,14 +31,14 @@ struct DeadlineHeap<Item: Equatable> {
     }
 
     /// Removes and returns the earliest item that is due at `now`.
-    mutating func popDue(at now: Moment) -> Item? {
+    package mutating func popDue(at now: Moment) -> Item? {
         guard let first = entries.first, first.at <= now else { return nil }
         remove(at: 0)
         return first.item
     }
 
     /// Removes everything equal to `item`; costs a pass over the heap.
-    mutating func remove(_ item: Item) {
+    mutating func remove(_ item: Item) where Item: Equatable {
         while let place = entries.firstIndex(where: { $0.item == item }) { remove(at: place) }
     }
 

@@ -4,6 +4,7 @@ import CallModel
 import EventLoop
 import Glibc
 import JSON
+import TestCertificates
 import Testing
 
 @testable import AgentServer
@@ -11,33 +12,15 @@ import Testing
 
 /// A directory of one test, and a loop for the timers.
 private final class Place {
-    let path: String
     let loop: EventLoop
+    private let folder = Folder()
 
-    init() throws {
-        var template = Array("/tmp/decisions-XXXXXX".utf8CString)
-        path = try String(cString: #require(mkdtemp(&template)))
-        loop = try EventLoop()
-    }
+    init() throws { loop = try EventLoop() }
 
-    deinit {
-        for name in names { unlink("\(path)/\(name)") }
-        rmdir(path)
-        loop.close()
-    }
+    deinit { loop.close() }
 
-    var names: [String] {
-        var names: [String] = []
-        guard let folder = opendir(path) else { return [] }
-        defer { closedir(folder) }
-        while let entry = readdir(folder) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if !name.hasPrefix(".") { names.append(name) }
-        }
-        return names.sorted()
-    }
+    var path: String { folder.path }
+    var names: [String] { folder.names }
 
     func log(_ change: (inout Configuration.DecisionLog) -> Void = { _ in }) -> DecisionLog {
         let log = DecisionLog(directory: path, log: Log(level: .error), loop: loop)

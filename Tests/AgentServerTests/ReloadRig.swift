@@ -7,6 +7,7 @@ import CallWire
 import EventLoop
 import Glibc
 import JSON
+import TestCertificates
 import Testing
 import WebProtocols
 
@@ -15,8 +16,8 @@ import WebProtocols
 
 /// A folder with `callagent.lua`, `plugins/` and the state.
 final class ReloadRig {
-    let folder: String
     let waiter: LoopWaiter
+    private let place = Folder()
     private let admin: ServerAddress
     private let client: CallClient
     private let errands: Mailbox<Errand>
@@ -45,6 +46,8 @@ final class ReloadRig {
     /// A machine that has other things to do is not flooded: it is reloads that are tested.
     private static let openMax = 100
 
+    var folder: String { place.path }
+
     typealias Errand = @Sendable (Agent) -> Void
 
     private enum Report: Sendable {
@@ -53,9 +56,7 @@ final class ReloadRig {
     }
 
     init() throws {
-        var template = Array("/tmp/reloads-XXXXXX".utf8CString)
-        let folder = try String(cString: #require(mkdtemp(&template)))
-        self.folder = folder
+        let folder = place.path
         mkdir("\(folder)/plugins", 0o700)
         Self.write(Self.configuration(folder), to: "\(folder)/callagent.lua")
         Self.writePlugins(version: 0, in: folder)
@@ -107,22 +108,6 @@ final class ReloadRig {
         }
         thread.join()
         waiter.close()
-        remove(folder)
-    }
-
-    private func remove(_ path: String) {
-        if let directory = opendir(path) {
-            while let entry = readdir(directory) {
-                let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                    $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-                }
-                if name != ".", name != ".." { remove("\(path)/\(name)") }
-            }
-            closedir(directory)
-            rmdir(path)
-        } else {
-            unlink(path)
-        }
     }
 
     // MARK: The files

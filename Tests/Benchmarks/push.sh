@@ -9,8 +9,7 @@
 set -eu
 
 cd "$(dirname "$0")/../.."
-python=$(sh Tests/Doubles/prepare.sh "$PWD/.build/doubles")
-"$python" -m pip install -q --disable-pip-version-check -r Tests/Interop/requirements.txt
+python=$(sh Tests/Doubles/prepare.sh "$PWD/.build/interop" Tests/Interop/requirements.txt)
 if [ -z "${CALLAGENT-}" ]; then
     swift build -c release --product callagent
     CALLAGENT=$(swift build -c release --show-bin-path)/callagent

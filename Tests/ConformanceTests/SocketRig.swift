@@ -6,9 +6,9 @@ import CallModel
 import CallSimulator
 import CallWire
 import EventLoop
-import Glibc
 import JSON
 import Storage
+import TestCertificates
 
 @testable import AgentServer
 
@@ -18,7 +18,7 @@ final class SocketRig: Rig {
     let abilities: Abilities = [.virtualTime, .policies, .restarts, .pushes]
 
     private let waiter: LoopWaiter
-    private let folder: String
+    private let folder = Folder()
     private let directory: StateDirectory
     private var listener: Listener?
     private var server: ServerLife
@@ -40,10 +40,7 @@ final class SocketRig: Rig {
 
     init() throws {
         waiter = try LoopWaiter()
-        var template = Array("/tmp/callagent-conformance-XXXXXX".utf8CString)
-        guard let made = mkdtemp(&template) else { throw RigFailure("no folder for the state") }
-        folder = String(cString: made)
-        directory = try StateDirectory(claiming: folder)
+        directory = try StateDirectory(claiming: folder.path)
         // Ahead of the wall clock, by which a life begins before it is told to stand.
         now = Moment(Clock.wallMilliseconds() + 3_600_000)
         server = try ServerLife(settings, in: directory, at: now, on: waiter.loop) { _, _ in }
@@ -59,10 +56,6 @@ final class SocketRig: Rig {
         for life in earlier + [server] { life.kill() }
         for phone in Array(phones.values) + retired { phone.client?.disconnect() }
         waiter.close()
-        for file in ["callagent.db", "callagent.db-wal", "callagent.db-shm", "lock"] {
-            unlink("\(folder)/\(file)")
-        }
-        rmdir(folder)
     }
 
     func perform(_ action: Action) throws(RigFailure) -> [Observation] {

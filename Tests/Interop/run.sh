@@ -8,16 +8,7 @@ set -eu
 
 cd "$(dirname "$0")/../.."
 work=$PWD/.build/interop
-mkdir -p "$work"
-
-# A virtual environment of its own, made anew when the pinned versions change.
-pinned=$(cat Tests/Interop/requirements.txt Tests/Doubles/requirements.txt)
-if [ "$pinned" != "$(cat "$work/installed" 2>/dev/null)" ]; then
-    rm -rf "$work/venv"
-    python3 -m venv "$work/venv"
-    "$work/venv/bin/pip" install -q --disable-pip-version-check -r Tests/Interop/requirements.txt
-    printf "%s\n" "$pinned" >"$work/installed"
-fi
+python=$(sh Tests/Doubles/prepare.sh "$work" Tests/Interop/requirements.txt)
 
 if [ -z "${CALLAGENT-}" ]; then
     swift build -c release --product callagent
@@ -28,4 +19,4 @@ export PYTHONDONTWRITEBYTECODE=1
 
 [ -n "${CALLAGENT_FULL-}" ] || set -- -m "not full" "$@"
 cd Tests/Interop
-exec "$work/venv/bin/python" -m pytest --basetemp "$work/scratch" "$@"
+exec "$python" -m pytest --basetemp "$work/scratch" "$@"

@@ -20,15 +20,28 @@ public final class Folder {
         fclose(file)
     }
 
-    deinit {
-        if let directory = opendir(path) {
-            while let entry = readdir(directory) {
-                let name = withUnsafeBytes(of: entry.pointee.d_name) {
-                    String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-                }
-                unlink("\(path)/\(name)")
+    /// The names of what is in it, sorted.
+    public var names: [String] { Self.names(in: path) }
+
+    deinit { Self.remove(path) }
+
+    private static func names(in path: String) -> [String] {
+        guard let directory = opendir(path) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
-            closedir(directory)
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    private static func remove(_ path: String) {
+        for name in names(in: path) {
+            let inside = "\(path)/\(name)"
+            if unlink(inside) != 0 { remove(inside) }
         }
         rmdir(path)
     }

@@ -2,6 +2,7 @@
 
 import CallModel
 import CallWire
+import PolicyHost
 
 /// One connection between a phone and the server.
 struct LineID: Hashable {
@@ -54,56 +55,21 @@ struct HTTPCall {
     let session: SessionID?
 }
 
-/// A heap of happenings; those of one moment come in the order in which they were planned.
+/// What will happen; of one moment in the order in which it was planned.
 struct Agenda {
-    private struct Entry {
-        let at: Moment
-        let order: Int
-        let what: Happening
+    private var happenings = DeadlineHeap<Happening>()
 
-        func isBefore(_ other: Entry) -> Bool {
-            at == other.at ? order < other.order : at < other.at
-        }
-    }
-
-    private var heap: [Entry] = []
-    private var planned = 0
-
-    var isEmpty: Bool { heap.isEmpty }
+    var isEmpty: Bool { next == nil }
     /// The moment of the next happening.
-    var next: Moment? { heap.first?.at }
+    var next: Moment? { happenings.first }
 
     mutating func plan(_ what: Happening, at moment: Moment) {
-        heap.append(Entry(at: moment, order: planned, what: what))
-        planned += 1
-        var child = heap.count - 1
-        while child > 0, heap[child].isBefore(heap[(child - 1) / 2]) {
-            heap.swapAt(child, (child - 1) / 2)
-            child = (child - 1) / 2
-        }
+        happenings.add(what, at: moment)
     }
 
     /// Takes the next happening.
     mutating func take() -> (at: Moment, what: Happening)? {
-        guard let first = heap.first, let last = heap.popLast() else { return nil }
-        if !heap.isEmpty {
-            heap[0] = last
-            sink()
-        }
-        return (first.at, first.what)
-    }
-
-    private mutating func sink() {
-        var parent = 0
-        while true {
-            var least = parent
-            for child in [parent * 2 + 1, parent * 2 + 2]
-            where child < heap.count && heap[child].isBefore(heap[least]) {
-                least = child
-            }
-            guard least != parent else { return }
-            heap.swapAt(parent, least)
-            parent = least
-        }
+        guard let at = happenings.first, let what = happenings.popDue(at: at) else { return nil }
+        return (at, what)
     }
 }
