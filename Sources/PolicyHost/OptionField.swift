@@ -29,6 +29,9 @@ extension OptionField {
         self.init(name: name, kind: kind, standard: description["default"])
         least = try bound(description["min"], "min")
         most = try bound(description["max"], "max")
+        if let least, let most, least > most {
+            throw LuaProblem(name, "min \(shown(least)) is above max \(shown(most))")
+        }
         isRequired = description["required"].bool ?? false
         help = description["help"].text ?? ""
         choices = (description["choices"].list ?? []).compactMap(\.text)
@@ -105,13 +108,26 @@ extension OptionField {
             throw wrong(value, "a list of strings")
         }
         try range(Double(values.count), " entries")
+        if kind == .users { try checkAccounts(values) }
         return .list(values)
+    }
+
+    /// User ids, and patterns that end with `*`.
+    private func checkAccounts(_ values: [LuaValue]) throws(LuaProblem) {
+        for text in values.compactMap(\.text) where UserID(checking: text) == nil {
+            throw LuaProblem(name, "'\(text)' is no user id and no pattern (\"desk-*\")")
+        }
     }
 
     private func checkedForm(_ value: LuaValue) throws(LuaProblem) -> LuaValue {
         guard let text = value.text else { throw wrong(value, "a string") }
         switch kind {
-        case .hours: _ = try Hours(text)
+        case .hours:
+            do throws(LuaProblem) {
+                _ = try Hours(text)
+            } catch {
+                throw LuaProblem(name, error.message)
+            }
         case .timezone:
             guard TimeZoneRules(named: text) != nil else {
                 throw LuaProblem(

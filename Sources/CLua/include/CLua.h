@@ -58,6 +58,8 @@ enum {
     CALLUA_HANDLER_ONLY = 1 << 3,
     /// Gets the caller's `FILE` and `LINE` as two arguments before the others.
     CALLUA_SITED = 1 << 4,
+    /// Answers with a table and the set of its fields; reading any other is an error.
+    CALLUA_NAMES_FIELDS = 1 << 5,
 };
 
 /// Host functions that C itself calls; the host's own begin at `CALLUA_OWN`.
