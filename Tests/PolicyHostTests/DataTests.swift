@@ -76,7 +76,8 @@ import Testing
             end)
             """)
         let effects = rig.ask(rig.call())
-        #expect(effects.said == [
+        #expect(
+            effects.said == [
                 #"{"all":["bob"],"who":"ann"}"#, "ann", "from ann to bob",
                 "p.lua:5: attempt to concatenate a nil value",
             ])
