@@ -108,7 +108,7 @@ def test_try_asks_all_plugins_as_the_server_would(desk):
     desk.configure(
         'answer_for = { "bob" }\nplugins = { "first", "desk" }\ninvite = { default = "reject" }\n'
         'options["desk"] = { key = "12345678" }\n')
-    ask = ["try", "--at", "Sun 10:00", "--invite"]
+    ask = ["try", "--at", "Mon 10:00", "--invite"]
     assert desk.tool(*ask, '{"to":"bob"}') == (
         0, "on.invite for bob: first: no opinion, desk: no opinion\n"
         "nothing: the operator's default: reject\n")
