@@ -293,9 +293,11 @@ final class TestWorld {
         if let due = host.nextDeadline, due <= now { work(.host(.deadlineReached)) }
     }
 
-    /// Lets time pass until something is there, or nothing more can come.
+    /// Lets time pass until something is there, or nothing more can come: no question stays open
+    /// for longer.
     private func wait(until isThere: () -> Bool) {
-        while !isThere(), let due = nextDeadline { pass(until: due) }
+        let end = now + 60_000
+        while !isThere(), let due = nextDeadline, due <= end { pass(until: due) }
     }
 
     // MARK: Calls
