@@ -155,10 +155,7 @@ import Testing
         "https://app.example.com/", "http://[::1]:8080",
     ])
     func theseAreOrigins(_ origin: String) throws {
-        let configuration = try Configuration.read(
-            SourceFile(name: "callagent.lua", text: "origins = { '\(origin)' }"),
-            environment: { _ in nil })
-        #expect(configuration.origins == [origin])
+        #expect(try read("origins = { '\(origin)' }").origins == [origin])
     }
 
     @Test(arguments: [
