@@ -45,7 +45,7 @@ public final class Agent {
 
     let options: AgentOptions
     let log: Log
-    let loop: EventLoop
+    package let loop: EventLoop
     let exchange: Exchange
     let gateway: Gateway
     let metrics = Metrics()
