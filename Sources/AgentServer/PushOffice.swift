@@ -23,23 +23,30 @@ final class PushOffice {
     /// One push to one device.
     private struct Flight {
         let job: JobID
-        let address: Address
+        let registration: Registration
         var notice: PushNotice
         var draft: PushDraft
-        /// The device has registered anew meanwhile: what becomes of this token says nothing.
-        var isOutdated = false
         /// It no longer matters.
         var isUnwanted = false
 
-        var place: Place {
-            Place(address: address, provider: notice.target.provider.rawValue)
-        }
+        var address: Address { registration.address }
     }
 
-    /// A registration of a device.
+    /// Where a device has one registration.
     private struct Place: Hashable {
         let address: Address
         let provider: String
+
+        init(_ registration: Registration) {
+            address = registration.address
+            provider = registration.registration.provider
+        }
+    }
+
+    /// A registration that is left alone; what the device registers later is not.
+    private struct Pause {
+        let registration: Registration
+        let until: Moment
     }
 
     /// What the office bears.
@@ -64,13 +71,12 @@ final class PushOffice {
     private var jobs: [JobID: Job] = [:]
     private var jobsOfCalls: [CallID: [JobID]] = [:]
     private var flights: [String: Flight] = [:]
-    private var flightsTo: [Place: Set<String>] = [:]
     private let ledger: OutboundLedger
     private var shaping: [PushID: String] = [:]
     /// Those being shaped with the moments when that is over, in order.
     private var shapingEnds: [(moment: Moment, id: PushID)] = []
     private var lastShape: UInt64 = 0
-    private var paused: [Place: Moment] = [:]
+    private var paused: [Place: Pause] = [:]
     private var timer: Timer?
     private var repeated = RepeatedLine()
     private(set) var figures = Figures()
@@ -139,9 +145,12 @@ final class PushOffice {
         guard let call = exchange.switchboard.call(job.callID) ?? found.call,
             matters(job, in: call)
         else { return finishIfDone(id) }
-        for (device, registrations) in asleep(job, found.registrations) {
-            for registration in PushTarget.route(job.kind.push, registrations) {
-                fly(id, job, call, Address(job.user, device), registration)
+        for registrations in asleep(job, found.registrations) {
+            let targets = registrations.compactMap { PushTarget($0, gap: exchange.clock.gap) }
+            let chosen = PushTarget.route(job.kind.push, targets).map(\.provider.rawValue)
+            for registration in registrations
+            where chosen.contains(registration.registration.provider) {
+                fly(id, job, call, registration)
             }
         }
         finishIfDone(id)
@@ -161,38 +170,37 @@ final class PushOffice {
     /// The registrations of devices without a live connection, by device.
     private func asleep(
         _ job: PushJob, _ registrations: [Registration]
-    ) -> [(DeviceID, [PushTarget])] {
-        var devices: [(DeviceID, [PushTarget])] = []
+    ) -> [[Registration]] {
+        var devices: [[Registration]] = []
         for registration in registrations where isUsable(registration, job) {
-            guard let target = PushTarget(registration.registration) else { continue }
-            let device = registration.address.device
-            if devices.last?.0 == device {
-                devices[devices.count - 1].1.append(target)
+            if devices.last?.last?.address == registration.address {
+                devices[devices.count - 1].append(registration)
             } else {
-                devices.append((device, [target]))
+                devices.append([registration])
             }
         }
         return devices
     }
 
     private func isUsable(_ registration: Registration, _ job: PushJob) -> Bool {
-        let provider = registration.registration.provider
+        let provider = Outbound.PushProvider(rawValue: registration.registration.provider)
         guard !job.connected.contains(registration.address.device),
-            Outbound.PushProvider(rawValue: provider).map({ plan.push.serves($0) }) == true
+            provider.map({ plan.push.serves($0) }) == true
         else { return false }
-        let place = Place(address: registration.address, provider: provider)
-        guard let until = paused[place] else { return true }
-        if until > exchange.now() { return false }
-        paused[place] = nil
+        guard let pause = paused[Place(registration)] else { return true }
+        if pause.registration == registration, pause.until > exchange.now() { return false }
+        paused[Place(registration)] = nil
         return true
     }
 
     // MARK: One push
 
     private func fly(
-        _ id: JobID, _ job: PushJob, _ call: Call, _ address: Address, _ target: PushTarget
+        _ id: JobID, _ job: PushJob, _ call: Call, _ registration: Registration
     ) {
+        guard let target = PushTarget(registration, gap: exchange.clock.gap) else { return }
         let now = Clock.wallMilliseconds()
+        let address = registration.address
         let name = "\(id)/\(address.device)/\(target.provider.rawValue)"
         var notice = PushNotice(
             id: name, job.kind(in: call), callID: "\(call.id)", caller: call.caller.text,
@@ -200,10 +208,9 @@ final class PushOffice {
             ringEndsAt: job.expiresAt.map { $0.milliseconds + exchange.clock.gap }, now: now)
         if let text = job.text { notice.content.take(text) }
         let flight = Flight(
-            job: id, address: address, notice: notice,
+            job: id, registration: registration, notice: notice,
             draft: PushDraft(notice, for: address.user, at: now))
         flights[name] = flight
-        flightsTo[flight.place, default: []].insert(name)
         jobs[id]?.open.insert(name)
         guard plan.shapesPushes, let policies else { return thread.add(.send(notice)) }
         lastShape += 1
@@ -277,7 +284,7 @@ final class PushOffice {
     }
 
     private func note(_ failure: PushFailure, of flight: Flight) {
-        let provider = flight.place.provider
+        let provider = flight.registration.registration.provider
         if let left = repeated.admit("\(provider) \(failure.cause)", at: exchange.now()) {
             log.write(
                 failure.cause == .misconfigured ? .warn : .info, "push failed",
@@ -288,15 +295,15 @@ final class PushOffice {
                 ])
         }
         tellPlugins(failure, of: flight)
-        guard !flight.isOutdated else { return }
         switch failure.advice {
         case .keep: break
         case .pause:
             if paused.count >= limits.paused { paused.removeAll(keepingCapacity: true) }
-            paused[flight.place] = exchange.now() + Self.pause
+            paused[Place(flight.registration)] = Pause(
+                registration: flight.registration, until: exchange.now() + Self.pause)
         case .remove:
             figures.removedTokens += 1
-            ledger.keep([.registration(flight.address, provider: provider, nil)])
+            ledger.keep([.deadRegistration(flight.registration)])
         }
     }
 
@@ -313,8 +320,6 @@ final class PushOffice {
         guard let flight = flights.removeValue(forKey: name),
             let job = jobs[flight.job]?.stored
         else { return }
-        flightsTo[flight.place]?.remove(name)
-        if flightsTo[flight.place]?.isEmpty == true { flightsTo[flight.place] = nil }
         jobs[flight.job]?.open.remove(name)
         ledger.keep([
             .push(
@@ -350,13 +355,6 @@ final class PushOffice {
             else { continue }
             stopTrying(id)
         }
-    }
-
-    /// A device has registered, or taken that back.
-    func registered(_ address: Address, _ provider: String) {
-        let place = Place(address: address, provider: provider)
-        paused[place] = nil
-        for name in flightsTo[place] ?? [] { flights[name]?.isOutdated = true }
     }
 
     private func stopAnnouncing(_ call: CallID, to user: UserID) {
