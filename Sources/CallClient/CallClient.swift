@@ -80,7 +80,7 @@ public final class CallClient {
     var link: ServerLink
     var requests = OpenRequests()
     private(set) var options: Options
-    private let news: (ClientNews) -> Void
+    private let news: (ClientEvent) -> Void
     private var socket: ClientSocket?
     /// Attempts in a row that came to nothing.
     private var failures = 0
@@ -100,7 +100,7 @@ public final class CallClient {
     ///
     /// - Parameter news: told on the loop's thread; may call the client.
     public init(
-        _ options: Options, on loop: EventLoop, news: @escaping (ClientNews) -> Void
+        _ options: Options, on loop: EventLoop, news: @escaping (ClientEvent) -> Void
     ) {
         self.options = options
         self.loop = loop
@@ -209,7 +209,7 @@ public final class CallClient {
         }
     }
 
-    private func stop(_ ending: ClientNews.Ending, _ part: (ClientSocket) -> Void) {
+    private func stop(_ ending: ClientEvent.Ending, _ part: (ClientSocket) -> Void) {
         if let socket { part(socket) }
         detach(to: .stopped)
         isLoggingOut = false

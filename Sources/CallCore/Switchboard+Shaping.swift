@@ -48,7 +48,7 @@ extension Switchboard {
             return answer(asker, .refused(error))
         }
         if let id = asker.operation.callID {
-            waiting[Seat(user: asker.user, call: id)] = []
+            waiting[ParticipantKey(user: asker.user, call: id)] = []
         }
         proceed(StagedOperation(asker))
     }
@@ -79,7 +79,7 @@ extension Switchboard {
 
     /// Whether an operation of `user` for `call` is being shaped.
     func isStaged(_ user: UserID, _ call: CallID) -> Bool {
-        waiting[Seat(user: user, call: call)] != nil
+        waiting[ParticipantKey(user: user, call: call)] != nil
     }
 
     /// Whether an operation brings a text, or shows the texts of a call to somebody new.
@@ -242,7 +242,7 @@ extension Switchboard {
 
     private mutating func releaseWaiting(behind asker: Asker) {
         guard let id = asker.operation.callID,
-            let askers = waiting.removeValue(forKey: Seat(user: asker.user, call: id))
+            let askers = waiting.removeValue(forKey: ParticipantKey(user: asker.user, call: id))
         else { return }
         for asker in askers { begin(asker) }
     }

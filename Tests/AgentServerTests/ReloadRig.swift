@@ -30,11 +30,11 @@ final class ReloadRig {
     private(set) var refusals: [RequestFailure] = []
 
     private final class News {
-        var all: [ClientNews] = []
+        var all: [ClientEvent] = []
         var isOpen = false
         var answers = 0
 
-        func note(_ item: ClientNews) {
+        func note(_ item: ClientEvent) {
             all.append(item)
             if case .opened = item { isOpen = true }
             guard case .event(let event) = item, case .changed(let changes) = event.kind

@@ -163,12 +163,12 @@ final class TestDevice {
     }
 
     private final class NewsBox {
-        var news: [ClientNews] = []
+        var news: [ClientEvent] = []
         var place = 0
     }
 
     /// All that was told.
-    var news: [ClientNews] { box.news }
+    var news: [ClientEvent] { box.news }
 
     /// The events that were told, in order.
     var events: [CallEvent] {
@@ -178,7 +178,7 @@ final class TestDevice {
     /// Waits for the next news that `find` finds something in, and goes on behind it.
     func next<Found>(
         _ what: String, sourceLocation: SourceLocation = #_sourceLocation,
-        _ find: @escaping (ClientNews) -> Found?
+        _ find: @escaping (ClientEvent) -> Found?
     ) throws -> Found {
         var found: Found?
         do {
@@ -209,7 +209,7 @@ final class TestDevice {
         }
     }
 
-    func ending(sourceLocation: SourceLocation = #_sourceLocation) throws -> ClientNews.Ending {
+    func ending(sourceLocation: SourceLocation = #_sourceLocation) throws -> ClientEvent.Ending {
         try next("the end", sourceLocation: sourceLocation) {
             if case .stopped(let ending) = $0 { ending } else { nil }
         }

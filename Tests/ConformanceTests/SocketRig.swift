@@ -149,7 +149,7 @@ final class SocketRig: Rig {
         return phone
     }
 
-    private func hear(_ news: ClientNews, _ device: Address) {
+    private func hear(_ news: ClientEvent, _ device: Address) {
         switch news {
         case .opened(let welcome):
             let sight = Sight.welcome(

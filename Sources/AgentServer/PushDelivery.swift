@@ -12,7 +12,7 @@ import Storage
 /// loop's thread.
 ///
 ///     begin ──▶ registrations ──▶ on.push ──▶ the outbound thread ──▶ outcome stored
-final class PushOffice {
+final class PushDelivery {
     /// One job.
     private struct Job {
         let stored: PushJob
@@ -21,7 +21,7 @@ final class PushOffice {
     }
 
     /// One push to one device.
-    private struct Flight {
+    private struct DevicePush {
         let job: JobID
         let registration: Registration
         var notice: PushNotice
@@ -32,8 +32,8 @@ final class PushOffice {
         var address: Address { registration.address }
     }
 
-    /// Where a device has one registration.
-    private struct Place: Hashable {
+    /// What a device has one registration for.
+    private struct RegistrationKey: Hashable {
         let address: Address
         let provider: String
 
@@ -49,7 +49,7 @@ final class PushOffice {
         let until: Moment
     }
 
-    /// What the office bears.
+    /// Bounds of the delivery.
     struct Limits {
         /// Jobs at once; one more is given up.
         var jobs = 20_000
@@ -70,21 +70,21 @@ final class PushOffice {
     private var plan = OutboundPlan()
     private var jobs: [JobID: Job] = [:]
     private var jobsOfCalls: [CallID: [JobID]] = [:]
-    private var flights: [String: Flight] = [:]
-    private let ledger: OutboundLedger
+    private var pushes: [String: DevicePush] = [:]
+    private let unconfirmed: UnconfirmedRecords
     private var shaping: [PushID: String] = [:]
     /// Those being shaped with the moments when that is over, in order.
     private var shapingEnds: [(moment: Moment, id: PushID)] = []
     private var lastShape: UInt64 = 0
-    private var paused: [Place: Pause] = [:]
+    private var paused: [RegistrationKey: Pause] = [:]
     private var timer: Timer?
     private var repeated = RepeatedLine()
-    private(set) var figures = Figures()
+    private(set) var counters = Counters()
     /// The policies; nil: there are none.
-    weak var policies: PolicyDesk?
+    weak var policies: PolicyBridge?
 
     /// What came of pushes so far.
-    struct Figures {
+    struct Counters {
         var sent: UInt64 = 0
         var dropped: UInt64 = 0
         var withdrawn: UInt64 = 0
@@ -96,7 +96,7 @@ final class PushOffice {
         _ exchange: Exchange, _ thread: OutboundThread, loop: EventLoop, log: Log,
         limits: Limits = Limits()
     ) {
-        ledger = OutboundLedger(exchange)
+        unconfirmed = UnconfirmedRecords(exchange)
         self.exchange = exchange
         self.thread = thread
         self.log = log
@@ -105,7 +105,7 @@ final class PushOffice {
     }
 
     /// Pushes under way.
-    var count: Int { flights.count }
+    var count: Int { pushes.count }
 
     /// Goes on with other settings.
     func configure(_ plan: OutboundPlan) { self.plan = plan }
@@ -117,8 +117,8 @@ final class PushOffice {
         guard jobs[id] == nil else { return }
         if job.kind != .invite { stopAnnouncing(job.callID, to: job.user) }
         guard jobs.count < limits.jobs else {
-            figures.failed[.overloaded, default: 0] += 1
-            return ledger.keep([.push(.finish(id))])
+            counters.failed[.overloaded, default: 0] += 1
+            return unconfirmed.keep([.push(.finish(id))])
         }
         jobs[id] = Job(stored: job)
         jobsOfCalls[job.callID, default: []].append(id)
@@ -150,7 +150,7 @@ final class PushOffice {
             let chosen = PushTarget.route(job.kind.push, targets).map(\.provider.rawValue)
             for registration in registrations
             where chosen.contains(registration.registration.provider) {
-                fly(id, job, call, registration)
+                start(id, job, call, registration)
             }
         }
         finishIfDone(id)
@@ -187,15 +187,16 @@ final class PushOffice {
         guard !job.connected.contains(registration.address.device),
             provider.map({ plan.push.serves($0) }) == true
         else { return false }
-        guard let pause = paused[Place(registration)] else { return true }
+        let key = RegistrationKey(registration)
+        guard let pause = paused[key] else { return true }
         if pause.registration == registration, pause.until > exchange.now() { return false }
-        paused[Place(registration)] = nil
+        paused[key] = nil
         return true
     }
 
     // MARK: One push
 
-    private func fly(
+    private func start(
         _ id: JobID, _ job: PushJob, _ call: Call, _ registration: Registration
     ) {
         guard let target = PushTarget(registration, gap: exchange.clock.gap) else { return }
@@ -207,10 +208,10 @@ final class PushOffice {
             to: target,
             ringEndsAt: job.expiresAt.map { $0.milliseconds + exchange.clock.gap }, now: now)
         if let text = job.text { notice.content.take(text) }
-        let flight = Flight(
+        let push = DevicePush(
             job: id, registration: registration, notice: notice,
             draft: PushDraft(notice, for: address.user, at: now))
-        flights[name] = flight
+        pushes[name] = push
         jobs[id]?.open.insert(name)
         guard plan.shapesPushes, let policies else { return thread.add(.send(notice)) }
         lastShape += 1
@@ -218,30 +219,30 @@ final class PushOffice {
         shaping[shape] = name
         shapingEnds.append((exchange.now() + limits.shaping, shape))
         if timer?.isArmed == false { timer?.arm(after: limits.shaping) }
-        policies.shape(flight.draft, shape, call, exchange.switchboard.facts(of: call))
+        policies.shape(push.draft, shape, call, exchange.switchboard.facts(of: call))
     }
 
     /// The plugins have shaped a push; nil: they dropped it.
     func shaped(_ shape: PushID, _ draft: PushDraft?) {
-        guard let name = shaping.removeValue(forKey: shape), let flight = flights[name]
+        guard let name = shaping.removeValue(forKey: shape), let push = pushes[name]
         else { return }
         guard let draft else {
-            figures.dropped += 1
-            return land(name, "dropped by a plugin")
+            counters.dropped += 1
+            return finish(name, "dropped by a plugin")
         }
-        guard !flight.isUnwanted else { return withdraw(name) }
+        guard !push.isUnwanted else { return withdraw(name) }
         let now = Clock.wallMilliseconds()
-        var notice = flight.notice
-        notice.content.take(draft, insteadOf: flight.draft)
+        var notice = push.notice
+        notice.content.take(draft, insteadOf: push.draft)
         do throws(PushFailure) {
             try plan.push.check(notice, at: now)
-            flights[name]?.notice = notice
-            flights[name]?.draft = draft
+            pushes[name]?.notice = notice
+            pushes[name]?.draft = draft
         } catch {
             log.warn(
                 "a plugin's push cannot be sent: it leaves unchanged", ("call", notice.callID),
                 ("provider", notice.target.provider.rawValue), ("reason", error.description))
-            notice = flight.notice
+            notice = push.notice
         }
         thread.add(.send(notice))
     }
@@ -250,9 +251,9 @@ final class PushOffice {
         let late = shapingEnds.prefix { $0.moment <= exchange.now() }
         shapingEnds.removeFirst(late.count)
         for (_, shape) in late {
-            guard let name = shaping.removeValue(forKey: shape), let flight = flights[name]
+            guard let name = shaping.removeValue(forKey: shape), let push = pushes[name]
             else { continue }
-            thread.add(.send(flight.notice))
+            thread.add(.send(push.notice))
         }
         if let next = shapingEnds.first { timer?.arm(after: next.moment - exchange.now()) }
     }
@@ -262,80 +263,80 @@ final class PushOffice {
     /// A push has ended.
     func ended(_ outcome: Outbound.PushOutcome) {
         let name = outcome.notice.id
-        guard let flight = flights[name] else { return }
+        guard let push = pushes[name] else { return }
         switch outcome.result {
         case .delivered:
-            figures.sent += 1
-            land(name, "sent")
+            counters.sent += 1
+            finish(name, "sent")
         // Nobody answered for it, and nobody waits for it any more: that is no failure.
         case .failed(let failure)
-        where flight.isUnwanted && [.expired, .unavailable].contains(failure.cause):
+        where push.isUnwanted && [.expired, .unavailable].contains(failure.cause):
             withdraw(name)
         case .failed(let failure):
-            figures.failed[failure.cause, default: 0] += 1
-            note(failure, of: flight)
-            land(name, failure.description)
+            counters.failed[failure.cause, default: 0] += 1
+            note(failure, of: push)
+            finish(name, failure.description)
         }
     }
 
     private func withdraw(_ name: String) {
-        figures.withdrawn += 1
-        land(name, "withdrawn")
+        counters.withdrawn += 1
+        finish(name, "withdrawn")
     }
 
-    private func note(_ failure: PushFailure, of flight: Flight) {
-        let provider = flight.registration.registration.provider
+    private func note(_ failure: PushFailure, of push: DevicePush) {
+        let provider = push.registration.registration.provider
         if let left = repeated.admit("\(provider) \(failure.cause)", at: exchange.now()) {
             log.write(
                 failure.cause == .misconfigured ? .warn : .info, "push failed",
                 [
-                    ("call", flight.notice.callID), ("user", flight.address.user.text),
-                    ("device", flight.address.device.text), ("provider", provider),
+                    ("call", push.notice.callID), ("user", push.address.user.text),
+                    ("device", push.address.device.text), ("provider", provider),
                     ("reason", failure.description), ("like_it", "\(left)"),
                 ])
         }
-        tellPlugins(failure, of: flight)
+        tellPlugins(failure, of: push)
         switch failure.advice {
         case .keep: break
         case .pause:
             if paused.count >= limits.paused { paused.removeAll(keepingCapacity: true) }
-            paused[Place(flight.registration)] = Pause(
-                registration: flight.registration, until: exchange.now() + Self.pause)
+            paused[RegistrationKey(push.registration)] = Pause(
+                registration: push.registration, until: exchange.now() + Self.pause)
         case .remove:
-            figures.removedTokens += 1
-            ledger.keep([.deadRegistration(flight.registration)])
+            counters.removedTokens += 1
+            unconfirmed.keep([.deadRegistration(push.registration)])
         }
     }
 
-    private func tellPlugins(_ failure: PushFailure, of flight: Flight) {
-        guard let policies, let stored = jobs[flight.job]?.stored,
+    private func tellPlugins(_ failure: PushFailure, of push: DevicePush) {
+        guard let policies, let stored = jobs[push.job]?.stored,
             let call = exchange.switchboard.call(stored.callID)
         else { return }
         policies.pushFailed(
-            flight.draft, call, exchange.switchboard.facts(of: call), failure.description)
+            push.draft, call, exchange.switchboard.facts(of: call), failure.description)
     }
 
     /// Stores what came of a push.
-    private func land(_ name: String, _ result: String) {
-        guard let flight = flights.removeValue(forKey: name),
-            let job = jobs[flight.job]?.stored
+    private func finish(_ name: String, _ result: String) {
+        guard let push = pushes.removeValue(forKey: name),
+            let job = jobs[push.job]?.stored
         else { return }
-        jobs[flight.job]?.open.remove(name)
-        ledger.keep([
+        jobs[push.job]?.open.remove(name)
+        unconfirmed.keep([
             .push(
                 .outcome(
                     Storage.PushOutcome(
-                        job: flight.job, call: job.callID, address: flight.address,
-                        provider: flight.notice.target.provider.rawValue, kind: job.kind,
+                        job: push.job, call: job.callID, address: push.address,
+                        provider: push.notice.target.provider.rawValue, kind: job.kind,
                         at: exchange.now(), result: result)))
         ])
-        finishIfDone(flight.job)
+        finishIfDone(push.job)
     }
 
     private func finishIfDone(_ id: JobID) {
         guard jobs[id]?.open.isEmpty == true else { return }
         forget(id)
-        ledger.keep([.push(.finish(id))])
+        unconfirmed.keep([.push(.finish(id))])
     }
 
     private func forget(_ id: JobID) {
@@ -368,7 +369,7 @@ final class PushOffice {
 
     private func stopTrying(_ id: JobID) {
         for name in jobs[id]?.open ?? [] {
-            flights[name]?.isUnwanted = true
+            pushes[name]?.isUnwanted = true
             thread.add(.stopTrying(name))
         }
     }
@@ -376,7 +377,7 @@ final class PushOffice {
     // MARK: Starting
 
     /// The store was away: what it missed comes first.
-    func storeIsBack() { ledger.keepAgain { [weak self] in self?.resume() } }
+    func storeIsBack() { unconfirmed.keepAgain { [weak self] in self?.resume() } }
 
     /// Takes up what the store keeps.
     func resume(after last: JobID? = nil) {

@@ -10,7 +10,7 @@ struct LineID: Hashable {
 }
 
 /// Something that happens at a moment.
-enum Happening {
+enum SimulatedEvent {
     /// A message arrives at the server.
     case toServer(LineID, [UInt8])
     /// A message arrives at a phone.
@@ -56,20 +56,20 @@ struct HTTPCall {
 }
 
 /// What will happen; of one moment in the order in which it was planned.
-struct Agenda {
-    private var happenings = DeadlineHeap<Happening>()
+struct EventQueue {
+    private var events = DeadlineHeap<SimulatedEvent>()
 
     var isEmpty: Bool { next == nil }
-    /// The moment of the next happening.
-    var next: Moment? { happenings.first }
+    /// The moment of the next event.
+    var next: Moment? { events.first }
 
-    mutating func plan(_ what: Happening, at moment: Moment) {
-        happenings.add(what, at: moment)
+    mutating func plan(_ what: SimulatedEvent, at moment: Moment) {
+        events.add(what, at: moment)
     }
 
-    /// Takes the next happening.
-    mutating func take() -> (at: Moment, what: Happening)? {
-        guard let at = happenings.first, let what = happenings.popDue(at: at) else { return nil }
+    /// Takes the next event.
+    mutating func take() -> (at: Moment, what: SimulatedEvent)? {
+        guard let at = events.first, let what = events.popDue(at: at) else { return nil }
         return (at, what)
     }
 }

@@ -5,7 +5,7 @@ import CallWire
 import JSON
 
 /// Everything that a client tells without being asked, in order.
-public enum ClientNews: Sendable, Equatable {
+public enum ClientEvent: Sendable, Equatable {
     /// The connection is open. Where `resumed` is false, `calls` replaces whatever was known.
     case opened(Welcome)
     /// Something happened to a call. Each event comes once.

@@ -6,9 +6,9 @@ import JSON
 import Storage
 import WebProtocols
 
-extension OutboundDesk {
+extension OutboundBridge {
     /// Adds the routes of `callagent webhooks`, and what became of pushes.
-    func addRoutes(to admin: AdminDesk) {
+    func addRoutes(to admin: AdminServer) {
         admin.route(.get, "/admin/webhooks") { [unowned self] request, respond in
             do throws(Unusable) {
                 list(try WebhookChoice(request, state: nil), respond)
@@ -100,7 +100,7 @@ extension StoredWebhook {
     /// The event for a tool, without its body.
     fileprivate var json: JSONValue {
         var event: JSONObject = [
-            "event": .string(WebhookOffice.name(of: job)), "endpoint": .string(job.endpoint),
+            "event": .string(WebhookDelivery.name(of: job)), "endpoint": .string(job.endpoint),
             "type": .string(job.type), "at": .integer(job.at.milliseconds),
             "state": .string(progress.state.rawValue),
             "attempts": .integer(Int64(progress.attempts)),

@@ -8,7 +8,7 @@ import JSON
 import WebProtocols
 
 /// Serves the admin socket. Owner: the loop's thread.
-final class AdminDesk {
+final class AdminServer {
     /// A route: answers now or later, once.
     typealias Handler = (HTTPRequest, @escaping (HTTPResponse) -> Void) -> Void
 
@@ -39,7 +39,7 @@ final class AdminDesk {
     }
 }
 
-extension AdminDesk: ClientLinkOwner {
+extension AdminServer: ClientLinkOwner {
     func link(_ link: ClientLink, asks request: HTTPRequest) {
         guard let route = routes[request.target.rawPath] else {
             return link.respond(.trouble(404, "no such resource: \(request.target.rawPath)"))

@@ -7,7 +7,7 @@ import Testing
 
 @testable import AgentServer
 
-@Suite struct WebhookWordsTests {
+@Suite struct WebhookEventsTests {
     private let now = Moment(1_795_000_000_000)
 
     private func call(_ revision: UInt32 = 1, high: UInt64 = 1) -> Call {

@@ -8,13 +8,13 @@ import Outbound
 import Storage
 
 /// The loop's counterpart of the outbound thread. Owner: the loop's thread.
-final class OutboundDesk {
+final class OutboundBridge {
     /// What plugins fetch.
     let fetches: PluginFetches
     /// Pushes.
-    let pushes: PushOffice
+    let pushes: PushDelivery
     /// Events for other systems.
-    let webhooks: WebhookOffice
+    let webhooks: WebhookDelivery
     private let thread: OutboundThread
     let exchange: Exchange
     private var plan = OutboundPlan()
@@ -33,17 +33,17 @@ final class OutboundDesk {
         }
         do throws(EventLoopError) {
             let news = try Mailbox<OutboundService.News>(on: loop) { batch in
-                for item in batch { box.desk?.receive(item) }
+                for item in batch { box.bridge?.receive(item) }
             }
             thread = try OutboundThread(service, news: news)
         } catch {
             throw .system(error)
         }
         fetches = PluginFetches(thread)
-        pushes = PushOffice(exchange, thread, loop: loop, log: log)
-        webhooks = WebhookOffice(
+        pushes = PushDelivery(exchange, thread, loop: loop, log: log)
+        webhooks = WebhookDelivery(
             exchange, thread, encoder: WireEncoder(modes: modes), log: log)
-        box.desk = self
+        box.bridge = self
         exchange.outbox = self
         loop.atEndOfTurn { [unowned thread] in thread.flush() }
     }
@@ -80,13 +80,13 @@ final class OutboundDesk {
         }
     }
 
-    /// The mailbox is made before the desk.
+    /// The mailbox is made before the bridge.
     private final class Box {
-        weak var desk: OutboundDesk?
+        weak var bridge: OutboundBridge?
     }
 }
 
-extension OutboundDesk: Outbox {
+extension OutboundBridge: Outbox {
     func entry(for job: PushJob, of records: [Record]) -> OutboxEntry {
         var entry = OutboxEntry()
         if job.isMissedCall(in: records) {

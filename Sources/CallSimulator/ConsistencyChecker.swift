@@ -5,7 +5,7 @@ import CallModel
 
 /// Follows what devices are sent, as a careful client does, and finds where that is not what the
 /// switchboard holds: a phone that rings for nothing, a caller and a callee who disagree.
-public struct Witness: Sendable {
+public struct ConsistencyChecker: Sendable {
     fileprivate var devices: [Address: [CallID: View]] = [:]
     /// The calls of which a device has had the last event.
     private var over: [Address: Set<CallID>] = [:]
@@ -28,7 +28,7 @@ public struct Witness: Sendable {
     /// an answer over HTTP before the events that led to it.
     private let isAtServer: Bool
 
-    /// A witness who has seen nothing.
+    /// A checker that has seen nothing.
     public init(atServer: Bool = false) { isAtServer = atServer }
 
     /// Takes note of what a device sees; throws what it should not have seen now.
@@ -174,7 +174,7 @@ extension Switchboard {
     }
 }
 
-extension Witness {
+extension ConsistencyChecker {
     /// The calls that a device rings for.
     func ringing(_ device: Address) -> [CallID] { calls(of: device) { $0.rings } }
 

@@ -1,7 +1,7 @@
 // What plugins count and observe by themselves, within limits. Owner: the loop's thread.
 
 /// Series of plugins, written as Prometheus text.
-struct PluginFigures {
+struct PluginMetrics {
     /// Names with labels that one plugin may bring.
     static let seriesMax = 1_000
 

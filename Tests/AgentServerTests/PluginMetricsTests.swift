@@ -6,16 +6,16 @@ import Testing
 @testable import AgentServer
 @testable import PolicyHost
 
-@Suite struct PluginFiguresTests {
+@Suite struct PluginMetricsTests {
     @Test func countersAndSummariesAreWrittenWithTheirTypes() {
-        var figures = PluginFigures()
-        figures.count("busy", "asked", 1, ["kind": "vip"])
-        figures.count("busy", "asked", 2.5, ["kind": "vip"])
-        figures.count("busy", "asked", 1, [:])
-        figures.observe("desk", "wait", 3, [:])
-        figures.observe("desk", "wait", 4, [:])
+        var metrics = PluginMetrics()
+        metrics.count("busy", "asked", 1, ["kind": "vip"])
+        metrics.count("busy", "asked", 2.5, ["kind": "vip"])
+        metrics.count("busy", "asked", 1, [:])
+        metrics.observe("desk", "wait", 3, [:])
+        metrics.observe("desk", "wait", 4, [:])
         #expect(
-            figures.text == """
+            metrics.text == """
                 # TYPE callagent_plugin_asked_total counter
                 callagent_plugin_asked_total{kind="vip",plugin="busy"} 3.5
                 callagent_plugin_asked_total{plugin="busy"} 1.0
@@ -28,21 +28,21 @@ import Testing
 
     @Test func namesAndValuesOfLabelsCannotBreakALine() {
         #expect(
-            PluginFigures.text(of: ["a-b": "x\"y\n\\", "1": "z", "": "w"])
+            PluginMetrics.text(of: ["a-b": "x\"y\n\\", "1": "z", "": "w"])
                 == #"{_="w",_1="z",a_b="x\"y\n\\"}"#)
     }
 
     @Test func onePluginCannotTakeTheRoomOfTheOthers() {
-        var figures = PluginFigures()
-        for number in 0..<PluginFigures.seriesMax + 10 {
-            figures.count("wild", "calls", 1, ["user": "\(number)"])
+        var metrics = PluginMetrics()
+        for number in 0..<PluginMetrics.seriesMax + 10 {
+            metrics.count("wild", "calls", 1, ["user": "\(number)"])
         }
-        #expect(figures.dropped == 10)
-        figures.count("wild", "calls", 1, ["user": "5"])
-        figures.count("tame", "calls", 1, [:])
-        #expect(figures.dropped == 10, "what is known goes on, and so do others")
-        #expect(figures.text.contains("{plugin=\"wild\",user=\"5\"} 2.0\n"))
-        #expect(figures.text.contains("{plugin=\"tame\"} 1.0\n"))
+        #expect(metrics.dropped == 10)
+        metrics.count("wild", "calls", 1, ["user": "5"])
+        metrics.count("tame", "calls", 1, [:])
+        #expect(metrics.dropped == 10, "what is known goes on, and so do others")
+        #expect(metrics.text.contains("{plugin=\"wild\",user=\"5\"} 2.0\n"))
+        #expect(metrics.text.contains("{plugin=\"tame\"} 1.0\n"))
     }
 
     @Test func everyHookOfAPluginHasItsFigures() throws {

@@ -8,7 +8,7 @@ import PolicyHost
 import Storage
 
 /// The loop's counterpart of the policy thread. Owner: the loop's thread.
-final class PolicyDesk {
+final class PolicyBridge {
     private let exchange: Exchange
     private let gateway: Gateway
     private let log: Log

@@ -3,7 +3,7 @@
 import CallModel
 
 /// Fingerprints of the kept idempotency keys. A miss is certain; a hit is fetched.
-package struct KeyLedger: Sendable {
+package struct KeyFilter: Sendable {
     private struct Entry {
         let fingerprint: UInt64
         let at: Moment
@@ -13,7 +13,7 @@ package struct KeyLedger: Sendable {
     private var order: [Entry] = []
     private var first = 0
 
-    /// A ledger without keys.
+    /// A filter without keys.
     package init() {}
 
     /// Keys kept.
@@ -32,7 +32,7 @@ package struct KeyLedger: Sendable {
     }
 
     /// Forgets the oldest keys that are too old or too many. A user's surplus keys stay in the
-    /// ledger until they are too old: the store has dropped them, so a hit there is a miss.
+    /// filter until they are too old: the store has dropped them, so a hit there is a miss.
     package mutating func forget(at now: Moment, lifetime: Milliseconds, limit: Int) {
         while first < order.count, count > limit || now - order[first].at >= lifetime {
             let entry = order[first]

@@ -3,7 +3,7 @@ import CUV
 import Glibc
 
 /// Ends once: with a connected socket, which the receiver owns from then on, or with an error.
-final class Dial: LoopHandle {
+final class ConnectAttempt: LoopHandle {
     private let socket: Int32
     private let endpoint: Endpoint
     private var done: ((Result<Int32, EventLoopError>) -> Void)?
@@ -35,7 +35,7 @@ final class Dial: LoopHandle {
         }
         guard let handle = handle(uv_poll_t.self) else { return }
         uv_poll_start(handle, Int32(UV_WRITABLE.rawValue)) { handle, _, _ in
-            owner(handle, Dial.self)?.settled()
+            owner(handle, ConnectAttempt.self)?.settled()
         }
     }
 

@@ -4,14 +4,14 @@ import CallModel
 import CallWire
 
 /// The participants of a call and the way out of it.
-struct CallStanding: Equatable {
+struct CallProgress: Equatable {
     /// The participant whose view this is.
     let me: UserID
     private let caller: UserID
     private let mode: Mode
     private var states: [UserID: Participant.State] = [:]
 
-    /// The standing of `me` in `call`.
+    /// The progress of `me` in `call`.
     init(_ call: Call, me: UserID) {
         self.me = me
         caller = call.caller

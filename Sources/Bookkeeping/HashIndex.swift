@@ -2,7 +2,7 @@
 
 /// An open-addressed table of hashes and places. The names stand in the slab alone: that keeps
 /// the table small, and most look-ups touch one line of it.
-package struct PlaceIndex: Sendable {
+package struct HashIndex: Sendable {
     /// The hash above, the place below.
     private var buckets = [UInt64](repeating: empty, count: 16)
     private var count = 0

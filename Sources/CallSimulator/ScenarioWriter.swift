@@ -3,7 +3,7 @@
 import CallModel
 
 /// Writes sights in the words of a scenario.
-struct Wording {
+struct ScenarioWriter {
     let names: CallNames
     /// Who did the step: an event caused by it needs no `by`.
     var doer: Address?

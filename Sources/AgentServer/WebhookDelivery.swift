@@ -13,7 +13,7 @@ import Storage
 /// The outbox is the truth. A receiver that keeps up gets each event straight from memory, as soon
 /// as it is durable. One that does not falls behind: its window is full, and what does not fit is
 /// read from the store when there is room again.
-final class WebhookOffice {
+final class WebhookDelivery {
     /// What is on its way to one receiver.
     private struct Window {
         let endpoint: WebhookEndpoint
@@ -30,7 +30,9 @@ final class WebhookOffice {
         /// The receiver answered 410, or an operator disabled it.
         var isDisabled = false
 
-        var hasRoom: Bool { open.count < WebhookOffice.window && bytes < WebhookOffice.windowBytes }
+        var hasRoom: Bool {
+            open.count < WebhookDelivery.window && bytes < WebhookDelivery.windowBytes
+        }
 
         /// Takes an event in; false if it is there already.
         mutating func add(_ job: Storage.WebhookJob) -> Bool {
@@ -62,16 +64,16 @@ final class WebhookOffice {
     private let exchange: Exchange
     private let thread: OutboundThread
     private let log: Log
-    private let ledger: OutboundLedger
+    private let unconfirmed: UnconfirmedRecords
     private var plan = OutboundPlan()
     private var windows: [String: Window] = [:]
     private var gatherer: WebhookGatherer
     private var isStarted = false
     private var repeated = RepeatedLine()
-    private(set) var figures = Figures()
+    private(set) var counters = Counters()
 
     /// What came of events so far.
-    struct Figures {
+    struct Counters {
         var delivered: UInt64 = 0
         var attemptsFailed: UInt64 = 0
         var givenUp: UInt64 = 0
@@ -81,7 +83,7 @@ final class WebhookOffice {
         self.exchange = exchange
         self.thread = thread
         self.log = log
-        ledger = OutboundLedger(exchange)
+        unconfirmed = UnconfirmedRecords(exchange)
         gatherer = WebhookGatherer(encoder)
     }
 
@@ -133,7 +135,7 @@ final class WebhookOffice {
 
     /// The store was away: what it missed comes first.
     func storeIsBack() {
-        ledger.keepAgain { [weak self] in self?.start() }
+        unconfirmed.keepAgain { [weak self] in self?.start() }
     }
 
     // MARK: Events
@@ -230,10 +232,10 @@ final class WebhookOffice {
         else { return }
         switch outcome.result {
         case .delivered:
-            figures.delivered += 1
+            counters.delivered += 1
             close(id, outcome, WebhookProgress(.delivered, dueAt: exchange.now()))
         case .gaveUp(let reason):
-            figures.givenUp += 1
+            counters.givenUp += 1
             if let left = repeated.admit("never " + outcome.endpoint, at: exchange.now()) {
                 log.warn(
                     "webhook given up", ("endpoint", outcome.endpoint), ("event", outcome.id),
@@ -243,13 +245,13 @@ final class WebhookOffice {
                 .failed, dueAt: exchange.now(), lastError: reason)
             close(id, outcome, progress)
         case .postponed(let attempts, let until, let reason):
-            figures.attemptsFailed += 1
+            counters.attemptsFailed += 1
             if let left = repeated.admit("later " + outcome.endpoint, at: exchange.now()) {
                 log.info(
                     "webhook postponed", ("endpoint", outcome.endpoint), ("event", outcome.id),
                     ("attempts", "\(attempts)"), ("reason", reason), ("like_it", "\(left)"))
             }
-            ledger.keep([
+            unconfirmed.keep([
                 .webhook(
                     .update(
                         id,
@@ -263,12 +265,12 @@ final class WebhookOffice {
     }
 
     private func close(_ id: JobID, _ outcome: WebhookOutcome, _ progress: WebhookProgress) {
-        ledger.keep([.webhook(.update(id, progress))])
+        unconfirmed.keep([.webhook(.update(id, progress))])
         windows[outcome.endpoint]?.remove(id)
         catchUp(outcome.endpoint)
     }
 
-    /// The desk did not take it: it is found in the store again, later.
+    /// The outbound thread did not take it: it is found in the store again, later.
     private func forget(_ id: JobID, of name: String) {
         windows[name]?.remove(id)
         windows[name]?.isBehind = true
@@ -284,7 +286,7 @@ final class WebhookOffice {
         windows[name]?.open = [:]
         windows[name]?.bytes = 0
         let since = JSONValue.object(["disabled_at": .integer(exchange.now().milliseconds)])
-        ledger.keep([
+        unconfirmed.keep([
             .value(.set(plugin: Self.owner, key: name, value: since.bytes, expiresAt: nil))
         ])
     }
@@ -296,7 +298,7 @@ final class WebhookOffice {
     /// - Returns: false if there is no such receiver.
     func enable(_ name: String) -> Bool {
         guard let window = windows[name] else { return false }
-        ledger.keep([.value(.remove(plugin: Self.owner, key: name))])
+        unconfirmed.keep([.value(.remove(plugin: Self.owner, key: name))])
         guard window.isDisabled else { return true }
         windows[name] = Window(endpoint: window.endpoint)
         windows[name]?.isBehind = true

@@ -4,7 +4,7 @@ import Storage
 
 /// Keeps what is to be stored until it is durable, so that a store that failed and came back is
 /// told again. Owner: the loop's thread.
-final class OutboundLedger {
+final class UnconfirmedRecords {
     private let exchange: Exchange
     private var open: [UInt64: [StoreRecord]] = [:]
     private var last: UInt64 = 0

@@ -5,8 +5,8 @@
 /// The outbox is the truth and this is a window on it: feed each endpoint the oldest jobs of its
 /// own, in order, while there is `room`, and again from the start after a restart. After every
 /// call, take the requests and outcomes; call `advance` at `nextDeadline`.
-public struct WebhookDesk {
-    /// What the desk bears.
+public struct WebhookSender {
+    /// Bounds of the sender.
     public struct Limits: Sendable {
         /// Jobs per endpoint.
         public var jobs = 1_000
@@ -44,7 +44,7 @@ public struct WebhookDesk {
         }
     }
 
-    private struct Desk {
+    private struct Receiver {
         var endpoint: WebhookEndpoint
         var lines: [String: Line] = [:]
         /// Lines whose first job may be tried, in order.
@@ -71,26 +71,26 @@ public struct WebhookDesk {
         }
     }
 
-    private struct Place: Hashable {
+    private struct LineName: Hashable {
         let endpoint: String
         let line: String
     }
 
     private enum Due {
-        case line(Place)
+        case line(LineName)
         case endpoint(String)
     }
 
     private let limits: Limits
-    private var desks: [String: Desk] = [:]
+    private var receivers: [String: Receiver] = [:]
     private var due = DueQueue<Due>()
     private var plan: RetryPlan
-    private var underWay: [UInt64: Place] = [:]
+    private var underWay: [UInt64: LineName] = [:]
     private var lastTag: UInt64 = 0
     private var requests: [(tag: UInt64, request: HTTPRequest)] = []
     private var outcomes: [WebhookOutcome] = []
 
-    /// A desk without jobs.
+    /// A sender without jobs.
     ///
     /// - Parameter seed: for the spread of retries.
     public init(
@@ -107,8 +107,9 @@ public struct WebhookDesk {
 
     /// How many more jobs of an endpoint are taken; 0 for one that is unknown or gone.
     public func room(for endpoint: String) -> Int {
-        guard let desk = desks[endpoint], !desk.isGone, desk.bytes < limits.bytes else { return 0 }
-        return max(limits.jobs - desk.jobs, 0)
+        guard let receiver = receivers[endpoint], !receiver.isGone, receiver.bytes < limits.bytes
+        else { return 0 }
+        return max(limits.jobs - receiver.jobs, 0)
     }
 
     /// The requests that are to be sent now, each with a number for `completed`.
@@ -128,14 +129,14 @@ public struct WebhookDesk {
     /// Takes new settings. Jobs of an endpoint that is no longer there are forgotten; one that was
     /// gone begins anew.
     public mutating func use(_ endpoints: [WebhookEndpoint]) {
-        var desks: [String: Desk] = [:]
+        var receivers: [String: Receiver] = [:]
         for endpoint in endpoints {
-            var desk = self.desks[endpoint.name] ?? Desk(endpoint: endpoint)
-            desk.endpoint = endpoint
-            desk.isGone = false
-            desks[endpoint.name] = desk
+            var receiver = self.receivers[endpoint.name] ?? Receiver(endpoint: endpoint)
+            receiver.endpoint = endpoint
+            receiver.isGone = false
+            receivers[endpoint.name] = receiver
         }
-        self.desks = desks
+        self.receivers = receivers
     }
 
     /// Takes a job.
@@ -151,11 +152,11 @@ public struct WebhookDesk {
             return true
         }
         let name = job.order.map { "call " + $0 } ?? "job " + job.id
-        let place = Place(endpoint: job.endpoint, line: name)
-        let isFirst = desks[job.endpoint]?.lines[name] == nil
-        desks[job.endpoint]?.lines[name, default: Line(jobs: [])].jobs.append(job)
-        desks[job.endpoint]?.jobs += 1
-        desks[job.endpoint]?.bytes += job.body.count
+        let place = LineName(endpoint: job.endpoint, line: name)
+        let isFirst = receivers[job.endpoint]?.lines[name] == nil
+        receivers[job.endpoint]?.lines[name, default: Line(jobs: [])].jobs.append(job)
+        receivers[job.endpoint]?.jobs += 1
+        receivers[job.endpoint]?.bytes += job.body.count
         if isFirst { schedule(place, at: now) }
         return true
     }
@@ -165,11 +166,11 @@ public struct WebhookDesk {
         _ tag: UInt64, _ result: Result<HTTPResponse, HTTPFailure>, at now: Int64
     ) {
         guard let place = underWay.removeValue(forKey: tag),
-            let line = desks[place.endpoint]?.lines[place.line], line.isUnderWay,
+            let line = receivers[place.endpoint]?.lines[place.line], line.isUnderWay,
             let job = line.jobs.first
         else { return }
-        desks[place.endpoint]?.underWay -= 1
-        desks[place.endpoint]?.lines[place.line]?.isUnderWay = false
+        receivers[place.endpoint]?.underWay -= 1
+        receivers[place.endpoint]?.lines[place.line]?.isUnderWay = false
         switch Self.verdict(result, at: now) {
         case .delivered:
             end(job, at: place, .delivered, now)
@@ -177,7 +178,7 @@ public struct WebhookDesk {
         case .gone: forget(place.endpoint, job)
         case .failed(let reason, let pause):
             if let pause { self.pause(place.endpoint, until: now + pause) }
-            desks[place.endpoint]?.streak += 1
+            receivers[place.endpoint]?.streak += 1
             failed(job, at: place, reason, now)
         }
         startReady(place.endpoint, at: now)
@@ -196,21 +197,21 @@ public struct WebhookDesk {
     // MARK: Lines
 
     /// Puts a line among the ready ones, or among those that wait for time.
-    private mutating func schedule(_ place: Place, at now: Int64) {
-        guard let line = desks[place.endpoint]?.lines[place.line], !line.isUnderWay,
+    private mutating func schedule(_ place: LineName, at now: Int64) {
+        guard let line = receivers[place.endpoint]?.lines[place.line], !line.isUnderWay,
             let job = line.jobs.first,
-            desks[place.endpoint]?.ready.contains(place.line) == false
+            receivers[place.endpoint]?.ready.contains(place.line) == false
         else { return }
         guard job.notBefore <= now else { return due.add(.line(place), due: job.notBefore) }
-        desks[place.endpoint]?.ready.append(place.line)
+        receivers[place.endpoint]?.ready.append(place.line)
         startReady(place.endpoint, at: now)
     }
 
     private mutating func startReady(_ endpoint: String, at now: Int64) {
-        guard let receiver = desks[endpoint]?.endpoint else { return }
-        while let (line, job) = desks[endpoint]?.startNext(at: now, limit: limits.underWay) {
+        guard let receiver = receivers[endpoint]?.endpoint else { return }
+        while let (line, job) = receivers[endpoint]?.startNext(at: now, limit: limits.underWay) {
             lastTag += 1
-            underWay[lastTag] = Place(endpoint: endpoint, line: line)
+            underWay[lastTag] = LineName(endpoint: endpoint, line: line)
             requests.append((lastTag, request(for: job, to: receiver, at: now)))
         }
     }
@@ -230,29 +231,29 @@ public struct WebhookDesk {
     }
 
     private mutating func end(
-        _ job: WebhookJob, at place: Place, _ result: WebhookOutcome.Result, _ now: Int64
+        _ job: WebhookJob, at place: LineName, _ result: WebhookOutcome.Result, _ now: Int64
     ) {
         outcomes.append(WebhookOutcome(id: job.id, endpoint: job.endpoint, result: result))
-        desks[place.endpoint]?.jobs -= 1
-        desks[place.endpoint]?.bytes -= job.body.count
-        desks[place.endpoint]?.lines[place.line]?.jobs.removeFirst()
-        if desks[place.endpoint]?.lines[place.line]?.jobs.isEmpty == true {
-            desks[place.endpoint]?.lines[place.line] = nil
+        receivers[place.endpoint]?.jobs -= 1
+        receivers[place.endpoint]?.bytes -= job.body.count
+        receivers[place.endpoint]?.lines[place.line]?.jobs.removeFirst()
+        if receivers[place.endpoint]?.lines[place.line]?.jobs.isEmpty == true {
+            receivers[place.endpoint]?.lines[place.line] = nil
         } else {
             schedule(place, at: now)
         }
     }
 
     private mutating func failed(
-        _ job: WebhookJob, at place: Place, _ reason: String, _ now: Int64
+        _ job: WebhookJob, at place: LineName, _ reason: String, _ now: Int64
     ) {
         let attempts = job.attempts + 1
         guard attempts <= limits.pauses.count else {
             return end(job, at: place, .gaveUp(reason: reason), now)
         }
         let until = now + plan.spread(limits.pauses[attempts - 1])
-        desks[place.endpoint]?.lines[place.line]?.jobs[0].attempts = attempts
-        desks[place.endpoint]?.lines[place.line]?.jobs[0].notBefore = until
+        receivers[place.endpoint]?.lines[place.line]?.jobs[0].attempts = attempts
+        receivers[place.endpoint]?.lines[place.line]?.jobs[0].notBefore = until
         outcomes.append(
             WebhookOutcome(
                 id: job.id, endpoint: job.endpoint,
@@ -262,33 +263,33 @@ public struct WebhookDesk {
 
     /// The receiver takes events: if it was away, what waits for it need wait no longer.
     private mutating func isBack(_ name: String, at now: Int64) {
-        guard let desk = desks[name] else { return }
-        desks[name]?.streak = 0
-        guard desk.streak >= limits.awayAfter else { return }
-        for (line, waiting) in desk.lines.sorted(by: { $0.value.isBefore($1.value) })
+        guard let receiver = receivers[name] else { return }
+        receivers[name]?.streak = 0
+        guard receiver.streak >= limits.awayAfter else { return }
+        for (line, waiting) in receiver.lines.sorted(by: { $0.value.isBefore($1.value) })
         where !waiting.isUnderWay && !waiting.jobs.isEmpty {
-            desks[name]?.lines[line]?.jobs[0].notBefore = now
-            schedule(Place(endpoint: name, line: line), at: now)
+            receivers[name]?.lines[line]?.jobs[0].notBefore = now
+            schedule(LineName(endpoint: name, line: line), at: now)
         }
     }
 
     private mutating func pause(_ endpoint: String, until moment: Int64) {
-        guard let until = desks[endpoint]?.pausedUntil, until < moment else { return }
-        desks[endpoint]?.pausedUntil = moment
+        guard let until = receivers[endpoint]?.pausedUntil, until < moment else { return }
+        receivers[endpoint]?.pausedUntil = moment
         due.add(.endpoint(endpoint), due: moment)
     }
 
     private mutating func forget(_ name: String, _ job: WebhookJob) {
-        guard let endpoint = desks[name]?.endpoint else { return }
-        desks[name] = Desk(endpoint: endpoint)
-        desks[name]?.isGone = true
+        guard let endpoint = receivers[name]?.endpoint else { return }
+        receivers[name] = Receiver(endpoint: endpoint)
+        receivers[name]?.isGone = true
         outcomes.append(WebhookOutcome(id: job.id, endpoint: name, result: .endpointGone))
     }
 }
 
 // MARK: - Answers
 
-extension WebhookDesk {
+extension WebhookSender {
     private enum Verdict {
         case delivered
         case gone

@@ -6,8 +6,8 @@ import JSON
 ///
 /// After every call, take the requests and outcomes; call `advance` at `nextDeadline`. A job ends
 /// with exactly one outcome, unless it is withdrawn.
-public struct PushDesk {
-    /// What the desk bears.
+public struct PushSender {
+    /// Bounds of the sender.
     public struct Limits: Sendable {
         /// Jobs at once; one more is `overloaded`.
         public var jobs = 20_000
@@ -67,7 +67,7 @@ public struct PushDesk {
     private var requests: [(tag: UInt64, request: HTTPRequest)] = []
     private var outcomes: [PushOutcome] = []
 
-    /// A desk without jobs.
+    /// A sender without jobs.
     ///
     /// - Parameter seed: for the spread of retries.
     public init(
@@ -278,7 +278,7 @@ public struct PushDesk {
 
 // MARK: - Access
 
-extension PushDesk {
+extension PushSender {
     /// How long a refusal of our credentials is believed, in milliseconds.
     private static let refusalLifetime: Int64 = 60_000
     private static let grantTimeout: Int64 = 10_000

@@ -3,7 +3,7 @@
 import CallModel
 
 /// A step's text as words: bare ones, texts in quotes, commas, and JSON up to the line's end.
-struct Words {
+struct StepReader {
     private enum Word: Equatable {
         case bare(String)
         case text(String)

@@ -2,10 +2,10 @@
 
 import Outbound
 
-extension OutboundDesk {
+extension OutboundBridge {
     /// Everything countable about pushes, webhooks and what plugins fetch.
     var samples: [Metrics.Sample] {
-        let (push, hook) = (pushes.figures, webhooks.figures)
+        let (push, hook) = (pushes.counters, webhooks.counters)
         return [
             .gauge("plugin_fetches", "Requests of plugins under way.", fetches.count),
             Metrics.Sample("plugin_fetches_total", "Requests of plugins.", fetches.begun),

@@ -5,7 +5,7 @@ import EventLoop
 import WebProtocols
 
 /// Counts connections, in all and by address. Owner: the loop's thread.
-struct Doorkeeper {
+struct AdmissionControl {
     private var total = 0
     private var byHost: [String: Int] = [:]
     /// Bad tokens by address, and since when they are counted.
