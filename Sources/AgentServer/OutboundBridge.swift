@@ -102,12 +102,7 @@ extension OutboundBridge: Outbox {
     func kept(_ records: [Record]) {
         guard plan.pushes else { return }
         for record in records {
-            switch record {
-            case .call(let call): pushes.changed(call)
-            case .registration(let address, let provider, _):
-                pushes.registered(address, provider)
-            case .key, .push: break
-            }
+            if case .call(let call) = record { pushes.changed(call) }
         }
     }
 

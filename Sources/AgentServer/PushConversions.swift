@@ -4,6 +4,7 @@ import CallModel
 import JSON
 import Outbound
 import PolicyHost
+import Storage
 
 extension PushJob {
     /// The kind as push services and plugins know it: who is called into a call under way is told
@@ -27,12 +28,17 @@ extension PushJob.Kind {
 
 extension PushTarget {
     /// A stored registration; nil for a provider that nobody knows any more.
-    init?(_ registration: PushRegistration) {
+    ///
+    /// - Parameter gap: from the core's clock to the wall clock.
+    init?(_ stored: Registration, gap: Milliseconds) {
+        let registration = stored.registration
         guard let provider = Outbound.PushProvider(rawValue: registration.provider) else {
             return nil
         }
+        let at = stored.at.milliseconds
         self.init(
-            provider, token: registration.token, environment: registration.environment)
+            provider, token: registration.token, environment: registration.environment,
+            registeredAt: at == 0 ? 0 : at + gap)
     }
 }
 

@@ -23,23 +23,30 @@ final class PushDelivery {
     /// One push to one device.
     private struct DevicePush {
         let job: JobID
-        let address: Address
+        let registration: Registration
         var notice: PushNotice
         var draft: PushDraft
-        /// The device has registered anew meanwhile: what becomes of this token says nothing.
-        var isOutdated = false
         /// It no longer matters.
         var isUnwanted = false
 
-        var registration: RegistrationKey {
-            RegistrationKey(address: address, provider: notice.target.provider.rawValue)
-        }
+        var address: Address { registration.address }
     }
 
-    /// A registration of a device.
+    /// What a device has one registration for.
     private struct RegistrationKey: Hashable {
         let address: Address
         let provider: String
+
+        init(_ registration: Registration) {
+            address = registration.address
+            provider = registration.registration.provider
+        }
+    }
+
+    /// A registration that is left alone; what the device registers later is not.
+    private struct Pause {
+        let registration: Registration
+        let until: Moment
     }
 
     /// Bounds of the delivery.
@@ -64,13 +71,12 @@ final class PushDelivery {
     private var jobs: [JobID: Job] = [:]
     private var jobsOfCalls: [CallID: [JobID]] = [:]
     private var pushes: [String: DevicePush] = [:]
-    private var pushesTo: [RegistrationKey: Set<String>] = [:]
     private let unconfirmed: UnconfirmedRecords
     private var shaping: [PushID: String] = [:]
     /// Those being shaped with the moments when that is over, in order.
     private var shapingEnds: [(moment: Moment, id: PushID)] = []
     private var lastShape: UInt64 = 0
-    private var paused: [RegistrationKey: Moment] = [:]
+    private var paused: [RegistrationKey: Pause] = [:]
     private var timer: Timer?
     private var repeated = RepeatedLine()
     private(set) var counters = Counters()
@@ -139,9 +145,12 @@ final class PushDelivery {
         guard let call = exchange.switchboard.call(job.callID) ?? found.call,
             matters(job, in: call)
         else { return finishIfDone(id) }
-        for (device, registrations) in asleep(job, found.registrations) {
-            for registration in PushTarget.route(job.kind.push, registrations) {
-                start(id, job, call, Address(job.user, device), registration)
+        for registrations in asleep(job, found.registrations) {
+            let targets = registrations.compactMap { PushTarget($0, gap: exchange.clock.gap) }
+            let chosen = PushTarget.route(job.kind.push, targets).map(\.provider.rawValue)
+            for registration in registrations
+            where chosen.contains(registration.registration.provider) {
+                start(id, job, call, registration)
             }
         }
         finishIfDone(id)
@@ -161,28 +170,26 @@ final class PushDelivery {
     /// The registrations of devices without a live connection, by device.
     private func asleep(
         _ job: PushJob, _ registrations: [Registration]
-    ) -> [(DeviceID, [PushTarget])] {
-        var devices: [(DeviceID, [PushTarget])] = []
+    ) -> [[Registration]] {
+        var devices: [[Registration]] = []
         for registration in registrations where isUsable(registration, job) {
-            guard let target = PushTarget(registration.registration) else { continue }
-            let device = registration.address.device
-            if devices.last?.0 == device {
-                devices[devices.count - 1].1.append(target)
+            if devices.last?.last?.address == registration.address {
+                devices[devices.count - 1].append(registration)
             } else {
-                devices.append((device, [target]))
+                devices.append([registration])
             }
         }
         return devices
     }
 
     private func isUsable(_ registration: Registration, _ job: PushJob) -> Bool {
-        let provider = registration.registration.provider
+        let provider = Outbound.PushProvider(rawValue: registration.registration.provider)
         guard !job.connected.contains(registration.address.device),
-            Outbound.PushProvider(rawValue: provider).map({ plan.push.serves($0) }) == true
+            provider.map({ plan.push.serves($0) }) == true
         else { return false }
-        let key = RegistrationKey(address: registration.address, provider: provider)
-        guard let until = paused[key] else { return true }
-        if until > exchange.now() { return false }
+        let key = RegistrationKey(registration)
+        guard let pause = paused[key] else { return true }
+        if pause.registration == registration, pause.until > exchange.now() { return false }
         paused[key] = nil
         return true
     }
@@ -190,9 +197,11 @@ final class PushDelivery {
     // MARK: One push
 
     private func start(
-        _ id: JobID, _ job: PushJob, _ call: Call, _ address: Address, _ target: PushTarget
+        _ id: JobID, _ job: PushJob, _ call: Call, _ registration: Registration
     ) {
+        guard let target = PushTarget(registration, gap: exchange.clock.gap) else { return }
         let now = Clock.wallMilliseconds()
+        let address = registration.address
         let name = "\(id)/\(address.device)/\(target.provider.rawValue)"
         var notice = PushNotice(
             id: name, job.kind(in: call), callID: "\(call.id)", caller: call.caller.text,
@@ -200,10 +209,9 @@ final class PushDelivery {
             ringEndsAt: job.expiresAt.map { $0.milliseconds + exchange.clock.gap }, now: now)
         if let text = job.text { notice.content.take(text) }
         let push = DevicePush(
-            job: id, address: address, notice: notice,
+            job: id, registration: registration, notice: notice,
             draft: PushDraft(notice, for: address.user, at: now))
         pushes[name] = push
-        pushesTo[push.registration, default: []].insert(name)
         jobs[id]?.open.insert(name)
         guard plan.shapesPushes, let policies else { return thread.add(.send(notice)) }
         lastShape += 1
@@ -277,7 +285,7 @@ final class PushDelivery {
     }
 
     private func note(_ failure: PushFailure, of push: DevicePush) {
-        let provider = push.registration.provider
+        let provider = push.registration.registration.provider
         if let left = repeated.admit("\(provider) \(failure.cause)", at: exchange.now()) {
             log.write(
                 failure.cause == .misconfigured ? .warn : .info, "push failed",
@@ -288,15 +296,15 @@ final class PushDelivery {
                 ])
         }
         tellPlugins(failure, of: push)
-        guard !push.isOutdated else { return }
         switch failure.advice {
         case .keep: break
         case .pause:
             if paused.count >= limits.paused { paused.removeAll(keepingCapacity: true) }
-            paused[push.registration] = exchange.now() + Self.pause
+            paused[RegistrationKey(push.registration)] = Pause(
+                registration: push.registration, until: exchange.now() + Self.pause)
         case .remove:
             counters.removedTokens += 1
-            unconfirmed.keep([.registration(push.address, provider: provider, nil)])
+            unconfirmed.keep([.deadRegistration(push.registration)])
         }
     }
 
@@ -313,8 +321,6 @@ final class PushDelivery {
         guard let push = pushes.removeValue(forKey: name),
             let job = jobs[push.job]?.stored
         else { return }
-        pushesTo[push.registration]?.remove(name)
-        if pushesTo[push.registration]?.isEmpty == true { pushesTo[push.registration] = nil }
         jobs[push.job]?.open.remove(name)
         unconfirmed.keep([
             .push(
@@ -350,13 +356,6 @@ final class PushDelivery {
             else { continue }
             stopTrying(id)
         }
-    }
-
-    /// A device has registered, or taken that back.
-    func registered(_ address: Address, _ provider: String) {
-        let key = RegistrationKey(address: address, provider: provider)
-        paused[key] = nil
-        for name in pushesTo[key] ?? [] { pushes[name]?.isOutdated = true }
     }
 
     private func stopAnnouncing(_ call: CallID, to user: UserID) {
