@@ -345,7 +345,7 @@ public final class Agent {
         exchange.lookUp(.generation(named: name))
     }
 
-    /// The policies took a generation back that did worse than the one before (policy.md, 10).
+    /// The policies took a generation back that did worse than the one before.
     private func generationFailed(_ from: String, _ to: String, _ reason: String) {
         log.warn("generation rolled back", ("from", from), ("to", to), ("reason", reason))
         exchange.store([.generation(.rollBack(name: from, at: exchange.now()))])
