@@ -100,9 +100,9 @@ public final class Agent {
             enforce: { [unowned self] deployment, reason, done throws(AgentError) in
                 try enforce(deployment, reason, done)
             })
-        reloader.castShadow = { [unowned self] candidate throws(AgentError) in
+        reloader.beginShadow = { [unowned self] candidate throws(AgentError) in
             do throws(EventLoopError) {
-                try policies?.castShadow(candidate)
+                try policies?.beginShadow(candidate)
             } catch {
                 throw .system(error)
             }
