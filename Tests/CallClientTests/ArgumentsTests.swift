@@ -175,6 +175,6 @@ import Testing
             ("", ["call"], nil),
         ] as [(String, [String], String?)])
     func suggestionsAreNear(_ wrong: String, _ words: [String], _ meant: String?) {
-        #expect(Suggestion.word(to: wrong, among: words) == meant)
+        #expect(Suggestion.word(for: wrong, among: words) == meant)
     }
 }
