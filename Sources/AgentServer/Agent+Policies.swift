@@ -15,20 +15,20 @@ extension Agent {
             reloader.carryOut(isShadow ? .shadow : .reload) { respond(HTTPResponse($0)) }
         }
         admin.route(.post, "/admin/shadow/end") { [unowned self] _, respond in
-            guard let desk, let shadow = desk.shadow else {
+            guard let policies, let shadow = policies.shadow else {
                 return respond(.trouble(409, "nothing is asked beside the active generation"))
             }
-            desk.endShadow()
+            policies.endShadow()
             respond(.json(200, shadow.json))
         }
         admin.route(.post, "/admin/rollback") { [unowned self] request, respond in
             rollBack(to: request.target.query("generation")) { respond(HTTPResponse($0)) }
         }
         admin.route(.get, "/admin/plugins") { [unowned self] _, respond in
-            guard let desk else { return respond(.json(200, ["plugins": []])) }
-            desk.status { [unowned desk] status in
+            guard let policies else { return respond(.json(200, ["plugins": []])) }
+            policies.status { [unowned policies] status in
                 var json = status.json.object ?? JSONObject()
-                json["shadow"] = desk.shadow?.json
+                json["shadow"] = policies.shadow?.json
                 respond(.json(200, .object(json)))
             }
         }
@@ -36,12 +36,12 @@ extension Agent {
             guard let id = request.target.query("call").flatMap({ CallID($0) }) else {
                 return respond(.trouble(400, "call: 32 lower-case hex digits are wanted"))
             }
-            let entries = desk?.decisions.entries(about: id) ?? []
+            let entries = policies?.decisions.entries(about: id) ?? []
             outbound.outcomes(of: id) { respond(.decisions(Array(entries), pushes: $0)) }
         }
         admin.route(.get, "/admin/decisions") { [unowned self] request, respond in
             let count = request.target.query("limit").flatMap { Int($0) } ?? 100
-            respond(.decisions(Array(desk?.decisions.newest(count) ?? [])))
+            respond(.decisions(Array(policies?.decisions.newest(count) ?? [])))
         }
         admin.route(.get, "/admin/trace") { [unowned self] request, respond in
             trace(request, respond)
@@ -50,8 +50,8 @@ extension Agent {
 
     /// How the plugins are doing; nil: there is nobody to ask.
     func tellPolicyStatus(_ done: @escaping (PolicyStatus?) -> Void) {
-        guard let desk else { return done(nil) }
-        desk.status(done)
+        guard let policies else { return done(nil) }
+        policies.status(done)
     }
 
     private func trace(_ request: HTTPRequest, _ respond: @escaping (HTTPResponse) -> Void) {
@@ -69,9 +69,9 @@ extension Agent {
             filter.user = user
         }
         filter.plugin = request.target.query("plugin")
-        guard let desk else { return respond(.trouble(409, "this process has no plugins")) }
+        guard let policies else { return respond(.trouble(409, "this process has no plugins")) }
         let after = request.target.query("after").flatMap { Int($0) }
-        desk.decisions.trace(after: after, filter) { respond(.page($0)) }
+        policies.decisions.trace(after: after, filter) { respond(.page($0)) }
     }
 }
 

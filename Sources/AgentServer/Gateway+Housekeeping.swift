@@ -17,7 +17,7 @@ extension Gateway {
         }
         expireSessions(at: now)
         forgetRates(at: now)
-        doorkeeper.forget(at: now, limits: limits)
+        admission.forget(at: now, limits: limits)
         tellLateRefusals(at: now)
         moveSome()
         if !links.isEmpty || !detached.isEmpty { scheduleHousekeeping() }
@@ -66,7 +66,7 @@ extension Gateway {
 
     /// Whether a newcomer is let in; see `Listener.admits`.
     func admits(_ peer: PeerAddress) -> Bool {
-        if !isDraining, doorkeeper.admits(peer, limits: limits) { return true }
+        if !isDraining, admission.admits(peer, limits: limits) { return true }
         metrics.refusedConnections += 1
         log.debug("too many connections", ("peer", "\(peer)"))
         return false

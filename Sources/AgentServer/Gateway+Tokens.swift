@@ -26,7 +26,7 @@ extension Gateway {
         guard refusal.code == .unauthenticated else { return tell() }
         metrics.refusedTokens += 1
         let (peer, now) = (link.transport.peer, exchange.now())
-        guard doorkeeper.isGuessing(peer, at: now, limits: limits) else { return tell() }
+        guard admission.isGuessing(peer, at: now, limits: limits) else { return tell() }
         // Held, the link takes nothing more in before it is told.
         link.begins(Self.holding)
         lateRefusals.append(

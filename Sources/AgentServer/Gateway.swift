@@ -57,7 +57,7 @@ final class Gateway {
     private var dice = SystemRandomNumberGenerator()
     /// Tells of missed calls; nil: nobody does.
     var missedCalls: MissedCalls?
-    var doorkeeper = Doorkeeper()
+    var admission = AdmissionControl()
     /// Refusals that are told later, in the order in which they are due.
     var lateRefusals: [(due: Moment, tell: () -> Void)] = []
     /// Clients that are still to be moved away at the end.
@@ -289,7 +289,7 @@ extension Gateway: ClientLinkOwner {
         links.swapAt(link.index, links.count - 1)
         links[link.index].index = link.index
         links.removeLast()
-        doorkeeper.leaves(link.transport.peer)
+        admission.leaves(link.transport.peer)
         part(link)
     }
 }

@@ -10,7 +10,7 @@ final class Metrics {
     var refusedConnections: UInt64 = 0
 
     /// What plugins count and observe.
-    var plugins = PluginFigures()
+    var plugins = PluginMetrics()
 
     /// One metric with its present value.
     struct Sample {

@@ -98,6 +98,6 @@ struct PolicyMetrics {
     }
 
     private static func text(_ labels: [String: String]) -> String {
-        PluginFigures.text(of: labels)
+        PluginMetrics.text(of: labels)
     }
 }

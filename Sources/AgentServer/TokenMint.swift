@@ -6,7 +6,7 @@ import Outbound
 import PolicyHost
 
 /// What a minted token says.
-public struct TokenWish: Sendable {
+public struct MintedToken: Sendable {
     /// `sub`.
     public var user: String
     /// `dev`; nil: any device.

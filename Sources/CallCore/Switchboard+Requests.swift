@@ -56,7 +56,7 @@ extension Switchboard {
     /// Starts an operation once its key is settled: recalls its call if need be.
     mutating func begin(_ asker: Asker) {
         guard let id = asker.operation.callID else { return shape(asker) }
-        let name = Seat(user: asker.user, call: id)
+        let name = ParticipantKey(user: asker.user, call: id)
         if waiting[name] != nil {
             waiting[name]?.append(asker)
         } else if calls.find(id) != nil {

@@ -157,16 +157,16 @@ extension Switchboard {
         }
         let receivers = participant.isVisible ? addresses(of: participant.user) : []
         guard receivers.isEmpty else { return send(to: receivers, event) }
-        let seat = Seat(user: participant.user, call: event.callID)
-        var held = heldSignals[seat] ?? []
+        let key = ParticipantKey(user: participant.user, call: event.callID)
+        var held = heldSignals[key] ?? []
         if held.count >= settings.heldSignalsMax { held.removeFirst() }
-        heldSignals[seat] = held + [event]
+        heldSignals[key] = held + [event]
     }
 
     /// Sends the signals that waited for the user's devices to know of the call.
     mutating func sendHeldSignals(of user: UserID, in id: CallID, to receivers: [Address]) {
         guard !receivers.isEmpty, !heldSignals.isEmpty,
-            let held = heldSignals.removeValue(forKey: Seat(user: user, call: id))
+            let held = heldSignals.removeValue(forKey: ParticipantKey(user: user, call: id))
         else { return }
         for event in held { send(to: receivers, event) }
     }

@@ -8,7 +8,7 @@ import CallWire
 import EventLoop
 import JSON
 import Storage
-import TestCertificates
+import TestSupport
 
 @testable import AgentServer
 
@@ -20,7 +20,7 @@ final class SocketRig: Rig {
     let abilities: Abilities = [.virtualTime, .policies, .restarts, .pushes]
 
     private let waiter: LoopWaiter
-    private let folder = Folder()
+    private let folder = TemporaryFolder()
     private let directory: StateDirectory
     private var listener: Listener?
     private var server: ServerLife
@@ -154,7 +154,7 @@ final class SocketRig: Rig {
         return phone
     }
 
-    private func hear(_ news: ClientNews, _ device: Address) {
+    private func hear(_ news: ClientEvent, _ device: Address) {
         switch news {
         case .opened(let welcome):
             let sight = Sight.welcome(
