@@ -1,0 +1,83 @@
+// Tokens signed with the operator's keys.
+
+import CallModel
+import Outbound
+import PolicyHost
+
+/// Believes tokens that one of the configured keys has signed.
+struct ConfiguredTokens: TokenChecker {
+    private let verifier: TokenVerifier
+    /// What each key of the configuration is recognised by, without telling anything about it.
+    private let marks: [UInt64]
+    private let log: Log
+
+    /// A checker with the keys of a configuration.
+    ///
+    /// - Throws: `configuration`, naming the key that cannot be used.
+    init(_ configuration: Configuration) throws(AgentError) {
+        var keys: [TrustedKey] = []
+        marks = configuration.auth.map { Self.mark(of: $0) }
+        for (place, entry) in configuration.auth.enumerated() {
+            let line = configuration.lines["auth"].map { ":\($0)" } ?? ""
+            let name = "\(configuration.file ?? "callagent.lua")\(line): auth[\(place + 1)]"
+            guard let algorithm = SignatureAlgorithm(rawValue: entry.algorithm) else {
+                throw .configuration("\(name): unknown algorithm \(entry.algorithm)")
+            }
+            do throws(KeyError) {
+                let key = try SignatureKey(
+                    algorithm, entry.key.text, leastSecretBytes: TrustedKey.leastSecretBytes)
+                keys.append(
+                    TrustedKey(
+                        key, keyID: entry.id, issuer: entry.issuer, audience: entry.audience))
+            } catch {
+                throw .configuration("\(name): \(error)")
+            }
+        }
+        var limits = TokenVerifier.Limits()
+        limits.leeway = configuration.limits.tokenLeeway
+        limits.lifetime = configuration.limits.tokenLifetime
+        verifier = TokenVerifier(keys, limits: limits)
+        log = Log(configuration)
+    }
+
+    func identity(in token: String, at now: Int64) throws(Refusal) -> Identity {
+        let claims: TokenClaims
+        do throws(TokenRefusal) {
+            claims = try verifier.verify(token, at: now)
+        } catch {
+            // What exactly is wrong helps whoever forges tokens: it goes to the log alone.
+            log.info("token refused", ("reason", error.description))
+            throw Refusal(.unauthenticated, "the token is not good")
+        }
+        // A server's token acts for the user of `X-User`; without a name of its own, only so.
+        guard let user = UserID(checking: claims.user ?? (claims.isServer ? "server" : "")) else {
+            throw Refusal(
+                .unauthenticated, "sub must be 1-64 bytes of printable ASCII without space")
+        }
+        var identity = Identity(user: user)
+        identity.namesUser = claims.user != nil
+        if let device = claims.device {
+            guard let device = DeviceID(checking: device) else {
+                throw Refusal(.unauthenticated, "dev is not a device")
+            }
+            identity.device = device
+        }
+        identity.capabilities = claims.capabilities
+        identity.isServer = claims.isServer
+        identity.expiresAt = claims.expiresAt
+        identity.tokenID = claims.tokenID
+        identity.issuer = claims.issuer
+        identity.issuedAt = claims.issuedAt
+        identity.signer = marks[claims.signer]
+        return identity
+    }
+
+    func stillTrusts(_ identity: Identity) -> Bool {
+        identity.signer.map { marks.contains($0) } ?? false
+    }
+
+    private static func mark(of key: Configuration.Key) -> UInt64 {
+        let hash = HashFunction.sha256.hash(Array("\(key.algorithm) \(key.key.text)".utf8))
+        return hash.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+}

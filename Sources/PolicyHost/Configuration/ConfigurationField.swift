@@ -1,0 +1,276 @@
+// Every name of callagent.lua with its type, default and help: one table for reading, checking
+// and `callagent config`.
+
+import CallModel
+import JSON
+
+/// One name of the operator's file.
+public struct ConfigurationField: Sendable {
+    /// `listen`, or `invite.default` for a member of a table.
+    public let name: String
+    /// For people.
+    public let type: String
+    /// As it would be written.
+    public let standard: String
+    /// One line.
+    public let help: String
+    let set: @Sendable (inout Configuration, LuaValue) throws(LuaProblem) -> Void
+
+    init(
+        _ name: String, _ type: String, _ standard: String, _ help: String,
+        _ set: @escaping @Sendable (inout Configuration, LuaValue) throws(LuaProblem) -> Void
+    ) {
+        self.name = name
+        self.type = type
+        self.standard = standard
+        self.help = help
+        self.set = set
+    }
+}
+
+extension ConfigurationField {
+    /// Every name, in the order in which they are printed.
+    public static let all: [ConfigurationField] =
+        server + decisions + answering + security + sizes + transport + rest + outbound
+
+    /// The names that may stand at the left of an assignment.
+    static let topLevel: [String] = {
+        var names: [String] = []
+        for field in all {
+            let name = String(field.name.prefix { $0 != "." })
+            if !names.contains(name) { names.append(name) }
+        }
+        return names
+    }()
+
+    private static let server: [ConfigurationField] = [
+        .init("listen", "address", "\"127.0.0.1:7600\"", "Where clients connect.") {
+            c, v throws(LuaProblem) in c.listen = try v.address()
+        },
+        .init("admin", "address or path", "in state_dir", "Where `callagent reload` connects.") {
+            c, v throws(LuaProblem) in c.admin = try v.string()
+        },
+        .init(
+            "state_dir", "path", "\"callagent.state\"",
+            "What must last; \":memory:\" keeps nothing."
+        ) {
+            c, v throws(LuaProblem) in c.stateDirectory = try v.string()
+        },
+        .init("tls.cert", "path", "none", "Certificate chain (PEM).") {
+            c, v throws(LuaProblem) in
+            c.tls = Configuration.TLS(certificate: try v.string(), key: c.tls?.key ?? "")
+        },
+        .init("tls.key", "path", "none", "Private key (PEM).") {
+            c, v throws(LuaProblem) in
+            c.tls = Configuration.TLS(certificate: c.tls?.certificate ?? "", key: try v.string())
+        },
+        .init("origins", "list of origins", "all", "Web pages that may connect.") {
+            c, v throws(LuaProblem) in c.origins = try v.origins()
+        },
+        .init("watch", "boolean", "false", "Reload by itself when a file changes.") {
+            c, v throws(LuaProblem) in c.watch = try v.boolean()
+        },
+        .init("test_on_reload", "boolean", "false", "Run the plugins' tests before a reload.") {
+            c, v throws(LuaProblem) in c.testOnReload = try v.boolean()
+        },
+        .init("log.level", "debug, info, warn, error", "\"info\"", "Least serious line written.") {
+            c, v throws(LuaProblem) in c.log.level = try v.choice()
+        },
+        .init("log.format", "auto, text, json", "\"auto\"", "auto: text on a terminal.") {
+            c, v throws(LuaProblem) in c.log.format = try v.choice()
+        },
+    ]
+
+    private static let decisions: [ConfigurationField] = [
+        .init("decision_log.size", "size", "\"64MB\"", "One file of decisions.") {
+            c, v throws(LuaProblem) in c.decisionLog.size = try v.size(65_536...1 << 40)
+        },
+        .init("decision_log.files", "integer", "4", "Files of decisions kept, the oldest go.") {
+            c, v throws(LuaProblem) in c.decisionLog.files = try v.integer(1...1_000)
+        },
+        .init("decision_log.inputs", "boolean", "true", "Keep what is needed to ask again.") {
+            c, v throws(LuaProblem) in c.decisionLog.keepsInputs = try v.boolean()
+        },
+        .init("decision_log.replay", "integer", "1000", "Decisions that a reload asks again.") {
+            c, v throws(LuaProblem) in c.decisionLog.replay = try v.integer(0...1_000_000)
+        },
+    ]
+
+    private static let answering: [ConfigurationField] = [
+        .init("answer_for", "list of accounts", "{}", "Whose invitations go to the plugins.") {
+            c, v throws(LuaProblem) in c.answerFor = try v.accounts()
+        },
+        .init("plugins", "list of plugins", "{}", "In order of precedence.") {
+            c, v throws(LuaProblem) in c.plugins = try v.plugins()
+        },
+        .init("options", "table by plugin", "{}", "The plugins' own options.") {
+            c, v throws(LuaProblem) in c.options = try v.optionTables()
+        },
+        .init("override", "table by plugin", "{}", "on_error, grant, limits of a plugin.") {
+            c, v throws(LuaProblem) in c.overrides = try v.overrides()
+        },
+        .init("timezone", "time zone", "\"UTC\"", "For opening hours and at(…).") {
+            c, v throws(LuaProblem) in
+            let name = try v.string()
+            guard TimeZoneRules(named: name) != nil else {
+                throw LuaProblem("unknown time zone '\(name)'\(TimeZoneRules.hint(for: name))")
+            }
+            c.timezone = name
+        },
+        .init("invite.default", "ring, reject", "\"ring\"", "When no plugin decided.") {
+            c, v throws(LuaProblem) in c.invite.standard = try v.choice()
+        },
+        .init("invite.on_error", "skip, default, reject", "\"default\"", "When the chain is late.")
+        {
+            c, v throws(LuaProblem) in
+            c.invite.onError = try v.choice(among: [OnError.skip, .default, .reject])
+        },
+        .init("invite.decide_in", "duration", "\"2s\"", "Time for the whole chain.") {
+            c, v throws(LuaProblem) in c.invite.decideIn = try v.duration(1...60_000)
+        },
+    ]
+
+    private static let security: [ConfigurationField] = [
+        .init("auth", "list of keys", "none", "alg, key, kid, iss, aud of tokens' keys.") {
+            c, v throws(LuaProblem) in c.auth = try v.keys()
+        },
+        .init("revoked", "list of texts", "{}", "jti of tokens that are taken back.") {
+            c, v throws(LuaProblem) in c.revoked = try v.strings()
+        },
+        .init("users", "\"*\" or list of accounts", "\"*\"", "The user directory.") {
+            c, v throws(LuaProblem) in c.users = try v.strings()
+        },
+        .init("devices_per_user", "integer", "10", "One more replaces the one idle longest.") {
+            c, v throws(LuaProblem) in c.devicesPerUser = try v.integer(1...1_000)
+        },
+    ]
+
+    private static let sizes: [ConfigurationField] = [
+        .init("limits.message", "size", "\"64KB\"", "One message of a client.") {
+            c, v throws(LuaProblem) in c.limits.message = try v.size(1_024...65_536)
+        },
+        .init("limits.extended_data", "size", "\"2KB\"", "Extended data.") {
+            c, v throws(LuaProblem) in c.limits.extendedData = try v.size(0...8_192)
+        },
+        .init("limits.invitees", "integer", "9", "Invitees of one operation.") {
+            c, v throws(LuaProblem) in c.limits.invitees = try v.integer(1...255)
+        },
+        .init("limits.participants", "integer", "10", "Participants of one call.") {
+            c, v throws(LuaProblem) in c.limits.participants = try v.integer(2...256)
+        },
+        .init("limits.requests_per_second", "integer", "200", "Requests of one user.") {
+            c, v throws(LuaProblem) in c.limits.requestsPerSecond = try v.integer(1...1_000_000)
+        },
+        .init("limits.connections", "integer", "100000", "Connections in all.") {
+            c, v throws(LuaProblem) in c.limits.connections = try v.integer(1...10_000_000)
+        },
+        .init("limits.connections_per_address", "integer", "10000", "Connections of one address.") {
+            c, v throws(LuaProblem) in
+            c.limits.connectionsPerAddress = try v.integer(1...10_000_000)
+        },
+        .init("limits.unsent", "size", "\"1MB\"", "Unsent to one connection.") {
+            c, v throws(LuaProblem) in c.limits.unsent = try v.size(65_536...1 << 30)
+        },
+        .init("limits.keys_per_user", "integer", "1000", "Idempotency keys of one user.") {
+            c, v throws(LuaProblem) in c.limits.keysPerUser = try v.integer(1...1_000_000)
+        },
+        .init("limits.keys", "integer", "1000000", "Idempotency keys in all.") {
+            c, v throws(LuaProblem) in c.limits.keys = try v.integer(1...100_000_000)
+        },
+        .init("limits.token_lifetime", "duration", "\"30d\"", "Longest life left of a token.") {
+            c, v throws(LuaProblem) in
+            c.limits.tokenLifetime = try v.duration(60_000...3_660 * 86_400_000)
+        },
+        .init("limits.token_leeway", "duration", "\"5s\"", "How far clocks may differ.") {
+            c, v throws(LuaProblem) in c.limits.tokenLeeway = try v.duration(0...60_000)
+        },
+        .init("limits.drain", "duration", "\"10s\"", "Longest drain at the end.") {
+            c, v throws(LuaProblem) in c.limits.drain = try v.duration(0...600_000)
+        },
+        .init("limits.plugin_memory", "size", "\"16MB\"", "Memory of one plugin.") {
+            c, v throws(LuaProblem) in c.limits.pluginMemory = try v.size(1 << 20...1 << 30)
+        },
+    ]
+
+    private static let transport: [ConfigurationField] = [
+        .init("limits.signal", "size", "\"16KB\"", "Data of one signal.") {
+            c, v throws(LuaProblem) in c.limits.signal = try v.size(1_024...65_536)
+        },
+        .init(
+            "limits.invitations_per_minute", "integer", "120", "Of one user, each invitee counted."
+        ) {
+            c, v throws(LuaProblem) in c.limits.invitationsPerMinute = try v.integer(1...1_000_000)
+        },
+        .init("limits.requests_under_way", "integer", "128", "Of one connection; a page counts 32.")
+        {
+            c, v throws(LuaProblem) in c.limits.requestsUnderWay = try v.integer(1...100_000)
+        },
+        .init("limits.accepts_per_second", "integer", "2000", "Newcomers; more wait in the kernel.")
+        {
+            c, v throws(LuaProblem) in c.limits.acceptsPerSecond = try v.integer(10...1_000_000)
+        },
+        .init("limits.auth_failures", "integer", "5", "Of one address in 30 s; more are late.") {
+            c, v throws(LuaProblem) in c.limits.authFailures = try v.integer(0...1_000_000)
+        },
+        .init("limits.auth_delay", "duration", "\"5s\"", "How late.") {
+            c, v throws(LuaProblem) in c.limits.authDelay = try v.duration(0...60_000)
+        },
+        .init("limits.tls_time", "duration", "\"10s\"", "For a TLS handshake.") {
+            c, v throws(LuaProblem) in c.limits.tlsTime = try v.duration(100...600_000)
+        },
+        .init("limits.request_time", "duration", "\"10s\"", "For a whole HTTP request.") {
+            c, v throws(LuaProblem) in c.limits.requestTime = try v.duration(100...600_000)
+        },
+        .init("limits.hello_time", "duration", "\"5s\"", "For the first message.") {
+            c, v throws(LuaProblem) in c.limits.helloTime = try v.duration(100...600_000)
+        },
+        .init("limits.message_time", "duration", "\"60s\"", "For a whole message.") {
+            c, v throws(LuaProblem) in c.limits.messageTime = try v.duration(1_000...600_000)
+        },
+        .init("limits.idle_time", "duration", "\"60s\"", "Idle connections over HTTP.") {
+            c, v throws(LuaProblem) in c.limits.idleTime = try v.duration(1_000...86_400_000)
+        },
+        .init("limits.ping", "duration", "\"25s\"", "Between pings.") {
+            c, v throws(LuaProblem) in c.limits.ping = try v.duration(1_000...600_000)
+        },
+        .init("limits.silence", "duration", "\"33s\"", "Of a connection, before it ends.") {
+            c, v throws(LuaProblem) in c.limits.silence = try v.duration(2_000...1_200_000)
+        },
+        .init("limits.resume_time", "duration", "\"2m\"", "For coming back to a session.") {
+            c, v throws(LuaProblem) in c.limits.resumeTime = try v.duration(0...86_400_000)
+        },
+        .init("limits.resume_events", "integer", "256", "Kept for coming back.") {
+            c, v throws(LuaProblem) in c.limits.resumeEvents = try v.integer(0...100_000)
+        },
+        .init("limits.resume_bytes", "size", "\"256KB\"", "Kept for coming back.") {
+            c, v throws(LuaProblem) in c.limits.resumeBytes = try v.size(0...1 << 30)
+        },
+    ]
+
+    private static let rest: [ConfigurationField] = [
+        .init("retention", "duration", "\"90d\"", "How long ended calls are kept.") {
+            c, v throws(LuaProblem) in c.retention = try v.duration(0...Duration.longest)
+        },
+        .init("max_call_age", "duration", "\"24h\"", "Age at which a forgotten call ends.") {
+            c, v throws(LuaProblem) in c.maxCallAge = try v.duration(60_000...Duration.longest)
+        },
+    ]
+
+    private static let outbound: [ConfigurationField] = [
+        .init("push.apns", "table", "none", "Apple: key, key_id, team_id, bundle_id.") {
+            c, v throws(LuaProblem) in c.push.apns = try v.apns()
+        },
+        .init("push.fcm", "table", "none", "Google: account, the service account's file.") {
+            c, v throws(LuaProblem) in c.push.fcm = try v.fcm()
+        },
+        .init("push.web", "table", "none", "Browsers: key (VAPID), subject, hosts, allow.") {
+            c, v throws(LuaProblem) in c.push.web = try v.webPush()
+        },
+        .init("push.webhook", "table", "none", "A service of your own: url, secret.") {
+            c, v throws(LuaProblem) in c.push.webhook = try v.pushGateway()
+        },
+        .init("webhooks", "list of receivers", "{}", "name, url, secret, events, allow of each.") {
+            c, v throws(LuaProblem) in c.webhooks = try v.webhooks()
+        },
+    ]
+}
