@@ -238,6 +238,8 @@ final class TestWorld {
             if keepingState {
                 take(try host.activate(next, at: now))
             } else {
+                // Nobody is left to hear the answers.
+                (waits, openQuestions) = ([:], [])
                 host = PolicyHost(next, seed: seed, cryptography: tools.cryptography)
                 take(host.start(at: now))
             }
