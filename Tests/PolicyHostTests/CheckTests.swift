@@ -66,6 +66,12 @@ import Testing
             "config { a = option.duration('1s', { max = '1x' }) }", 1,
             "a: max is a duration (\"60s\") or a number of seconds"
         ),
+        ("config { a = option.bool(true, { min = 1 }) }", 1, "a: option.bool has no min"),
+        (
+            "config { a = option.int(1, { required = 'yes' }) }", 1,
+            "a: required is true or false, not a string"
+        ),
+        ("config { a = option.int(1, { help = 5 }) }", 1, "a: help is a string, not a number"),
         ("config { a = option.int(1, { max = '5' }) }", 1, "a: max is a number, not a string"),
         ("config { a = option.int(1, { min = 3, max = 2 }) }", 1, "a: min 3 is above max 2"),
         ("config { a = option.users { 'x y' } }", 1, "a: 'x y' is no user id and no pattern"),

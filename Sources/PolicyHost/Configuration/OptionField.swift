@@ -32,8 +32,8 @@ extension OptionField {
         if let least, let most, least > most {
             throw LuaProblem(name, "min \(shown(least)) is above max \(shown(most))")
         }
-        isRequired = description["required"].bool ?? false
-        help = description["help"].text ?? ""
+        isRequired = try Self.extra(description, "required", name, "true or false", \.bool) ?? false
+        help = try Self.extra(description, "help", name, "a string", \.text) ?? ""
         choices = (description["choices"].list ?? []).compactMap(\.text)
         if kind == .choice, choices.isEmpty {
             throw LuaProblem(name, "write option.choice(\"a\", { \"a\", \"b\" })")
@@ -41,9 +41,24 @@ extension OptionField {
         if !standard.isNull { _ = try checked(standard) }
     }
 
+    private static func extra<Value>(
+        _ description: LuaValue, _ extra: String, _ name: String, _ expected: String,
+        _ read: (LuaValue) -> Value?
+    ) throws(LuaProblem) -> Value? {
+        let given = description[extra]
+        if given.isNull { return nil }
+        if let value = read(given) { return value }
+        throw LuaProblem(name, "\(extra) is \(expected), not \(given.typePhrase)")
+    }
+
     /// A bound as it was written: durations are bounded by durations, or by seconds.
     private func bound(_ value: LuaValue, _ extra: String) throws(LuaProblem) -> Double? {
         if value.isNull { return nil }
+        switch kind {
+        case .int, .number, .text, .list, .user, .users, .duration, .secret: break
+        case .bool, .choice, .hours, .timezone, .url:
+            throw LuaProblem(name, "option.\(kind.rawValue) has no \(extra)")
+        }
         if let number = value.number {
             // Beyond it a number is not exact, and a count or a time makes no sense.
             guard abs(number) < (kind == .duration ? 3e9 : 1e15) else {
