@@ -45,7 +45,7 @@ public final class Agent {
 
     let options: AgentOptions
     let log: Log
-    let loop: EventLoop
+    package let loop: EventLoop
     let exchange: Exchange
     let gateway: Gateway
     let metrics = Metrics()
@@ -100,9 +100,9 @@ public final class Agent {
             enforce: { [unowned self] deployment, reason, done throws(AgentError) in
                 try enforce(deployment, reason, done)
             })
-        reloader.castShadow = { [unowned self] candidate throws(AgentError) in
+        reloader.beginShadow = { [unowned self] candidate throws(AgentError) in
             do throws(EventLoopError) {
-                try policies?.castShadow(candidate)
+                try policies?.beginShadow(candidate)
             } catch {
                 throw .system(error)
             }
@@ -345,7 +345,7 @@ public final class Agent {
         exchange.lookUp(.generation(named: name))
     }
 
-    /// The policies took a generation back that did worse than the one before (policy.md, 10).
+    /// The policies took a generation back that did worse than the one before.
     private func generationFailed(_ from: String, _ to: String, _ reason: String) {
         log.warn("generation rolled back", ("from", from), ("to", to), ("reason", reason))
         exchange.store([.generation(.rollBack(name: from, at: exchange.now()))])

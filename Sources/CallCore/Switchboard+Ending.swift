@@ -1,4 +1,4 @@
-// When a call becomes active, and when and why it ends by itself (semantics.md, 2.8 and 2.10).
+// When a call becomes active, and when and why it ends by itself.
 
 import CallModel
 

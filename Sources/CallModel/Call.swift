@@ -98,7 +98,7 @@ public struct Call: Sendable, Equatable {
             yield &body.fields.participants
         }
     }
-    /// What single users see instead of the original extended data (E65).
+    /// What single users see instead of the original extended data (F65).
     @inlinable public var views: [View] {
         _read { yield body.fields.views }
         _modify {
@@ -298,7 +298,7 @@ public enum TextOwner: Sendable, Hashable {
     case end
 }
 
-/// Why a call ended (protocol.md, section 4).
+/// Why a call ended.
 public enum EndReason: String, Sendable, CaseIterable {
     case completed
     case notConnected = "not_connected"

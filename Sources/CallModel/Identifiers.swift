@@ -1,6 +1,6 @@
 // The names of things: users, devices, calls, requests, questions.
 
-/// A user: 1-64 bytes of printable ASCII without space (protocol.md, section 1).
+/// A user: 1-64 bytes of printable ASCII without space.
 public struct UserID: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// The id as clients write it.
     public let text: String

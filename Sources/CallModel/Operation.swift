@@ -1,4 +1,4 @@
-// What a user or a policy may ask for (protocol.md, section 5).
+// What a user or a policy may ask for.
 
 /// One request of a user. Its form was checked before it came here (D49): sizes, ranges and
 /// types are right; whether it fits the state is the switchboard's business.

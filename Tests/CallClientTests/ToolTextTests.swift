@@ -4,13 +4,13 @@ import CallClient
 import CallModel
 import EventLoop
 import JSON
-import TestCertificates
+import TestSupport
 import Testing
 
 @testable import callagent
 
 @Suite struct InstallationTests {
-    private let folder = Folder()
+    private let folder = TemporaryFolder()
 
     private func arguments(_ words: String...) throws(CommandError) -> Arguments {
         try Arguments(words + ["--config", "\(folder.path)/callagent.lua"], of: .calls)

@@ -37,7 +37,7 @@ import Testing
     static let rules: [String] = {
         var rules = [
             "C37", "C38", "D39", "D40", "D41", "D43", "D44", "D45", "D46", "D47", "D48", "B25",
-            "B30", "B31", "B32", "F57", "F58", "F61", "F62", "E64", "E65", "F68",
+            "B30", "B31", "B32", "F57", "F58", "F61", "F62", "F64", "F65", "F68",
         ]
         for number in 1...13 { rules.append("R\(number)") }
         for number in 4...22 where number != 18 { rules.append("A\(number)") }

@@ -8,7 +8,7 @@ import CallWire
 import EventLoop
 import JSON
 import Storage
-import TestCertificates
+import TestSupport
 
 @testable import AgentServer
 
@@ -18,7 +18,7 @@ final class SocketRig: Rig {
     let abilities: Abilities = [.virtualTime, .policies, .restarts, .pushes]
 
     private let waiter: LoopWaiter
-    private let folder = Folder()
+    private let folder = TemporaryFolder()
     private let directory: StateDirectory
     private var listener: Listener?
     private var server: ServerLife

@@ -1,14 +1,14 @@
 // A place for the files of one test.
 import Glibc
 
-/// A folder of its own for each test, removed at the end.
-public final class Folder {
+/// A folder of its own for each test, removed with everything in it at the end.
+public final class TemporaryFolder {
     /// Where it is.
     public let path: String
 
-    /// A new folder.
-    public init() {
-        var template = Array("/tmp/callagent-test-XXXXXX\0".utf8CString)
+    /// A new folder in `parent`. `/var/tmp` is a disk where `/tmp` may be memory.
+    public init(in parent: String = "/tmp") {
+        var template = Array("\(parent)/callagent-test-XXXXXX\0".utf8CString)
         mkdtemp(&template)
         path = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
     }
@@ -25,7 +25,8 @@ public final class Folder {
 
     deinit { Self.remove(path) }
 
-    private static func names(in path: String) -> [String] {
+    /// The names of what is in any folder, sorted.
+    public static func names(in path: String) -> [String] {
         guard let directory = opendir(path) else { return [] }
         defer { closedir(directory) }
         var names: [String] = []

@@ -16,7 +16,7 @@ public struct TestCertificate {
     ///   - names: as OpenSSL writes them, such as `DNS:localhost,IP:127.0.0.1`.
     ///   - passPhrase: encrypts the key.
     public init(
-        _ stem: String, in folder: Folder, names: String = "DNS:localhost,IP:127.0.0.1",
+        _ stem: String, in folder: TemporaryFolder, names: String = "DNS:localhost,IP:127.0.0.1",
         passPhrase: String? = nil
     ) throws {
         certificate = "\(folder.path)/\(stem).crt"
