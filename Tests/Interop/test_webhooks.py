@@ -59,7 +59,8 @@ def test_the_life_of_a_call_is_told_in_order(hooked, double):
         {"user": "bob", "state": "joined", "reason": None, "extended_data": "hi"}]
     assert over["data"]["call"]["end"]["by"] == "alice"
     assert over["data"]["end"] == over["data"]["call"]["end"]
-    assert over["data"]["duration_ms"] == over["data"]["ended_at"] - over["data"]["call"]["answered_at"]
+    answered_at = over["data"]["call"]["answered_at"]
+    assert over["data"]["duration_ms"] == over["data"]["ended_at"] - answered_at
     by = {"alice": {"user": "alice", "device": "phone"}, "bob": {"user": "bob", "device": "phone"}}
     assert [one["payload"]["data"]["actor"] for one in found] == [
         by["alice"], by["alice"], by["bob"], by["alice"]]
@@ -189,8 +190,8 @@ def test_after_an_outage_everything_flows_with_the_first_event_that_is_taken(hoo
     double.plan("crm", {"status": 500})
     alice = agent.connect("alice")
     call = invite(alice, "bob", mode="advanced")
-    wait_for("two attempts", lambda: agent.metrics()["callagent_webhook_attempts_failed_total"] == 2,
-             patience=30)
+    failed = "callagent_webhook_attempts_failed_total"
+    wait_for("two attempts", lambda: agent.metrics()[failed] == 2, patience=30)
     assert "trouble: status 500" in agent.tool("webhooks")[1]
     alice.ok("device.push_register", provider="fcm", token="behind the outcome, so that is durable")
     agent.crash()
