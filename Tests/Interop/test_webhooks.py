@@ -193,7 +193,7 @@ def test_after_an_outage_everything_flows_with_the_first_event_that_is_taken(hoo
     failed = "callagent_webhook_attempts_failed_total"
     wait_for("two attempts", lambda: agent.metrics()[failed] == 2, patience=30)
     assert "trouble: status 500" in agent.tool("webhooks")[1]
-    alice.ok("device.push_register", provider="fcm", token="behind the outcome, so that is durable")
+    alice.ok("device.push_register", provider="fcm", token="behind-the-outcome")
     agent.crash()
     double.plan("crm")
     double.seen()
