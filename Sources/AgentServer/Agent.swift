@@ -24,7 +24,7 @@ public struct AgentOptions: Sendable {
     public var origins: [String]?
     /// Certificate and key of the listeners; nil: no TLS.
     public var tls: CertificateFiles?
-    /// What leaves the house.
+    /// What is sent out: pushes, webhooks.
     public var outbound = OutboundPlan()
     /// Who may connect; nil: development tokens, on loopback only.
     public var tokens: (any TokenChecker)?

@@ -72,7 +72,7 @@ extension Switchboard {
         case .leave: _ = try locateJoined(asker, id, needs: .leave)
         case .end: _ = try checkEnd(asker, id)
         case .ringing, .acceptAck, .report, .media, .hold, .items, .signal, .get, .token,
-            .forward:
+            .forward, .finish:
             break
         }
     }

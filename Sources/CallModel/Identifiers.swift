@@ -45,7 +45,7 @@ extension Hasher {
     }
 }
 
-private func isIdentifier(_ text: String) -> Bool {
+func isIdentifier(_ text: String) -> Bool {
     let bytes = text.utf8
     guard (1...64).contains(bytes.count) else { return false }
     return bytes.allSatisfy { (0x21...0x7E).contains($0) }

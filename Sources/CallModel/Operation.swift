@@ -94,6 +94,8 @@ public enum CallAction: Sendable, Equatable {
     case token
     /// Not on the wire: a policy's decision to invite another user in the invitee's place.
     case forward(to: UserID)
+    /// Not on the wire: a policy or the operator ends the call, whatever its mode and state.
+    case finish(code: EndDetail?)
 }
 
 /// The data of `call.invite`.

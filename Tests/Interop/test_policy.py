@@ -293,6 +293,19 @@ def test_a_call_in_progress_survives_reloads(bot):
     alice.quiet()
 
 
+def test_a_plugin_ends_a_call_with_a_code(bot):
+    """Also in a mode that has no call.end, while another invitee still rings."""
+    agent = bot(ACCEPT + "on.accepted(function(call) call:finish \"over_limit\" end)\n")
+    alice, carol = agent.connect("alice"), agent.connect("carol")
+    alice.ok("call.invite", invitees=["support", "carol"])
+    alice.event("call.created")
+    alice.event("call.changed")
+    carol.event("call.incoming")
+    carol.event("call.changed")
+    for device in (alice, carol):
+        assert ended(device) == ("policy", "over_limit")
+
+
 def test_plugins_are_listed_with_their_hooks(bot):
     agent = bot(ACCEPT)
     answer(agent, "ann")
@@ -339,6 +352,19 @@ def test_a_value_that_was_kept_is_there_after_a_crash(bot):
         assert json.loads(change["extended_data"]) == {"n": number}
         agent.crash()
         agent.start()
+
+
+def test_a_plugin_cannot_write_the_fields_of_the_host(bot):
+    agent = bot(ACCEPT + "on.accepted(function(call) log.info('taken', "
+                         "{ call = 'mine', level = 'error', room = 7 }) end)\n")
+    _, call = call_support(agent)
+    line = wait_for("the line", lambda: next(
+        (line for line in agent.log_text().splitlines() if '"taken"' in line), None))
+    pairs = json.loads(line, object_pairs_hook=list)
+    fields = dict(pairs)
+    assert len(fields) == len(pairs), "a name occurs twice"
+    assert (fields["call"], fields["level"]) == (call, "info")
+    assert (fields["call_"], fields["level_"], fields["room"]) == ("mine", "error", "7")
 
 
 def test_reports_are_told(bot):
