@@ -24,7 +24,7 @@ public struct AgentOptions: Sendable {
     public var origins: [String]?
     /// Certificate and key of the listeners; nil: no TLS.
     public var tls: CertificateFiles?
-    /// What leaves the house.
+    /// What is sent out: pushes, webhooks.
     public var outbound = OutboundPlan()
     /// Who may connect; nil: development tokens, on loopback only.
     public var tokens: (any TokenChecker)?
@@ -157,6 +157,7 @@ public final class Agent {
         admin = AdminServer(exchange: exchange, limits: options.limits)
         outbound = try OutboundBridge(
             exchange, modes: options.settings.modes, loop: loop, log: log)
+        gateway.registrationRefusal = { [unowned outbound] in outbound.refusal(of: $0) }
         try connectStore(opened)
         configure(options)
         try connectPolicies(host)

@@ -1,4 +1,4 @@
-// Everything that leaves the house, as the loop sees it: who asked for what, and who is told.
+// Everything that is sent out, as the loop sees it: who asked for what, and who is told.
 
 import CallModel
 import CallWire
@@ -54,6 +54,16 @@ final class OutboundBridge {
         thread.add(.use(plan.push, plan.webhooks))
         pushes.configure(plan)
         webhooks.configure(plan)
+    }
+
+    /// Why a device cannot register for pushes like that: what cryptography and the operator's
+    /// file tell of a browser's subscription; nil: it can.
+    func refusal(of registration: PushRegistration) -> Refusal? {
+        guard registration.provider == Outbound.PushProvider.web.rawValue,
+            let defect = plan.push.defect(ofSubscription: registration.token)
+        else { return nil }
+        let field = "subscription.\(defect.field)"
+        return Refusal(.badRequest, "\(field) \(defect.reason)", detail: .field(field))
     }
 
     /// Takes up what the store keeps.
