@@ -32,7 +32,7 @@ extension TestWorld {
         case .cancelled(let by) where by ?? call.caller == call.caller:
             (user, action) = (call.caller, .cancel())
         case .rejected, .cancelled, .timeout, .undelivered, .participant, .ended, .signal,
-            .presence:
+            .presence, .notice:
             return false
         }
         guard call.participant(user) != nil else { return false }
