@@ -157,6 +157,7 @@ public final class Agent {
         admin = AdminServer(exchange: exchange, limits: options.limits)
         outbound = try OutboundBridge(
             exchange, modes: options.settings.modes, loop: loop, log: log)
+        gateway.registrationRefusal = { [unowned outbound] in outbound.refusal(of: $0) }
         try connectStore(opened)
         configure(options)
         try connectPolicies(host)

@@ -198,7 +198,7 @@ final class Exchange {
             case .withdraw(let question): policies?.withdraw(question)
             case .tell(let report):
                 outbox?.note(report)
-                queue.add(.effect(effect))
+                if report.isForHooks { queue.add(.effect(effect)) }
             case .reply, .welcome, .send, .replace, .recall, .recallKey, .list:
                 queue.add(.effect(effect))
             }

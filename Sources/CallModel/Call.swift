@@ -81,6 +81,11 @@ public struct Call: Sendable, Equatable {
             self.by = by
             self.extendedData = extendedData
         }
+
+        /// The same end with another text.
+        public func saying(_ text: String?) -> End {
+            End(reason, detail: detail, by: by, extendedData: text)
+        }
     }
 
     /// A new call without participants.
