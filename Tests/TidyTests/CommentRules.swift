@@ -45,7 +45,7 @@ let commentRules: [Rule] = [
         ],
         clean: [
             Checkout([
-                SourceFile("Sources/A/a.swift", "/// See the page `Modes.md`.\nlet a = \"gone.md\""),
+                SourceFile("Sources/A/a.swift", "/// See `Modes.md`.\nlet a = \"gone.md\""),
                 SourceFile("Sources/A/A.docc/Modes.md", "# Modes"),
             ])
         ],
