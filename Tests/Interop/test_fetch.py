@@ -132,7 +132,7 @@ end)
 @pytest.mark.parametrize("groups, each, said", [
     (4, 16, "timed_out"), (5, 13, "too many requests under way (limit 64)")])
 def test_a_plugin_has_64_requests_under_way_at_most(bot, web, groups, each, said):
-    agent = bot(MANY % (groups, each, web.url), GRANT + 'invite = { decide_in = "8s" }\n')
+    agent = bot(MANY % (groups, each, web.url), GRANT + 'invite = { decide_in = "20s" }\n')
     assert said in said_after(agent)
 
 
