@@ -224,8 +224,9 @@ def promise(what, value, unit, limit, at_least=False):
     """A row of the last table."""
     is_kept = value >= limit if at_least else value <= limit
     verdict = "kept" if is_kept else f"missed by {abs(value - limit):.4g}{unit}"
-    PROMISES.append(f"| {what} | {value:.4g}{unit} | {'at least ' if at_least else ''}{limit:g}{unit}"
-                    f" | {value / limit:.2f} | {verdict} |")
+    bound = "at least " if at_least else ""
+    PROMISES.append(f"| {what} | {value:.4g}{unit} | {bound}{limit:g}{unit} | {value / limit:.2f} "
+                    f"| {verdict} |")
 
 
 def main():

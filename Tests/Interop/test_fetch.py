@@ -110,7 +110,7 @@ def test_the_end_of_the_time_to_decide_ends_the_request(bot, web):
     wait_for("nothing under way", lambda: agent.metrics()["callagent_plugin_fetches"] == 0)
 
 
-MANY = """-- Asks often at once, in groups, and says what came of the last request or of all together.
+MANY = """-- Asks often at once, in groups, and says what came of the last request or of all.
 on.invite(function(call)
   local groups, last = {}, nil
   for group = 1, %d do
