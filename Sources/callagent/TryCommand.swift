@@ -8,7 +8,7 @@ import PolicyHost
 
 extension Command {
     static let attempt = Command(
-        "try", "ask all plugins, or the one in FILE, about a made-up call",
+        "try", "ask plugins about a made-up call",
         operands: .optional("FILE"),
         options: [
             Option("--invite", "CALL", "ask on.invite: {\"from\":\"ann\",\"to\":\"bob\"}"),

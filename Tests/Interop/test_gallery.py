@@ -4,7 +4,7 @@ import json
 
 from calls import invite, participant, states
 from double import token
-from test_push import pusher, pushes, register, settled  # noqa: F401 (a fixture)
+from test_push import pushes, register, settled
 
 
 def listed(*names, **options):
@@ -71,7 +71,7 @@ def test_extended_data_is_put_in_order(make_agent):
     assert json.loads(data) == {"topic": "x", "type": "voice_call"}
 
 
-def test_phones_are_told_what_the_plugins_say(pusher, double):  # noqa: F811
+def test_phones_are_told_what_the_plugins_say(pusher, double):
     config = listed(
         "ios-voip", "android-fcm",
         ios_voip='{ bundle = "com.example.app", fields = { "topic" }, hide = true }',
