@@ -287,6 +287,7 @@ extension ServerLimits {
         http.body = configuration.limits.message
         wire.extendedDataBytes = configuration.limits.extendedData
         wire.keys = configuration.limits.keysPerUser
+        wire.items = configuration.limits.items
         unsentBytes = configuration.limits.unsent
         requestsPerSecond = configuration.limits.requestsPerSecond
         connections = configuration.limits.connections
@@ -307,6 +308,8 @@ extension ServerLimits {
         (authFailures, authDelay) = (limits.authFailures, limits.authDelay)
         (handshakeWithin, requestWithin) = (limits.tlsTime, limits.requestTime)
         (messageWithin, idleMax) = (limits.messageTime, limits.idleTime)
+        (bytesPerSecondMin, rateWindow) = (limits.minRate, limits.minRateTime)
+        strangersBytes = limits.strangers
         session.helloWithin = limits.helloTime
         (session.pingInterval, session.silenceMax) = (limits.ping, limits.silence)
         session.resumeWindow = limits.resumeTime

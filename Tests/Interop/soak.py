@@ -8,8 +8,8 @@ import time
 
 from agent import wait_for
 from record import Circle
-from test_bounds import babble, guess
 from test_kill import PLUGIN
+from test_neighbours import babble, guess
 
 SECONDS = int(os.environ.get("CALLAGENT_SOAK_SECONDS") or 600)
 FAULTS = ["sync:900:1:eio:again", "write:2500:2:full:again", "write:2000:2:readonly:again"]
