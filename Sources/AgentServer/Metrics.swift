@@ -29,7 +29,8 @@ final class Metrics {
             Sample("malformed_total", "Messages that could not be understood.", malformed),
             Sample("refused_tokens_total", "Tokens that were not good.", refusedTokens),
             Sample("slow_readers_total", "Clients cut off for not reading.", slowReaders),
-            Sample("slow_senders_total", "Clients cut off in the middle of a message.", slowSenders),
+            Sample(
+                "slow_senders_total", "Clients cut off in the middle of a message.", slowSenders),
             Sample(
                 "refused_connections_total", "Connections over a limit.", refusedConnections),
             Sample(

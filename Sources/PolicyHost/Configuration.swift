@@ -57,6 +57,8 @@ public struct Configuration: Sendable, Equatable {
     public var lines: [String: Int] = [:]
     /// The file; nil: the defaults.
     public var file: String?
+    /// The files whose texts are secrets of this one, as it names them.
+    public var secretFiles: [String] = []
 
     /// The defaults.
     public init() {}

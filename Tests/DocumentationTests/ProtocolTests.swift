@@ -184,7 +184,10 @@ import WebProtocols
     private var sessions: [[String]] {
         let session = limits.session
         return [
-            ["time to `hello`", span(session.helloWithin), "`limits.hello_time`", "closed with 4200"],
+            [
+                "time to `hello`", span(session.helloWithin), "`limits.hello_time`",
+                "closed with 4200",
+            ],
             ["silence", span(session.silenceMax), "`limits.silence`", "closed with 4009"],
             [
                 "time to resume", span(session.resumeWindow), "`limits.resume_time`",

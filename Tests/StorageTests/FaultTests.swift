@@ -161,7 +161,7 @@ import Testing
                 }
                 #expect(try store.restore(at: start).core.calls.count == 60)
                 struck = faults.hits > 0
-            } catch let error as StoreError {
+            } catch {
                 #expect(error.kind == .inputOutput, "after \(after): \(error)")
                 #expect(error.description.contains("try again"))
             }
