@@ -14,8 +14,8 @@ let confined: [SwiftSetting] = [
     .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))
 ]
 
-/// A library target of the house: `Sources/NAME`, depending only downwards.
-func house(
+/// A library target: `Sources/NAME`, depending only downwards.
+func module(
     _ name: String, _ dependencies: [Target.Dependency] = [], and more: [SwiftSetting] = []
 ) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: strict + more)
@@ -52,29 +52,29 @@ let package = Package(
         shim("COpenSSL", links: ["ssl", "crypto"]),
         shim("CCurl", links: ["curl"]),
         // core
-        house("CallModel"),
-        house("Bookkeeping", ["CallModel"]),
-        house("CallCore", ["CallModel", "Bookkeeping"]),
+        module("CallModel"),
+        module("Bookkeeping", ["CallModel"]),
+        module("CallCore", ["CallModel", "Bookkeeping"]),
         // wire
-        house("JSON"),
-        house("WebProtocols"),
-        house("CallWire", ["CallModel", "JSON"]),
+        module("JSON"),
+        module("WebProtocols"),
+        module("CallWire", ["CallModel", "JSON"]),
         // adapter
-        house("EventLoop", ["CUV", "COpenSSL"]),
-        house("Storage", ["CallModel", "JSON", "CSQLite"], and: confined),
-        house("PolicyHost", ["CallModel", "JSON", "CLua"], and: confined),
-        house("Outbound", ["JSON", "CCurl", "COpenSSL"]),
+        module("EventLoop", ["CUV", "COpenSSL"]),
+        module("Storage", ["CallModel", "JSON", "CSQLite"], and: confined),
+        module("PolicyHost", ["CallModel", "JSON", "CLua"], and: confined),
+        module("Outbound", ["JSON", "CCurl", "COpenSSL"]),
         // shell
-        house(
+        module(
             "AgentServer",
             [
                 "CallModel", "CallCore", "JSON", "WebProtocols", "CallWire", "EventLoop",
                 "Storage", "PolicyHost", "Outbound",
             ], and: confined),
         // tool
-        house("CallSimulator", ["CallModel", "CallCore", "CallWire", "JSON", "PolicyHost"]),
+        module("CallSimulator", ["CallModel", "CallCore", "CallWire", "JSON", "PolicyHost"]),
         // product
-        house("CallClient", ["CallModel", "CallWire", "JSON", "WebProtocols", "EventLoop"]),
+        module("CallClient", ["CallModel", "CallWire", "JSON", "WebProtocols", "EventLoop"]),
         .executableTarget(
             name: "callagent",
             dependencies: ["AgentServer", "CallSimulator", "CallClient"],
@@ -90,16 +90,23 @@ let package = Package(
             ],
             path: "Tests/Fuzz", swiftSettings: strict),
         .target(
-            name: "TestCertificates", dependencies: ["EventLoop", "COpenSSL"],
-            path: "Tests/TestCertificates", swiftSettings: strict),
-        tests("EventLoopTests", ["EventLoop", "COpenSSL", "TestCertificates"]),
+            name: "TestSupport", dependencies: ["EventLoop", "COpenSSL"],
+            path: "Tests/TestSupport", swiftSettings: strict),
+        .target(
+            name: "AgentTestSupport", dependencies: ["AgentServer", "CallClient", "EventLoop"],
+            path: "Tests/AgentTestSupport", swiftSettings: strict),
+        tests("EventLoopTests", ["EventLoop", "COpenSSL", "TestSupport"]),
         tests(
             "CallCoreTests", ["CallModel", "Bookkeeping", "CallCore", "CallSimulator"],
             exclude: ["Scenarios"]),
         tests("SimulationTests", ["CallSimulator", "CallModel", "CallCore"]),
         tests("CallWireTests", ["CallWire", "CallModel", "CallCore", "JSON"]),
-        program("StorageRig", at: "Tests/StorageRig", ["Storage", "CallModel", "CallCore"]),
-        tests("StorageTests", ["Storage", "CallModel", "CallCore", "JSON", "StorageRig"]),
+        program(
+            "StorageRig", at: "Tests/StorageRig",
+            ["Storage", "CallModel", "CallCore", "TestSupport"]),
+        tests(
+            "StorageTests",
+            ["Storage", "CallModel", "CallCore", "JSON", "StorageRig", "TestSupport"]),
         tests(
             "PolicyHostTests", ["PolicyHost", "CallModel", "CallCore", "JSON", "CLua"],
             exclude: ["Hostile", "Scripts"]),
@@ -112,27 +119,26 @@ let package = Package(
             "AgentServerTests",
             [
                 "AgentServer", "CallClient", "CallModel", "CallCore", "CallWire", "EventLoop",
-                "JSON", "PolicyHost", "Storage", "TestCertificates", "WebProtocols",
+                "AgentTestSupport", "JSON", "PolicyHost", "Storage", "TestSupport", "WebProtocols",
             ]),
         tests(
             "CallClientTests",
             [
                 "CallClient", "AgentServer", "CallModel", "CallCore", "callagent",
-                "TestCertificates",
+                "AgentTestSupport", "TestSupport",
             ]),
         tests(
             "ConformanceTests",
             [
                 "AgentServer", "CallClient", "CallCore", "CallModel", "CallSimulator", "CallWire",
-                "EventLoop", "JSON", "Storage", "TestCertificates",
+                "EventLoop", "JSON", "Storage", "TestSupport",
             ]),
         tests("TidyTests", []),
         tests(
             "DocumentationTests",
             [
                 "CallModel", "CallCore", "CallWire", "JSON", "WebProtocols", "EventLoop",
-                "PolicyHost",
-                "AgentServer",
+                "PolicyHost", "AgentServer",
             ]),
         program("echo-server", at: "Tests/EchoServer", ["WebProtocols", "EventLoop"]),
     ],

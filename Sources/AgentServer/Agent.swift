@@ -24,7 +24,7 @@ public struct AgentOptions: Sendable {
     public var origins: [String]?
     /// Certificate and key of the listeners; nil: no TLS.
     public var tls: CertificateFiles?
-    /// What leaves the house.
+    /// What is sent out: pushes, webhooks.
     public var outbound = OutboundPlan()
     /// Who may connect; nil: development tokens, on loopback only.
     public var tokens: (any TokenChecker)?
@@ -45,13 +45,13 @@ public final class Agent {
 
     let options: AgentOptions
     let log: Log
-    let loop: EventLoop
+    package let loop: EventLoop
     let exchange: Exchange
     let gateway: Gateway
     let metrics = Metrics()
-    let admin: AdminDesk
-    let outbound: OutboundDesk
-    private(set) var desk: PolicyDesk?
+    let admin: AdminServer
+    let outbound: OutboundBridge
+    private(set) var policies: PolicyBridge?
     private var store: (any StoreLink)?
     private var news: Mailbox<StoreNews>?
     private var directory: StateDirectory?
@@ -89,27 +89,27 @@ public final class Agent {
     }
 
     private func prepareReloads(_ file: String?, _ active: Deployment) throws(AgentError) {
-        desk?.rolledBack = { [unowned self] in generationFailed($0, $1, $2) }
-        desk?.decisions.configure(active.configuration.decisionLog)
+        policies?.rolledBack = { [unowned self] in generationFailed($0, $1, $2) }
+        policies?.decisions.configure(active.configuration.decisionLog)
         let directory = options.isInMemory ? nil : options.stateDirectory
         let reloader = Reloader(
             file: file, active: active, log: log,
             records: { [unowned self] in
-                Reloader.Records(own: desk?.decisions.records ?? [], directory: directory)
+                Reloader.Records(own: policies?.decisions.records ?? [], directory: directory)
             },
             enforce: { [unowned self] deployment, reason, done throws(AgentError) in
                 try enforce(deployment, reason, done)
             })
-        reloader.castShadow = { [unowned self] candidate throws(AgentError) in
+        reloader.beginShadow = { [unowned self] candidate throws(AgentError) in
             do throws(EventLoopError) {
-                try desk?.castShadow(candidate)
+                try policies?.beginShadow(candidate)
             } catch {
                 throw .system(error)
             }
         }
         reloader.enforced = { [unowned self] deployment in
-            desk?.endShadow()
-            desk?.decisions.configure(deployment.configuration.decisionLog)
+            policies?.endShadow()
+            policies?.decisions.configure(deployment.configuration.decisionLog)
             watchFiles(of: deployment.configuration)
         }
         self.reloader = reloader
@@ -154,8 +154,8 @@ public final class Agent {
             log: log, metrics: metrics)
         gateway.revocations = try opened.revocations()
         gateway.missedCalls = MissedCalls(gateway)
-        admin = AdminDesk(exchange: exchange, limits: options.limits)
-        outbound = try OutboundDesk(
+        admin = AdminServer(exchange: exchange, limits: options.limits)
+        outbound = try OutboundBridge(
             exchange, modes: options.settings.modes, loop: loop, log: log)
         try connectStore(opened)
         configure(options)
@@ -183,14 +183,14 @@ public final class Agent {
     private func connectPolicies(_ host: PolicyHost?) throws(AgentError) {
         guard let host else { return }
         do throws(EventLoopError) {
-            desk = try PolicyDesk(
+            policies = try PolicyBridge(
                 host, exchange: exchange, gateway: gateway,
                 decisions: DecisionLog(
                     directory: options.isInMemory ? nil : options.stateDirectory, log: log,
                     loop: loop),
                 fetches: outbound.fetches, loop: loop)
-            outbound.pushes.policies = desk
-            desk?.shaped = { [unowned self] in outbound.pushes.shaped($0, $1) }
+            outbound.pushes.policies = policies
+            policies?.shaped = { [unowned self] in outbound.pushes.shaped($0, $1) }
         } catch {
             throw .system(error)
         }
@@ -243,7 +243,7 @@ public final class Agent {
             store?.close()
             throw .system(error)
         }
-        desk?.start(restored.timers)
+        policies?.start(restored.timers)
         exchange.restore(restored)
         outbound.start()
         if options.store.faults != nil { log.warn("the store will fail as planned") }
@@ -258,7 +258,7 @@ public final class Agent {
         }
         loop.run()
         reloader?.close()
-        desk?.close()
+        policies?.close()
         outbound.close()
         store?.close()
         loop.close()
@@ -278,7 +278,7 @@ public final class Agent {
             failed: { [log] in log.failedToAccept($0) },
             accepted: { [unowned gateway] connection in gateway.accept(connection) })
         listener.admits = { [unowned gateway] in gateway.admits($0) }
-        listener.turnedBack = { [unowned gateway] in gateway.doorkeeper.leaves($0) }
+        listener.turnedBack = { [unowned gateway] in gateway.admission.leaves($0) }
         listeners.append(listener)
     }
 
@@ -311,7 +311,7 @@ public final class Agent {
         let options = try AgentOptions(deployment)
         try Self.check(options)
         let certificate = try options.loadCertificate()
-        desk?.swap(to: deployment.generation, reason) { [unowned self] problems in
+        policies?.swap(to: deployment.generation, reason) { [unowned self] problems in
             if let problems { return done(.configuration(problems.description)) }
             configure(options)
             for listener in listeners { listener.tls = certificate }
@@ -345,13 +345,13 @@ public final class Agent {
         exchange.lookUp(.generation(named: name))
     }
 
-    /// The policies took a generation back that did worse than the one before (policy.md, 10).
+    /// The policies took a generation back that did worse than the one before.
     private func generationFailed(_ from: String, _ to: String, _ reason: String) {
         log.warn("generation rolled back", ("from", from), ("to", to), ("reason", reason))
         exchange.store([.generation(.rollBack(name: from, at: exchange.now()))])
         guard let deployment = reloader?.returned(to: to) else { return }
         if let options = try? AgentOptions(deployment) { configure(options) }
-        desk?.decisions.configure(deployment.configuration.decisionLog)
+        policies?.decisions.configure(deployment.configuration.decisionLog)
         record(deployment)
     }
 
@@ -421,10 +421,10 @@ public final class Agent {
     /// Tells the plugins, and ends when they know or have had a second to.
     private func finish() {
         adminListener?.close()
-        guard let desk else { return loop.stop() }
+        guard let policies else { return loop.stop() }
         drainTimer = Timer(on: loop) { [unowned self] in loop.stop() }
         drainTimer?.arm(at: Clock.bootMilliseconds() + 1_000)
-        desk.stop { [unowned self] in loop.stop() }
+        policies.stop { [unowned self] in loop.stop() }
     }
 }
 

@@ -3,7 +3,7 @@
 import CallModel
 
 /// A user's part in a call, as a key.
-public struct Seat: Hashable, Sendable {
+public struct ParticipantKey: Hashable, Sendable {
     /// The user.
     public let user: UserID
     /// The call.
@@ -80,7 +80,7 @@ public struct UserState: Sendable {
 
 /// A slab of users, found by id.
 public struct UserTable: Sendable {
-    private var places = PlaceIndex()
+    private var places = HashIndex()
     /// Inlinable with its subscript: an access from outside would need memory for each.
     @usableFromInline var slab: [UserState] = []
     private var free: [Int32] = []

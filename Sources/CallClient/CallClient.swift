@@ -13,7 +13,7 @@ import WebProtocols
 ///
 /// After a loss it connects again, resumes its session and repeats what was not answered, so that
 /// every event is told once and every request with a key is carried out once. Close codes decide
-/// whether it goes on, waits for a new token, or stops (protocol.md, section 3).
+/// whether it goes on, waits for a new token, or stops.
 ///
 ///     idle ──connect──▶ connecting ──▶ greeting ──welcome──▶ open
 ///                          ▲              │ loss              │ loss
@@ -80,7 +80,7 @@ public final class CallClient {
     var link: ServerLink
     var requests = OpenRequests()
     private(set) var options: Options
-    private let news: (ClientNews) -> Void
+    private let news: (ClientEvent) -> Void
     private var socket: ClientSocket?
     /// Attempts in a row that came to nothing.
     private var failures = 0
@@ -100,7 +100,7 @@ public final class CallClient {
     ///
     /// - Parameter news: told on the loop's thread; may call the client.
     public init(
-        _ options: Options, on loop: EventLoop, news: @escaping (ClientNews) -> Void
+        _ options: Options, on loop: EventLoop, news: @escaping (ClientEvent) -> Void
     ) {
         self.options = options
         self.loop = loop
@@ -209,7 +209,7 @@ public final class CallClient {
         }
     }
 
-    private func stop(_ ending: ClientNews.Ending, _ part: (ClientSocket) -> Void) {
+    private func stop(_ ending: ClientEvent.Ending, _ part: (ClientSocket) -> Void) {
         if let socket { part(socket) }
         detach(to: .stopped)
         isLoggingOut = false

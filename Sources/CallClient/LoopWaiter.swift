@@ -6,7 +6,7 @@ import EventLoop
 /// a program that goes from top to bottom.
 public final class LoopWaiter {
     /// What did not happen in time.
-    public struct Impatience: Error, Sendable, Equatable, CustomStringConvertible {
+    public struct WaitTimeout: Error, Sendable, Equatable, CustomStringConvertible {
         /// What was waited for, and how long.
         public let description: String
     }
@@ -33,7 +33,7 @@ public final class LoopWaiter {
     ///   - limit: in milliseconds.
     public func wait(
         for what: String, upTo limit: Int64 = 10_000, until condition: @escaping () -> Bool
-    ) throws(Impatience) {
+    ) throws(WaitTimeout) {
         if condition() { return }
         self.condition = condition
         var isLate = false
@@ -47,18 +47,18 @@ public final class LoopWaiter {
         isWaiting = false
         timer.cancel()
         if isLate, !condition() {
-            throw Impatience(description: "\(what): not within \(limit) ms")
+            throw WaitTimeout(description: "\(what): not within \(limit) ms")
         }
     }
 
     /// The value that `begin` hands to its completion.
     public func result<Value>(
         of what: String, upTo limit: Int64 = 10_000, _ begin: (@escaping (Value) -> Void) -> Void
-    ) throws(Impatience) -> Value {
+    ) throws(WaitTimeout) -> Value {
         var value: Value?
         begin { value = $0 }
         try wait(for: what, upTo: limit) { value != nil }
-        guard let value else { throw Impatience(description: "\(what): nothing came of it") }
+        guard let value else { throw WaitTimeout(description: "\(what): nothing came of it") }
         return value
     }
 

@@ -6,7 +6,7 @@ import CallModel
 /// A slab of calls, found by id. An ended call keeps its place for a while: that answers late
 /// requests without asking the store.
 struct CallTable: Sendable {
-    private var places = PlaceIndex()
+    private var places = HashIndex()
     private var slab: [Call] = []
     private var timers: [TimerHandle] = []
     private var free: [CallSlot] = []

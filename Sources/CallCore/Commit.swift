@@ -145,8 +145,10 @@ struct Commit: ~Copyable {
         call.participants[index].deadlineAt = nil
         call.participants[index].deliveryAlarm = nil
         call.participants[index].policyAlarm = nil
+        if call.participants[index].asking == .waiting {
+            call.participants[index].waitingAccept = nil
+        }
         call.participants[index].asking = .nothing
-        call.participants[index].waitingAccept = nil
     }
 }
 
@@ -222,9 +224,10 @@ extension Switchboard {
         guard !commit.isFirst, !openQuestions.isEmpty || !heldSignals.isEmpty else { return }
         for index in commit.call.participants.indices
         where !commit.call.isLive || !commit.call.participants[index].state.mayAnswer {
-            let seat = Seat(user: commit.call.participants[index].user, call: commit.call.id)
-            if !openQuestions.isEmpty { withdrawQuestion(seat) }
-            if !heldSignals.isEmpty { heldSignals[seat] = nil }
+            let user = commit.call.participants[index].user
+            let key = ParticipantKey(user: user, call: commit.call.id)
+            if !openQuestions.isEmpty { withdrawQuestion(key) }
+            if !heldSignals.isEmpty { heldSignals[key] = nil }
         }
     }
 

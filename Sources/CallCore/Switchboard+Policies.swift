@@ -5,7 +5,7 @@ import CallModel
 
 /// An open question about an invitation.
 struct InviteQuestion: Sendable {
-    let seat: Seat
+    let invitee: ParticipantKey
     /// What a push shows if the devices are to ring.
     let push: PushText?
 }
@@ -29,14 +29,14 @@ extension Switchboard {
                 calls[slot].participants[index].asking.isInQuestion
             else { continue }
             let user = calls[slot].participants[index].user
-            let seat = Seat(user: user, call: id)
-            guard openQuestions[seat] == nil else { continue }
+            let invitee = ParticipantKey(user: user, call: id)
+            guard openQuestions[invitee] == nil else { continue }
             let isNew = calls[slot].participants[index].asking == .deciding
             if isNew, settings.mode(calls[slot].mode).has(.rejectsBusy),
                 (users[user]?.calls.count ?? 0) > 1
             {
                 let text = calls[slot].busyText
-                decide(seat, by: "busy", .reject(busy: true), saying: text)
+                decide(invitee, by: "busy", .reject(busy: true), saying: text)
             } else if settings.answerFor.contains(user) {
                 ask(slot, index, push: push)
             } else {
@@ -48,13 +48,13 @@ extension Switchboard {
     private mutating func ask(_ slot: CallSlot, _ index: Int, push: PushText?) {
         let call = calls[slot]
         let participant = call.participants[index]
-        let seat = Seat(user: participant.user, call: call.id)
+        let invitee = ParticipantKey(user: participant.user, call: call.id)
         let question = Question(
             id: newQuestionID(), decideBy: decideBy(participant, in: call),
             subject: .invite(call, callee: participant.user, from: Int(participant.askFrom)),
             facts: facts(of: call))
-        questions[question.id] = InviteQuestion(seat: seat, push: push)
-        openQuestions[seat] = question.id
+        questions[question.id] = InviteQuestion(invitee: invitee, push: push)
+        openQuestions[invitee] = question.id
         effects.append(.consult(question))
     }
 
@@ -111,9 +111,9 @@ extension Switchboard {
     mutating func answered(_ id: QuestionID, _ answer: Answer) {
         if shapingAnswered(id, answer) || tokenAnswered(id, answer) { return }
         guard let question = questions.removeValue(forKey: id) else { return }
-        openQuestions[question.seat] = nil
-        guard let slot = calls.find(question.seat.call), calls[slot].isLive,
-            let index = calls[slot].index(of: question.seat.user),
+        openQuestions[question.invitee] = nil
+        guard let slot = calls.find(question.invitee.call), calls[slot].isLive,
+            let index = calls[slot].index(of: question.invitee.user),
             calls[slot].participants[index].asking.isInQuestion
         else { return }
         if case .invite(let decision, let plugin, let next) = answer {
@@ -131,7 +131,7 @@ extension Switchboard {
         let push = question.push
         switch decision {
         case .accept(let wait, let data) where wait <= 0:
-            decide(question.seat, by: plugin, .accept(), saying: data)
+            decide(question.invitee, by: plugin, .accept(), saying: data)
         case .accept(let wait, let data):
             ringOn(slot, index, push: push) { participant, now in
                 participant.asking = .waiting
@@ -140,7 +140,7 @@ extension Switchboard {
             }
         case .reject(let busy, let data):
             let text = data ?? (busy ? calls[slot].busyText : nil)
-            decide(question.seat, by: plugin, .reject(busy: busy), saying: text)
+            decide(question.invitee, by: plugin, .reject(busy: busy), saying: text)
         case .ring(let time?):
             ringOn(slot, index, push: push) { participant, now in
                 participant.asking = .ringingFor
@@ -148,7 +148,7 @@ extension Switchboard {
                 participant.askFrom = UInt8(clamping: next)
             }
         case .ring(nil): ringOn(slot, index, push: push)
-        case .forward(let target): decide(question.seat, by: plugin, .forward(to: target))
+        case .forward(let target): decide(question.invitee, by: plugin, .forward(to: target))
         }
     }
 
@@ -158,18 +158,18 @@ extension Switchboard {
     ) {
         switch outcome {
         case .ring: ringOn(slot, index, push: question.push)
-        case .reject: decide(question.seat, by: "default", .reject())
+        case .reject: decide(question.invitee, by: "default", .reject())
         }
     }
 
     /// Carries out what was decided for an account.
     private mutating func decide(
-        _ seat: Seat, by plugin: String, _ action: CallAction, saying text: String? = nil
+        _ who: ParticipantKey, by plugin: String, _ action: CallAction, saying text: String? = nil
     ) {
         begin(
             Asker(
-                id: nil, user: seat.user, plugin: plugin,
-                operation: .call(seat.call, action, saying: text)))
+                id: nil, user: who.user, plugin: plugin,
+                operation: .call(who.call, action, saying: text)))
     }
 
     /// Lets the devices ring, telling them of the invitation if they do not know of it yet.
@@ -202,8 +202,8 @@ extension Switchboard {
         let host = call.participant(inviter)
         let event = CallEvent(
             callID: call.id, revision: call.revision, at: participant.invitedAt,
-            actor: host?.device.map { .user(inviter, $0) }
-                ?? .policy(host?.waitingAccept?.plugin ?? "default"),
+            actor: host?.waitingAccept.map { .policy($0.plugin) }
+                ?? host?.device.map { .user(inviter, $0) } ?? .policy("default"),
             kind: incoming(call, participant))
         send(to: receivers, event)
         sendHeldSignals(of: participant.user, in: call.id, to: receivers)
@@ -220,14 +220,11 @@ extension Switchboard {
         guard isKnown, calls[place.slot].index(of: target) == nil,
             Int(forwarder.hops) < settings.forwardHopsMax
         else {
-            let question = InviteQuestion(seat: Seat(user: asker.user, call: id), push: nil)
+            let question = InviteQuestion(invitee: .init(user: asker.user, call: id), push: nil)
             return apply(settings.inviteDefault, question, place.slot, place.index)
         }
         var commit = change(place.slot, by: asker, .done)
         commit.move(place.index, to: .cancelled, .forwarded)
-        commit.call.participants[place.index].waitingAccept = asker.plugin.map {
-            WaitingAccept(plugin: $0, extendedData: nil)
-        }
         admit(target, by: forwarder.user, into: &commit)
         let index = commit.call.participants.count - 1
         commit.call.participants[index].deadlineAt = forwarder.deadlineAt
@@ -241,18 +238,18 @@ extension Switchboard {
     mutating func policyAlarm(_ slot: CallSlot, _ index: Int) {
         calls[slot].participants[index].policyAlarm = nil
         let participant = calls[slot].participants[index]
-        let seat = Seat(user: participant.user, call: calls[slot].id)
+        let invitee = ParticipantKey(user: participant.user, call: calls[slot].id)
         switch participant.asking {
         case .nothing: break
         case .deciding, .decidingAgain:
-            let push = openQuestions[seat].flatMap { questions[$0] }?.push
-            withdrawQuestion(seat)
+            let push = openQuestions[invitee].flatMap { questions[$0] }?.push
+            withdrawQuestion(invitee)
             apply(
-                settings.inviteWhenLate, InviteQuestion(seat: seat, push: push), slot, index)
+                settings.inviteWhenLate, InviteQuestion(invitee: invitee, push: push), slot, index)
         case .waiting:
             calls[slot].participants[index].asking = .nothing
             guard let accept = participant.waitingAccept else { return }
-            decide(seat, by: accept.plugin, .accept(), saying: accept.extendedData)
+            decide(invitee, by: accept.plugin, .accept(), saying: accept.extendedData)
         case .ringingFor:
             calls[slot].participants[index].asking = .decidingAgain
             startDeciding(slot, index)
@@ -262,8 +259,8 @@ extension Switchboard {
     }
 
     /// Takes the open question of an invitation back.
-    mutating func withdrawQuestion(_ seat: Seat) {
-        guard let id = openQuestions.removeValue(forKey: seat) else { return }
+    mutating func withdrawQuestion(_ invitee: ParticipantKey) {
+        guard let id = openQuestions.removeValue(forKey: invitee) else { return }
         questions[id] = nil
         effects.append(.withdraw(id))
     }

@@ -56,7 +56,7 @@ extension Switchboard {
     /// Starts an operation once its key is settled: recalls its call if need be.
     mutating func begin(_ asker: Asker) {
         guard let id = asker.operation.callID else { return shape(asker) }
-        let name = Seat(user: asker.user, call: id)
+        let name = ParticipantKey(user: asker.user, call: id)
         if waiting[name] != nil {
             waiting[name]?.append(asker)
         } else if calls.find(id) != nil {
@@ -127,6 +127,7 @@ extension Switchboard {
             answer(asker, .call(calls[place.slot], viewer: asker.user))
         case .token: try token(asker, id)
         case .forward(let target): try forward(asker, id, to: target)
+        case .finish(let code): try finish(asker, id, code: code)
         }
     }
 

@@ -17,12 +17,17 @@ extension Switchboard {
         let place = try locateJoined(asker, id)
         let mode = mode(place.slot)
         guard mode.has(.media) else { return answer(asker, .done) }
-        guard calls[place.slot].state == .active else { throw .wrongState("nobody has accepted") }
+        guard calls[place.slot].state == .active || report == .failed else {
+            throw .wrongState("nobody has accepted")
+        }
         var commit = change(place.slot, by: asker, .done)
         let before = commit.call.media
         switch report {
         case .connected, .recovered: commit.mediaIsUp(place.index, at: now)
         case .lost: commit.mediaIsDown(place.index, within: mode.reconnectWithin, at: now)
+        case .failed where commit.call.state == .ringing:
+            commit.move(place.index, to: .failed, .dialFailed)
+            commit.end(Call.End(.dialFailed, by: asker.user))
         case .failed:
             let reason: EndReason =
                 commit.call.connectedAt == nil ? .notConnected : .connectionLost
@@ -152,16 +157,16 @@ extension Switchboard {
         }
         let receivers = participant.isVisible ? addresses(of: participant.user) : []
         guard receivers.isEmpty else { return send(to: receivers, event) }
-        let seat = Seat(user: participant.user, call: event.callID)
-        var held = heldSignals[seat] ?? []
+        let key = ParticipantKey(user: participant.user, call: event.callID)
+        var held = heldSignals[key] ?? []
         if held.count >= settings.heldSignalsMax { held.removeFirst() }
-        heldSignals[seat] = held + [event]
+        heldSignals[key] = held + [event]
     }
 
     /// Sends the signals that waited for the user's devices to know of the call.
     mutating func sendHeldSignals(of user: UserID, in id: CallID, to receivers: [Address]) {
         guard !receivers.isEmpty, !heldSignals.isEmpty,
-            let held = heldSignals.removeValue(forKey: Seat(user: user, call: id))
+            let held = heldSignals.removeValue(forKey: ParticipantKey(user: user, call: id))
         else { return }
         for event in held { send(to: receivers, event) }
     }

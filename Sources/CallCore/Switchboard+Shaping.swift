@@ -1,6 +1,6 @@
 // Operations that policies shape before they happen: on.extended_data and on.dial.
 //
-// An operation being shaped has not happened (E65): nothing is stored, and it is checked before
+// An operation being shaped has not happened (F65): nothing is stored, and it is checked before
 // and again at its commit. Later requests of the same user for that call wait behind it.
 
 import Bookkeeping
@@ -48,7 +48,7 @@ extension Switchboard {
             return answer(asker, .refused(error))
         }
         if let id = asker.operation.callID {
-            waiting[Seat(user: asker.user, call: id)] = []
+            waiting[ParticipantKey(user: asker.user, call: id)] = []
         }
         proceed(StagedOperation(asker))
     }
@@ -72,14 +72,14 @@ extension Switchboard {
         case .leave: _ = try locateJoined(asker, id, needs: .leave)
         case .end: _ = try checkEnd(asker, id)
         case .ringing, .acceptAck, .report, .media, .hold, .items, .signal, .get, .token,
-            .forward:
+            .forward, .finish:
             break
         }
     }
 
     /// Whether an operation of `user` for `call` is being shaped.
     func isStaged(_ user: UserID, _ call: CallID) -> Bool {
-        waiting[Seat(user: user, call: call)] != nil
+        waiting[ParticipantKey(user: user, call: call)] != nil
     }
 
     /// Whether an operation brings a text, or shows the texts of a call to somebody new.
@@ -149,7 +149,7 @@ extension Switchboard {
         return draftCall(id, staged.asker, invitation)
     }
 
-    /// Every text that somebody would see for the first time (E65).
+    /// Every text that somebody would see for the first time (F65).
     private func outgoingTexts(of asker: Asker, in call: Call) -> [Question.OutgoingText] {
         var texts: [Question.OutgoingText] = []
         func show(_ owner: TextOwner, _ data: String?, to receivers: [UserID]) {
@@ -242,7 +242,7 @@ extension Switchboard {
 
     private mutating func releaseWaiting(behind asker: Asker) {
         guard let id = asker.operation.callID,
-            let askers = waiting.removeValue(forKey: Seat(user: asker.user, call: id))
+            let askers = waiting.removeValue(forKey: ParticipantKey(user: asker.user, call: id))
         else { return }
         for asker in askers { begin(asker) }
     }

@@ -5,7 +5,7 @@
 //    seeded ones; time comes with the input.
 // 2. The same state, input and time give the same effects in the same order.
 // 3. Effects are performed in order; `persist` holds back everything behind it.
-// 4. Deadlines up to `now` fire before the input: time passes first (semantics.md, R2, R10).
+// 4. Deadlines up to `now` fire before the input: time passes first (R2, R10).
 // 5. Policies are asked, never called; every question has a deadline and a declared default.
 // 6. Bad requests get a `Refusal`; a broken invariant is a precondition with the call printed.
 
@@ -21,7 +21,7 @@ public struct Switchboard: Sendable {
     var calls = CallTable()
     var users: UserTable
     var wheel: TimerWheel
-    var keys = KeyLedger()
+    var keys = KeyFilter()
     /// Requests with a key that has no reply yet.
     var keysUnderWay: [KeyName: KeyUnderWay] = [:]
     /// Requests about a call that the store is asked for.
@@ -29,14 +29,14 @@ public struct Switchboard: Sendable {
     /// Operations that a policy shapes before they happen.
     var staged: [QuestionID: StagedOperation] = [:]
     /// Requests behind a staged operation of the same user and call.
-    var waiting: [Seat: [Asker]] = [:]
+    var waiting: [ParticipantKey: [Asker]] = [:]
     /// `call.token` requests that wait for the policies.
     var tokenRequests: [QuestionID: TokenRequest] = [:]
     /// Open questions about invitations, and the same by invitee.
     var questions: [QuestionID: InviteQuestion] = [:]
-    var openQuestions: [Seat: QuestionID] = [:]
+    var openQuestions: [ParticipantKey: QuestionID] = [:]
     /// Signals for pending addressees whose devices may not know of the call yet.
-    var heldSignals: [Seat: [CallEvent]] = [:]
+    var heldSignals: [ParticipantKey: [CallEvent]] = [:]
     /// What `handle` has to tell so far.
     var effects: [Effect] = []
     var now: Moment

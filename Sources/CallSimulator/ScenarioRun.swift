@@ -46,10 +46,10 @@ extension Scenario {
             let observations = try perform(action, step, on: &rig)
             for id in observations.flatMap(\.sight.callIDs) { names.meet(id) }
             if observations.isRefusal { names.forgetAnnounced() }
-            return Wording(names: names, doer: doer).expectations(observations)
+            return ScenarioWriter(names: names, doer: doer).expectations(observations)
         case .look(let action, let doer):
             let observations = try perform(action, step, on: &rig)
-            return Wording(names: names, doer: doer, inFull: true).expectations(observations)
+            return ScenarioWriter(names: names, doer: doer, inFull: true).expectations(observations)
         }
     }
 
@@ -90,7 +90,7 @@ extension [Observation] {
     }
 }
 
-extension Wording {
+extension ScenarioWriter {
     /// What was seen, by observer in the order of their first sights.
     fileprivate func expectations(_ observations: [Observation]) -> [Scenario.Expectation] {
         var order: [Observer] = []

@@ -3,7 +3,7 @@
 import CallModel
 
 extension StepParser {
-    mutating func policy(_ words: inout Words) throws(ScenarioError) -> Action {
+    mutating func policy(_ words: inout StepReader) throws(ScenarioError) -> Action {
         if words.take("as") {
             let user = UserID(try words.next("an account"))
             let verb = try words.next("what the policy does")
@@ -23,7 +23,7 @@ extension StepParser {
         return .answer(.invite(user), try decision(&words))
     }
 
-    private mutating func decision(_ words: inout Words) throws(ScenarioError) -> Answer {
+    private mutating func decision(_ words: inout StepReader) throws(ScenarioError) -> Answer {
         let verb = try words.next("what the policy decides")
         let decision: Decision
         switch verb {
@@ -48,7 +48,7 @@ extension StepParser {
         return .invite(decision, by: plugin, next: next)
     }
 
-    private func dialAnswer(_ words: inout Words) throws(ScenarioError) -> Answer {
+    private func dialAnswer(_ words: inout StepReader) throws(ScenarioError) -> Answer {
         if let code = try words.value(after: "refuses") { return .refuse(code: code, by: "plugin") }
         if words.take("abstains") { return .none }
         try words.must("allows")
@@ -62,7 +62,7 @@ extension StepParser {
     }
 
     /// `bob sees "…" of alice, carol sees nothing of the call`.
-    private func views(_ words: inout Words) throws(ScenarioError) -> [Call.View] {
+    private func views(_ words: inout StepReader) throws(ScenarioError) -> [Call.View] {
         var views: [Call.View] = []
         while !words.isAtEnd {
             let receiver = UserID(try words.next("who sees it"))

@@ -19,13 +19,13 @@ struct StepParser {
     private let settings = Settings()
 
     mutating func read(_ step: Scenario.Step) throws(ScenarioError) -> Meaning {
-        var words = try Words(step.text, line: step.line)
+        var words = try StepReader(step.text, line: step.line)
         let meaning = try read(&words)
         try words.end()
         return meaning
     }
 
-    private mutating func read(_ words: inout Words) throws(ScenarioError) -> Meaning {
+    private mutating func read(_ words: inout StepReader) throws(ScenarioError) -> Meaning {
         if words.take("with") {
             var devices: [Address] = []
             for name in try words.list("a device") { devices.append(address(name)) }
@@ -54,7 +54,7 @@ struct StepParser {
     // MARK: Devices
 
     private mutating func device(
-        _ device: Address, _ words: inout Words
+        _ device: Address, _ words: inout StepReader
     ) throws(ScenarioError) -> Meaning {
         if words.take("connects") { return .action(.connect(device, resuming: false), by: device) }
         if words.take("resumes") { return .action(.connect(device, resuming: true), by: device) }
@@ -77,7 +77,7 @@ struct StepParser {
 
     /// What a device or a policy asks for.
     mutating func operation(
-        _ verb: String, _ words: inout Words
+        _ verb: String, _ words: inout StepReader
     ) throws(ScenarioError) -> Operation {
         switch verb {
         case "invites": return try invitation(&words)
@@ -105,7 +105,9 @@ struct StepParser {
         }
     }
 
-    private func action(_ verb: String, _ words: inout Words) throws(ScenarioError) -> CallAction {
+    private func action(_ verb: String, _ words: inout StepReader) throws(ScenarioError)
+        -> CallAction
+    {
         switch verb {
         case "shows": return .ringing
         case "accepts": return try acceptance(&words)
@@ -116,6 +118,8 @@ struct StepParser {
         case "joins": return .join
         case "leaves": return .leave
         case "ends": return .end
+        case "finishes":
+            return .finish(code: try words.value(after: "with").flatMap { EndDetail(code: $0) })
         case "gets": return .get
         case "holds": return .hold(on: true, force: words.take("force"))
         case "unholds": return .hold(on: false, force: words.take("force"))
@@ -136,7 +140,7 @@ struct StepParser {
         }
     }
 
-    private mutating func invitation(_ words: inout Words) throws(ScenarioError) -> Operation {
+    private mutating func invitation(_ words: inout StepReader) throws(ScenarioError) -> Operation {
         var invitation = Invitation(invitees: try users(&words))
         if let name = try words.value(after: "as") { names.announce(name) }
         if let name = try words.value(after: "mode") {
@@ -156,7 +160,7 @@ struct StepParser {
         return .invite(invitation)
     }
 
-    private func acceptance(_ words: inout Words) throws(ScenarioError) -> CallAction {
+    private func acceptance(_ words: inout StepReader) throws(ScenarioError) -> CallAction {
         var acceptance = Acceptance()
         acceptance.audio = try flag("audio", &words)
         acceptance.video = try flag("video", &words)
@@ -164,7 +168,7 @@ struct StepParser {
         return .accept(acceptance)
     }
 
-    private func query(_ words: inout Words) throws(ScenarioError) -> ListQuery {
+    private func query(_ words: inout StepReader) throws(ScenarioError) -> ListQuery {
         var query = ListQuery()
         if let text = try words.value(after: "limit") { query.limit = Int(text) ?? query.limit }
         if words.take("before") { query.before = try call(&words) }
@@ -178,7 +182,7 @@ struct StepParser {
 
     // MARK: Parts
 
-    func call(_ words: inout Words) throws(ScenarioError) -> CallID {
+    func call(_ words: inout StepReader) throws(ScenarioError) -> CallID {
         let name = try words.next("a call")
         guard let id = names.id(name) else {
             throw ScenarioError(line: words.line, "no call is named \(name)")
@@ -186,29 +190,29 @@ struct StepParser {
         return id
     }
 
-    func users(_ words: inout Words) throws(ScenarioError) -> [UserID] {
+    func users(_ words: inout StepReader) throws(ScenarioError) -> [UserID] {
         try words.list("a user").map { UserID($0) }
     }
 
-    func length(_ text: String, _ words: Words) throws(ScenarioError) -> Milliseconds {
+    func length(_ text: String, _ words: StepReader) throws(ScenarioError) -> Milliseconds {
         guard let length = span(text) else {
             throw ScenarioError(line: words.line, "`\(text)` is no length of time, like 30s")
         }
         return length
     }
 
-    private func flag(_ name: String, _ words: inout Words) throws(ScenarioError) -> Bool? {
+    private func flag(_ name: String, _ words: inout StepReader) throws(ScenarioError) -> Bool? {
         guard let word = try words.value(after: name) else { return nil }
         guard word == "on" || word == "off" else { throw words.expected("`on` or `off`") }
         return word == "on"
     }
 
-    private func push(_ words: inout Words) throws(ScenarioError) -> PushText? {
+    private func push(_ words: inout StepReader) throws(ScenarioError) -> PushText? {
         guard let title = try words.value(after: "pushing") else { return nil }
         return PushText(title: title)
     }
 
-    private func items(_ words: inout Words) throws(ScenarioError) -> [Call.Item] {
+    private func items(_ words: inout StepReader) throws(ScenarioError) -> [Call.Item] {
         var items: [Call.Item] = []
         for word in try words.list("KEY=VALUE") {
             let parts = word.split(separator: "=", maxSplits: 1)
@@ -220,7 +224,7 @@ struct StepParser {
         return items
     }
 
-    private func itemsChange(_ words: inout Words) throws(ScenarioError) -> ItemsChange {
+    private func itemsChange(_ words: inout StepReader) throws(ScenarioError) -> ItemsChange {
         var change = ItemsChange()
         change.clear = words.take("clear")
         if words.take("delete") { change.delete = try words.list("a key") }

@@ -27,7 +27,7 @@ public final class Connector {
     private let deadline: Int64
     private var completion: Completion?
     private var addresses: ArraySlice<SocketAddress> = []
-    private var dial: Dial?
+    private var attempt: ConnectAttempt?
     private var timer: Timer?
     private var handshaking: Connection?
     private var failure: EventLoopError?
@@ -100,15 +100,15 @@ public final class Connector {
             return giveUp(failure ?? none)
         }
         do throws(EventLoopError) {
-            dial = try Dial(address, endpoint, loop) { [self] in dialled($0) }
+            attempt = try ConnectAttempt(address, endpoint, loop) { [self] in attemptEnded($0) }
         } catch {
             failure = error
             dialNext()
         }
     }
 
-    private func dialled(_ result: Result<Int32, EventLoopError>) {
-        dial = nil
+    private func attemptEnded(_ result: Result<Int32, EventLoopError>) {
+        attempt = nil
         do throws(EventLoopError) {
             let socket = try result.get()
             try establish(socket)
@@ -156,8 +156,8 @@ public final class Connector {
 
     private func release() {
         timer = nil
-        dial?.abandon()
-        dial = nil
+        attempt?.abandon()
+        attempt = nil
         handshaking?.abort()
         handshaking = nil
     }

@@ -1,6 +1,7 @@
-// Everything that leaves the house, on one thread: pushes, webhooks and what plugins fetch.
+// Everything that is sent out, on one thread: pushes, webhooks and what plugins fetch.
 
-/// Joins the engine with the desks. It owns no thread: one thread calls all members but `waker`.
+/// Joins the engine with the senders, which decide what is sent when. It owns no thread: one thread
+/// calls all members but `waker`.
 ///
 ///     while !isClosing {
 ///         for command in mailbox { command.carryOut(on: service) }
@@ -14,11 +15,11 @@ public final class OutboundService {
         /// The push services that are configured.
         public var push = PushServices()
         /// Bounds of pushes.
-        public var pushLimits = PushDesk.Limits()
+        public var pushLimits = PushSender.Limits()
         /// The receivers of events.
         public var webhooks: [WebhookEndpoint] = []
         /// Bounds of events.
-        public var webhookLimits = WebhookDesk.Limits()
+        public var webhookLimits = WebhookSender.Limits()
 
         /// Nothing is configured.
         public init() {}
@@ -42,8 +43,8 @@ public final class OutboundService {
 
     private let engine: HTTPEngine
     private let clock: () -> Int64
-    private var pushes: PushDesk
-    private var webhooks: WebhookDesk
+    private var pushes: PushSender
+    private var webhooks: WebhookSender
     private var owners: [HTTPTicket: Owner] = [:]
     private var fetches: [UInt64: HTTPTicket] = [:]
     private var news: [News] = []
@@ -57,8 +58,8 @@ public final class OutboundService {
     ) throws(HTTPFailure) {
         engine = try HTTPEngine(settings.http)
         self.clock = clock ?? { SystemClock.wall }
-        pushes = PushDesk(settings.push, limits: settings.pushLimits)
-        webhooks = WebhookDesk(settings.webhooks, limits: settings.webhookLimits)
+        pushes = PushSender(settings.push, limits: settings.pushLimits)
+        webhooks = WebhookSender(settings.webhooks, limits: settings.webhookLimits)
     }
 
     /// Makes a `perform` that waits return; any thread may use it.
@@ -147,7 +148,7 @@ public final class OutboundService {
         return Int(min(Int64(milliseconds), max(next - clock(), 0)))
     }
 
-    /// What the engine refuses has ended for its desk, which may ask for the next thing at once.
+    /// What the engine refuses has ended for its sender, which may ask for the next thing at once.
     private func submit() {
         while true {
             let due =

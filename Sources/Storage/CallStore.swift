@@ -126,11 +126,14 @@ public struct Registration: Sendable, Equatable {
     public let address: Address
     /// What was registered.
     public let registration: PushRegistration
+    /// When; 0 if that was before the store kept it.
+    public let at: Moment
 
-    /// The registration of `address`.
-    public init(_ address: Address, _ registration: PushRegistration) {
+    /// The registration of `address`, made at `at`.
+    public init(_ address: Address, _ registration: PushRegistration, at: Moment) {
         self.address = address
         self.registration = registration
+        self.at = at
     }
 }
 

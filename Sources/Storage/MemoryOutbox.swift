@@ -25,7 +25,7 @@ struct MemoryOutbox {
     private var webhookIDs: [WebhookProgress.State: [JobID]] = [:]
 
     mutating func put(
-        _ address: Address, provider: String, _ registration: PushRegistration?
+        _ address: Address, provider: String, _ registration: PushRegistration?, at now: Moment
     ) {
         remove(address, provider)
         guard let registration else { return }
@@ -35,7 +35,7 @@ struct MemoryOutbox {
             holders[token] = address
         }
         var mine = registrations.removeValue(forKey: address.user) ?? []
-        mine.append(Registration(address, registration))
+        mine.append(Registration(address, registration, at: now))
         mine.sort { $0.sortKey < $1.sortKey }
         registrations[address.user] = mine
     }
@@ -49,6 +49,12 @@ struct MemoryOutbox {
         holders[Token(provider: provider, text: all[place].registration.token)] = nil
         all.remove(at: place)
         registrations[address.user] = all.isEmpty ? nil : all
+    }
+
+    /// The token of `dead` is dead.
+    mutating func remove(_ dead: Registration) {
+        guard registrations(of: dead.address.user).contains(dead) else { return }
+        remove(dead.address, dead.registration.provider)
     }
 
     func registrations(of user: UserID) -> [Registration] { registrations[user] ?? [] }

@@ -50,7 +50,8 @@ public final class MemoryStore: CallStore {
             for old in calls.put(call, endedMax: limits.endedCallsInMemory) { outbox.forget(old) }
         case .key(let entry): keys.put(entry, limits: limits)
         case .registration(let address, let provider, let registration):
-            outbox.put(address, provider: provider, registration)
+            outbox.put(address, provider: provider, registration, at: now)
+        case .deadRegistration(let dead): outbox.remove(dead)
         case .push(let change): outbox.apply(change)
         case .webhook(let change): outbox.apply(change, finishedMax: limits.endedCallsInMemory)
         case .timer(let change): plugins.apply(change)

@@ -1,4 +1,4 @@
-// Writes what is to leave the house later: pushes, webhooks and the registrations they go to.
+// Writes what is to be sent later: pushes, webhooks and the registrations they go to.
 
 import CallModel
 import JSON
@@ -8,6 +8,7 @@ final class OutboxTables {
     private let putRegistration: Statement
     private let removeRegistration: Statement
     private let removeToken: Statement
+    private let removeDead: Statement
     private let addPush: Statement
     private let removePush: Statement
     private let putOutcome: Statement
@@ -18,7 +19,7 @@ final class OutboxTables {
 
     init(_ connection: Connection) throws(StoreError) {
         putRegistration = try connection.prepare(
-            "INSERT OR REPLACE INTO registration VALUES (?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO registration VALUES (?, ?, ?, ?, ?, ?)",
             for: "storing a push registration")
         removeRegistration = try connection.prepare(
             "DELETE FROM registration WHERE user = ? AND device = ? AND provider = ?",
@@ -26,6 +27,11 @@ final class OutboxTables {
         removeToken = try connection.prepare(
             "DELETE FROM registration WHERE token = ? AND provider = ?",
             for: "removing a token's earlier registration")
+        removeDead = try connection.prepare(
+            """
+            DELETE FROM registration WHERE user = ? AND device = ? AND provider = ? AND token = ?
+            AND registered_at = ?
+            """, for: "removing a dead push registration")
         addPush = try connection.prepare(
             "INSERT OR REPLACE INTO push_job VALUES (?, ?, ?)", for: "storing a push job")
         removePush = try connection.prepare(
@@ -48,7 +54,7 @@ final class OutboxTables {
     }
 
     func put(
-        _ address: Address, provider: String, _ registration: PushRegistration?
+        _ address: Address, provider: String, _ registration: PushRegistration?, at now: Moment
     ) throws(StoreError) {
         let (user, device) = (SQLValue.text(address.user.text), SQLValue.text(address.device.text))
         guard let registration else {
@@ -59,7 +65,14 @@ final class OutboxTables {
         }
         try putRegistration.run(
             user, device, .text(provider), .text(registration.token),
-            .optional(registration.environment))
+            .optional(registration.environment), .moment(now))
+    }
+
+    /// The token of `dead` is dead.
+    func remove(_ dead: Registration) throws(StoreError) {
+        try removeDead.run(
+            .text(dead.address.user.text), .text(dead.address.device.text),
+            .text(dead.registration.provider), .text(dead.registration.token), .moment(dead.at))
     }
 
     func apply(_ change: PushChange) throws(StoreError) {

@@ -7,7 +7,7 @@ struct Schema: Sendable {
     let steps: [String]
 
     /// What this program reads and writes.
-    static let current = Schema(steps: [version1, version2])
+    static let current = Schema(steps: [version1, version2, version3])
 
     /// Marks the file as ours: "call" in ASCII.
     static let applicationID: Int64 = 0x6361_6C6C
@@ -107,5 +107,10 @@ extension Schema {
     // along.
     private static let version2 = """
         CREATE INDEX registration_token ON registration (token, provider);
+        """
+
+    // What a push service says of a token that was registered again since is out of date.
+    private static let version3 = """
+        ALTER TABLE registration ADD COLUMN registered_at INTEGER NOT NULL DEFAULT 0;
         """
 }

@@ -110,7 +110,8 @@ public final class Store: CallStore {
         case .call(let call): try calls.put(call)
         case .key(let entry): try keys.put(entry, limits: limits)
         case .registration(let address, let provider, let registration):
-            try outbox.put(address, provider: provider, registration)
+            try outbox.put(address, provider: provider, registration, at: now)
+        case .deadRegistration(let dead): try outbox.remove(dead)
         case .push(let change): try outbox.apply(change)
         case .webhook(let change): try outbox.apply(change)
         case .timer(let change): try plugins.apply(change)

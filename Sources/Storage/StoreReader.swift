@@ -46,8 +46,8 @@ public final class StoreReader: CallReader {
             "SELECT count(*) FROM missed_call WHERE user = ?", for: "counting missed calls")
         registrationsOfUser = try connection.prepare(
             """
-            SELECT device, provider, token, environment FROM registration WHERE user = ?
-            ORDER BY device, provider
+            SELECT device, provider, token, environment, registered_at FROM registration
+            WHERE user = ? ORDER BY device, provider
             """, for: "reading push registrations")
         pushesAfter = try connection.prepare(
             "SELECT id, call, record FROM push_job WHERE id > ? ORDER BY id LIMIT ?",
@@ -141,7 +141,8 @@ public final class StoreReader: CallReader {
         try registrationsOfUser.rows(.text(user.text)) { row in
             let registration = PushRegistration(
                 provider: row.text(1), token: row.text(2), environment: row.optionalText(3))
-            all.append(Registration(Address(user, DeviceID(row.text(0))), registration))
+            let address = Address(user, DeviceID(row.text(0)))
+            all.append(Registration(address, registration, at: row.moment(4)))
             return true
         }
         return all

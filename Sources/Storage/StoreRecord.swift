@@ -9,8 +9,10 @@ public enum StoreRecord: Sendable, Equatable {
     case call(Call)
     /// A reply under an idempotency key.
     indirect case key(KeyEntry)
-    /// A device's push registration; nil: removed.
+    /// A device's push registration, as of the moment of the commit; nil: removed.
     indirect case registration(Address, provider: String, PushRegistration?)
+    /// A registration whose token is dead: removed, unless the device has registered since.
+    indirect case deadRegistration(Registration)
     /// The push outbox.
     indirect case push(PushChange)
     /// The webhook outbox.
@@ -50,8 +52,8 @@ public enum StoreRecord: Sendable, Equatable {
         case .push(.add(let id, _)): id
         case .webhook(.add(let job)): job.id
         case .timer(.set(let timer)): timer.id
-        case .call, .key, .registration, .push, .webhook, .timer, .value, .generation, .missed,
-            .seen:
+        case .call, .key, .registration, .deadRegistration, .push, .webhook, .timer, .value,
+            .generation, .missed, .seen:
             nil
         }
     }

@@ -34,7 +34,7 @@ final class DeviceProgram {
         server = options.server
         let connection = CallClient.Options(
             options.server, token: options.token, device: options.device)
-        var told: (ClientNews) -> Void = { _ in }
+        var told: (ClientEvent) -> Void = { _ in }
         client = CallClient(connection, on: loop) { told($0) }
         told = { [unowned self] in take($0) }
         client.trace = { ladder.passes($0) }
@@ -89,7 +89,7 @@ final class DeviceProgram {
         script?.interrupted()
     }
 
-    private func take(_ news: ClientNews) {
+    private func take(_ news: ClientEvent) {
         switch news {
         case .opened(let welcome):
             if wasOpen {
@@ -115,7 +115,7 @@ final class DeviceProgram {
             "lost", "connection lost: \(loss); trying again in \(Span.words(wait))")
     }
 
-    private func stopped(_ ending: ClientNews.Ending) {
+    private func stopped(_ ending: ClientEvent.Ending) {
         switch ending {
         case .disconnected, .loggedOut: loop.stop()
         case .refused(let refusal):

@@ -24,7 +24,7 @@ final class OutgoingCall: DeviceScript {
     private let plan: CallPlan
     private let program: DeviceProgram
     private var call: CallID?
-    private var standing: CallStanding?
+    private var progress: CallProgress?
     private var isInvited = false
     private var wasAnswered = false
     private var wantsOut = false
@@ -54,7 +54,7 @@ final class OutgoingCall: DeviceScript {
     }
 
     private func caughtUp(_ call: Call) {
-        standing?.take(call)
+        progress?.take(call)
         guard let end = call.end else { return advance() }
         ladder.sees(Ladder.words(end, after: call.duration))
         finish()
@@ -82,7 +82,7 @@ final class OutgoingCall: DeviceScript {
             ladder.sees("\(error.user) left out (\(error.code.rawValue))")
         }
         call = invited.call.id
-        standing = CallStanding(invited.call, me: invited.call.caller)
+        progress = CallProgress(invited.call, me: invited.call.caller)
         if invited.call.isLive { advance() }
     }
 
@@ -90,7 +90,7 @@ final class OutgoingCall: DeviceScript {
         guard event.callID == call else { return }
         switch event.kind {
         case .changed(let changes):
-            standing?.take(changes)
+            progress?.take(changes)
             advance()
         case .ended, .elsewhere: finish()
         case .created, .incoming, .timedOut, .cancelled, .failed, .mediaPhase, .mediaFlags, .hold,
@@ -108,12 +108,12 @@ final class OutgoingCall: DeviceScript {
     // MARK: Going
 
     private func advance() {
-        guard let standing, !isOver else { return }
-        if standing.isAnswered, !wasAnswered {
+        guard let progress, !isOver else { return }
+        if progress.isAnswered, !wasAnswered {
             wasAnswered = true
             armHangUp()
         }
-        if standing.isLeftAlone || wantsOut { go(standing) }
+        if progress.isLeftAlone || wantsOut { go(progress) }
     }
 
     private func armHangUp() {
@@ -125,11 +125,11 @@ final class OutgoingCall: DeviceScript {
         hangUp?.arm(after: plan.after)
     }
 
-    private func go(_ standing: CallStanding) {
+    private func go(_ progress: CallProgress) {
         guard let call, !isGoing else { return }
         isGoing = true
         let forAll = plan.hangUp?.forAll ?? false
-        let action = forAll ? standing.wayOutForAll : standing.wayOut
+        let action = forAll ? progress.wayOutForAll : progress.wayOut
         ladder.asks(action.word)
         client.ask(.call(call, action)) { [self] result in
             isGoing = false
@@ -144,10 +144,10 @@ final class OutgoingCall: DeviceScript {
     }
 
     private func went(_ call: Call) {
-        standing?.take(call)
+        progress?.take(call)
         // The last event of a call that ended is on its way.
         guard call.isLive else { return isOver = true }
-        if standing?.hasJoined == true { goAgain() } else { finish() }
+        if progress?.hasJoined == true { goAgain() } else { finish() }
     }
 
     /// Something came first, such as an answer before the cancel: another way may be right now.

@@ -26,7 +26,7 @@ struct PhonePlan {
 final class Phone: DeviceScript {
     /// A call that this phone knows of.
     private struct Known {
-        var standing: CallStanding
+        var progress: CallProgress
         /// Between the first ring and the answer.
         var patience: Timer?
         /// Whether it is being left.
@@ -56,7 +56,7 @@ final class Phone: DeviceScript {
         let live = Dictionary(welcome.calls.map { ($0.id, $0) }) { first, _ in first }
         for id in calls.keys.sorted() {
             if let call = live[id] {
-                calls[id]?.standing.take(call)
+                calls[id]?.progress.take(call)
                 advance(id)
             } else {
                 ladder.sees("call \(id) ended meanwhile")
@@ -70,7 +70,7 @@ final class Phone: DeviceScript {
         switch event.kind {
         case .incoming(let call, _, _): incoming(call)
         case .changed(let changes):
-            calls[id]?.standing.take(changes)
+            calls[id]?.progress.take(changes)
             advance(id)
         case .ended, .cancelled, .timedOut, .failed, .elsewhere: over(id)
         case .created, .mediaPhase, .mediaFlags, .hold, .items, .signal, .missed: break
@@ -79,7 +79,7 @@ final class Phone: DeviceScript {
 
     func interrupted() {
         wantsOut = true
-        let joined = calls.filter { $0.value.standing.hasJoined }.keys.sorted()
+        let joined = calls.filter { $0.value.progress.hasJoined }.keys.sorted()
         guard program.isConnected, !joined.isEmpty else { return program.finish(ExitCode.success) }
         for id in joined { go(id) }
     }
@@ -88,7 +88,7 @@ final class Phone: DeviceScript {
 
     private func incoming(_ call: Call) {
         guard calls[call.id] == nil, let me else { return }
-        calls[call.id] = Known(standing: CallStanding(call, me: me))
+        calls[call.id] = Known(progress: CallProgress(call, me: me))
         switch plan.answer {
         case .reject(let busy): reject(call.id, busy: busy)
         case .ring: ring(call.id)
@@ -111,7 +111,7 @@ final class Phone: DeviceScript {
         client.accept(id, saying: plan.data) { [self] result in
             switch result {
             case .success(let call):
-                calls[id]?.standing.take(call)
+                calls[id]?.progress.take(call)
                 advance(id)
             case .failure(let failure): failed(failure, id)
             }
@@ -139,14 +139,14 @@ final class Phone: DeviceScript {
 
     /// Nobody stays alone in a call.
     private func advance(_ id: CallID) {
-        guard let known = calls[id], known.standing.hasJoined else { return }
-        if known.standing.isLeftAlone || wantsOut { go(id) }
+        guard let known = calls[id], known.progress.hasJoined else { return }
+        if known.progress.isLeftAlone || wantsOut { go(id) }
     }
 
     private func go(_ id: CallID) {
         guard let known = calls[id], !known.isGoing else { return }
         calls[id]?.isGoing = true
-        let action = known.standing.wayOut
+        let action = known.progress.wayOut
         ladder.asks(action.word)
         client.ask(.call(id, action)) { [self] result in
             switch result {
@@ -159,7 +159,7 @@ final class Phone: DeviceScript {
 
     private func over(_ id: CallID) {
         guard calls.removeValue(forKey: id) != nil else { return }
-        let isLast = !calls.values.contains { $0.standing.hasJoined }
+        let isLast = !calls.values.contains { $0.progress.hasJoined }
         if plan.isOnce || (wantsOut && isLast) { program.finish(ExitCode.success) }
     }
 }

@@ -19,16 +19,16 @@ extension Command {
         ] + Installation.options
     ) { (arguments) throws(CommandError) in
         let user = try Arguments.user(arguments.operands.first ?? "", "USER")
-        var wish = TokenWish(user: user.text)
-        if let device = arguments.text("--device") { wish.device = try checkedDevice(device) }
-        wish.capabilities = arguments.text("--caps")?.split(separator: ",").map(String.init)
-        wish.isServer = arguments.has("--server")
-        wish.lifetime = try arguments.duration("--for") ?? wish.lifetime
-        wish.keyID = arguments.text("--kid")
-        wish.tokenID = arguments.text("--id")
+        var minted = MintedToken(user: user.text)
+        if let device = arguments.text("--device") { minted.device = try checkedDevice(device) }
+        minted.capabilities = arguments.text("--caps")?.split(separator: ",").map(String.init)
+        minted.isServer = arguments.has("--server")
+        minted.lifetime = try arguments.duration("--for") ?? minted.lifetime
+        minted.keyID = arguments.text("--kid")
+        minted.tokenID = arguments.text("--id")
         do throws(AgentError) {
             let configuration = try Installation.configurationWithSecrets(arguments)
-            Screen.say(try wish.token(by: configuration))
+            Screen.say(try minted.token(by: configuration))
             return ExitCode.success
         } catch {
             throw .failure("\(error)")

@@ -4,7 +4,7 @@ import CallModel
 import EventLoop
 import Glibc
 import JSON
-import TestCertificates
+import TestSupport
 import Testing
 
 @testable import AgentServer
@@ -13,7 +13,7 @@ import Testing
 /// A directory of one test, and a loop for the timers.
 private final class Place {
     let loop: EventLoop
-    private let folder = Folder()
+    private let folder = TemporaryFolder()
 
     init() throws { loop = try EventLoop() }
 

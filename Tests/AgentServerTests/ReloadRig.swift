@@ -1,13 +1,14 @@
 // A whole server on a thread of its own with plugins that say which version they are, a caller who
 // invites steadily, and an operator who reloads.
 
+import AgentTestSupport
 import CallClient
 import CallModel
 import CallWire
 import EventLoop
 import Glibc
 import JSON
-import TestCertificates
+import TestSupport
 import Testing
 import WebProtocols
 
@@ -17,11 +18,10 @@ import WebProtocols
 /// A folder with `callagent.lua`, `plugins/` and the state.
 final class ReloadRig {
     let waiter: LoopWaiter
-    private let place = Folder()
+    private let place = TemporaryFolder()
     private let admin: ServerAddress
     private let client: CallClient
-    private let errands: Mailbox<Errand>
-    private let thread: WorkerThread
+    private let thread: AgentThread
     private let news = News()
     private var pace: Timer?
     /// Invitations that were sent, and those that the server took.
@@ -30,11 +30,11 @@ final class ReloadRig {
     private(set) var refusals: [RequestFailure] = []
 
     private final class News {
-        var all: [ClientNews] = []
+        var all: [ClientEvent] = []
         var isOpen = false
         var answers = 0
 
-        func note(_ item: ClientNews) {
+        func note(_ item: ClientEvent) {
             all.append(item)
             if case .opened = item { isOpen = true }
             guard case .event(let event) = item, case .changed(let changes) = event.kind
@@ -48,13 +48,6 @@ final class ReloadRig {
 
     var folder: String { place.path }
 
-    typealias Errand = @Sendable (Agent) -> Void
-
-    private enum Report: Sendable {
-        case ready(Endpoint, Mailbox<Errand>)
-        case failed(String)
-    }
-
     init() throws {
         let folder = place.path
         mkdir("\(folder)/plugins", 0o700)
@@ -62,19 +55,12 @@ final class ReloadRig {
         Self.writePlugins(version: 0, in: folder)
         waiter = try LoopWaiter()
         admin = ServerAddress(.unix(path: "\(folder)/admin.sock"))
-        var report: Report?
-        let reports = try Mailbox<Report>(on: waiter.loop) { report = $0.last }
-        thread = try WorkerThread(name: "agent", stackSize: 2 << 20) {
-            Self.serve("\(folder)/callagent.lua", reports)
+        thread = try AgentThread(waiter, upTo: 60_000) {
+            try Agent(
+                file: "\(folder)/callagent.lua", log: { _ in Log(level: .error, descriptor: -1) })
         }
-        try waiter.wait(for: "the server", upTo: 60_000) { report != nil }
-        reports.close()
-        guard case .ready(let endpoint, let errands)? = report else {
-            throw AgentError.refused("\(report as Any)")
-        }
-        self.errands = errands
         var options = CallClient.Options(
-            ServerAddress(endpoint), token: "dev:ann", device: DeviceID("phone"))
+            ServerAddress(thread.endpoint), token: "dev:ann", device: DeviceID("phone"))
         options.backoff.first = 20
         client = CallClient(options, on: waiter.loop) { [news] item in
             news.note(item)
@@ -83,30 +69,9 @@ final class ReloadRig {
         try waiter.wait(for: "the connection", upTo: 60_000) { [news] in news.isOpen }
     }
 
-    private static func serve(_ file: String, _ reports: Mailbox<Report>) {
-        do {
-            let agent = try Agent(file: file, log: { _ in Log(level: .error, descriptor: -1) })
-            let errands = try Mailbox<Errand>(on: agent.loop) { batch in
-                for errand in batch { errand(agent) }
-            }
-            // It comes to this when the loop runs, and so when the server listens.
-            errands.post { agent in
-                guard let endpoint = agent.endpoints.first else { return }
-                reports.post(.ready(endpoint, errands))
-            }
-            try agent.run()
-        } catch {
-            reports.post(.failed("\(error)"))
-        }
-    }
-
     func close() {
         pace = nil
-        errands.post { agent in
-            agent.stop()
-            agent.stop()
-        }
-        thread.join()
+        thread.close()
         waiter.close()
     }
 

@@ -1,10 +1,11 @@
 // A real server on a thread of its own, and clients on the test's own loop.
 
+import AgentTestSupport
 import CallClient
 import CallModel
 import CallWire
 import EventLoop
-import Glibc
+import TestSupport
 import Testing
 
 @testable import AgentServer
@@ -53,74 +54,25 @@ final class Rig {
 
 /// An agent in memory that runs on a thread of its own.
 final class TestServer {
-    typealias Errand = @Sendable (Agent) -> Void
-
-    private enum Report: Sendable {
-        case ready(Endpoint, Mailbox<Errand>)
-        case failed(String)
-    }
-
-    let endpoint: Endpoint
     let admin: Endpoint
-    private let folder: String
-    private let errands: Mailbox<Errand>
-    private let thread: WorkerThread
-    private let waiter: LoopWaiter
+    private let folder = TemporaryFolder()
+    private let thread: AgentThread
+
+    var endpoint: Endpoint { thread.endpoint }
 
     init(_ waiter: LoopWaiter, _ adjust: (inout AgentOptions) -> Void) throws {
-        var template = Array("/tmp/callclient-XXXXXX".utf8CString)
-        folder = try String(cString: #require(mkdtemp(&template)))
-        admin = .unix(path: "\(folder)/admin.sock")
+        admin = .unix(path: "\(folder.path)/admin.sock")
         var options = AgentOptions()
         options.listen = [.tcp(host: "127.0.0.1", port: 0)]
         options.admin = admin
         options.stateDirectory = ":memory:"
         adjust(&options)
-        var report: Report?
-        let reports = try Mailbox<Report>(on: waiter.loop) { report = $0.last }
         let chosen = options
-        thread = try WorkerThread(name: "agent", stackSize: 2 << 20) {
-            Self.serve(chosen, reports)
-        }
-        try waiter.wait(for: "the server") { report != nil }
-        reports.close()
-        self.waiter = waiter
-        switch try #require(report) {
-        case .ready(let endpoint, let errands): (self.endpoint, self.errands) = (endpoint, errands)
-        case .failed(let text):
-            Issue.record("\(text)")
-            throw AgentError.refused(text)
-        }
-    }
-
-    private static func serve(_ options: AgentOptions, _ reports: Mailbox<Report>) {
-        do {
-            let agent = try Agent(options, log: Log(level: .error))
-            let errands = try Mailbox<Errand>(on: agent.loop) { batch in
-                for errand in batch { errand(agent) }
-            }
-            // It comes to this when the loop runs, and so when the server listens.
-            errands.post { agent in
-                guard let endpoint = agent.endpoints.first else { return }
-                reports.post(.ready(endpoint, errands))
-            }
-            try agent.run()
-        } catch {
-            reports.post(.failed("\(error)"))
-        }
+        thread = try AgentThread(waiter) { try Agent(chosen, log: Log(level: .error)) }
     }
 
     /// Does something on the server's thread, and waits until it is done.
-    func run(_ errand: @escaping Errand) throws {
-        var isDone = false
-        let reports = try Mailbox<Bool>(on: waiter.loop) { _ in isDone = true }
-        errands.post { agent in
-            errand(agent)
-            reports.post(true)
-        }
-        try waiter.wait(for: "the server's thread") { isDone }
-        reports.close()
-    }
+    func run(_ job: @escaping AgentThread.Job) throws { try thread.run(job) }
 
     /// Breaks every connection of `user` off.
     func cutOff(_ user: UserID) throws {
@@ -140,15 +92,7 @@ final class TestServer {
         }
     }
 
-    func close() {
-        errands.post { agent in
-            agent.stop()
-            agent.stop()
-        }
-        thread.join()
-        unlink("\(folder)/admin.sock")
-        rmdir(folder)
-    }
+    func close() { thread.close() }
 }
 
 /// A client that keeps what it is told.
@@ -163,12 +107,12 @@ final class TestDevice {
     }
 
     private final class NewsBox {
-        var news: [ClientNews] = []
+        var news: [ClientEvent] = []
         var place = 0
     }
 
     /// All that was told.
-    var news: [ClientNews] { box.news }
+    var news: [ClientEvent] { box.news }
 
     /// The events that were told, in order.
     var events: [CallEvent] {
@@ -178,7 +122,7 @@ final class TestDevice {
     /// Waits for the next news that `find` finds something in, and goes on behind it.
     func next<Found>(
         _ what: String, sourceLocation: SourceLocation = #_sourceLocation,
-        _ find: @escaping (ClientNews) -> Found?
+        _ find: @escaping (ClientEvent) -> Found?
     ) throws -> Found {
         var found: Found?
         do {
@@ -209,7 +153,7 @@ final class TestDevice {
         }
     }
 
-    func ending(sourceLocation: SourceLocation = #_sourceLocation) throws -> ClientNews.Ending {
+    func ending(sourceLocation: SourceLocation = #_sourceLocation) throws -> ClientEvent.Ending {
         try next("the end", sourceLocation: sourceLocation) {
             if case .stopped(let ending) = $0 { ending } else { nil }
         }

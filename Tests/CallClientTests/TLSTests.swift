@@ -3,7 +3,7 @@
 import CallClient
 import EventLoop
 import JSON
-import TestCertificates
+import TestSupport
 import Testing
 import WebProtocols
 
@@ -13,7 +13,7 @@ import WebProtocols
         let server: ScriptedServer
         let address: ServerAddress
         let certificate: TestCertificate
-        let folder = Folder()
+        let folder = TemporaryFolder()
 
         init() throws {
             waiter = try LoopWaiter()

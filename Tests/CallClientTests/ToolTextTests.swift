@@ -4,13 +4,13 @@ import CallClient
 import CallModel
 import EventLoop
 import JSON
-import TestCertificates
+import TestSupport
 import Testing
 
 @testable import callagent
 
 @Suite struct InstallationTests {
-    private let folder = Folder()
+    private let folder = TemporaryFolder()
 
     private func arguments(_ words: String...) throws(CommandError) -> Arguments {
         try Arguments(words + ["--config", "\(folder.path)/callagent.lua"], of: .calls)
@@ -162,9 +162,9 @@ import Testing
 }
 
 @Suite struct CallStandingTests {
-    private func standing(
+    private func progress(
         _ mode: String, me: UserID = "a", _ states: [Participant.State]
-    ) throws -> CallStanding {
+    ) throws -> CallProgress {
         let index = try #require(Mode.all.firstIndex { $0.name == mode })
         var call = Call(
             id: CallID(high: 1, low: 2), mode: ModeIndex(UInt8(index)), kind: "audio",
@@ -175,7 +175,7 @@ import Testing
                     user: user, role: user == "a" ? .caller : .invitee, state: state, at: Moment(0))
             )
         }
-        return CallStanding(call, me: me)
+        return CallProgress(call, me: me)
     }
 
     @Test(
@@ -193,7 +193,7 @@ import Testing
     func theWayOutFitsTheState(
         _ mode: String, _ me: UserID, _ states: [Participant.State], _ way: String
     ) throws {
-        #expect(try standing(mode, me: me, states).wayOut.word == way)
+        #expect(try progress(mode, me: me, states).wayOut.word == way)
     }
 
     @Test(
@@ -207,13 +207,13 @@ import Testing
     func whoIsLeftAloneGoesWhereTheServerWouldWait(
         _ mode: String, _ states: [Participant.State], _ isLeft: Bool
     ) throws {
-        #expect(try standing(mode, states).isLeftAlone == isLeft)
+        #expect(try progress(mode, states).isLeftAlone == isLeft)
     }
 
     @Test func endingForAllNeedsSomebodyAndAModeThatHasIt() throws {
-        #expect(try standing("advanced", [.joined, .joined]).wayOutForAll.word == "end")
-        #expect(try standing("advanced", [.joined, .ringing]).wayOutForAll.word == "cancel")
-        var changed = try standing("advanced", [.joined, .ringing])
+        #expect(try progress("advanced", [.joined, .joined]).wayOutForAll.word == "end")
+        #expect(try progress("advanced", [.joined, .ringing]).wayOutForAll.word == "cancel")
+        var changed = try progress("advanced", [.joined, .ringing])
         changed.take([.init("b", .joined)])
         #expect(changed.isAnswered && changed.hasJoined)
         #expect(changed.wayOut.word == "leave")

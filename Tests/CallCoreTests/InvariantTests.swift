@@ -17,17 +17,17 @@ import Testing
     @Test(arguments: seeds) func theInvariantsHoldAfterEveryAction(_ seed: UInt64) throws {
         var actions = RandomActions(seed: seed)
         var rig = CoreRig(settings: actions.settings())
-        var witness = Witness(atServer: true)
+        var checker = ConsistencyChecker(atServer: true)
         for step in 0..<600 {
             let action = actions.next(asked: rig.openQuestions)
             guard isPossible(action, rig) else { continue }
             do throws(RigFailure) {
                 for observation in try rig.perform(action) {
                     actions.note(observation)
-                    try witness.see(observation)
+                    try checker.see(observation)
                 }
-                for device in gone(by: action) { witness.forget(device) }
-                try witness.compare(with: rig.switchboard, connected: rig.connected)
+                for device in gone(by: action) { checker.forget(device) }
+                try checker.compare(with: rig.switchboard, connected: rig.connected)
                 try check(rig)
             } catch {
                 Issue.record("seed \(seed), step \(step), \(action): \(error)")

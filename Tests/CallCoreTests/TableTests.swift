@@ -11,44 +11,44 @@ import Testing
     private let bob = UserID("bob")
 
     @Test func aKeyIsKeptForItsUserAlone() {
-        var ledger = KeyLedger()
-        ledger.insert(ann, "k", at: Moment(0))
-        #expect(ledger.mayContain(ann, "k"))
-        #expect(!ledger.mayContain(bob, "k"))
-        #expect(!ledger.mayContain(ann, "l"))
+        var filter = KeyFilter()
+        filter.insert(ann, "k", at: Moment(0))
+        #expect(filter.mayContain(ann, "k"))
+        #expect(!filter.mayContain(bob, "k"))
+        #expect(!filter.mayContain(ann, "l"))
         // The border between user and key counts.
-        #expect(!ledger.mayContain(UserID("an"), "nk"))
+        #expect(!filter.mayContain(UserID("an"), "nk"))
     }
 
     @Test func keysAreForgottenWhenTheyAreTooOld() {
-        var ledger = KeyLedger()
-        ledger.insert(ann, "old", at: Moment(0))
-        ledger.insert(ann, "new", at: Moment(10))
-        ledger.forget(at: Moment(99), lifetime: 100, limit: 10)
-        #expect(ledger.mayContain(ann, "old"))
-        ledger.forget(at: Moment(100), lifetime: 100, limit: 10)
-        #expect(!ledger.mayContain(ann, "old"))
-        #expect(ledger.mayContain(ann, "new"))
+        var filter = KeyFilter()
+        filter.insert(ann, "old", at: Moment(0))
+        filter.insert(ann, "new", at: Moment(10))
+        filter.forget(at: Moment(99), lifetime: 100, limit: 10)
+        #expect(filter.mayContain(ann, "old"))
+        filter.forget(at: Moment(100), lifetime: 100, limit: 10)
+        #expect(!filter.mayContain(ann, "old"))
+        #expect(filter.mayContain(ann, "new"))
     }
 
     @Test func theOldestGoFirstWhenThereAreTooMany() {
-        var ledger = KeyLedger()
-        for number in 0..<10_000 { ledger.insert(ann, "\(number)", at: Moment(0)) }
-        ledger.forget(at: Moment(1), lifetime: 100, limit: 3)
-        #expect(ledger.count == 3)
-        #expect(!ledger.mayContain(ann, "9996"))
-        #expect(ledger.mayContain(ann, "9997"))
-        #expect(ledger.mayContain(ann, "9999"))
+        var filter = KeyFilter()
+        for number in 0..<10_000 { filter.insert(ann, "\(number)", at: Moment(0)) }
+        filter.forget(at: Moment(1), lifetime: 100, limit: 3)
+        #expect(filter.count == 3)
+        #expect(!filter.mayContain(ann, "9996"))
+        #expect(filter.mayContain(ann, "9997"))
+        #expect(filter.mayContain(ann, "9999"))
     }
 
     @Test func aKeyUsedAgainIsForgottenWithItsLastUse() {
-        var ledger = KeyLedger()
-        ledger.insert(ann, "k", at: Moment(0))
-        ledger.insert(ann, "k", at: Moment(50))
-        ledger.forget(at: Moment(100), lifetime: 100, limit: 10)
-        #expect(ledger.mayContain(ann, "k"))
-        ledger.forget(at: Moment(150), lifetime: 100, limit: 10)
-        #expect(!ledger.mayContain(ann, "k"))
+        var filter = KeyFilter()
+        filter.insert(ann, "k", at: Moment(0))
+        filter.insert(ann, "k", at: Moment(50))
+        filter.forget(at: Moment(100), lifetime: 100, limit: 10)
+        #expect(filter.mayContain(ann, "k"))
+        filter.forget(at: Moment(150), lifetime: 100, limit: 10)
+        #expect(!filter.mayContain(ann, "k"))
     }
 }
 
@@ -154,7 +154,7 @@ extension String {
     @Test(arguments: 1...30 as ClosedRange<UInt64>)
     func anIndexFindsWhatTheModelFinds(_ seed: UInt64) {
         var dice = SeededGenerator(seed: seed)
-        var index = PlaceIndex()
+        var index = HashIndex()
         var model: [Int32: UInt32] = [:]
         // Few hashes, so that many collide and gaps are closed across homes.
         let hashes: [UInt32] = (0..<40).map { _ in UInt32.random(in: 0..<64, using: &dice) }

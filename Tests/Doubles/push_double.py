@@ -10,7 +10,8 @@ Commands, each an object with "do":
 
     plan     for requests whose device token (path, name) begins with "prefix": "replies", a list
              used up one by one, the last one for good; each may hold status, reason, detail,
-             headers, body, act, delay (seconds). Without replies the plan is lifted.
+             headers, body, act, delay (seconds), dead_for (seconds since Apple knows that the
+             token is dead). Without replies the plan is lifted.
     seen     the requests so far: service, subject, verdict, fields, payload; forgets them
     server   sets streams, greeting_delay, lifetime, clock_skew; tells the counters
     goaway   every connection is told to go away; "code"
@@ -88,7 +89,8 @@ class Double:
     def planned(self, service, plan, usual):
         reply = usual
         if "reason" in plan:
-            refusal = Refused(plan["status"], plan["reason"], plan.get("detail", ""))
+            refusal = Refused(plan["status"], plan["reason"], plan.get("detail", ""),
+                              plan.get("dead_for", 0))
             reply = service.refuse(refusal)
         elif "status" in plan:
             reply = Reply(plan["status"], [], plan.get("body", "").encode())

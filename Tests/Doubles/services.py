@@ -20,11 +20,12 @@ PUSH_TYPES = {"alert", "background", "voip", "location", "complication", "filepr
 class Refused(Exception):
     """A request that the real service would not accept."""
 
-    def __init__(self, status, reason, detail=""):
+    def __init__(self, status, reason, detail="", dead_for=0):
         super().__init__(f"{status} {reason} {detail}")
         self.status = status
         self.reason = reason
         self.detail = detail
+        self.dead_for = dead_for
 
 
 def check(condition, status, reason, detail=""):
@@ -90,7 +91,7 @@ class Apple:
     def refuse(self, refusal):
         body = {"reason": refusal.reason}
         if refusal.status == 410:
-            body["timestamp"] = int(time.time() * 1000) - 60_000
+            body["timestamp"] = int((time.time() - refusal.dead_for) * 1000)
         return Reply(refusal.status, [("apns-id", "0")], as_json(body))
 
 

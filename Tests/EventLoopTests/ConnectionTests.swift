@@ -1,7 +1,7 @@
 // Connections over real loopback sockets.
 import EventLoop
 import Glibc
-import TestCertificates
+import TestSupport
 import Testing
 
 @Suite struct ConnectionTests {
@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test func `A Unix socket brings every byte back`() throws {
-        let folder = Folder()
+        let folder = TemporaryFolder()
         let rig = try Rig()
         defer { rig.close() }
         try echo(on: rig, at: .unix(path: "\(folder.path)/echo.sock"))

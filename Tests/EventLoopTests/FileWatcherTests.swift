@@ -1,12 +1,12 @@
 // Watching directories.
 import EventLoop
 import Glibc
-import TestCertificates
+import TestSupport
 import Testing
 
 @Suite struct FileWatcherTests {
     @Test func `Written, replaced and removed files are reported once they rest`() throws {
-        let folder = Folder()
+        let folder = TemporaryFolder()
         folder.write("1", to: "old")
         let rig = try Rig()
         defer { rig.close() }

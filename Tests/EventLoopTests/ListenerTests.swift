@@ -1,7 +1,7 @@
 // Addresses taken, refused and left behind.
 import EventLoop
 import Glibc
-import TestCertificates
+import TestSupport
 import Testing
 
 @Suite struct ListenerTests {
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test func `A Unix socket is for its owner only and goes with its listener`() throws {
-        let folder = Folder()
+        let folder = TemporaryFolder()
         let path = "\(folder.path)/own.sock"
         let rig = try Rig()
         defer { rig.close() }
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test func `A Unix socket that a crash left behind is replaced`() throws {
-        let folder = Folder()
+        let folder = TemporaryFolder()
         let path = "\(folder.path)/stale.sock"
         let rig = try Rig()
         defer { rig.close() }
@@ -126,7 +126,7 @@ import Testing
     }
 
     @Test func `A living Unix socket is left alone`() throws {
-        let folder = Folder()
+        let folder = TemporaryFolder()
         let endpoint = Endpoint.unix(path: "\(folder.path)/alive.sock")
         let rig = try Rig()
         defer { rig.close() }
@@ -139,7 +139,7 @@ import Testing
     }
 
     @Test func `A file in the way of a Unix socket is kept`() throws {
-        let folder = Folder()
+        let folder = TemporaryFolder()
         folder.write("precious", to: "file")
         let path = "\(folder.path)/file"
         let rig = try Rig()
@@ -152,7 +152,7 @@ import Testing
     }
 
     @Test func `The path of a Unix socket has at most 107 bytes`() throws {
-        let folder = Folder()
+        let folder = TemporaryFolder()
         let rig = try Rig()
         defer { rig.close() }
         let stem = "\(folder.path)/"

@@ -2,7 +2,7 @@
 import COpenSSL
 import EventLoop
 import Glibc
-import TestCertificates
+import TestSupport
 import Testing
 
 @Suite struct TLSTests {
@@ -27,7 +27,7 @@ import Testing
     func `TLS brings every byte back`(host: String) throws {
         let rig = try Rig()
         defer { rig.close() }
-        let folder = Folder()
+        let folder = TemporaryFolder()
         let certificate = try TestCertificate("a", in: folder)
         let listener = try rig.listen(options: try secure(certificate)) { connection in
             #expect(connection.tlsVersion == "TLSv1.3")
@@ -57,7 +57,7 @@ import Testing
     @Test func `A Unix socket can speak TLS too`() throws {
         let rig = try Rig()
         defer { rig.close() }
-        let folder = Folder()
+        let folder = TemporaryFolder()
         let certificate = try TestCertificate("a", in: folder)
         let endpoint = Endpoint.unix(path: "\(folder.path)/tls.sock")
         _ = try rig.listen(at: endpoint, options: try secure(certificate)) { connection in
@@ -76,7 +76,7 @@ import Testing
     @Test func `A slow reader over TLS loses nothing`() throws {
         let rig = try Rig()
         defer { rig.close() }
-        let folder = Folder()
+        let folder = TemporaryFolder()
         let certificate = try TestCertificate("a", in: folder)
         let total = 8 << 20
         let source = Source(total: total)
@@ -92,7 +92,7 @@ import Testing
     @Test func `A certificate that nobody trusts is refused on both sides`() throws {
         let rig = try Rig()
         defer { rig.close() }
-        let folder = Folder()
+        let folder = TemporaryFolder()
         let shown = try TestCertificate("shown", in: folder)
         let other = try TestCertificate("other", in: folder)
         var reports: [EventLoopError] = []
@@ -116,7 +116,7 @@ import Testing
     @Test func `A certificate for another name is refused`() throws {
         let rig = try Rig()
         defer { rig.close() }
-        let folder = Folder()
+        let folder = TemporaryFolder()
         let certificate = try TestCertificate("a", in: folder, names: "DNS:example.org")
         let listener = try Listener(
             at: .tcp(host: "127.0.0.1", port: 0), on: rig.loop, options: try secure(certificate),
@@ -138,7 +138,7 @@ import Testing
     @Test func `After a reload newcomers see the new certificate, others go on`() throws {
         let rig = try Rig()
         defer { rig.close() }
-        let folder = Folder()
+        let folder = TemporaryFolder()
         let old = try TestCertificate("old", in: folder)
         let new = try TestCertificate("new", in: folder)
         let listener = try rig.listen(options: try secure(old)) { $0.handler = Peer.echo() }
@@ -173,7 +173,7 @@ import Testing
     {
         let rig = try Rig()
         defer { rig.close() }
-        let folder = Folder()
+        let folder = TemporaryFolder()
         let options = try secure(try TestCertificate("a", in: folder))
         let listener = try Listener(
             at: .tcp(host: "127.0.0.1", port: 0), on: rig.loop, options: options,
@@ -193,7 +193,7 @@ import Testing
     @Test func `What is no TLS is reported and closed`() throws {
         let rig = try Rig()
         defer { rig.close() }
-        let folder = Folder()
+        let folder = TemporaryFolder()
         var reports: [EventLoopError] = []
         let options = try secure(try TestCertificate("a", in: folder))
         let listener = try Listener(
@@ -211,7 +211,7 @@ import Testing
     @Test func `A silent client is dropped when its time is over`() throws {
         let rig = try Rig()
         defer { rig.close() }
-        let folder = Folder()
+        let folder = TemporaryFolder()
         var options = try secure(try TestCertificate("a", in: folder))
         options.handshakeTimeout = 50
         var failure: EventLoopError?
@@ -233,7 +233,7 @@ import Testing
     @Test func `A server that never answers costs the client its time limit`() throws {
         let rig = try Rig()
         defer { rig.close() }
-        let folder = Folder()
+        let folder = TemporaryFolder()
         let listener = try rig.listen { $0.handler = Peer() }
         var options = try trusting(try TestCertificate("a", in: folder))
         options.timeout = 50
@@ -249,7 +249,7 @@ import Testing
     @Test func `Bytes held by a paused session come after the resume`() throws {
         let rig = try Rig()
         defer { rig.close() }
-        let folder = Folder()
+        let folder = TemporaryFolder()
         let certificate = try TestCertificate("a", in: folder)
         let listener = try rig.listen(options: try secure(certificate)) { connection in
             connection.send([UInt8](repeating: 7, count: 1 << 20))
@@ -276,7 +276,7 @@ import Testing
     }
 
     @Test func `A missing file is named`() throws {
-        let folder = Folder()
+        let folder = TemporaryFolder()
         let good = try TestCertificate("good", in: folder)
         let absent = "\(folder.path)/absent"
         #expect(
@@ -292,7 +292,7 @@ import Testing
     }
 
     @Test func `A file that is no PEM is named`() throws {
-        let folder = Folder()
+        let folder = TemporaryFolder()
         let good = try TestCertificate("good", in: folder)
         folder.write("rubbish", to: "rubbish")
         let bad = "\(folder.path)/rubbish"
@@ -309,7 +309,7 @@ import Testing
     }
 
     @Test func `A key of another certificate is named`() throws {
-        let folder = Folder()
+        let folder = TemporaryFolder()
         let good = try TestCertificate("good", in: folder)
         let other = try TestCertificate("other", in: folder)
         #expect(
@@ -318,7 +318,7 @@ import Testing
     }
 
     @Test func `An encrypted key is refused without asking`() throws {
-        let folder = Folder()
+        let folder = TemporaryFolder()
         let locked = try TestCertificate("locked", in: folder, passPhrase: "secret")
         let error = failure(certificate: locked.certificate, key: locked.key)
         #expect(error?.kind == .tls)

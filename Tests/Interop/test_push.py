@@ -156,6 +156,43 @@ end)
     assert agent.metrics()["callagent_push_tokens_removed_total"] == 1
 
 
+def test_a_token_that_died_before_it_was_registered_again_is_kept(pusher, double):
+    """Apple says since when a token is dead; the phone has come back since."""
+    agent = pusher()
+    register(agent, "bob", "phone", "apns", token("d2"))
+    double.plan("d2", {"status": 410, "reason": "Unregistered", "dead_for": 60})
+    alice = agent.connect("alice")
+    call = invite(alice, "bob", mode="advanced")
+    settled(agent, failed=1)
+    wait_for("the outcome", lambda: "outdated: 410 Unregistered before it was registered"
+             in agent.tool("explain", call, "--json")[1])
+    alice.ok("call.cancel", call_id=call)
+    settled(agent, failed=2)
+    double.plan("d2")
+    invite(alice, "bob", mode="advanced")
+    settled(agent, sent=1, failed=2)
+    assert agent.metrics()["callagent_push_tokens_removed_total"] == 0
+    agent.crash()
+    agent.start()
+    double.plan("d2", {"status": 410, "reason": "Unregistered", "dead_for": 60})
+    invite(agent.connect("alice", "tablet"), "bob", mode="advanced")
+    settled(agent, failed=1)
+    assert agent.metrics()["callagent_push_tokens_removed_total"] == 0, "the moment is stored"
+
+
+def test_what_is_said_of_the_token_before_says_nothing_of_the_new_one(pusher, double):
+    agent = pusher()
+    register(agent, "bob", "phone", "fcm", "bob-old")
+    double.plan("bob-old", {"status": 404, "reason": "UNREGISTERED", "delay": 1.0})
+    alice = agent.connect("alice")
+    call = invite(alice, "bob", mode="advanced")
+    pushes(double, 1)
+    register(agent, "bob", "phone", "fcm", "bob-new")
+    settled(agent, failed=1)
+    alice.ok("call.cancel", call_id=call)
+    assert pushes(double, 1)[0]["subject"] == "bob-new"
+
+
 def test_a_mistake_of_environment_or_topic_keeps_the_registration(pusher, double):
     agent = pusher()
     register(agent, "bob", "phone", "apns", token("e1"), environment="sandbox")

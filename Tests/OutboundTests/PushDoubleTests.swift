@@ -66,14 +66,16 @@ private final class Rig {
     }
 
     func send(
-        _ provider: PushProvider, _ token: String, _ kind: PushKind = .invite, seconds: Int64 = 30
+        _ provider: PushProvider, _ token: String, _ kind: PushKind = .invite, seconds: Int64 = 30,
+        registeredAt: Int64 = 0
     ) throws {
         let now = SystemClock.wall
+        var target = try target(provider, token)
+        target.registeredAt = registeredAt
         service.send(
             PushNotice(
                 id: "\(token)/\(provider.rawValue)/\(kind.rawValue)", kind, callID: "0199aa",
-                caller: "ann", to: try target(provider, token),
-                ringEndsAt: now + seconds * 1_000, now: now))
+                caller: "ann", to: target, ringEndsAt: now + seconds * 1_000, now: now))
     }
 
     /// Works until there are so many outcomes.
@@ -154,6 +156,19 @@ struct PushDoubleTests {
                 rig.pushes[id]?.result == .failed(PushFailure(cause, "\(status) \(reason)")))
             #expect(rig.pushes[id]?.attempts == 1)
         }
+    }
+
+    @Test func `Apple's word on a token counts if it is younger than the registration`() throws {
+        let rig = try Rig()
+        let day: Int64 = 86_400
+        try rig.double.plan(
+            "410", ["status": 410, "reason": "Unregistered", "dead_for": .integer(day)])
+        try rig.send(.apns, token("410a"), registeredAt: SystemClock.wall)
+        try rig.send(
+            .apnsVoIP, token("410b"), registeredAt: SystemClock.wall - 2 * day * 1_000)
+        rig.work(pushes: 2)
+        #expect(rig.cause(token("410a") + "/apns/invite") == .outdated)
+        #expect(rig.cause(token("410b") + "/apns_voip/invite") == .deadToken)
     }
 
     @Test func `trouble that passes is survived`() throws {

@@ -77,7 +77,7 @@ struct PushVerdictTests {
     @Test func `a token that was registered after it died lives`() {
         let body: JSONValue = ["reason": "Unregistered", "timestamp": .integer(now)]
         #expect(cause(apns(410, body, since: now)) == .deadToken)
-        #expect(cause(apns(410, body, since: now + 1)) == .wrongEnvironment)
+        #expect(cause(apns(410, body, since: now + 1)) == .outdated)
     }
 
     private func fcm(_ status: Int, _ code: String, field: String? = nil) -> PushVerdict {
@@ -146,7 +146,7 @@ struct PushVerdictTests {
             switch cause {
             case .deadToken: #expect(advice == .remove)
             case .wrongEnvironment, .wrongApp: #expect(advice == .pause)
-            case .misconfigured, .invalid, .expired, .unavailable, .overloaded:
+            case .outdated, .misconfigured, .invalid, .expired, .unavailable, .overloaded:
                 #expect(advice == .keep)
             }
         }

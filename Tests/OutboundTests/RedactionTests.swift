@@ -21,7 +21,7 @@ struct RedactionTests {
         let printed: [Any] = [
             services, requests, requests.flatMap(\.headers), SamplePush.notice(.apns),
             SamplePush.notice(.web), try WebPushSubscription(parsing: SamplePush.subscription),
-            try SignatureKey(.hs256, "planted-secret"), WebhookDesk([]),
+            try SignatureKey(.hs256, "planted-secret"), WebhookSender([]),
             FCMAccess(token: "planted-access", lifetime: 1, at: 0),
             PushOutcome(
                 notice: SamplePush.notice(.fcm), result: .failed(PushFailure(.deadToken, "x")),

@@ -50,15 +50,15 @@ struct WebhookSecretTests {
 }
 
 final class WebhookDeskTests {
-    private var desk: WebhookDesk
+    private var sender: WebhookSender
 
     init() throws {
-        desk = try Self.make(WebhookDesk.Limits())
+        sender = try Self.make(WebhookSender.Limits())
     }
 
-    private static func make(_ limits: WebhookDesk.Limits) throws -> WebhookDesk {
+    private static func make(_ limits: WebhookSender.Limits) throws -> WebhookSender {
         let secret = try WebhookSecret(secretText)
-        return WebhookDesk(
+        return WebhookSender(
             [
                 WebhookEndpoint("crm", try HTTPURL("https://crm.example/hook"), secrets: [secret]),
                 WebhookEndpoint("log", try HTTPURL("https://log.example/hook"), secrets: [secret]),
@@ -68,37 +68,39 @@ final class WebhookDeskTests {
     private func add(
         _ id: String, to endpoint: String = "crm", order: String? = nil, at moment: Int64 = now
     ) -> Bool {
-        desk.add(
+        sender.add(
             WebhookJob(id: id, endpoint: endpoint, order: order, body: Array("{}".utf8)),
             at: moment)
     }
 
     /// The requests that are to be sent, by the ids of their events.
     private func sent() -> [String: UInt64] {
-        desk.takeRequests().reduce(into: [:]) { $0[$1.request.header("webhook-id") ?? ""] = $1.tag }
+        sender.takeRequests().reduce(into: [:]) {
+            $0[$1.request.header("webhook-id") ?? ""] = $1.tag
+        }
     }
 
     private func answer(
         _ tag: UInt64?, _ status: Int, headers: [HTTPHeader] = [], at moment: Int64 = now
     ) throws {
-        desk.completed(
+        sender.completed(
             try #require(tag), .success(HTTPResponse(status: status, headers: headers)),
             at: moment)
     }
 
     @Test func `an event is posted signed and ends when it was taken`() throws {
         #expect(add("evt_1"))
-        let (tag, request) = try #require(desk.takeRequests().first)
+        let (tag, request) = try #require(sender.takeRequests().first)
         #expect(request.method == "POST" && request.url.host == "crm.example")
         #expect(request.header("content-type") == "application/json")
         #expect(request.header("webhook-signature")?.hasPrefix("v1,") == true)
         #expect(request.addresses == .publicOnly && request.timeout == 20_000)
-        desk.completed(tag, .success(HTTPResponse(status: 204)), at: now)
+        sender.completed(tag, .success(HTTPResponse(status: 204)), at: now)
         #expect(
-            desk.takeOutcomes() == [
+            sender.takeOutcomes() == [
                 WebhookOutcome(id: "evt_1", endpoint: "crm", result: .delivered)
             ])
-        #expect(desk.room(for: "crm") == 1_000 && desk.nextDeadline == nil)
+        #expect(sender.room(for: "crm") == 1_000 && sender.nextDeadline == nil)
     }
 
     @Test func `the plan is 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h, then no more`()
@@ -106,10 +108,11 @@ final class WebhookDeskTests {
     {
         #expect(add("e"))
         var moment = now
-        for (attempt, pause) in WebhookDesk.Limits().pauses.enumerated() {
+        for (attempt, pause) in WebhookSender.Limits().pauses.enumerated() {
             try answer(sent()["e"], 500, at: moment)
             guard
-                case .postponed(let attempts, let until, "status 500")? = desk.takeOutcomes().first?
+                case .postponed(let attempts, let until, "status 500")? = sender.takeOutcomes()
+                    .first?
                     .result
             else {
                 Issue.record("attempt \(attempt) was not postponed")
@@ -117,13 +120,13 @@ final class WebhookDeskTests {
             }
             #expect(attempts == attempt + 1)
             #expect((pause * 8 / 10...pause * 12 / 10).contains(until - moment))
-            #expect(desk.nextDeadline == until)
+            #expect(sender.nextDeadline == until)
             moment = until
-            desk.advance(to: moment)
+            sender.advance(to: moment)
         }
         try answer(sent()["e"], 500, at: moment)
-        #expect(desk.takeOutcomes().map(\.result) == [.gaveUp(reason: "status 500")])
-        #expect(desk.room(for: "crm") == 1_000)
+        #expect(sender.takeOutcomes().map(\.result) == [.gaveUp(reason: "status 500")])
+        #expect(sender.room(for: "crm") == 1_000)
     }
 
     @Test func `events of one call come in order, those of others do not wait`() throws {
@@ -135,7 +138,7 @@ final class WebhookDeskTests {
         try answer(tags["b1"], 200)
         #expect(add("a3", order: "a"))
         #expect(sent().isEmpty)
-        desk.advance(to: now + 10_000)
+        sender.advance(to: now + 10_000)
         tags = sent()
         #expect(tags.keys.sorted() == ["a1"])
         try answer(tags["a1"], 200, at: now + 10_000)
@@ -144,9 +147,9 @@ final class WebhookDeskTests {
     }
 
     @Test func `after an event was given up the next of its call goes on`() throws {
-        var limits = WebhookDesk.Limits()
+        var limits = WebhookSender.Limits()
         limits.pauses = []
-        desk = try Self.make(limits)
+        sender = try Self.make(limits)
         #expect(add("a1", order: "a") && add("a2", order: "a"))
         try answer(sent()["a1"], 404)
         #expect(sent().keys.sorted() == ["a2"])
@@ -163,7 +166,7 @@ final class WebhookDeskTests {
         for id in ["a", "b"] { try answer(tags[id], 500) }
         try answer(tags["c"], 200)
         #expect(sent().isEmpty, "two in a row are no more than trouble with them")
-        desk.advance(to: now + 400_000)
+        sender.advance(to: now + 400_000)
         #expect(sent().keys.sorted() == ["a", "b"])
     }
 
@@ -171,7 +174,7 @@ final class WebhookDeskTests {
     func `every other status is an attempt in vain`(status: Int) throws {
         #expect(add("e"))
         try answer(sent()["e"], status)
-        guard case .postponed? = desk.takeOutcomes().first?.result else {
+        guard case .postponed? = sender.takeOutcomes().first?.result else {
             Issue.record("\(status) was not postponed")
             return
         }
@@ -182,18 +185,18 @@ final class WebhookDeskTests {
         let tags = sent()
         try answer(tags["e1"], 410)
         #expect(
-            desk.takeOutcomes() == [
+            sender.takeOutcomes() == [
                 WebhookOutcome(id: "e1", endpoint: "crm", result: .endpointGone)
             ])
         try answer(tags["e2"], 200)
-        #expect(desk.takeOutcomes().isEmpty && sent().isEmpty)
-        #expect(!add("e4") && desk.room(for: "crm") == 0 && desk.room(for: "log") == 999)
-        desk.advance(to: now + 1_000_000)
+        #expect(sender.takeOutcomes().isEmpty && sent().isEmpty)
+        #expect(!add("e4") && sender.room(for: "crm") == 0 && sender.room(for: "log") == 999)
+        sender.advance(to: now + 1_000_000)
         #expect(sent().isEmpty)
         let secret = try WebhookSecret(secretText)
-        desk.use([WebhookEndpoint("crm", try HTTPURL("https://new.example"), secrets: [secret])])
+        sender.use([WebhookEndpoint("crm", try HTTPURL("https://new.example"), secrets: [secret])])
         #expect(add("e5") && !add("l2", to: "log"))
-        #expect(desk.takeRequests().first?.request.url.host == "new.example")
+        #expect(sender.takeRequests().first?.request.url.host == "new.example")
     }
 
     @Test(arguments: [429, 502, 503, 504])
@@ -202,16 +205,16 @@ final class WebhookDeskTests {
         try answer(sent()["e1"], status, headers: [HTTPHeader("retry-after", "60")])
         #expect(add("e2") && add("l", to: "log"))
         #expect(sent().keys.sorted() == ["l"])
-        desk.advance(to: now + 59_999)
+        sender.advance(to: now + 59_999)
         #expect(sent().isEmpty)
-        desk.advance(to: now + 60_000)
+        sender.advance(to: now + 60_000)
         #expect(sent().keys.sorted() == ["e1", "e2"])
     }
 
     @Test func `only so many are under way to one endpoint`() throws {
-        var limits = WebhookDesk.Limits()
+        var limits = WebhookSender.Limits()
         limits.underWay = 2
-        desk = try Self.make(limits)
+        sender = try Self.make(limits)
         for id in ["a", "b", "c", "d"] { #expect(add(id)) }
         var tags = sent()
         #expect(tags.keys.sorted() == ["a", "b"])
@@ -223,45 +226,45 @@ final class WebhookDeskTests {
     }
 
     @Test func `room is bounded by jobs and by bytes`() throws {
-        var limits = WebhookDesk.Limits()
+        var limits = WebhookSender.Limits()
         limits.jobs = 3
         limits.bytes = 4
-        desk = try Self.make(limits)
-        #expect(add("a") && desk.room(for: "crm") == 2)
-        #expect(add("b") && desk.room(for: "crm") == 0)
+        sender = try Self.make(limits)
+        #expect(add("a") && sender.room(for: "crm") == 2)
+        #expect(add("b") && sender.room(for: "crm") == 0)
         #expect(!add("c") && !add("x", to: "nobody"))
         try answer(sent()["a"], 200)
         #expect(add("c"))
     }
 
     @Test func `a body beyond the limit is given up at once`() throws {
-        var limits = WebhookDesk.Limits()
+        var limits = WebhookSender.Limits()
         limits.body = 2
-        desk = try Self.make(limits)
+        sender = try Self.make(limits)
         #expect(add("fits"))
         let large = WebhookJob(id: "large", endpoint: "crm", order: nil, body: Array("{ }".utf8))
-        let isTaken = desk.add(large, at: now)
+        let isTaken = sender.add(large, at: now)
         #expect(isTaken && sent().keys.sorted() == ["fits"])
         let reason = "the body has 3 bytes, more than 2"
-        #expect(desk.takeOutcomes().map(\.result) == [.gaveUp(reason: reason)])
+        #expect(sender.takeOutcomes().map(\.result) == [.gaveUp(reason: reason)])
     }
 
     @Test func `a job from the outbox goes on where it was`() throws {
         let job = WebhookJob(
             id: "old", endpoint: "crm", order: "a", body: [], attempts: 9, notBefore: now + 100)
-        let isTaken = desk.add(job, at: now)
+        let isTaken = sender.add(job, at: now)
         #expect(isTaken)
-        #expect(sent().isEmpty && desk.nextDeadline == now + 100)
-        desk.advance(to: now + 100)
+        #expect(sent().isEmpty && sender.nextDeadline == now + 100)
+        sender.advance(to: now + 100)
         try answer(sent()["old"], 500, at: now + 100)
-        #expect(desk.takeOutcomes().map(\.result) == [.gaveUp(reason: "status 500")])
+        #expect(sender.takeOutcomes().map(\.result) == [.gaveUp(reason: "status 500")])
     }
 
     @Test func `a failure without an answer is postponed with its reason`() throws {
         #expect(add("e"))
         let failure = HTTPFailure(.refusedAddress, "crm.example leads inside")
-        desk.completed(try #require(sent()["e"]), .failure(failure), at: now)
-        guard case .postponed(1, _, let reason)? = desk.takeOutcomes().first?.result else {
+        sender.completed(try #require(sent()["e"]), .failure(failure), at: now)
+        guard case .postponed(1, _, let reason)? = sender.takeOutcomes().first?.result else {
             Issue.record("not postponed")
             return
         }

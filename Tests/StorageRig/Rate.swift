@@ -2,6 +2,7 @@
 
 import CallModel
 import Storage
+import TestSupport
 
 /// Commits two-party calls in batches: each call is stored three times while it lives (created,
 /// ringing, active) and once when it ends, as in real life.
@@ -19,7 +20,7 @@ struct Rate {
     }
 
     private func measure(_ size: Int, _ mode: StoreOptions.Synchronous) throws -> String {
-        let folder = Folder()
+        let folder = TemporaryFolder(in: "/var/tmp")
         var options = StoreOptions()
         options.synchronous = mode
         return try measure(

@@ -2,6 +2,7 @@
 
 import CallModel
 import Storage
+import TestSupport
 
 /// Fills a store, opens it anew and times what a start does.
 struct Start {
@@ -9,7 +10,7 @@ struct Start {
     let keys: Int
 
     func run() throws {
-        let folder = Folder()
+        let folder = TemporaryFolder(in: "/var/tmp")
         try fill(folder)
         let (begin, cpu) = (Clock.wall, Clock.cpu)
         let store = try Store(in: StateDirectory(claiming: folder.path))
@@ -26,7 +27,7 @@ struct Start {
 
     private func milliseconds(_ seconds: Double) -> Int { Int(seconds * 1_000) }
 
-    private func fill(_ folder: Folder) throws {
+    private func fill(_ folder: TemporaryFolder) throws {
         var options = StoreOptions()
         options.synchronous = .off
         let store = try Store(in: StateDirectory(claiming: folder.path), options: options)

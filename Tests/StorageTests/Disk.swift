@@ -2,13 +2,14 @@
 
 import CallModel
 import Glibc
+import TestSupport
 
 @testable import Storage
 
 /// One state directory of one test.
 final class Disk {
-    let scratch = Scratch()
-    var path: String { scratch.state }
+    let folder = TemporaryFolder()
+    var path: String { folder.state }
     var database: String { path + "/callagent.db" }
 
     /// Opens the store, claiming the directory for as long as the store lives.

@@ -1,6 +1,7 @@
 // Full, read-only and failing disks: a failed commit is whole or absent, and the store recovers.
 
 import CallModel
+import TestSupport
 import Testing
 
 @testable import Storage
@@ -210,8 +211,8 @@ import Testing
     }
 
     @Test func aReaderThatOutlivesAFailureSeesTheReopenedStore() throws {
-        let scratch = Scratch()
-        let directory = try StateDirectory(claiming: scratch.state)
+        let folder = TemporaryFolder()
+        let directory = try StateDirectory(claiming: folder.state)
         var options = StoreOptions()
         let faults = try #require(FaultPlan())
         options.faults = faults

@@ -1,6 +1,7 @@
 // The two stores behind one suite.
 
 import CallModel
+import TestSupport
 
 @testable import Storage
 
@@ -13,7 +14,7 @@ enum Kind: String, CaseIterable, Sendable {
 final class Rig {
     let store: any CallStore
     let reader: any CallReader
-    private let scratch = Scratch()
+    private let folder = TemporaryFolder()
 
     init(_ kind: Kind, limits: StoreLimits = StoreLimits()) throws {
         switch kind {
@@ -24,7 +25,7 @@ final class Rig {
             // What is tested here does not depend on when the disk has it.
             options.synchronous = .off
             store = try Store(
-                in: try StateDirectory(claiming: scratch.state), options: options)
+                in: try StateDirectory(claiming: folder.state), options: options)
         }
         _ = try store.restore(at: start)
         reader = try store.makeReader()

@@ -30,7 +30,6 @@ private let rows: [Int: String] = [
       ('bob', x'01A1EE565E0000000000000000000001'), ('ann', x'01A1EE565E0000010000000000000001');
     INSERT INTO missed_call VALUES ('bob', x'01A1EE565E0000010000000000000001', 1795000000400);
     INSERT INTO kept_reply VALUES (1, 'ann', 'key', 1795000000300, -1, x'7B7D');
-    INSERT INTO registration VALUES ('bob', 'phone', 'apns', 'token', 'sandbox');
     INSERT INTO push_job VALUES (11, x'01A1EE565E0000000000000000000001', CAST('{"user":"bob",
       "kind":"invite","text":{"title":"t","body":"b","payload":"p"},"connected":["tab"],
       "expires":10}' AS BLOB));
@@ -45,8 +44,14 @@ private let rows: [Int: String] = [
     """
 ]
 
-/// Versions that wrote the same rows as an earlier one: they added indexes only.
-private let likeEarlier = [2: 1]
+/// Versions that wrote the same rows as an earlier one, but for `registrations`.
+private let likeEarlier = [2: 1, 3: 1]
+
+/// Version 3 added the moment of a registration.
+private let registrations: [Int: String] = [
+    1: "INSERT INTO registration VALUES ('bob', 'phone', 'apns', 'token', 'sandbox')",
+    3: "INSERT INTO registration VALUES ('bob', 'phone', 'apns', 'token', 'sandbox', 8)",
+]
 
 @Suite struct OldVersionTests {
     private let ann = UserID("ann")
@@ -95,10 +100,11 @@ private let likeEarlier = [2: 1]
         try disk.build(Schema(steps: Array(Schema.current.steps.prefix(version))))
         let written = rows[likeEarlier[version] ?? version]
         try disk.execute(try #require(written, "a new version needs its rows here"))
+        try disk.execute(try #require(registrations[version < 3 ? 1 : 3]))
         let store = try disk.open()
         try check(store.restore(at: start + 800))
         try checkCalls(store.makeReader())
-        try checkJobs(store.makeReader())
+        try checkJobs(store.makeReader(), registeredAt: Moment(version < 3 ? 0 : 8))
         try checkPlugins(store.makeReader())
     }
 
@@ -131,12 +137,13 @@ private let likeEarlier = [2: 1]
                 == KeptReply(bodyHash: .max, reply: Array("{}".utf8)))
     }
 
-    private func checkJobs(_ reader: any CallReader) throws {
+    private func checkJobs(_ reader: any CallReader, registeredAt: Moment) throws {
         let registration = PushRegistration(
             provider: "apns", token: "token", environment: "sandbox")
         #expect(
             try reader.registrations(of: bob) == [
-                Registration(Address(bob, DeviceID("phone")), registration)
+                Registration(
+                    Address(bob, DeviceID("phone")), registration, at: registeredAt)
             ])
         let text = PushText(title: "t", body: "b", payload: "p")
         let job = PushJob(

@@ -55,6 +55,31 @@ private let ann = UserID("ann")
         #expect(try providers(ann) == ["apns", "fcm", "webhook"])
         #expect(try providers(bob) == ["fcm", "webhook"], "its old token is nobody's of bob's")
     }
+
+    /// What is told of a token concerns the registration that the push went to, and no later one.
+    @Test(arguments: Kind.allCases)
+    func aDeadTokenTakesItsOwnRegistrationOnly(kind: Kind) throws {
+        let rig = try Rig(kind)
+        let phone = Address(ann, DeviceID("phone"))
+        func register(_ token: String, at moment: Moment) throws -> Registration {
+            let registration = PushRegistration(provider: "fcm", token: token, environment: nil)
+            try rig.commit(
+                .registration(phone, provider: "fcm", registration), at: moment)
+            let stored = try #require(try rig.reader.registrations(of: ann).first)
+            #expect(stored == Registration(phone, registration, at: moment))
+            return stored
+        }
+        let first = try register("t", at: start)
+        let again = try register("t", at: start + 1)
+        try rig.commit(.deadRegistration(first), at: start + 2)
+        #expect(try rig.reader.registrations(of: ann) == [again], "it was registered again")
+        let other = try register("new", at: start + 3)
+        try rig.commit(.deadRegistration(again), at: start + 4)
+        #expect(try rig.reader.registrations(of: ann) == [other], "it is another token")
+        try rig.commit(.deadRegistration(other), at: start + 5)
+        #expect(try rig.reader.registrations(of: ann).isEmpty)
+        try rig.commit(.deadRegistration(other), at: start + 6)
+    }
 }
 
 @Suite struct PushTests {

@@ -1,7 +1,8 @@
-// Calls made by hand and by seeded dice, and directories that clean up after themselves.
+// Calls made by hand and by seeded dice, and a state directory for one test.
 
 import CallModel
 import Glibc
+import TestSupport
 
 @testable import Storage
 
@@ -149,35 +150,7 @@ extension Dice {
     }
 }
 
-/// A directory of its own for one test, removed with the object.
-final class Scratch {
-    let path: String
-
-    init() {
-        var template = Array("/tmp/callagent-storage-XXXXXX".utf8CString)
-        path = String(cString: mkdtemp(&template))
-    }
-
+extension TemporaryFolder {
     /// A state directory inside.
     var state: String { path + "/state" }
-
-    deinit {
-        for folder in [state, path] {
-            for name in Scratch.names(in: folder) { unlink(folder + "/" + name) }
-            rmdir(folder)
-        }
-    }
-
-    static func names(in folder: String) -> [String] {
-        guard let listing = opendir(folder) else { return [] }
-        defer { closedir(listing) }
-        var names: [String] = []
-        while let entry = readdir(listing) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names
-    }
 }

@@ -2,39 +2,40 @@
 
 import CallModel
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Storage
 
 @Suite struct StateDirectoryTests {
     @Test func aSecondStartNamesTheProcess() throws {
-        let scratch = Scratch()
-        let first = try StateDirectory(claiming: scratch.state)
+        let folder = TemporaryFolder()
+        let first = try StateDirectory(claiming: folder.state)
         let error = #expect(throws: StoreError.self) {
-            try StateDirectory(claiming: scratch.state)
+            try StateDirectory(claiming: folder.state)
         }
         #expect(error?.kind == .inUse(process: getpid()))
-        #expect(error?.description == "\(scratch.state): in use by process \(getpid())")
+        #expect(error?.description == "\(folder.state): in use by process \(getpid())")
         withExtendedLifetime(first) {}
     }
 
     @Test func theClaimEndsWithItsHolder() throws {
-        let scratch = Scratch()
-        _ = try StateDirectory(claiming: scratch.state)
-        _ = try StateDirectory(claiming: scratch.state)
+        let folder = TemporaryFolder()
+        _ = try StateDirectory(claiming: folder.state)
+        _ = try StateDirectory(claiming: folder.state)
     }
 
     @Test func theDirectoryIsForItsOwnerOnly() throws {
-        let scratch = Scratch()
-        let directory = try StateDirectory(claiming: scratch.state)
+        let folder = TemporaryFolder()
+        let directory = try StateDirectory(claiming: folder.state)
         var status = stat()
         #expect(stat(directory.path, &status) == 0)
         #expect(status.st_mode & 0o777 == 0o700)
     }
 
     @Test func whatCannotBeADirectoryIsNamed() throws {
-        let scratch = Scratch()
-        let missing = scratch.path + "/no/state"
+        let folder = TemporaryFolder()
+        let missing = folder.path + "/no/state"
         let error = #expect(throws: StoreError.self) { try StateDirectory(claiming: missing) }
         #expect(error?.kind == .cannotOpen)
         #expect(error?.description.contains(missing) == true)
@@ -106,7 +107,7 @@ import Testing
             try store.commit([.call(ringingCall(1))], at: start)
             try store.close()
         }
-        #expect(Set(Scratch.names(in: disk.path)) == ["callagent.db", "lock"])
+        #expect(Set(TemporaryFolder.names(in: disk.path)) == ["callagent.db", "lock"])
     }
 
     @Test func aReaderSeesEachCommitAndCannotWrite() throws {
@@ -144,8 +145,8 @@ import Testing
 
     /// Every commit ends one call and begins the next, so a reader sees one live call always.
     @Test func aReaderOnAnotherThreadSeesWholeCommitsOnly() async throws {
-        let scratch = Scratch()
-        let directory = try StateDirectory(claiming: scratch.state)
+        let folder = TemporaryFolder()
+        let directory = try StateDirectory(claiming: folder.state)
         var options = StoreOptions()
         options.synchronous = .off
         let store = try Store(in: directory, options: options)

@@ -19,7 +19,7 @@ struct SimulatedServer {
         case policyReply(Reply)
         case push(PushJob)
         case commit([Record])
-        /// A device is told something: what the witness sees.
+        /// A device is told something: what the checker sees.
         case observed(Observation)
         /// A user's accept of an invitation was carried out; repetitions have the same key.
         case accepted(CallID, UserID, invitedAt: Moment, key: String?)

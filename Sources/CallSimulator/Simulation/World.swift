@@ -20,7 +20,7 @@ struct World {
 
     private(set) var now = Moment(1_800_000_000_000)
     private(set) var steps = 0
-    private var agenda = Agenda()
+    private var queue = EventQueue()
     private var dice: SeededGenerator
     private var actions: RandomActions
     private var faults: Faults
@@ -35,8 +35,8 @@ struct World {
     private var armed: Moment?
     private var stalledUntil: Moment
     /// What the server has told each device, and what each phone has understood.
-    private var told = Witness(atServer: true)
-    private var understood = Witness()
+    private var told = ConsistencyChecker(atServer: true)
+    private var understood = ConsistencyChecker()
     /// Who has accepted, with which key.
     private var accepted: [Acceptance: String?] = [:]
     private var isQuiet = false
@@ -44,7 +44,7 @@ struct World {
     private var isChecked = true
     /// Calls that were made.
     private(set) var calls: Set<CallID> = []
-    private var last: [(at: Moment, what: Happening)] = []
+    private var last: [(at: Moment, what: SimulatedEvent)] = []
 
     private struct Acceptance: Hashable {
         let call: CallID
@@ -66,7 +66,7 @@ struct World {
                 phones.append(SimulatedPhone(Address(user, device), index: phones.count))
             }
         }
-        agenda.plan(.start(life: 1), at: now)
+        queue.plan(.start(life: 1), at: now)
         for phone in phones.indices {
             plan(.connect(phone: phone), within: 0...2_000)
             plan(.act(phone: phone), within: 500...5_000)
@@ -77,11 +77,11 @@ struct World {
 
     /// Lets the next thing happen; throws what the checks find.
     mutating func step() throws(RigFailure) {
-        guard let (at, what) = agenda.take() else { throw RigFailure("nothing happens any more") }
+        guard let (at, what) = queue.take() else { throw RigFailure("nothing happens any more") }
         steps += 1
         now = max(now, at)
         if now < stalledUntil, what.concernsServer {
-            return agenda.plan(what, at: stalledUntil)
+            return queue.plan(what, at: stalledUntil)
         }
         last.append((now, what))
         if last.count > 120 { last.removeFirst(60) }
@@ -91,26 +91,26 @@ struct World {
         try check()
     }
 
-    /// The last happenings, for whoever looks for the cause of a failure.
+    /// The last events, for whoever looks for the cause of a failure.
     var trace: [String] {
         last.suffix(60).map { "\($0.at.milliseconds - 1_800_000_000_000) \($0.what.summary)" }
     }
 
     /// Lets everything happen up to `moment`.
     mutating func run(until moment: Moment) throws(RigFailure) {
-        while let next = agenda.next, next <= moment { try step() }
+        while let next = queue.next, next <= moment { try step() }
         now = moment
     }
 
-    private mutating func plan(_ what: Happening, within span: ClosedRange<Milliseconds>) {
-        agenda.plan(what, at: now + Milliseconds.random(in: span, using: &dice))
+    private mutating func plan(_ what: SimulatedEvent, within span: ClosedRange<Milliseconds>) {
+        queue.plan(what, at: now + Milliseconds.random(in: span, using: &dice))
     }
 
     private mutating func hits(_ chance: Int) -> Bool {
         chance > 0 && Int.random(in: 0..<1_000, using: &dice) < chance
     }
 
-    private mutating func happen(_ what: Happening) throws(RigFailure) {
+    private mutating func happen(_ what: SimulatedEvent) throws(RigFailure) {
         switch what {
         case .toServer(let line, let bytes): toServer(line, bytes)
         case .toPhone(let line, let bytes): try toPhone(line, bytes)
@@ -132,7 +132,7 @@ struct World {
         case .housekeeping(let life):
             guard life == self.life else { return }
             server?.keepHouse(at: now, disk)
-            agenda.plan(.housekeeping(life: life), at: now + 5_000)
+            queue.plan(.housekeeping(life: life), at: now + 5_000)
         case .start(let life): start(life)
         case .act(let phone): act(phone)
         case .connect(let phone): connect(phone)
@@ -144,12 +144,12 @@ struct World {
     private mutating func start(_ life: Int) {
         self.life = life
         armed = nil
-        told = Witness(atServer: true)
+        told = ConsistencyChecker(atServer: true)
         var server = SimulatedServer(
             settings, life: life, seed: dice.next(), canary: canary, at: now)
         server.start(from: disk)
         self.server = server
-        agenda.plan(.housekeeping(life: life), at: now + 5_000)
+        queue.plan(.housekeeping(life: life), at: now + 5_000)
     }
 
     /// The server dies; its disk keeps what is durable, and perhaps the commit under way.
@@ -178,7 +178,7 @@ struct World {
         if let armed, armed <= next { return }
         armed = next
         if canary == .dropDeadline, hits(200) { return }
-        agenda.plan(.timer(life: life, due: next), at: max(now, next))
+        queue.plan(.timer(life: life, due: next), at: max(now, next))
     }
 
     private mutating func performActs() throws(RigFailure) {
@@ -262,7 +262,7 @@ extension World {
         guard let line = lines[id], !line.isDead else { return }
         let at = max(line.lastToServer, now + Milliseconds.random(in: 1...200, using: &dice))
         lines[id]?.lastToServer = at
-        agenda.plan(.toServer(id, bytes), at: at)
+        queue.plan(.toServer(id, bytes), at: at)
         breakSomething(id)
     }
 
@@ -270,7 +270,7 @@ extension World {
         guard let line = lines[id], !line.isDead else { return }
         let at = max(line.lastToPhone, now + Milliseconds.random(in: 1...200, using: &dice))
         lines[id]?.lastToPhone = at
-        agenda.plan(.toPhone(id, bytes), at: at)
+        queue.plan(.toPhone(id, bytes), at: at)
         breakSomething(id)
     }
 
@@ -293,14 +293,14 @@ extension World {
     private mutating func close(_ id: LineID, _ code: CloseCode) {
         guard let line = lines[id], !line.isDead, !line.isClosed else { return }
         lines[id]?.isClosed = true
-        agenda.plan(.lostAtPhone(id, code), at: max(line.lastToPhone, now + 1))
+        queue.plan(.lostAtPhone(id, code), at: max(line.lastToPhone, now + 1))
     }
 
     private mutating func toServer(_ id: LineID, _ bytes: [UInt8]) {
         guard let line = lines[id], !line.isDead, !line.isClosed, line.life == life else { return }
         if hits(faults.stall) {
             stalledUntil = now + actions.pick([500, 5_000, 70_000])
-            return agenda.plan(.toServer(id, bytes), at: stalledUntil)
+            return queue.plan(.toServer(id, bytes), at: stalledUntil)
         }
         if hits(faults.crash) { server?.effectsLeft = actions.pick([0, 1, 2, 3, 5, 8]) }
         server?.message(bytes, over: id, at: now, disk)
@@ -475,7 +475,7 @@ extension World {
     private mutating func check() throws(RigFailure) {
         guard let server else { return }
         if now >= stalledUntil, let deadline = server.board.nextDeadline,
-            let next = agenda.next, next > max(deadline, now)
+            let next = queue.next, next > max(deadline, now)
         {
             throw RigFailure("nothing happens at the deadline \(deadline)")
         }
@@ -519,7 +519,7 @@ extension World {
     }
 }
 
-extension Happening {
+extension SimulatedEvent {
     /// Whether it happens at the server.
     fileprivate var concernsServer: Bool {
         switch self {

@@ -214,10 +214,10 @@ extension APNsService {
         }
     }
 
-    /// Apple says since when. A token that was registered after that is alive again.
+    /// Apple says since when, and tells to keep a token that was registered after that.
     private static func dead(_ reason: String, since: Int64?, _ target: PushTarget) -> PushVerdict {
         if let since, since < target.registeredAt {
-            return .failed(PushFailure(.wrongEnvironment, reason + " before it was registered"))
+            return .failed(PushFailure(.outdated, reason + " before it was registered"))
         }
         return .failed(PushFailure(.deadToken, reason))
     }

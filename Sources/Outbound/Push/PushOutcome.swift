@@ -6,6 +6,9 @@ public struct PushFailure: Error, Equatable, Sendable, CustomStringConvertible {
     public enum Cause: String, Sendable, CaseIterable {
         /// The token is no longer one: remove the registration.
         case deadToken = "dead_token"
+        /// The token was declared dead before the device registered it again: nothing is known
+        /// against it since.
+        case outdated
         /// A token of Apple's other environment, or none at all: Apple does not tell them apart.
         case wrongEnvironment = "wrong_environment"
         /// A token of another app or sender than ours.
@@ -48,7 +51,7 @@ public struct PushFailure: Error, Equatable, Sendable, CustomStringConvertible {
         switch cause {
         case .deadToken: .remove
         case .wrongEnvironment, .wrongApp: .pause
-        case .misconfigured, .invalid, .expired, .unavailable, .overloaded: .keep
+        case .outdated, .misconfigured, .invalid, .expired, .unavailable, .overloaded: .keep
         }
     }
 

@@ -60,14 +60,14 @@ public struct WebhookOutcome: Sendable, Equatable {
         /// The receiver has it: take it out of the outbox.
         case delivered
         /// Not yet: note the attempts and the moment (milliseconds since 1970) in the outbox. The
-        /// desk keeps the job.
+        /// sender keeps the job.
         case postponed(attempts: Int, until: Int64, reason: String)
         /// Every attempt was in vain: out of the outbox, or to where it can be replayed from.
         case gaveUp(reason: String)
-        /// The receiver wants nothing any more (410): disable the endpoint. The desk has forgotten
-        /// all of its jobs and takes no more.
+        /// The receiver wants nothing any more (410): disable the endpoint. The sender has
+        /// forgotten all of its jobs and takes no more.
         case endpointGone
-        /// The desk did not take it: it has no room, or the endpoint is unknown or gone.
+        /// The sender did not take it: it has no room, or the endpoint is unknown or gone.
         case noRoom
     }
 

@@ -1,0 +1,111 @@
+// What a running process tells the operator's tools.
+
+import CallCore
+import CallModel
+import CallWire
+import EventLoop
+import JSON
+import Storage
+import WebProtocols
+
+extension Agent {
+    func addRoutes() {
+        let documents = ProtocolDocuments(
+            limits: options.limits.wire, modes: options.settings.modes, version: Self.version)
+        let (openAPI, asyncAPI) = (documents.openAPI, documents.asyncAPI)
+        gateway.document = { path in
+            let body = path == "/v1/openapi.json" ? openAPI : asyncAPI
+            guard path.hasSuffix("api.json") else { return nil }
+            return HTTPResponse(200, headers: ["Content-Type": "application/json"], body: body)
+        }
+        admin.route(.get, "/healthz") { _, respond in
+            respond(HTTPResponse(200, text: "ok\n"))
+        }
+        admin.route(.get, "/metrics") { [unowned self] _, respond in
+            tellPolicyStatus { [unowned self] status in
+                let text = metricsText + PolicyMetrics(status: status).text
+                respond(
+                    HTTPResponse(
+                        200, headers: ["Content-Type": "text/plain; version=0.0.4"],
+                        body: Array(text.utf8)))
+            }
+        }
+        admin.route(.get, "/admin/status") { [unowned self] _, respond in
+            respond(.json(200, status))
+        }
+        outbound.addRoutes(to: admin)
+        addPolicyRoutes()
+        admin.route(.get, "/admin/calls") { [unowned self] request, respond in
+            respond(liveCalls(request.target.query("limit").flatMap { Int($0) } ?? 100))
+        }
+        admin.route(.post, "/admin/end") { [unowned self] request, respond in
+            end(request, respond)
+        }
+    }
+
+    /// Ends a call for the operator: `callagent end`.
+    private func end(_ request: HTTPRequest, _ respond: @escaping (HTTPResponse) -> Void) {
+        guard let id = request.target.query("call").flatMap({ CallID($0) }) else {
+            return respond(.trouble(400, "call: 32 lower-case hex digits are wanted"))
+        }
+        let code = request.target.query("code")
+        let detail = code.flatMap { EndDetail(code: $0) }
+        guard code == nil || detail != nil else {
+            return respond(.trouble(400, "code: 1-64 bytes of printable ASCII without space"))
+        }
+        guard exchange.isReady else { return respond(.trouble(503, "the store is away")) }
+        let ticket = gateway.newRequest(
+            .tool { [log] response in
+                if response.status.rawValue == 200 {
+                    log.info(
+                        "call ended by the operator", ("call", "\(id)"), ("code", code ?? ""))
+                }
+                respond(response)
+            })
+        let by = "operator"
+        exchange.feed(
+            .policyRequest(
+                ticket, UserID(by), plugin: by, .call(id, .finish(code: detail))))
+    }
+
+    /// Everything countable of the process itself as Prometheus text.
+    var metricsText: String {
+        metrics.text(
+            with: [
+                .gauge(
+                    "live_calls", "Calls that are not ended.", exchange.switchboard.liveCallCount),
+                .gauge("connections", "Client connections.", gateway.links.count),
+                .gauge("unsent_bytes", "What clients have not read.", gateway.unsentBytes),
+                .gauge("sessions", "Sessions, connected or resumable.", gateway.sessionCount),
+                .gauge("ready", "Whether calls are accepted.", exchange.isReady ? 1 : 0),
+                .gauge("heap_bytes", "Memory in use, that of the store included.", Heap.bytes),
+                .gauge(
+                    "store_memory_bytes", "Memory of the store, mostly pages of its file.",
+                    StoreMemory.bytes),
+            ] + outbound.samples)
+    }
+
+    private var status: JSONValue {
+        [
+            "version": .string(Self.version),
+            "ready": .bool(exchange.isReady),
+            "live_calls": .integer(Int64(exchange.switchboard.liveCallCount)),
+            "connections": .integer(Int64(gateway.links.count)),
+            "sessions": .integer(Int64(gateway.sessionCount)),
+            "clock_gap_ms": .integer(exchange.clock.gap),
+        ]
+    }
+
+    /// The newest live calls as their callers see them.
+    private func liveCalls(_ limit: Int) -> HTTPResponse {
+        let newest = exchange.switchboard.liveCalls.sorted { $0.id > $1.id }.prefix(max(0, limit))
+        var writer = JSONWriter()
+        writer.object {
+            $0.array("calls") {
+                for call in newest { gateway.encoder.write(call, for: call.caller, into: &$0) }
+            }
+        }
+        return HTTPResponse(
+            200, headers: ["Content-Type": "application/json"], body: writer.bytes)
+    }
+}

@@ -1,0 +1,65 @@
+// Numbers for whoever is on call. Owner: the loop's thread.
+
+/// Counters of the process, written as Prometheus text.
+final class Metrics {
+    var requests: UInt64 = 0
+    var events: UInt64 = 0
+    var malformed: UInt64 = 0
+    var refusedTokens: UInt64 = 0
+    var slowReaders: UInt64 = 0
+    var slowSenders: UInt64 = 0
+    var refusedConnections: UInt64 = 0
+
+    /// What plugins count and observe.
+    var plugins = PluginMetrics()
+
+    /// One metric with its present value.
+    struct Sample {
+        let name: String
+        let help: String
+        let isCounter: Bool
+        let value: UInt64
+    }
+
+    /// The counters, with `gauges` of others.
+    func text(with gauges: [Sample]) -> String {
+        let counters = [
+            Sample("requests_total", "Requests of clients.", requests),
+            Sample("events_total", "Events sent to clients.", events),
+            Sample("malformed_total", "Messages that could not be understood.", malformed),
+            Sample("refused_tokens_total", "Tokens that were not good.", refusedTokens),
+            Sample("slow_readers_total", "Clients cut off for not reading.", slowReaders),
+            Sample(
+                "slow_senders_total", "Clients cut off in the middle of a message.", slowSenders),
+            Sample(
+                "refused_connections_total", "Connections over a limit.", refusedConnections),
+            Sample(
+                "policy_values_dropped_total", "Values of plugins with too many series.",
+                UInt64(plugins.dropped)),
+        ]
+        return (counters + gauges).map(\.text).joined() + plugins.text
+    }
+}
+
+extension Metrics.Sample {
+    /// A counter.
+    init(_ name: String, _ help: String, _ value: UInt64) {
+        self.init(name: "callagent_\(name)", help: help, isCounter: true, value: value)
+    }
+
+    /// A gauge.
+    static func gauge(_ name: String, _ help: String, _ value: Int) -> Self {
+        Self(
+            name: "callagent_\(name)", help: help, isCounter: false,
+            value: UInt64(max(0, value)))
+    }
+
+    fileprivate var text: String {
+        """
+        # HELP \(name) \(help)
+        # TYPE \(name) \(isCounter ? "counter" : "gauge")
+        \(name) \(value)
+
+        """
+    }
+}

@@ -1,0 +1,103 @@
+// How the plugins are doing, as Prometheus text.
+
+import CallModel
+import PolicyHost
+
+/// The figures of plugins: those of the host, one line for each plugin and hook.
+struct PolicyMetrics {
+    /// Nil: nothing is known of plugins.
+    let status: PolicyStatus?
+
+    /// Names, types and values; the names stand there also when there are no values.
+    var text: String {
+        let plugins = status?.plugins ?? []
+        return counters(plugins) + histograms(plugins) + gauges(plugins)
+    }
+
+    private func counters(_ plugins: [PluginStatus]) -> String {
+        var failures: [String] = []
+        each(plugins) { labels, tally in
+            for (kind, count) in tally.failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+                let all = labels.merging(["kind": kind.rawValue]) { $1 }
+                failures.append("callagent_hook_failures_total\(Self.text(all)) \(count)\n")
+            }
+        }
+        return family("callagent_hook_asked_total", "counter", "Times a plugin was asked or told.")
+            + lines(plugins) { "callagent_hook_asked_total\($0) \($1.asked)\n" }
+            + family("callagent_hook_answered_total", "counter", "Answers of a plugin.")
+            + lines(plugins) { "callagent_hook_answered_total\($0) \($1.answered)\n" }
+            + family("callagent_hook_quarantined_total", "counter", "Times it was passed over.")
+            + lines(plugins) { "callagent_hook_quarantined_total\($0) \($1.quarantined)\n" }
+            + family("callagent_hook_failures_total", "counter", "Failures of a plugin by kind.")
+            + failures.joined()
+    }
+
+    private func histograms(_ plugins: [PluginStatus]) -> String {
+        family("callagent_hook_cpu_seconds", "histogram", "Processor time of one question.")
+            + histogram("callagent_hook_cpu_seconds", plugins) { $0.processor }
+            + family("callagent_hook_wall_seconds", "histogram", "From question to answer.")
+            + histogram("callagent_hook_wall_seconds", plugins) { $0.wall }
+    }
+
+    private func gauges(_ plugins: [PluginStatus]) -> String {
+        func lines(_ name: String, _ value: (PluginStatus) -> Int) -> String {
+            plugins.map { "\(name)\(Self.text(["plugin": $0.name])) \(value($0))\n" }.joined()
+        }
+        return family("callagent_policy_quarantined", "gauge", "Whether it is in quarantine.")
+            + lines("callagent_policy_quarantined") { $0.quarantinedUntil == nil ? 0 : 1 }
+            + family("callagent_policy_memory_bytes", "gauge", "Memory of its Lua state.")
+            + lines("callagent_policy_memory_bytes") { $0.memory }
+            + family("callagent_policy_probation", "gauge", "Whether a reload may be taken back.")
+            + "callagent_policy_probation \(status?.isOnProbation == true ? 1 : 0)\n"
+            + family("callagent_policy_draining", "gauge", "Handlers of older generations.")
+            + "callagent_policy_draining \(status?.drainingHandlers ?? 0)\n"
+    }
+
+    // MARK: Parts
+
+    private func family(_ name: String, _ type: String, _ help: String) -> String {
+        "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
+    }
+
+    private func lines(
+        _ plugins: [PluginStatus], _ line: (String, HookTally) -> String
+    ) -> String {
+        var lines = ""
+        each(plugins) { labels, tally in lines += line(Self.text(labels), tally) }
+        return lines
+    }
+
+    private func histogram(
+        _ name: String, _ plugins: [PluginStatus], _ values: (HookTally) -> Histogram
+    ) -> String {
+        var lines = ""
+        each(plugins) { labels, tally in
+            let histogram = values(tally)
+            var below = 0
+            for (place, count) in histogram.counts.enumerated() {
+                below += count
+                let bound = place < histogram.bounds.count ? "\(histogram.bounds[place])" : "+Inf"
+                let all = labels.merging(["le": bound]) { $1 }
+                lines += "\(name)_bucket\(Self.text(all)) \(below)\n"
+            }
+            lines += "\(name)_sum\(Self.text(labels)) \(histogram.sum)\n"
+            lines += "\(name)_count\(Self.text(labels)) \(below)\n"
+        }
+        return lines
+    }
+
+    private func each(
+        _ plugins: [PluginStatus], _ body: ([String: String], HookTally) -> Void
+    ) {
+        for plugin in plugins {
+            for hook in Hook.allCases {
+                guard let tally = plugin.byHook[hook] else { continue }
+                body(["hook": hook.rawValue, "plugin": plugin.name], tally)
+            }
+        }
+    }
+
+    private static func text(_ labels: [String: String]) -> String {
+        PluginMetrics.text(of: labels)
+    }
+}

@@ -1,0 +1,78 @@
+// Who may connect at all: how many from where, with how many bad tokens, and from which web pages.
+
+import CallModel
+import EventLoop
+import WebProtocols
+
+/// Counts connections, in all and by address. Owner: the loop's thread.
+struct AdmissionControl {
+    private var total = 0
+    private var byHost: [String: Int] = [:]
+    /// Bad tokens by address, and since when they are counted.
+    private var failures: [String: (count: Int, since: Moment)] = [:]
+
+    /// Lets a connection in, unless there are enough.
+    mutating func admits(_ peer: PeerAddress, limits: ServerLimits) -> Bool {
+        guard total < limits.connections else { return false }
+        if let host = Self.counted(peer) {
+            let count = byHost[host, default: 0]
+            guard count < limits.connectionsPerAddress else { return false }
+            byHost[host] = count + 1
+        }
+        total += 1
+        return true
+    }
+
+    /// A connection that was let in is gone.
+    mutating func leaves(_ peer: PeerAddress) {
+        total -= 1
+        guard let host = Self.counted(peer), let count = byHost[host] else { return }
+        byHost[host] = count > 1 ? count - 1 : nil
+    }
+
+    /// A token was no good; whether the address has had too many of them. Good tokens are none of
+    /// this: whoever shares an address with a guesser, such as a proxy, does not feel it.
+    mutating func isGuessing(_ peer: PeerAddress, at now: Moment, limits: ServerLimits) -> Bool {
+        guard let host = Self.counted(peer) else { return false }
+        var (count, since) = failures[host] ?? (0, now)
+        if now - since >= limits.authWindow { (count, since) = (0, now) }
+        failures[host] = (count + 1, since)
+        return count >= limits.authFailures
+    }
+
+    /// Forgets addresses that have behaved for a while.
+    mutating func forget(at now: Moment, limits: ServerLimits) {
+        guard !failures.isEmpty else { return }
+        failures = failures.filter { now - $0.value.since < limits.authWindow }
+    }
+
+    /// Who uses a Unix socket stands for many, as a proxy does.
+    private static func counted(_ peer: PeerAddress) -> String? {
+        peer.host == PeerAddress.unixHost ? nil : peer.host
+    }
+}
+
+/// The web pages that may open a WebSocket (RFC 6455, section 10.2).
+struct Origins: Sendable, Equatable {
+    private let allowed: Set<String>?
+
+    /// Pages of these origins, such as `https://app.example.com`; nil or a `*`: all.
+    init(_ list: [String]?) {
+        guard let list, !list.contains("*") else {
+            allowed = nil
+            return
+        }
+        allowed = Set(list.map { Self.plain($0) })
+    }
+
+    /// Whether the page that made the request is one of them; what is no page has no origin.
+    func admit(_ request: HTTPRequest) -> Bool {
+        guard let allowed else { return true }
+        return request.headers.all("Origin").allSatisfy { allowed.contains(Self.plain($0)) }
+    }
+
+    private static func plain(_ origin: String) -> String {
+        let lower = origin.lowercased()
+        return lower.hasSuffix("/") ? String(lower.dropLast()) : lower
+    }
+}

@@ -1,0 +1,162 @@
+// What clients are told: replies, events, pages.
+
+import CallModel
+import CallWire
+import EventLoop
+import JSON
+import Storage
+import WebProtocols
+
+extension Gateway: Deliverer {
+    func deliver(_ reply: Reply, to request: RequestID) {
+        let who = awaited.remove(request)
+        switch who {
+        case .message(let link, let id, _), .hello(let link, let id):
+            send(reply, to: id, over: link)
+        case .http(let link): link.respond(HTTPResponse(HTTPReply(tail: encoder.kept(reply))))
+        case .policy: policyReplied(request, reply)
+        case .tool(let respond): respond(HTTPResponse(HTTPReply(tail: encoder.kept(reply))))
+        case nil: break
+        }
+        settle(who)
+    }
+
+    /// A request is answered: its link may go on with what waits.
+    private func settle(_ who: Awaited?) {
+        if case .message(let link, _, let weight) = who { link.ends(weight) }
+    }
+
+    func send(_ reply: Reply, to id: MessageID?, over link: ClientLink) {
+        writer.removeAll()
+        WireEncoder.replyHead(id, into: &writer)
+        encoder.replyTail(reply, sharing: &callText, into: &writer)
+        link.sendText(writer.written)
+    }
+
+    func deliver(welcome calls: [Call], more: Bool, to request: RequestID) {
+        guard case .hello(let link, let id) = awaited.remove(request),
+            let live = link.session, live.link === link
+        else { return }
+        var isResumed = false
+        if case .welcoming(let resumed) = live.session.state { isResumed = resumed }
+        let welcome = Welcome(
+            live.address, session: live.session.id, resumed: isResumed,
+            serverTime: exchange.now(), settings: welcomeSettings, calls: calls,
+            hasMoreCalls: more)
+        writer.removeAll()
+        WireEncoder.replyHead(id, into: &writer)
+        encoder.welcomeTail(welcome, into: &writer)
+        link.sendText(writer.written)
+        for event in live.session.welcomed(limits: limits.session) {
+            send(event.tail, seq: event.seq, over: link)
+        }
+        if !isResumed { greeted(live) }
+    }
+
+    func deliver(_ event: CallEvent, to receivers: [Address]) {
+        var tail: [UInt8]?
+        var viewer: UserID?
+        for address in receivers {
+            guard let live = session(of: address) else { continue }
+            if tail == nil || (event.kind.dependsOnViewer && viewer != address.user) {
+                writer.removeAll()
+                encoder.eventTail(
+                    event, for: address.user, sharing: &callText, into: &writer)
+                tail = writer.bytes
+                viewer = address.user
+            }
+            guard let text = tail,
+                let seq = live.session.number(text, limits: limits.session),
+                let link = live.link
+            else { continue }
+            metrics.events += 1
+            send(text, seq: seq, over: link)
+            watch(link)
+        }
+    }
+
+    private func session(of address: Address) -> LiveSession? {
+        if let recent, recent.address == address { return recent }
+        guard let live = sessions[address] else { return nil }
+        recent = live
+        return live
+    }
+
+    /// Looks again at a link with much unsent when the socket has had a turn to take it.
+    private func watch(_ link: ClientLink) {
+        guard !link.isWatched, link.transport.unsentBytes > limits.unsentBytes else { return }
+        link.isWatched = true
+        watched.append(link)
+    }
+
+    /// The end of a turn, before its writes.
+    func judgeSlowReaders() {
+        for link in judged {
+            link.isWatched = false
+            if link.isWebSocket, link.transport.unsentBytes > limits.unsentBytes { cutOff(link) }
+        }
+        judged = watched
+        watched.removeAll(keepingCapacity: true)
+    }
+
+    /// Lets a client go that does not read (B27). Its session waits from here on, so that another
+    /// connection gets what this one is never sent; the close frame has the time that every closing
+    /// connection has.
+    private func cutOff(_ link: ClientLink) {
+        metrics.slowReaders += 1
+        part(link)
+        link.close(.tooSlow, "events are not read")
+    }
+
+    private func send(_ tail: [UInt8], seq: UInt64, over link: ClientLink) {
+        writer.removeAll()
+        WireEncoder.eventHead(seq, into: &writer)
+        tail.withUnsafeBytes { link.sendText(writer.written, $0) }
+    }
+
+    func deliver(_ page: CallPage, to request: RequestID, of user: UserID) {
+        let who = awaited.remove(request)
+        switch who {
+        case .message(let link, let id, _), .hello(let link, let id):
+            writer.removeAll()
+            WireEncoder.replyHead(id, into: &writer)
+            encoder.pageTail(
+                page.calls, cursor: page.cursor, for: user, limits: limits.wire, into: &writer)
+            link.sendText(writer.written)
+        case .http(let link):
+            writer.removeAll()
+            encoder.pageTail(
+                page.calls, cursor: page.cursor, for: user, limits: limits.wire, into: &writer)
+            link.respond(HTTPResponse(HTTPReply(tail: writer.bytes)))
+        case .policy, .tool, nil: break
+        }
+        settle(who)
+    }
+
+    func replace(_ address: Address) {
+        guard let live = sessions.removeValue(forKey: address) else { return }
+        live.session.logOut()
+        live.link?.session = nil
+        live.link?.close(.replaced, "too many devices of this user")
+        live.link = nil
+    }
+
+    func dropEverything() {
+        callText.forget()
+        for (request, who) in awaited.removeAll() {
+            switch who {
+            case .message(let link, let id, _), .hello(let link, let id):
+                send(.refused(.notReady), to: id, over: link)
+            case .http(let link): link.respond(HTTPResponse(HTTPReply(.notReady)))
+            case .policy: policyReplied(request, .refused(.notReady))
+            case .tool(let respond): respond(HTTPResponse(HTTPReply(.notReady)))
+            }
+        }
+        sessions = [:]
+        detached = []
+        for link in links {
+            link.session = nil
+            if link.isWebSocket { link.close(.draining, "the store is away") }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+// The same operations over HTTP.
+
+import CallModel
+import CallWire
+import EventLoop
+import JSON
+import WebProtocols
+
+extension Gateway {
+    /// The subprotocol that WebSockets speak.
+    static let subprotocol = "callagent.v1.json"
+
+    func link(_ link: ClientLink, asks request: HTTPRequest) {
+        do throws(HTTPRoute.Failure) {
+            let path = request.target.rawPath
+            switch try HTTPRoute(method: request.method.rawValue, path: path) {
+            case .socket: upgrade(link, request)
+            case .health: link.respond(HTTPResponse(200, text: "ok\n"))
+            case .readiness: link.respond(readiness)
+            case .call(let id): perform(.call(id, .get), key: nil, request, link)
+            case .operation(let name): operation(name, request, link)
+            case .openAPI, .asyncAPI, .metrics:
+                link.respond(
+                    document(path)
+                        ?? HTTPResponse(HTTPReply(Refusal(.notFound, "not served here"))))
+            }
+        } catch {
+            var response = HTTPResponse(error.reply)
+            if case .methodNotAllowed(let allow) = error {
+                response.headers.append("Allow", allow)
+            }
+            link.respond(response)
+        }
+    }
+
+    private var readiness: HTTPResponse {
+        exchange.isReady && !isDraining
+            ? HTTPResponse(200, text: "ready\n") : HTTPResponse(503, text: "not ready\n")
+    }
+
+    private func upgrade(_ link: ClientLink, _ request: HTTPRequest) {
+        guard origins.admit(request) else {
+            let refusal = Refusal(.forbidden, "pages of this origin may not connect")
+            return link.respond(HTTPResponse(HTTPReply(refusal)))
+        }
+        do throws(HTTPError) {
+            let acceptance = try WebSocketAcceptance(
+                of: request, subprotocols: [Self.subprotocol])
+            link.upgrade(acceptance, limits: limits.session, at: exchange.now())
+        } catch {
+            link.respond(.problem(error))
+        }
+    }
+
+    private func operation(_ name: OperationName, _ request: HTTPRequest, _ link: ClientLink) {
+        do throws(Refusal) {
+            let body = try decoder.request(
+                name, body: request.body, key: try request.only("Idempotency-Key"))
+            switch body {
+            case .operation(let operation, let key): perform(operation, key: key, request, link)
+            case .bye: try logOut(request, link)
+            }
+        } catch {
+            refuse(link, error) { link.respond(HTTPResponse(HTTPReply(error))) }
+        }
+    }
+
+    private func perform(
+        _ operation: Operation, key: IdempotencyKey?, _ request: HTTPRequest, _ link: ClientLink
+    ) {
+        do throws(Refusal) {
+            let (identity, address) = try asker(of: request)
+            if let refusal = obstacle(to: operation, of: identity) { throw refusal }
+            guard exchange.isReady else { throw .notReady }
+            metrics.requests += 1
+            exchange.feed(
+                .request(
+                    Request(
+                        id: newRequest(.http(link)), user: address.user, device: address.device,
+                        key: key, operation: operation)))
+        } catch {
+            refuse(link, error) { link.respond(HTTPResponse(HTTPReply(error))) }
+        }
+    }
+
+    private func logOut(_ request: HTTPRequest, _ link: ClientLink) throws(Refusal) {
+        let (_, address) = try asker(of: request)
+        logOut(address)
+        link.respond(HTTPResponse(HTTPReply(tail: encoder.kept(.done))))
+    }
+
+    /// Who asks: the token's user, or for a server's token the one in `X-User`.
+    private func asker(of request: HTTPRequest) throws(Refusal) -> (Identity, Address) {
+        guard let header = try request.only("Authorization") else {
+            throw Refusal(.unauthenticated, "the header Authorization is missing")
+        }
+        let parts = header.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == "bearer" else {
+            throw Refusal(.unauthenticated, "the header Authorization is not Bearer TOKEN")
+        }
+        guard let device = DeviceID(checking: try request.only("X-Device") ?? "http") else {
+            throw Refusal(.badRequest, "X-Device is not a device", detail: .field("X-Device"))
+        }
+        let identity = try identity(in: String(parts[1]), on: device)
+        guard let name = try request.only("X-User") else {
+            return (identity, Address(identity.user, device))
+        }
+        guard identity.isServer else {
+            throw Refusal(.forbidden, "only a server's token may act for another user")
+        }
+        guard let user = UserID(checking: name) else {
+            throw Refusal(.badRequest, "X-User is not a user", detail: .field("X-User"))
+        }
+        return (identity, Address(user, device))
+    }
+}
+
+extension HTTPRequest {
+    /// The value of the field `name`, which says who asks for what: of two, whoever stands between
+    /// here and the client may have looked at the other one.
+    fileprivate func only(_ name: String) throws(Refusal) -> String? {
+        let values = headers.all(name)
+        guard values.count < 2 else {
+            throw Refusal(.badRequest, "\(name) is there twice", detail: .field(name))
+        }
+        return values.first
+    }
+}
+
+extension HTTPResponse {
+    /// A reply of the protocol as a response.
+    init(_ reply: HTTPReply) {
+        self.init(
+            HTTPStatus(rawValue: UInt16(clamping: reply.status)),
+            headers: ["Content-Type": reply.contentType], body: reply.body)
+        if let seconds = reply.retryAfter { headers.append("Retry-After", "\(seconds)") }
+        if reply.status == 401 { headers.append("WWW-Authenticate", "Bearer") }
+    }
+}

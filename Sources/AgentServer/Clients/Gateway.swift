@@ -1,0 +1,303 @@
+// Clients: who is connected, what they ask, and what they are told. Owner: the loop's thread.
+
+import CallModel
+import CallWire
+import EventLoop
+import JSON
+import Storage
+import WebProtocols
+
+/// A device's session with the link that speaks for it at the moment.
+final class LiveSession {
+    let address: Address
+    var session: ClientSession
+    var link: ClientLink?
+    /// The number of the last event that told of missed calls, and the newest of them.
+    var missed: (seq: UInt64, until: Moment)?
+
+    init(_ address: Address, _ session: ClientSession) {
+        self.address = address
+        self.session = session
+    }
+}
+
+/// Serves clients over WebSocket and HTTP.
+final class Gateway {
+    let exchange: Exchange
+    let log: Log
+    let metrics: Metrics
+    let encoder: WireEncoder
+    private(set) var limits: ServerLimits
+    private(set) var decoder: WireDecoder
+    private(set) var origins = Origins(nil)
+    private(set) var welcomeSettings: WelcomeSettings
+    /// See `TokenChecker`; a reload may change it.
+    var tokens: any TokenChecker
+    /// Tokens that are good no more.
+    var revocations = Revocations()
+    /// Told of replies to plugins.
+    var policyReplied: (RequestID, Reply) -> Void = { _, _ in }
+    /// The documents served beside the operations: of the protocol, and metrics where opened.
+    var document: (_ path: String) -> HTTPResponse? = { _ in nil }
+
+    private(set) var links: [ClientLink] = []
+    var sessions: [Address: LiveSession] = [:] { didSet { recent = nil } }
+    /// The session that was told something last: mostly it is told the next thing too.
+    var recent: LiveSession?
+    var awaited = AwaitedRequests()
+    var rates: [UserID: RequestRate] = [:]
+    /// Sessions that may be resumed, in the order in which they expire.
+    var detached: [(address: Address, id: SessionID, until: Moment)] = []
+    var writer = JSONWriter(capacity: 4_096)
+    /// See `CallText`.
+    var callText = CallText()
+    /// Links with much unsent: found in this turn, and in the one before.
+    var watched: [ClientLink] = []
+    var judged: [ClientLink] = []
+    private var dice = SystemRandomNumberGenerator()
+    /// Tells of missed calls; nil: nobody does.
+    var missedCalls: MissedCalls?
+    var admission = AdmissionControl()
+    /// Refusals that are told later, in the order in which they are due.
+    var lateRefusals: [(due: Moment, tell: () -> Void)] = []
+    /// Clients that are still to be moved away at the end.
+    var staying: [ClientLink] = []
+    /// How many of them go at once.
+    var wave = 0
+    var invitations: [UserID: RequestRate] = [:]
+    private var housekeeping: Timer?
+    /// New clients are turned away: the process is about to end.
+    var isDraining = false
+
+    init(
+        exchange: Exchange, loop: EventLoop, limits: ServerLimits, modes: [Mode],
+        tokens: any TokenChecker, log: Log, metrics: Metrics
+    ) {
+        self.exchange = exchange
+        self.limits = limits
+        self.tokens = tokens
+        self.log = log
+        self.metrics = metrics
+        decoder = WireDecoder(limits: limits.wire, modes: modes)
+        encoder = WireEncoder(modes: modes)
+        welcomeSettings = WelcomeSettings(limits, modes)
+        housekeeping = Timer(on: loop) { [unowned self] in keepHouse() }
+        exchange.deliverer = self
+        loop.atEndOfTurn { [unowned self] in judgeSlowReaders() }
+    }
+
+    /// Goes on with other limits; connections that are there keep the sizes of theirs.
+    func configure(_ limits: ServerLimits, modes: [Mode], origins: Origins) {
+        self.limits = limits
+        self.origins = origins
+        decoder = WireDecoder(limits: limits.wire, modes: modes)
+        welcomeSettings = WelcomeSettings(limits, modes)
+    }
+
+    /// Takes over a new connection from a listener that has asked whether it `admits` it.
+    func accept(_ transport: Connection) {
+        let link = ClientLink(transport, owner: self, limits: limits, at: exchange.now())
+        link.index = links.count
+        links.append(link)
+        scheduleHousekeeping()
+    }
+
+    /// See `keepHouse`, in milliseconds.
+    static let lookAroundEvery: Milliseconds = 500
+
+    /// Looks around again in a while, unless that is planned already.
+    func scheduleHousekeeping() {
+        guard housekeeping?.isArmed == false else { return }
+        housekeeping?.arm(at: Clock.bootMilliseconds() + Self.lookAroundEvery)
+    }
+
+    /// What waits here for clients to read it.
+    var unsentBytes: Int { links.reduce(0) { $0 + $1.transport.unsentBytes } }
+
+    /// How many devices are connected or may resume.
+    var sessionCount: Int { sessions.count }
+
+    func newRequest(_ who: Awaited) -> RequestID {
+        let id = awaited.add(who)
+        if case .message(let link, _, let weight) = who { link.begins(weight) }
+        return id
+    }
+
+    // MARK: What clients say
+
+    func handle(_ input: ClientConnection.Input, of link: ClientLink) {
+        switch link.machine.handle(input, at: exchange.now()) {
+        case .nothing: break
+        case .check(let id, let hello): check(hello, id, of: link)
+        case .request(let id, let key, let operation):
+            request(id, key: key, operation, from: link)
+        case .acknowledge(let seq):
+            link.session?.session.acknowledge(seq)
+            if let live = link.session, live.missed != nil { missedCalls?.acknowledged(live, seq) }
+        case .logOut(let id): logOut(id, link)
+        case .reply(let id, let reply): send(reply, to: id, over: link)
+        case .refuseAndClose(let id, let refusal, let code):
+            send(.refused(refusal), to: id, over: link)
+            link.close(code, refusal.message)
+        case .close(let code): link.close(code)
+        }
+    }
+
+    private func check(_ hello: Hello, _ id: MessageID, of link: ClientLink) {
+        guard exchange.isReady, !isDraining else {
+            send(.refused(.notReady), to: id, over: link)
+            return link.close(.draining, "not ready")
+        }
+        do throws(Refusal) {
+            let identity = try self.identity(of: hello)
+            link.identity = identity
+            handle(.admitted, of: link)
+            open(Address(identity.user, hello.device), hello.resume, id, over: link)
+        } catch {
+            refuse(link, error) { [unowned self] in handle(.refused(error), of: link) }
+        }
+    }
+
+    private func identity(of hello: Hello) throws(Refusal) -> Identity {
+        let identity = try identity(in: hello.token, on: hello.device)
+        guard !identity.isServer else {
+            throw Refusal(.forbidden, "a server's token is for HTTP only")
+        }
+        return identity
+    }
+
+    private func open(
+        _ address: Address, _ resume: Hello.Resume?, _ id: MessageID, over link: ClientLink
+    ) {
+        let newID = SessionID(high: dice.next(), low: dice.next())
+        var isResumed = false
+        let live: LiveSession
+        if let known = sessions[address] {
+            live = known
+            if let older = known.link {
+                known.link = nil
+                older.session = nil
+                older.close(.replaced, "a newer connection of this device")
+            }
+            isResumed = live.session.reconnect(resume, newID: newID, at: exchange.now())
+            if isResumed, let resume {
+                missedCalls?.acknowledged(live, Int64(clamping: resume.seq))
+            } else {
+                live.missed = nil
+            }
+        } else {
+            live = LiveSession(address, ClientSession(id: newID))
+            sessions[address] = live
+        }
+        live.link = link
+        link.session = live
+        let request = newRequest(.hello(link, id))
+        exchange.feed(
+            .deviceConnected(request, address.user, address.device, resumed: isResumed))
+    }
+
+    private func request(
+        _ id: MessageID, key: IdempotencyKey?, _ operation: Operation, from link: ClientLink
+    ) {
+        guard let live = link.session, let identity = link.identity else { return }
+        if let refusal = obstacle(to: operation, of: identity) {
+            return send(.refused(refusal), to: id, over: link)
+        }
+        metrics.requests += 1
+        let request = newRequest(.message(link, id, weight: limits.weight(of: operation)))
+        exchange.feed(
+            .request(
+                Request(
+                    id: request, user: live.address.user, device: live.address.device, key: key,
+                    operation: operation)))
+    }
+
+    /// Why a request does not reach the switchboard: capabilities, rate, overload.
+    func obstacle(to operation: Operation, of identity: Identity) -> Refusal? {
+        let name = operation.name
+        guard identity.allows(name.rawValue) else {
+            return Refusal(.forbidden, "the token does not allow \(name.rawValue)")
+        }
+        if identity.isRateLimited, limits.requestsPerSecond > 0,
+            let wait = rates[identity.user, default: RequestRate()]
+                .admit(perSecond: limits.requestsPerSecond, at: exchange.now())
+        {
+            return RequestRate.refusal(retryAfter: wait)
+        }
+        if let refusal = tooManyInvitations(operation, of: identity) { return refusal }
+        return operation.isReading ? nil : exchange.overload
+    }
+
+    /// A device has begun a new session.
+    func greeted(_ live: LiveSession) { missedCalls?.tell(live) }
+
+    private func logOut(_ id: MessageID, _ link: ClientLink) {
+        send(.done, to: id, over: link)
+        guard let live = link.session else { return link.close(.normal) }
+        live.session.logOut()
+        live.link = nil
+        link.session = nil
+        sessions[live.address] = nil
+        exchange.feed(.deviceGone(live.address.user, live.address.device, bye: true))
+        link.close(.normal)
+    }
+
+    /// `bye` of a device over HTTP: its connection, if there is one, ends too.
+    func logOut(_ address: Address) {
+        if let live = sessions.removeValue(forKey: address) {
+            live.session.logOut()
+            live.link?.session = nil
+            live.link?.close(.normal)
+        }
+        exchange.feed(.deviceGone(address.user, address.device, bye: true))
+    }
+
+    // MARK: Going
+
+    /// The device's connection speaks for it no more; its session waits for another one.
+    func part(_ link: ClientLink) {
+        guard let live = link.session else { return }
+        link.session = nil
+        live.link = nil
+        live.session.detach(at: exchange.now(), limits: limits.session)
+        let address = live.address
+        exchange.feed(.deviceDisconnected(address.user, address.device))
+        if case .detached(let until) = live.session.state {
+            detached.append((address, live.session.id, until))
+        } else {
+            sessions[address] = nil
+            exchange.feed(.deviceGone(address.user, address.device, bye: false))
+        }
+    }
+}
+
+extension Gateway: ClientLinkOwner {
+    func link(_ link: ClientLink, says message: UnsafeRawBufferPointer) {
+        do throws(Malformed) {
+            handle(.message(try decoder.message(message)), of: link)
+        } catch {
+            metrics.malformed += 1
+            handle(.malformed(error), of: link)
+        }
+    }
+
+    func linkSaysBinary(_ link: ClientLink) { handle(.binary, of: link) }
+
+    func linkIsAlive(_ link: ClientLink) { link.keepAlive.heard(at: exchange.now()) }
+
+    func linkIsGone(_ link: ClientLink) {
+        links.swapAt(link.index, links.count - 1)
+        links[link.index].index = link.index
+        links.removeLast()
+        admission.leaves(link.transport.peer)
+        part(link)
+    }
+}
+
+extension WelcomeSettings {
+    fileprivate init(_ limits: ServerLimits, _ modes: [Mode]) {
+        self.init(
+            session: limits.session, limits: AnnouncedLimits(limits.wire, modes: modes),
+            server: "callagent/\(Agent.version)")
+    }
+}

@@ -1,0 +1,27 @@
+// What the exchange asks of whoever sends things out.
+
+import CallModel
+import Storage
+
+/// Makes jobs of what the core tells, to be stored with the change that made them. Called on the
+/// loop's thread.
+protocol Outbox: AnyObject {
+    /// What becomes of a wish to wake somebody; `records` are those of the same commit.
+    func entry(for job: PushJob, of records: [Record]) -> OutboxEntry
+    /// These records are on their way to the store.
+    func kept(_ records: [Record])
+    /// Somebody may want to hear of this.
+    func note(_ report: Report)
+    /// What becomes of the reports noted since the last time; nil: nothing.
+    func takeEvents() -> OutboxEntry?
+    /// The store was away, and is open again with what it kept.
+    func storeIsBack()
+}
+
+/// Something to be sent.
+struct OutboxEntry {
+    /// Stored with the change that made it.
+    var records: [StoreRecord] = []
+    /// Done when that is durable.
+    var then: (() -> Void)?
+}

@@ -1,0 +1,393 @@
+// Wakes phones: a job of the core becomes a push to each device that is asleep.
+
+import CallCore
+import CallModel
+import EventLoop
+import JSON
+import Outbound
+import PolicyHost
+import Storage
+
+/// Carries out push jobs, from the moment that they are stored to their last outcome. Owner: the
+/// loop's thread.
+///
+///     begin ──▶ registrations ──▶ on.push ──▶ the outbound thread ──▶ outcome stored
+final class PushDelivery {
+    /// One job.
+    private struct Job {
+        let stored: PushJob
+        /// Its pushes that have no outcome yet.
+        var open: Set<String> = []
+    }
+
+    /// One push to one device.
+    private struct DevicePush {
+        let job: JobID
+        let registration: Registration
+        var notice: PushNotice
+        var draft: PushDraft
+        /// It no longer matters.
+        var isUnwanted = false
+
+        var address: Address { registration.address }
+    }
+
+    /// What a device has one registration for.
+    private struct RegistrationKey: Hashable {
+        let address: Address
+        let provider: String
+
+        init(_ registration: Registration) {
+            address = registration.address
+            provider = registration.registration.provider
+        }
+    }
+
+    /// A registration that is left alone; what the device registers later is not.
+    private struct Pause {
+        let registration: Registration
+        let until: Moment
+    }
+
+    /// Bounds of the delivery.
+    struct Limits {
+        /// Jobs at once; one more is given up.
+        var jobs = 20_000
+        /// Registrations that are left alone.
+        var paused = 10_000
+        /// How long the plugins may shape a push before it leaves as it is, in milliseconds. They
+        /// have less by their own rules: this meets a policy thread that is stuck.
+        var shaping: Milliseconds = 2_000
+    }
+
+    /// How long a registration is left alone that seems to be wrong, in milliseconds.
+    private static let pause: Milliseconds = 86_400_000
+
+    private let exchange: Exchange
+    private let thread: OutboundThread
+    private let log: Log
+    private let limits: Limits
+    private var plan = OutboundPlan()
+    private var jobs: [JobID: Job] = [:]
+    private var jobsOfCalls: [CallID: [JobID]] = [:]
+    private var pushes: [String: DevicePush] = [:]
+    private let unconfirmed: UnconfirmedRecords
+    private var shaping: [PushID: String] = [:]
+    /// Those being shaped with the moments when that is over, in order.
+    private var shapingEnds: [(moment: Moment, id: PushID)] = []
+    private var lastShape: UInt64 = 0
+    private var paused: [RegistrationKey: Pause] = [:]
+    private var timer: Timer?
+    private var repeated = RepeatedLine()
+    private(set) var counters = Counters()
+    /// The policies; nil: there are none.
+    weak var policies: PolicyBridge?
+
+    /// What came of pushes so far.
+    struct Counters {
+        var sent: UInt64 = 0
+        var dropped: UInt64 = 0
+        var withdrawn: UInt64 = 0
+        var failed: [PushFailure.Cause: UInt64] = [:]
+        var removedTokens: UInt64 = 0
+    }
+
+    init(
+        _ exchange: Exchange, _ thread: OutboundThread, loop: EventLoop, log: Log,
+        limits: Limits = Limits()
+    ) {
+        unconfirmed = UnconfirmedRecords(exchange)
+        self.exchange = exchange
+        self.thread = thread
+        self.log = log
+        self.limits = limits
+        timer = Timer(on: loop) { [unowned self] in giveUpShaping() }
+    }
+
+    /// Pushes under way.
+    var count: Int { pushes.count }
+
+    /// Goes on with other settings.
+    func configure(_ plan: OutboundPlan) { self.plan = plan }
+
+    // MARK: Jobs
+
+    /// A job is durable.
+    func begin(_ id: JobID, _ job: PushJob) {
+        guard jobs[id] == nil else { return }
+        if job.kind != .invite { stopAnnouncing(job.callID, to: job.user) }
+        guard jobs.count < limits.jobs else {
+            counters.failed[.overloaded, default: 0] += 1
+            return unconfirmed.keep([.push(.finish(id))])
+        }
+        jobs[id] = Job(stored: job)
+        jobsOfCalls[job.callID, default: []].append(id)
+        let isKnown = exchange.switchboard.call(job.callID) != nil
+        exchange.read { reader throws(StoreError) in
+            Findings(
+                registrations: try reader.registrations(of: job.user),
+                call: isKnown ? nil : try reader.call(job.callID))
+        } _: { [weak self] found in
+            self?.found(found, for: id)
+        }
+    }
+
+    /// What the store knows of a job.
+    private struct Findings: Sendable {
+        let registrations: [Registration]
+        let call: Call?
+    }
+
+    private func found(_ found: Findings?, for id: JobID) {
+        guard let job = jobs[id]?.stored else { return }
+        // The store is away: what it keeps of the job is begun when it is back.
+        guard let found else { return forget(id) }
+        guard let call = exchange.switchboard.call(job.callID) ?? found.call,
+            matters(job, in: call)
+        else { return finishIfDone(id) }
+        for registrations in asleep(job, found.registrations) {
+            let targets = registrations.compactMap { PushTarget($0, gap: exchange.clock.gap) }
+            let chosen = PushTarget.route(job.kind.push, targets).map(\.provider.rawValue)
+            for registration in registrations
+            where chosen.contains(registration.registration.provider) {
+                start(id, job, call, registration)
+            }
+        }
+        finishIfDone(id)
+    }
+
+    /// Whether the reason for a push still holds. Jobs that were stored before a restart may be
+    /// old.
+    private func matters(_ job: PushJob, in call: Call) -> Bool {
+        let age = call.endedAt.map { exchange.now() - $0 } ?? 0
+        switch job.kind {
+        case .invite: return call.isLive && call.participant(job.user)?.state.mayAnswer == true
+        case .cancel, .end: return age < 60_000
+        case .missed: return age < 86_400_000
+        }
+    }
+
+    /// The registrations of devices without a live connection, by device.
+    private func asleep(
+        _ job: PushJob, _ registrations: [Registration]
+    ) -> [[Registration]] {
+        var devices: [[Registration]] = []
+        for registration in registrations where isUsable(registration, job) {
+            if devices.last?.last?.address == registration.address {
+                devices[devices.count - 1].append(registration)
+            } else {
+                devices.append([registration])
+            }
+        }
+        return devices
+    }
+
+    private func isUsable(_ registration: Registration, _ job: PushJob) -> Bool {
+        let provider = Outbound.PushProvider(rawValue: registration.registration.provider)
+        guard !job.connected.contains(registration.address.device),
+            provider.map({ plan.push.serves($0) }) == true
+        else { return false }
+        let key = RegistrationKey(registration)
+        guard let pause = paused[key] else { return true }
+        if pause.registration == registration, pause.until > exchange.now() { return false }
+        paused[key] = nil
+        return true
+    }
+
+    // MARK: One push
+
+    private func start(
+        _ id: JobID, _ job: PushJob, _ call: Call, _ registration: Registration
+    ) {
+        guard let target = PushTarget(registration, gap: exchange.clock.gap) else { return }
+        let now = Clock.wallMilliseconds()
+        let address = registration.address
+        let name = "\(id)/\(address.device)/\(target.provider.rawValue)"
+        var notice = PushNotice(
+            id: name, job.kind(in: call), callID: "\(call.id)", caller: call.caller.text,
+            to: target,
+            ringEndsAt: job.expiresAt.map { $0.milliseconds + exchange.clock.gap }, now: now)
+        if let text = job.text { notice.content.take(text) }
+        let push = DevicePush(
+            job: id, registration: registration, notice: notice,
+            draft: PushDraft(notice, for: address.user, at: now))
+        pushes[name] = push
+        jobs[id]?.open.insert(name)
+        guard plan.shapesPushes, let policies else { return thread.add(.send(notice)) }
+        lastShape += 1
+        let shape = PushID(lastShape)
+        shaping[shape] = name
+        shapingEnds.append((exchange.now() + limits.shaping, shape))
+        if timer?.isArmed == false { timer?.arm(after: limits.shaping) }
+        policies.shape(push.draft, shape, call, exchange.switchboard.facts(of: call))
+    }
+
+    /// The plugins have shaped a push; nil: they dropped it.
+    func shaped(_ shape: PushID, _ draft: PushDraft?) {
+        guard let name = shaping.removeValue(forKey: shape), let push = pushes[name]
+        else { return }
+        guard let draft else {
+            counters.dropped += 1
+            return finish(name, "dropped by a plugin")
+        }
+        guard !push.isUnwanted else { return withdraw(name) }
+        let now = Clock.wallMilliseconds()
+        var notice = push.notice
+        notice.content.take(draft, insteadOf: push.draft)
+        do throws(PushFailure) {
+            try plan.push.check(notice, at: now)
+            pushes[name]?.notice = notice
+            pushes[name]?.draft = draft
+        } catch {
+            log.warn(
+                "a plugin's push cannot be sent: it leaves unchanged", ("call", notice.callID),
+                ("provider", notice.target.provider.rawValue), ("reason", error.description))
+            notice = push.notice
+        }
+        thread.add(.send(notice))
+    }
+
+    private func giveUpShaping() {
+        let late = shapingEnds.prefix { $0.moment <= exchange.now() }
+        shapingEnds.removeFirst(late.count)
+        for (_, shape) in late {
+            guard let name = shaping.removeValue(forKey: shape), let push = pushes[name]
+            else { continue }
+            thread.add(.send(push.notice))
+        }
+        if let next = shapingEnds.first { timer?.arm(after: next.moment - exchange.now()) }
+    }
+
+    // MARK: Outcomes
+
+    /// A push has ended.
+    func ended(_ outcome: Outbound.PushOutcome) {
+        let name = outcome.notice.id
+        guard let push = pushes[name] else { return }
+        switch outcome.result {
+        case .delivered:
+            counters.sent += 1
+            finish(name, "sent")
+        // Nobody answered for it, and nobody waits for it any more: that is no failure.
+        case .failed(let failure)
+        where push.isUnwanted && [.expired, .unavailable].contains(failure.cause):
+            withdraw(name)
+        case .failed(let failure):
+            counters.failed[failure.cause, default: 0] += 1
+            note(failure, of: push)
+            finish(name, failure.description)
+        }
+    }
+
+    private func withdraw(_ name: String) {
+        counters.withdrawn += 1
+        finish(name, "withdrawn")
+    }
+
+    private func note(_ failure: PushFailure, of push: DevicePush) {
+        let provider = push.registration.registration.provider
+        if let left = repeated.admit("\(provider) \(failure.cause)", at: exchange.now()) {
+            log.write(
+                failure.cause == .misconfigured ? .warn : .info, "push failed",
+                [
+                    ("call", push.notice.callID), ("user", push.address.user.text),
+                    ("device", push.address.device.text), ("provider", provider),
+                    ("reason", failure.description), ("like_it", "\(left)"),
+                ])
+        }
+        tellPlugins(failure, of: push)
+        switch failure.advice {
+        case .keep: break
+        case .pause:
+            if paused.count >= limits.paused { paused.removeAll(keepingCapacity: true) }
+            paused[RegistrationKey(push.registration)] = Pause(
+                registration: push.registration, until: exchange.now() + Self.pause)
+        case .remove:
+            counters.removedTokens += 1
+            unconfirmed.keep([.deadRegistration(push.registration)])
+        }
+    }
+
+    private func tellPlugins(_ failure: PushFailure, of push: DevicePush) {
+        guard let policies, let stored = jobs[push.job]?.stored,
+            let call = exchange.switchboard.call(stored.callID)
+        else { return }
+        policies.pushFailed(
+            push.draft, call, exchange.switchboard.facts(of: call), failure.description)
+    }
+
+    /// Stores what came of a push.
+    private func finish(_ name: String, _ result: String) {
+        guard let push = pushes.removeValue(forKey: name),
+            let job = jobs[push.job]?.stored
+        else { return }
+        jobs[push.job]?.open.remove(name)
+        unconfirmed.keep([
+            .push(
+                .outcome(
+                    Storage.PushOutcome(
+                        job: push.job, call: job.callID, address: push.address,
+                        provider: push.notice.target.provider.rawValue, kind: job.kind,
+                        at: exchange.now(), result: result)))
+        ])
+        finishIfDone(push.job)
+    }
+
+    private func finishIfDone(_ id: JobID) {
+        guard jobs[id]?.open.isEmpty == true else { return }
+        forget(id)
+        unconfirmed.keep([.push(.finish(id))])
+    }
+
+    private func forget(_ id: JobID) {
+        guard let call = jobs.removeValue(forKey: id)?.stored.callID else { return }
+        jobsOfCalls[call]?.removeAll { $0 == id }
+        if jobsOfCalls[call]?.isEmpty == true { jobsOfCalls[call] = nil }
+    }
+
+    // MARK: What happens meanwhile
+
+    /// A call has changed: whoever answered need not be woken any more.
+    func changed(_ call: Call) {
+        guard let ids = jobsOfCalls[call.id] else { return }
+        for id in ids {
+            guard let job = jobs[id]?.stored, job.kind == .invite,
+                !call.isLive || call.participant(job.user)?.state.mayAnswer != true
+            else { continue }
+            stopTrying(id)
+        }
+    }
+
+    private func stopAnnouncing(_ call: CallID, to user: UserID) {
+        for id in jobsOfCalls[call] ?? [] {
+            guard let job = jobs[id]?.stored, job.kind == .invite, job.user == user else {
+                continue
+            }
+            stopTrying(id)
+        }
+    }
+
+    private func stopTrying(_ id: JobID) {
+        for name in jobs[id]?.open ?? [] {
+            pushes[name]?.isUnwanted = true
+            thread.add(.stopTrying(name))
+        }
+    }
+
+    // MARK: Starting
+
+    /// The store was away: what it missed comes first.
+    func storeIsBack() { unconfirmed.keepAgain { [weak self] in self?.resume() } }
+
+    /// Takes up what the store keeps.
+    func resume(after last: JobID? = nil) {
+        let step = 500
+        exchange.read { reader throws(StoreError) in
+            try reader.openPushes(after: last, limit: step)
+        } _: { [weak self] found in
+            guard let self, let found else { return }
+            for push in found { begin(push.id, push.job) }
+            if found.count == step { resume(after: found.last?.id) }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+// Outcomes on their way to the store, which may be away.
+
+import Storage
+
+/// Keeps what is to be stored until it is durable, so that a store that failed and came back is
+/// told again. Owner: the loop's thread.
+final class UnconfirmedRecords {
+    private let exchange: Exchange
+    private var open: [UInt64: [StoreRecord]] = [:]
+    private var last: UInt64 = 0
+
+    init(_ exchange: Exchange) { self.exchange = exchange }
+
+    /// Stores `records`, now or when the store is back.
+    func keep(_ records: [StoreRecord]) {
+        last += 1
+        let number = last
+        open[number] = records
+        exchange.store(records) { [weak self] in self?.open[number] = nil }
+    }
+
+    /// The store is back: everything that it did not confirm is stored again, and then `action`
+    /// follows.
+    func keepAgain(andThen action: @escaping () -> Void) {
+        let lost = open.sorted { $0.key < $1.key }.flatMap(\.value)
+        let numbers = Array(open.keys)
+        exchange.store(lost) { [weak self] in
+            for number in numbers { self?.open[number] = nil }
+            action()
+        }
+    }
+}

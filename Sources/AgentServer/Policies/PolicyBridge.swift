@@ -1,0 +1,282 @@
+// Carries out on the loop what the policies ask for, and brings them the answers.
+
+import CallCore
+import CallModel
+import EventLoop
+import JSON
+import PolicyHost
+import Storage
+
+/// The loop's counterpart of the policy thread. Owner: the loop's thread.
+final class PolicyBridge {
+    private let exchange: Exchange
+    private let gateway: Gateway
+    private let log: Log
+    private let loop: EventLoop
+    private let metrics: Metrics
+    private var thread: PolicyThread?
+    private var requests: [RequestID: WaitID] = [:]
+    private var tickets: [StoreTicket: Pending] = [:]
+    private var lastTicket: UInt64 = 0
+    private var stopped: () -> Void = {}
+    private var statusWanted: [(PolicyStatus) -> Void] = []
+    /// A generation failed its probation: from, to, why.
+    var rolledBack: (_ from: String, _ to: String, _ reason: String) -> Void = { _, _, _ in }
+    private var swaps: [(PolicyProblems?) -> Void] = []
+    let decisions: DecisionLog
+    /// A candidate that is asked beside the active generation.
+    private(set) var shadow: Shadow?
+    /// Takes the push that plugins have shaped; nil: they dropped it.
+    var shaped: (PushID, PushDraft?) -> Void = { _, _ in }
+    /// Performs `http.*`.
+    private let fetches: PluginFetches
+
+    private enum Pending {
+        /// A value that is read.
+        case value(WaitID)
+        case keys(WaitID)
+        /// A change that is to become durable.
+        case change(WaitID)
+        case increment(WaitID)
+    }
+
+    init(
+        _ host: PolicyHost, exchange: Exchange, gateway: Gateway, decisions: DecisionLog,
+        fetches: PluginFetches, loop: EventLoop
+    ) throws(EventLoopError) {
+        self.fetches = fetches
+        self.exchange = exchange
+        self.gateway = gateway
+        self.decisions = decisions
+        self.loop = loop
+        log = gateway.log
+        metrics = gateway.metrics
+        let news = try Mailbox<PolicyNews>(on: loop) { [unowned self] batch in
+            for item in batch { receive(item) }
+        }
+        let thread = try PolicyThread(
+            host,
+            clock: { [unowned exchange] in (exchange.now(), exchange.clock.gap) }, news: news)
+        self.thread = thread
+        exchange.policies = thread
+        loop.atEndOfTurn { [unowned decisions] in decisions.flush() }
+        exchange.storeAnswered = { [unowned self] in storeAnswered($0) }
+        exchange.callEnded = { [unowned thread] in thread.callEnded($0) }
+        gateway.policyReplied = { [unowned self] in replied($0, $1) }
+        fetches.answer = { [unowned thread] in thread.reply($0, $1) }
+    }
+
+    /// Lets another generation take over; `done` is called when it is active, or with what keeps
+    /// it from that.
+    func swap(
+        to generation: Generation, _ reason: ChangeReason,
+        done: @escaping (PolicyProblems?) -> Void
+    ) {
+        swaps.append(done)
+        thread?.swap(to: generation, reason)
+    }
+
+    /// How the plugins are doing.
+    func status(_ done: @escaping (PolicyStatus) -> Void) {
+        statusWanted.append(done)
+        thread?.askStatus()
+    }
+
+    /// Lets the plugins shape a push; `shaped` answers.
+    func shape(_ draft: PushDraft, _ push: PushID, _ call: Call, _ facts: [UserFacts]) {
+        thread?.tell(.pushing(push, draft, call, facts))
+    }
+
+    /// Tells the plugins of a push that did not arrive.
+    func pushFailed(_ draft: PushDraft, _ call: Call, _ facts: [UserFacts], _ reason: String) {
+        thread?.tell(.pushFailed(draft, call, facts, reason: reason))
+    }
+
+    /// Lets the plugins begin, with the timers that were kept.
+    func start(_ timers: [NamedTimer]) {
+        thread?.start(timers.map { PolicyTimer($0) })
+    }
+
+    /// Tells the plugins that the process ends; `done` is called when they know.
+    func stop(_ done: @escaping () -> Void) {
+        stopped = done
+        thread?.stop()
+    }
+
+    /// Asks `candidate`, which nobody else uses, everything from now on, without any effect.
+    func beginShadow(_ candidate: Generation) throws(EventLoopError) {
+        shadow?.close()
+        let name = candidate.name
+        shadow = try Shadow(candidate, loop: loop) { [unowned self] change in
+            decisions.note(.shadow(change, generation: name))
+        }
+    }
+
+    /// Nothing is asked beside the active generation any more.
+    func endShadow() {
+        shadow?.close()
+        shadow = nil
+    }
+
+    /// Ends the policy thread.
+    func close() {
+        endShadow()
+        thread?.close()
+    }
+
+    // MARK: What the policies want
+
+    private func receive(_ news: PolicyNews) {
+        switch news {
+        case .swapped(let problems): swaps.removeFirst()(problems)
+        case .thought: thread?.thought()
+        case .stopped: stopped()
+        case .status(let status): statusWanted.removeFirst()(status)
+        case .effect(let effect): carryOut(effect)
+        }
+    }
+
+    private func carryOut(_ effect: PolicyEffect) {
+        switch effect {
+        case .answer(let question, let answer): exchange.feed(.answered(question, answer))
+        case .log(let line): write(line)
+        case .record(let record):
+            decisions.note(.decision(record))
+            shadow?.ask(record)
+        case .operate(let wait, let user, let plugin, let operation):
+            let request = gateway.newRequest(.policy)
+            requests[request] = wait
+            exchange.feed(.policyRequest(request, user, plugin: plugin, operation))
+        case .perform(let wait, let plugin, let request): perform(wait, plugin, request)
+        case .keepTimer(let timer): exchange.store([.timer(.set(NamedTimer(timer)))])
+        case .dropTimer(let id):
+            exchange.store([.timer(.remove(JobID(Int64(clamping: id))))])
+        case .rolledBack(let from, let to, let reason): rolledBack(from, to, reason)
+        case .abandon(let wait): fetches.abandon(wait)
+        case .shaped(let push, let draft): shaped(push, draft)
+        case .count(let plugin, let name, let amount, let labels):
+            metrics.plugins.count(plugin, name, amount, labels)
+        case .observe(let plugin, let name, let value, let labels):
+            metrics.plugins.observe(plugin, name, value, labels)
+        }
+    }
+
+    private func write(_ line: PolicyLog) {
+        var fields: [(String, String)] = []
+        if let plugin = line.plugin { fields.append(("plugin", plugin)) }
+        if let call = line.call { fields.append(("call", "\(call)")) }
+        for member in line.fields.members {
+            fields.append((member.key, member.value.string ?? "\(member.value)"))
+        }
+        log.write(Log.Level(rawValue: line.level.rawValue) ?? .info, line.text, fields)
+    }
+
+    private func replied(_ request: RequestID, _ reply: Reply) {
+        guard let wait = requests.removeValue(forKey: request) else { return }
+        if case .refused(let refusal) = reply {
+            thread?.reply(wait, .operation(refusal))
+        } else {
+            thread?.reply(wait, .operation(nil))
+        }
+    }
+
+    // MARK: kv, http, users
+
+    private func perform(_ wait: WaitID, _ plugin: String, _ request: WaitRequest) {
+        switch request {
+        case .lookUp(let user):
+            thread?.reply(wait, .user(exchange.switchboard.facts(of: user)))
+        case .call(let id):
+            let call = exchange.switchboard.call(id)
+            let facts = call.map { exchange.switchboard.facts(of: $0) } ?? []
+            thread?.reply(wait, .call(call, facts))
+        case .fetch(let request): fetches.begin(wait, request)
+        case .store(let request): perform(wait, plugin, request)
+        }
+    }
+
+    private func perform(_ wait: WaitID, _ plugin: String, _ request: StoreRequest) {
+        guard exchange.isReady else { return trouble(wait, "the store is away") }
+        let now = exchange.now()
+        lastTicket += 1
+        let ticket = StoreTicket(value: lastTicket)
+        switch request {
+        case .get(let key):
+            tickets[ticket] = .value(wait)
+            exchange.lookUp(.value(ticket, plugin: plugin, key: key, at: now))
+        case .keys(let prefix):
+            tickets[ticket] = .keys(wait)
+            exchange.lookUp(
+                .keys(ticket, plugin: plugin, prefix: prefix, limit: 1_000, at: now))
+        case .set(let key, let value, let lifetime):
+            tickets[ticket] = .change(wait)
+            let change = ValueChange.set(
+                plugin: plugin, key: key, value: value.bytes,
+                expiresAt: lifetime.map { now + $0 })
+            exchange.store([.value(change)], then: ticket)
+        case .delete(let key):
+            tickets[ticket] = .change(wait)
+            exchange.store([.value(.remove(plugin: plugin, key: key))], then: ticket)
+        case .increment(let key, let amount, let lifetime):
+            tickets[ticket] = .increment(wait)
+            let change = ValueChange.increment(
+                plugin: plugin, key: key, by: amount, expiresAt: lifetime.map { now + $0 })
+            exchange.store([.value(change)], counting: ticket)
+        }
+    }
+
+    private func storeAnswered(_ answer: StoreAnswer) {
+        switch answer {
+        case .value(let ticket, let bytes):
+            guard case .value(let wait) = tickets.removeValue(forKey: ticket) else { return }
+            let value = bytes.flatMap { try? JSONValue(parsing: $0) }
+            thread?.reply(wait, .value(value ?? .null))
+        case .keys(let ticket, let keys):
+            guard case .keys(let wait) = tickets.removeValue(forKey: ticket) else { return }
+            thread?.reply(wait, .value(.array(keys.map { .string($0) })))
+        case .durable(let ticket):
+            guard case .change(let wait) = tickets.removeValue(forKey: ticket) else { return }
+            thread?.reply(wait, .value(.bool(true)))
+        case .counted(let ticket, let counter):
+            guard case .increment(let wait) = tickets.removeValue(forKey: ticket) else { return }
+            switch counter {
+            case .sum(let sum): thread?.reply(wait, .value(.integer(sum)))
+            case .notCountable: trouble(wait, "the value is not an integer")
+            }
+        case .failed(let ticket):
+            switch tickets.removeValue(forKey: ticket) {
+            case .value(let wait), .keys(let wait), .change(let wait), .increment(let wait):
+                trouble(wait, "the store is away")
+            case nil: break
+            }
+        }
+    }
+
+    private func trouble(_ wait: WaitID, _ text: String) {
+        thread?.reply(wait, .trouble(text))
+    }
+}
+
+extension NamedTimer {
+    /// A plugin's timer as the store keeps it.
+    fileprivate init(_ timer: PolicyTimer) {
+        var data: JSONObject = ["data": timer.data]
+        if let account = timer.account { data["account"] = .string(account.text) }
+        if let schedule = timer.schedule { data["schedule"] = .string(schedule) }
+        self.init(
+            JobID(Int64(clamping: timer.id)), plugin: timer.plugin, name: timer.name,
+            dueAt: timer.dueAt, call: timer.call, data: JSONValue.object(data).bytes)
+    }
+}
+
+extension PolicyTimer {
+    /// A timer that the store kept.
+    init(_ timer: NamedTimer) {
+        let data = (try? JSONValue(parsing: timer.data)) ?? .null
+        self.init(
+            id: UInt64(clamping: timer.id.value), plugin: timer.plugin, name: timer.name,
+            dueAt: timer.dueAt, call: timer.callID,
+            account: data["account"]?.string.map { UserID($0) }, data: data["data"] ?? .null,
+            schedule: data["schedule"]?.string)
+    }
+}

@@ -1,0 +1,62 @@
+// Development tokens, minted with a key of the operator's file.
+
+import EventLoop
+import JSON
+import Outbound
+import PolicyHost
+
+/// What a minted token says.
+public struct MintedToken: Sendable {
+    /// `sub`.
+    public var user: String
+    /// `dev`; nil: any device.
+    public var device: String?
+    /// `caps`; nil: all.
+    public var capabilities: [String]?
+    /// Whether `role` is `server`.
+    public var isServer = false
+    /// `jti`; nil: a random one.
+    public var tokenID: String?
+    /// How long it is good, in milliseconds.
+    public var lifetime: Int64 = 3_600_000
+    /// Which key signs, by its `kid`; nil: the first that can.
+    public var keyID: String?
+
+    /// A token of `user`.
+    public init(user: String) { self.user = user }
+
+    /// The token, signed by a key of `configuration`; without keys, the one that stands for it.
+    ///
+    /// - Throws: `configuration`, when no key can sign.
+    public func token(by configuration: Configuration) throws(AgentError) -> String {
+        guard !configuration.auth.isEmpty else { return "dev:\(user)" }
+        let fitting = configuration.auth.filter { keyID == nil || $0.id == keyID }
+        guard !fitting.isEmpty else {
+            throw .configuration("auth has no key with the kid '\(keyID ?? "")'")
+        }
+        for entry in fitting {
+            guard let algorithm = SignatureAlgorithm(rawValue: entry.algorithm),
+                let key = try? SignatureKey(algorithm, entry.key.text), key.canSign,
+                let token = try? TokenSigner.sign(claims(for: entry), with: key, keyID: entry.id)
+            else { continue }
+            return token
+        }
+        throw .configuration(
+            "no key of auth can sign: an HS256 secret or a private key in PEM is needed")
+    }
+
+    private func claims(for entry: Configuration.Key) -> JSONObject {
+        let now = Clock.wallMilliseconds()
+        var dice = SystemRandomNumberGenerator()
+        var claims: JSONObject = ["sub": .string(user)]
+        if let device { claims["dev"] = .string(device) }
+        if let capabilities { claims["caps"] = .array(capabilities.map { .string($0) }) }
+        if isServer { claims["role"] = "server" }
+        if let issuer = entry.issuer { claims["iss"] = .string(issuer) }
+        if let audience = entry.audience { claims["aud"] = .string(audience) }
+        claims["iat"] = .integer(now / 1_000)
+        claims["exp"] = .integer((now + lifetime) / 1_000)
+        claims["jti"] = .string(tokenID ?? String(dice.next() as UInt64, radix: 36))
+        return claims
+    }
+}

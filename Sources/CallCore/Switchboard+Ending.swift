@@ -1,0 +1,117 @@
+// When a call becomes active, and when and why it ends by itself.
+
+import CallModel
+
+extension Switchboard {
+    /// Applies what follows from a commit's changes: the call becomes active, accounts without
+    /// a device leave when nobody else is there, the call ends when its mode says so.
+    func settle(_ commit: inout Commit) {
+        guard commit.call.isLive else { return }
+        activate(&commit)
+        dismissAnsweredFor(&commit)
+        endIfDone(&commit)
+    }
+
+    /// The first one beside the caller to join makes the call active.
+    private func activate(_ commit: inout Commit) {
+        guard commit.call.state == .ringing,
+            commit.call.joinedCount > (commit.call.participants[0].state == .joined ? 1 : 0)
+        else { return }
+        commit.call.state = .active
+        commit.call.answeredAt = now
+        let mode = settings.mode(commit.call.mode)
+        if let limit = mode.connectWithin {
+            commit.call.media = .establishing
+            commit.call.mediaAlarm = now + limit
+            commit.notify(.joinedPrimaries(except: nil), .mediaPhase(.establishing))
+        }
+    }
+
+    /// An account that a policy answers for leaves when every other participant's part is over
+    /// or the user is lost (A22).
+    func dismissAnsweredFor(_ commit: inout Commit) {
+        guard settings.mode(commit.call.mode).has(.leave),
+            commit.call.participants.contains(where: \.isUnattended)
+        else { return }
+        for participant in commit.call.participants
+        where participant.state.isLive && !participant.isUnattended {
+            guard isLost(participant) else { return }
+        }
+        for index in commit.call.participants.indices
+        where commit.call.participants[index].isUnattended {
+            commit.move(index, to: .left, .idle)
+        }
+    }
+
+    private func endIfDone(_ commit: inout Commit) {
+        let mode = settings.mode(commit.call.mode)
+        let pending = commit.call.pendingCount
+        let joined = commit.call.joinedCount
+        let somebodyLeft = commit.changes.contains {
+            $0.from == .joined && commit.call.participants[$0.index].state == .left
+        }
+        if let limit = mode.endWhenJoinedAtMost, somebodyLeft, joined <= limit,
+            limit == 0 || pending == 0
+        {
+            let reason: EndReason = mode.isTwoParty ? .completed : .lastLeft
+            return commit.end(Call.End(reason, by: commit.asker?.user))
+        }
+        guard pending == 0 else { return }
+        if joined == 0 { return commit.end(Call.End(.lastLeft)) }
+        let isDone =
+            switch mode.endWhenAnswered {
+            case .always: true
+            case .ifNobodyJoined: commit.call.answeredAt == nil
+            case .ifAlone: joined <= 1
+            case .never: false
+            }
+        if isDone { commit.end(outcome(of: commit.call)) }
+    }
+
+    /// Why a call ends that nobody is pending in any more: the first rule that fits.
+    private func outcome(of call: Call) -> Call.End {
+        if call.answeredAt != nil { return Call.End(.settled, detail: .answered) }
+        let participants = call.participants
+        let invitees = participants.indices.filter {
+            participants[$0].role != .caller && participants[$0].reason != .forwarded
+        }
+        func all(_ state: Participant.State) -> Bool {
+            invitees.allSatisfy { participants[$0].state == state }
+        }
+        if all(.timedOut) { return Call.End(.noAnswer) }
+        if all(.rejected) {
+            let isBusy = invitees.allSatisfy { participants[$0].reason == .busy }
+            let by = invitees.count == 1 ? participants[invitees[0]].user : nil
+            return Call.End(isBusy ? .busy : .rejected, by: by)
+        }
+        if all(.failed), let last = invitees.last { return failure(participants[last].reason) }
+        return Call.End(.settled, detail: .mixed)
+    }
+
+    private func failure(_ reason: Participant.Reason?) -> Call.End {
+        switch reason {
+        case .offline: Call.End(.peerOffline)
+        case .noAck: Call.End(.peerNoAck)
+        case .expired: Call.End(.expired)
+        case .callerOffline: Call.End(.acceptFailed, detail: .callerOffline)
+        case .acceptUnacked: Call.End(.acceptFailed, detail: .noAck)
+        case .dialFailed, .acceptFailed, .declined, .busy, .byInviter, .whole, .callerLost,
+            .forwarded, .itself, .lost, .kicked, .idle, nil:
+            Call.End(.acceptFailed)
+        }
+    }
+
+    /// Starts or stops the time alone (C38): one joined participant at most is there.
+    func updateIdle(_ call: inout Call) {
+        guard call.isLive, let limit = settings.mode(call.mode).idleLimit else { return }
+        var present = 0
+        for participant in call.participants where participant.state == .joined {
+            if !isLost(participant) { present += 1 }
+        }
+        if call.state == .active, present <= 1, call.pendingCount == 0 {
+            call.idleAlarm = call.idleAlarm ?? now + limit
+        } else {
+            call.idleAlarm = nil
+        }
+    }
+}

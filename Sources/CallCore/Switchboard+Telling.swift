@@ -1,0 +1,228 @@
+// Who is told what of a commit (A1-A7, D48).
+
+import Bookkeeping
+import CallModel
+
+extension Switchboard {
+    /// Tells the devices, then the report hooks.
+    mutating func tell(_ commit: borrowing Commit) {
+        if commit.isFirst {
+            let created = event(commit, .created(commit.call))
+            send(to: addresses(of: commit.call.caller), created)
+        }
+        for change in commit.changes {
+            if change.isInvitation(in: commit.call) { tellIncoming(commit, change.index) }
+            if let what = change.elsewhere(in: commit.call) {
+                tellElsewhere(commit, change.index, what)
+            }
+        }
+        tellChanged(commit)
+        for change in commit.changes where change.wasVisible { tellOwn(commit, change) }
+        for notice in commit.notices {
+            send(to: receivers(of: notice, in: commit.call), event(commit, notice.kind))
+        }
+        tellEnded(commit)
+        report(commit)
+    }
+
+    private func event(_ commit: borrowing Commit, _ kind: CallEvent.Kind) -> CallEvent {
+        CallEvent(
+            callID: commit.call.id, revision: commit.call.revision, at: now, actor: commit.actor,
+            kind: kind)
+    }
+
+    private mutating func tellIncoming(_ commit: borrowing Commit, _ index: Int) {
+        let isVisible = commit.call.participants[index].asking.isVisible
+        guard isVisible, commit.call.isLive else { return }
+        let participant = commit.call.participants[index]
+        send(
+            to: addresses(of: participant.user),
+            event(commit, incoming(commit.call, participant)))
+    }
+
+    /// The `call.incoming` of a pending participant, as of now.
+    func incoming(_ call: Call, _ participant: Participant) -> CallEvent.Kind {
+        .incoming(
+            call, inviter: participant.invitedBy ?? call.caller,
+            expiresIn: participant.deadlineAt.map { max(0, $0 - now) })
+    }
+
+    /// A user's other devices learn what one of them, or a policy, did.
+    private mutating func tellElsewhere(
+        _ commit: borrowing Commit, _ index: Int, _ what: CallEvent.Elsewhere
+    ) {
+        let user = commit.call.participants[index].user
+        let device = commit.asker?.user == user ? commit.asker?.device : nil
+        let receivers = addresses(of: user, except: device)
+        if !receivers.isEmpty { send(to: receivers, event(commit, .elsewhere(what, device))) }
+    }
+
+    private mutating func tellChanged(_ commit: borrowing Commit) {
+        guard !commit.isFirst, !commit.changes.isEmpty else { return }
+        var changes: [CallEvent.Change] = []
+        for change in commit.changes {
+            guard change.from != commit.call.participants[change.index].state else { continue }
+            changes.append(CallEvent.Change(commit.call.participants[change.index]))
+        }
+        guard !changes.isEmpty else { return }
+        var receivers: [Address] = []
+        for index in commit.call.participants.indices {
+            guard commit.call.views.isEmpty else {
+                var viewers: [Address] = []
+                addChangedReceivers(commit, index, to: &viewers)
+                let viewer = commit.call.participants[index].user
+                let seen = changes.map { $0.seen(by: viewer, in: commit.call) }
+                send(to: viewers, event(commit, .changed(seen)))
+                continue
+            }
+            addChangedReceivers(commit, index, to: &receivers)
+        }
+        send(to: receivers, event(commit, .changed(changes)))
+    }
+
+    /// The devices of one participant that are told of the commit's changes (A5, A6, D48).
+    private func addChangedReceivers(
+        _ commit: borrowing Commit, _ index: Int, to receivers: inout [Address]
+    ) {
+        let user = commit.call.participants[index].user
+        let change = commit.change(of: index)
+        switch commit.call.participants[index].state {
+        case .joined, .accepting: addDevices(of: user, to: &receivers)
+        case .inviting, .undelivered, .ringing:
+            let isNew = change.map { $0.isInvitation(in: commit.call) || !$0.wasVisible }
+            guard isNew != true, commit.call.participants[index].asking.isVisible else { return }
+            addDevices(of: user, to: &receivers)
+        case .left where change != nil && commit.call.participants[index].reason == .idle:
+            addDevices(of: user, to: &receivers)
+        case .rejected, .left:
+            guard change != nil, let asker = commit.asker, asker.user == user else { return }
+            addDevice(asker.device, of: user, to: &receivers)
+        case .cancelled, .timedOut, .failed: break
+        }
+    }
+
+    /// Who was cancelled, timed out or failed has its own event.
+    private mutating func tellOwn(_ commit: borrowing Commit, _ change: Commit.Change) {
+        let participant = commit.call.participants[change.index]
+        let kind: CallEvent.Kind
+        switch participant.state {
+        case .timedOut: kind = .timedOut
+        case .failed: kind = .failed(participant.reason ?? .acceptFailed)
+        case .cancelled where change.from?.isPending == true:
+            let view = commit.call.views.first {
+                $0.receiver == participant.user && $0.owner == .end
+            }
+            kind = .cancelled(
+                inviter: participant.invitedBy,
+                extendedData: view.map(\.text) ?? commit.cancelText,
+                reason: participant.reason ?? .byInviter)
+        case .cancelled, .inviting, .undelivered, .ringing, .accepting, .joined, .rejected, .left:
+            return
+        }
+        send(to: addresses(of: participant.user), event(commit, kind))
+    }
+
+    /// The last event of a call (A1).
+    private mutating func tellEnded(_ commit: borrowing Commit) {
+        guard let end = commit.call.end, let endedAt = commit.call.endedAt else { return }
+        var receivers: [Address] = []
+        for index in commit.call.participants.indices {
+            let user = commit.call.participants[index].user
+            let change = commit.change(of: index)
+            let knows = change.map { $0.wasVisible || $0.from == nil } ?? true
+            guard commit.cause == user || (commit.call.participants[index].state.isLive && knows)
+            else { continue }
+            guard commit.call.views.isEmpty else {
+                let text = commit.call.extendedData(of: .end, for: user)
+                let seen = Call.End(end.reason, detail: end.detail, by: end.by, extendedData: text)
+                let ended = CallEvent.Kind.ended(seen, at: endedAt, duration: commit.call.duration)
+                send(to: addresses(of: user), event(commit, ended))
+                continue
+            }
+            addDevices(of: user, to: &receivers)
+        }
+        let ended = CallEvent.Kind.ended(end, at: endedAt, duration: commit.call.duration)
+        send(to: receivers, event(commit, ended))
+    }
+
+    // MARK: Where it goes
+
+    mutating func send(to receivers: [Address], _ event: CallEvent) {
+        if !receivers.isEmpty { effects.append(.send(to: receivers, event)) }
+    }
+
+    /// Every device of `user`, connected or resumable.
+    func addresses(of user: UserID, except device: DeviceID? = nil) -> [Address] {
+        var addresses: [Address] = []
+        addDevices(of: user, except: device, to: &addresses)
+        return addresses
+    }
+
+    private func addDevices(
+        of user: UserID, except device: DeviceID? = nil, to receivers: inout [Address]
+    ) {
+        guard let place = users.find(user) else { return }
+        for index in users[place].devices.indices where users[place].devices[index].id != device {
+            receivers.append(Address(user, users[place].devices[index].id))
+        }
+    }
+
+    /// The device, if it is connected or resumable.
+    func addDevice(_ device: DeviceID?, of user: UserID, to receivers: inout [Address]) {
+        guard let device, let place = users.find(user) else { return }
+        for index in users[place].devices.indices where users[place].devices[index].id == device {
+            receivers.append(Address(user, device))
+        }
+    }
+
+    private func receivers(of notice: Commit.Notice, in call: Call) -> [Address] {
+        var receivers: [Address] = []
+        switch notice.receivers {
+        case .joinedPrimaries(let except): return primaries(of: call, except: except)
+        case .device(let address):
+            addDevice(address.device, of: address.user, to: &receivers)
+        case .everybody:
+            for participant in call.participants
+            where participant.state.isLive && participant.isVisible {
+                addDevices(of: participant.user, to: &receivers)
+            }
+        }
+        return receivers
+    }
+
+    /// The primary devices of the joined participants.
+    func primaries(of call: Call, except user: UserID?) -> [Address] {
+        var receivers: [Address] = []
+        for participant in call.participants
+        where participant.state == .joined && participant.user != user {
+            addDevice(participant.device, of: participant.user, to: &receivers)
+        }
+        return receivers
+    }
+}
+
+extension Commit.Change {
+    /// Whether the change made the participant an invited one.
+    func isInvitation(in call: borrowing Call) -> Bool {
+        call.participants[index].state.isPending && !(from?.isLive ?? false)
+    }
+
+    /// What the user's other devices are told.
+    fileprivate func elsewhere(in call: borrowing Call) -> CallEvent.Elsewhere? {
+        guard let from else { return nil }
+        switch call.participants[index].state {
+        case .joined, .accepting: return from.mayAnswer && wasVisible ? .answered : nil
+        case .rejected: return wasVisible ? .rejected : nil
+        case .left: return call.participants[index].reason == .itself ? .left : nil
+        case .inviting, .undelivered, .ringing, .cancelled, .timedOut, .failed: return nil
+        }
+    }
+}
+
+extension CallEvent.Change {
+    /// The change with the text that `viewer` sees.
+    fileprivate func seen(by viewer: UserID, in call: Call) -> CallEvent.Change {
+        let text = call.extendedData(of: .participant(user), for: viewer)
+        return CallEvent.Change(user, state, reason: reason, extendedData: text)
+    }
+}

@@ -1,0 +1,378 @@
+// Sends pushes while they matter: jobs in, requests and outcomes out, no I/O and no clock.
+
+import JSON
+
+/// Decides what is sent when. Time is given in milliseconds since 1970.
+///
+/// After every call, take the requests and outcomes; call `advance` at `nextDeadline`. A job ends
+/// with exactly one outcome, unless it is withdrawn.
+public struct PushSender {
+    /// Bounds of the sender.
+    public struct Limits: Sendable {
+        /// Jobs at once; one more is `overloaded`.
+        public var jobs = 20_000
+        /// Attempts per job.
+        public var attempts = 12
+        /// The longest attempt, in milliseconds.
+        public var attemptTimeout: Int64 = 10_000
+
+        /// The defaults.
+        public init() {}
+    }
+
+    private struct Job {
+        var notice: PushNotice
+        var attempts = 0
+        /// A request of the job is under way.
+        var isUnderWay = false
+        /// No further attempt is wanted.
+        var isLast = false
+        /// Access was renewed for it once already.
+        var hasRenewed = false
+        /// The last trouble, for the outcome.
+        var trouble = ""
+    }
+
+    private enum Purpose {
+        case push(String)
+        case grant
+    }
+
+    private enum Due {
+        case job(String)
+        case access
+    }
+
+    private enum Access {
+        case none
+        case fetching
+        case granted(FCMAccess)
+        /// No request for access before this moment; pushes wait if that may help.
+        case refused(until: Int64, reason: String, isTemporary: Bool)
+    }
+
+    private var services: PushServices
+    private let limits: Limits
+    private var apns: APNsService?
+    private var fcm: FCMService?
+    private var web: WebPushService?
+    private var plan: RetryPlan
+    private var jobs: [String: Job] = [:]
+    private var underWay: [UInt64: Purpose] = [:]
+    private var due = DueQueue<Due>()
+    private var lastTag: UInt64 = 0
+    private var access = Access.none
+    private var accessAttempts = 0
+    private var waitingForAccess: [String] = []
+    private var requests: [(tag: UInt64, request: HTTPRequest)] = []
+    private var outcomes: [PushOutcome] = []
+
+    /// A sender without jobs.
+    ///
+    /// - Parameter seed: for the spread of retries.
+    public init(
+        _ services: PushServices, limits: Limits = Limits(),
+        seed: UInt64 = .random(in: .min ... .max)
+    ) {
+        self.services = services
+        self.limits = limits
+        plan = RetryPlan(seed: seed)
+        apns = services.apns.map { APNsService($0) }
+        fcm = services.fcm.map { FCMService($0) }
+        web = services.web.map { WebPushService($0) }
+    }
+
+    /// How many jobs are not over.
+    public var jobCount: Int { jobs.count }
+
+    /// When `advance` is to be called; nil: nothing waits for time.
+    public var nextDeadline: Int64? { due.next }
+
+    /// The requests that are to be sent now, each with a number for `completed`.
+    public mutating func takeRequests() -> [(tag: UInt64, request: HTTPRequest)] {
+        defer { requests = [] }
+        return requests
+    }
+
+    /// The jobs that have ended.
+    public mutating func takeOutcomes() -> [PushOutcome] {
+        defer { outcomes = [] }
+        return outcomes
+    }
+
+    // MARK: Inputs
+
+    /// Takes a job. One whose id is known already is left alone.
+    public mutating func send(_ notice: PushNotice, at now: Int64) {
+        guard jobs[notice.id] == nil else { return }
+        guard jobs.count < limits.jobs else {
+            let failure = PushFailure(.overloaded, "\(jobs.count) pushes wait")
+            outcomes.append(PushOutcome(notice: notice, result: .failed(failure), attempts: 0))
+            return
+        }
+        jobs[notice.id] = Job(notice: notice)
+        do throws(PushFailure) {
+            try services.check(notice, at: now)
+            start(notice.id, at: now)
+        } catch {
+            finish(notice.id, .failed(error))
+        }
+    }
+
+    /// Takes new settings. Jobs go on with them; those under way are judged as before.
+    public mutating func use(_ services: PushServices) {
+        self.services = services
+        apns = services.apns.map { APNsService($0) }
+        fcm = services.fcm.map { FCMService($0) }
+        web = services.web.map { WebPushService($0) }
+        if case .fetching = access { return }
+        access = .none
+    }
+
+    /// Forgets a job: it no longer matters. A request under way is not stopped.
+    ///
+    /// - Returns: false if there is no such job.
+    @discardableResult
+    public mutating func withdraw(_ id: String) -> Bool {
+        jobs.removeValue(forKey: id) != nil
+    }
+
+    /// No further attempt: it no longer matters. An attempt under way decides the outcome.
+    public mutating func stopTrying(_ id: String) {
+        guard let job = jobs[id], !job.isUnderWay else {
+            jobs[id]?.isLast = true
+            return
+        }
+        finish(id, .failed(PushFailure(.expired, "withdrawn " + job.trouble)))
+    }
+
+    /// The request `tag` has ended.
+    public mutating func completed(
+        _ tag: UInt64, _ result: Result<HTTPResponse, HTTPFailure>, at now: Int64
+    ) {
+        switch underWay.removeValue(forKey: tag) {
+        case .push(let id): attemptEnded(id, result, at: now)
+        case .grant: grantEnded(result, at: now)
+        case nil: break
+        }
+    }
+
+    /// The time has come to `now`.
+    public mutating func advance(to now: Int64) {
+        while let element = due.pop(at: now) {
+            switch element {
+            case .job(let id): if jobs[id]?.isUnderWay == false { start(id, at: now) }
+            case .access: fetchAccess(at: now)
+            }
+        }
+    }
+
+    // MARK: Attempts
+
+    private mutating func start(_ id: String, at now: Int64) {
+        guard let job = jobs[id] else { return }
+        let left = job.notice.expiresAt - now
+        guard left > 0 else {
+            let cause: PushFailure.Cause = job.trouble.isEmpty ? .expired : .unavailable
+            return finish(id, .failed(PushFailure(cause, "no time left \(job.trouble)")))
+        }
+        do throws(PushFailure) {
+            guard var request = try request(for: job.notice, at: now) else { return }
+            request.timeout = min(limits.attemptTimeout, left)
+            // A device knows a call by its id, so a repetition does no harm.
+            request.mayRepeat = true
+            jobs[id]?.attempts += 1
+            jobs[id]?.isUnderWay = true
+            emit(request, for: .push(id))
+        } catch {
+            finish(id, .failed(error))
+        }
+    }
+
+    /// The request, or nil when the job waits for access.
+    private mutating func request(
+        for notice: PushNotice, at now: Int64
+    ) throws(PushFailure) -> HTTPRequest? {
+        guard services.serves(notice.target.provider) else {
+            throw PushServices.notConfigured(notice)
+        }
+        switch notice.target.provider {
+        case .apns, .apnsVoIP: return try apns?.request(for: notice, at: now)
+        case .fcm:
+            guard let access = try accessForPush(notice, at: now) else { return nil }
+            return try fcm?.request(for: notice, access, at: now)
+        case .web: return try web?.request(for: notice, at: now)
+        case .webhook:
+            return try services.webhook.map { identity throws(PushFailure) in
+                try WebhookPushService(identity: identity).request(for: notice, at: now)
+            }
+        }
+    }
+
+    private mutating func emit(_ request: HTTPRequest, for purpose: Purpose) {
+        lastTag += 1
+        underWay[lastTag] = purpose
+        requests.append((lastTag, request))
+    }
+
+    private mutating func attemptEnded(
+        _ id: String, _ result: Result<HTTPResponse, HTTPFailure>, at now: Int64
+    ) {
+        guard let job = jobs[id] else { return }
+        jobs[id]?.isUnderWay = false
+        switch Self.verdict(result, job.notice.target, at: now) {
+        case .delivered(let name): finish(id, .delivered(name))
+        case .failed(let failure): finish(id, .failed(failure))
+        case .again(let reason, let after): tryAgain(id, reason, after: after, at: now)
+        case .accessExpired(let reason): renewAccess(id, reason, at: now)
+        }
+    }
+
+    private mutating func tryAgain(_ id: String, _ reason: String, after: Int64?, at now: Int64) {
+        guard let job = jobs[id] else { return }
+        let usual = plan.delay(afterAttempts: job.attempts)
+        let delay = after.map { max($0, usual) } ?? usual
+        let isWorthIt = !job.isLast && job.attempts < limits.attempts
+        guard now + delay < job.notice.expiresAt, isWorthIt else {
+            return finish(id, .failed(PushFailure(.unavailable, reason)))
+        }
+        jobs[id]?.trouble = reason
+        due.add(.job(id), due: now + delay)
+    }
+
+    private mutating func finish(_ id: String, _ result: PushOutcome.Result) {
+        guard let job = jobs.removeValue(forKey: id) else { return }
+        outcomes.append(
+            PushOutcome(notice: job.notice, result: result, attempts: job.attempts))
+    }
+
+    private static func verdict(
+        _ result: Result<HTTPResponse, HTTPFailure>, _ target: PushTarget, at now: Int64
+    ) -> PushVerdict {
+        switch result {
+        case .success(let response):
+            switch target.provider {
+            case .apns, .apnsVoIP: APNsService.verdict(response, target, at: now)
+            case .fcm: FCMService.verdict(response, at: now)
+            case .web: WebPushService.verdict(response, at: now)
+            case .webhook: WebhookPushService.verdict(response, at: now)
+            }
+        case .failure(let failure): verdict(failure, target)
+        }
+    }
+
+    private static func verdict(_ failure: HTTPFailure, _ target: PushTarget) -> PushVerdict {
+        switch failure.kind {
+        case .malformed: .failed(PushFailure(.invalid, failure.description))
+        case .refusedAddress:
+            // A subscription that leads into our own network is no subscription.
+            .failed(
+                PushFailure(
+                    target.provider == .web ? .deadToken : .misconfigured, failure.description))
+        case .overloaded, .timedOut, .unresolved, .unreachable, .tls, .tooLarge, .connectionLost,
+            .closed:
+            .again(failure.description, after: nil)
+        }
+    }
+}
+
+// MARK: - Access
+
+extension PushSender {
+    /// How long a refusal of our credentials is believed, in milliseconds.
+    private static let refusalLifetime: Int64 = 60_000
+    private static let grantTimeout: Int64 = 10_000
+
+    /// A provider called our access expired. It is renewed once per job: what is refused again is
+    /// not a matter of age.
+    private mutating func renewAccess(_ id: String, _ reason: String, at now: Int64) {
+        guard let job = jobs[id] else { return }
+        guard !job.hasRenewed else {
+            let hint = reason + " also with new access: is the clock right?"
+            return finish(id, .failed(PushFailure(.misconfigured, hint)))
+        }
+        jobs[id]?.hasRenewed = true
+        switch job.notice.target.provider {
+        case .apns, .apnsVoIP: _ = apns?.renewAccess(at: now)
+        case .fcm: if case .granted(let old) = access, old.isOlder(than: now) { access = .none }
+        case .web, .webhook: break
+        }
+        start(id, at: now)
+    }
+
+    /// The token for a push now, or nil when the job waits for one.
+    private mutating func accessForPush(
+        _ notice: PushNotice, at now: Int64
+    ) throws(PushFailure) -> FCMAccess? {
+        switch access {
+        case .granted(let granted) where now < granted.renewAt: return granted
+        case .refused(let until, let reason, false) where now < until:
+            throw PushFailure(.misconfigured, reason)
+        case .none, .granted, .refused(_, _, false):
+            wait(notice)
+            fetchAccess(at: now)
+        case .fetching, .refused(_, _, true): wait(notice)
+        }
+        return nil
+    }
+
+    private mutating func wait(_ notice: PushNotice) {
+        waitingForAccess.append(notice.id)
+        due.add(.job(notice.id), due: notice.expiresAt)
+    }
+
+    private mutating func fetchAccess(at now: Int64) {
+        if case .fetching = access { return }
+        waitingForAccess.removeAll { jobs[$0] == nil }
+        guard !waitingForAccess.isEmpty, let fcm else {
+            access = .none
+            return
+        }
+        do throws(PushFailure) {
+            var request = try fcm.grant(at: now)
+            request.timeout = Self.grantTimeout
+            request.mayRepeat = true
+            access = .fetching
+            emit(request, for: .grant)
+        } catch {
+            refuseAccess(AccessFailure(reason: error.reason, isTemporary: false), at: now)
+        }
+    }
+
+    private mutating func grantEnded(
+        _ result: Result<HTTPResponse, HTTPFailure>, at now: Int64
+    ) {
+        switch result {
+        case .success(let response):
+            switch FCMService.access(response, at: now) {
+            case .success(let granted):
+                access = .granted(granted)
+                accessAttempts = 0
+                restartWaiting(at: now)
+            case .failure(let failure): refuseAccess(failure, at: now)
+            }
+        case .failure(let failure):
+            refuseAccess(AccessFailure(reason: failure.description, isTemporary: true), at: now)
+        }
+    }
+
+    private mutating func refuseAccess(_ failure: AccessFailure, at now: Int64) {
+        let reason = "no access token: " + failure.reason
+        accessAttempts += 1
+        guard failure.isTemporary else {
+            access = .refused(
+                until: now + Self.refusalLifetime, reason: reason, isTemporary: false)
+            return restartWaiting(at: now)
+        }
+        let until = now + plan.delay(afterAttempts: accessAttempts)
+        access = .refused(until: until, reason: reason, isTemporary: true)
+        for id in waitingForAccess { jobs[id]?.trouble = reason }
+        due.add(.access, due: until)
+    }
+
+    private mutating func restartWaiting(at now: Int64) {
+        let waiting = waitingForAccess
+        waitingForAccess = []
+        for id in waiting where jobs[id]?.isUnderWay == false { start(id, at: now) }
+    }
+}

@@ -1,0 +1,321 @@
+// Delivers events at least once and in order: jobs in, requests and outcomes out, no I/O, no clock.
+
+/// Decides what is posted when. Time is given in milliseconds since 1970.
+///
+/// The outbox is the truth and this is a window on it: feed each endpoint the oldest jobs of its
+/// own, in order, while there is `room`, and again from the start after a restart. After every
+/// call, take the requests and outcomes; call `advance` at `nextDeadline`.
+public struct WebhookSender {
+    /// Bounds of the sender.
+    public struct Limits: Sendable {
+        /// Jobs per endpoint.
+        public var jobs = 1_000
+        /// Bytes of bodies per endpoint.
+        public var bytes = 8 << 20
+        /// The longest body; a longer one is given up at once. The specification advises 20 kB.
+        public var body = 65_536
+        /// Requests under way per endpoint.
+        public var underWay = 8
+        /// How long a receiver may take, in milliseconds.
+        public var timeout: Int64 = 20_000
+        /// So many attempts in vain, one after the other and of any calls, mean that the receiver
+        /// was away: when it takes an event again, the others need not wait for their time.
+        public var awayAfter = 3
+        /// The pauses after each attempt in vain, in milliseconds; the last attempt follows the
+        /// last one: at once, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h.
+        public var pauses: [Int64] = [
+            5_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 50_400_000, 72_000_000,
+            86_400_000,
+        ]
+
+        /// The defaults.
+        public init() {}
+    }
+
+    private struct Line {
+        /// The first is the one that is tried.
+        var jobs: [WebhookJob]
+        var isUnderWay = false
+
+        /// Whether its first event is planned earlier.
+        func isBefore(_ other: Line) -> Bool {
+            (jobs.first?.notBefore ?? .max, jobs.first?.id ?? "")
+                < (other.jobs.first?.notBefore ?? .max, other.jobs.first?.id ?? "")
+        }
+    }
+
+    private struct Receiver {
+        var endpoint: WebhookEndpoint
+        var lines: [String: Line] = [:]
+        /// Lines whose first job may be tried, in order.
+        var ready: [String] = []
+        var jobs = 0
+        var bytes = 0
+        var underWay = 0
+        /// The receiver asked for time.
+        var pausedUntil: Int64 = 0
+        var isGone = false
+        /// Attempts in vain since the last one that was not.
+        var streak = 0
+
+        /// Takes the next line that may be tried; its first job counts as under way.
+        mutating func startNext(at now: Int64, limit: Int) -> (line: String, job: WebhookJob)? {
+            while underWay < limit, pausedUntil <= now, !ready.isEmpty {
+                let line = ready.removeFirst()
+                guard let job = lines[line]?.jobs.first else { continue }
+                lines[line]?.isUnderWay = true
+                underWay += 1
+                return (line, job)
+            }
+            return nil
+        }
+    }
+
+    private struct LineName: Hashable {
+        let endpoint: String
+        let line: String
+    }
+
+    private enum Due {
+        case line(LineName)
+        case endpoint(String)
+    }
+
+    private let limits: Limits
+    private var receivers: [String: Receiver] = [:]
+    private var due = DueQueue<Due>()
+    private var plan: RetryPlan
+    private var underWay: [UInt64: LineName] = [:]
+    private var lastTag: UInt64 = 0
+    private var requests: [(tag: UInt64, request: HTTPRequest)] = []
+    private var outcomes: [WebhookOutcome] = []
+
+    /// A sender without jobs.
+    ///
+    /// - Parameter seed: for the spread of retries.
+    public init(
+        _ endpoints: [WebhookEndpoint], limits: Limits = Limits(),
+        seed: UInt64 = .random(in: .min ... .max)
+    ) {
+        self.limits = limits
+        plan = RetryPlan(seed: seed)
+        use(endpoints)
+    }
+
+    /// When `advance` is to be called; nil: nothing waits for time.
+    public var nextDeadline: Int64? { due.next }
+
+    /// How many more jobs of an endpoint are taken; 0 for one that is unknown or gone.
+    public func room(for endpoint: String) -> Int {
+        guard let receiver = receivers[endpoint], !receiver.isGone, receiver.bytes < limits.bytes
+        else { return 0 }
+        return max(limits.jobs - receiver.jobs, 0)
+    }
+
+    /// The requests that are to be sent now, each with a number for `completed`.
+    public mutating func takeRequests() -> [(tag: UInt64, request: HTTPRequest)] {
+        defer { requests = [] }
+        return requests
+    }
+
+    /// The news since the last time.
+    public mutating func takeOutcomes() -> [WebhookOutcome] {
+        defer { outcomes = [] }
+        return outcomes
+    }
+
+    // MARK: Inputs
+
+    /// Takes new settings. Jobs of an endpoint that is no longer there are forgotten; one that was
+    /// gone begins anew.
+    public mutating func use(_ endpoints: [WebhookEndpoint]) {
+        var receivers: [String: Receiver] = [:]
+        for endpoint in endpoints {
+            var receiver = self.receivers[endpoint.name] ?? Receiver(endpoint: endpoint)
+            receiver.endpoint = endpoint
+            receiver.isGone = false
+            receivers[endpoint.name] = receiver
+        }
+        self.receivers = receivers
+    }
+
+    /// Takes a job.
+    ///
+    /// - Returns: false if there is no room: keep it in the outbox and ask later.
+    public mutating func add(_ job: WebhookJob, at now: Int64) -> Bool {
+        guard room(for: job.endpoint) > 0 else { return false }
+        guard job.body.count <= limits.body else {
+            let reason = "the body has \(job.body.count) bytes, more than \(limits.body)"
+            outcomes.append(
+                WebhookOutcome(
+                    id: job.id, endpoint: job.endpoint, result: .gaveUp(reason: reason)))
+            return true
+        }
+        let name = job.order.map { "call " + $0 } ?? "job " + job.id
+        let place = LineName(endpoint: job.endpoint, line: name)
+        let isFirst = receivers[job.endpoint]?.lines[name] == nil
+        receivers[job.endpoint]?.lines[name, default: Line(jobs: [])].jobs.append(job)
+        receivers[job.endpoint]?.jobs += 1
+        receivers[job.endpoint]?.bytes += job.body.count
+        if isFirst { schedule(place, at: now) }
+        return true
+    }
+
+    /// The request `tag` has ended.
+    public mutating func completed(
+        _ tag: UInt64, _ result: Result<HTTPResponse, HTTPFailure>, at now: Int64
+    ) {
+        guard let place = underWay.removeValue(forKey: tag),
+            let line = receivers[place.endpoint]?.lines[place.line], line.isUnderWay,
+            let job = line.jobs.first
+        else { return }
+        receivers[place.endpoint]?.underWay -= 1
+        receivers[place.endpoint]?.lines[place.line]?.isUnderWay = false
+        switch Self.verdict(result, at: now) {
+        case .delivered:
+            end(job, at: place, .delivered, now)
+            isBack(place.endpoint, at: now)
+        case .gone: forget(place.endpoint, job)
+        case .failed(let reason, let pause):
+            if let pause { self.pause(place.endpoint, until: now + pause) }
+            receivers[place.endpoint]?.streak += 1
+            failed(job, at: place, reason, now)
+        }
+        startReady(place.endpoint, at: now)
+    }
+
+    /// The time has come to `now`.
+    public mutating func advance(to now: Int64) {
+        while let element = due.pop(at: now) {
+            switch element {
+            case .line(let place): schedule(place, at: now)
+            case .endpoint(let name): startReady(name, at: now)
+            }
+        }
+    }
+
+    // MARK: Lines
+
+    /// Puts a line among the ready ones, or among those that wait for time.
+    private mutating func schedule(_ place: LineName, at now: Int64) {
+        guard let line = receivers[place.endpoint]?.lines[place.line], !line.isUnderWay,
+            let job = line.jobs.first,
+            receivers[place.endpoint]?.ready.contains(place.line) == false
+        else { return }
+        guard job.notBefore <= now else { return due.add(.line(place), due: job.notBefore) }
+        receivers[place.endpoint]?.ready.append(place.line)
+        startReady(place.endpoint, at: now)
+    }
+
+    private mutating func startReady(_ endpoint: String, at now: Int64) {
+        guard let receiver = receivers[endpoint]?.endpoint else { return }
+        while let (line, job) = receivers[endpoint]?.startNext(at: now, limit: limits.underWay) {
+            lastTag += 1
+            underWay[lastTag] = LineName(endpoint: endpoint, line: line)
+            requests.append((lastTag, request(for: job, to: receiver, at: now)))
+        }
+    }
+
+    private func request(
+        for job: WebhookJob, to endpoint: WebhookEndpoint, at now: Int64
+    ) -> HTTPRequest {
+        var request = HTTPRequest("POST", endpoint.url, body: job.body)
+        request.headers =
+            WebhookSecret.headers(
+                id: job.id, body: job.body, at: now, signedWith: endpoint.secrets)
+            + [HTTPHeader("content-type", "application/json")]
+        request.timeout = limits.timeout
+        request.addresses = endpoint.addresses
+        request.mayRepeat = true
+        return request
+    }
+
+    private mutating func end(
+        _ job: WebhookJob, at place: LineName, _ result: WebhookOutcome.Result, _ now: Int64
+    ) {
+        outcomes.append(WebhookOutcome(id: job.id, endpoint: job.endpoint, result: result))
+        receivers[place.endpoint]?.jobs -= 1
+        receivers[place.endpoint]?.bytes -= job.body.count
+        receivers[place.endpoint]?.lines[place.line]?.jobs.removeFirst()
+        if receivers[place.endpoint]?.lines[place.line]?.jobs.isEmpty == true {
+            receivers[place.endpoint]?.lines[place.line] = nil
+        } else {
+            schedule(place, at: now)
+        }
+    }
+
+    private mutating func failed(
+        _ job: WebhookJob, at place: LineName, _ reason: String, _ now: Int64
+    ) {
+        let attempts = job.attempts + 1
+        guard attempts <= limits.pauses.count else {
+            return end(job, at: place, .gaveUp(reason: reason), now)
+        }
+        let until = now + plan.spread(limits.pauses[attempts - 1])
+        receivers[place.endpoint]?.lines[place.line]?.jobs[0].attempts = attempts
+        receivers[place.endpoint]?.lines[place.line]?.jobs[0].notBefore = until
+        outcomes.append(
+            WebhookOutcome(
+                id: job.id, endpoint: job.endpoint,
+                result: .postponed(attempts: attempts, until: until, reason: reason)))
+        due.add(.line(place), due: until)
+    }
+
+    /// The receiver takes events: if it was away, what waits for it need wait no longer.
+    private mutating func isBack(_ name: String, at now: Int64) {
+        guard let receiver = receivers[name] else { return }
+        receivers[name]?.streak = 0
+        guard receiver.streak >= limits.awayAfter else { return }
+        for (line, waiting) in receiver.lines.sorted(by: { $0.value.isBefore($1.value) })
+        where !waiting.isUnderWay && !waiting.jobs.isEmpty {
+            receivers[name]?.lines[line]?.jobs[0].notBefore = now
+            schedule(LineName(endpoint: name, line: line), at: now)
+        }
+    }
+
+    private mutating func pause(_ endpoint: String, until moment: Int64) {
+        guard let until = receivers[endpoint]?.pausedUntil, until < moment else { return }
+        receivers[endpoint]?.pausedUntil = moment
+        due.add(.endpoint(endpoint), due: moment)
+    }
+
+    private mutating func forget(_ name: String, _ job: WebhookJob) {
+        guard let endpoint = receivers[name]?.endpoint else { return }
+        receivers[name] = Receiver(endpoint: endpoint)
+        receivers[name]?.isGone = true
+        outcomes.append(WebhookOutcome(id: job.id, endpoint: name, result: .endpointGone))
+    }
+}
+
+// MARK: - Answers
+
+extension WebhookSender {
+    private enum Verdict {
+        case delivered
+        case gone
+        /// With how long the receiver wants to be left alone.
+        case failed(String, pause: Int64?)
+    }
+
+    /// A receiver in trouble is left alone for so long, unless it says how long, in milliseconds.
+    private static let usualPause: Int64 = 5_000
+    private static let longestPause: Int64 = 3_600_000
+
+    private static func verdict(
+        _ result: Result<HTTPResponse, HTTPFailure>, at now: Int64
+    ) -> Verdict {
+        switch result {
+        case .failure(let failure): return .failed(failure.description, pause: nil)
+        case .success(let response):
+            let reason = "status \(response.status)"
+            switch response.status {
+            case 200...299: return .delivered
+            case 410: return .gone
+            case 429, 502, 503, 504:
+                let asked = response.retryAfter(at: now) ?? usualPause
+                return .failed(reason, pause: min(asked, longestPause))
+            default: return .failed(reason, pause: nil)  // external: a status
+            }
+        }
+    }
+}

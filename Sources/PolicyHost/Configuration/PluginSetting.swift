@@ -1,0 +1,100 @@
+// What the operator decides about one plugin, and the limits it runs under.
+
+import CallModel
+import JSON
+
+/// One source file, as it was when the generation was made.
+public struct SourceFile: Sendable, Equatable {
+    /// For people: the path below the folder of plugins, `busy.lua` or `reception/init.lua`.
+    public let name: String
+    /// The whole text.
+    public let text: [UInt8]
+
+    /// The file `name` containing `text`.
+    public init(name: String, text: [UInt8]) {
+        self.name = name
+        self.text = text
+    }
+}
+
+/// The files of one plugin.
+public struct PluginSource: Sendable, Equatable {
+    /// As the operator lists it.
+    public let name: String
+    /// The file that is run.
+    public let main: SourceFile
+    /// What `require` finds, by module name.
+    public let modules: [String: SourceFile]
+
+    /// Every file, the main one first.
+    var files: [SourceFile] { [main] + modules.sorted { $0.key < $1.key }.map(\.value) }
+
+    /// The plugin `name` in the file `main`.
+    public init(name: String, main: SourceFile, modules: [String: SourceFile] = [:]) {
+        self.name = name
+        self.main = main
+        self.modules = modules
+    }
+}
+
+/// The limits of one plugin.
+public struct PluginLimits: Sendable, Equatable {
+    /// Bytes of its Lua state.
+    public var memory = 16 << 20
+    /// Processor time of its top level.
+    public var loadTime: Milliseconds = 200
+    /// Processor time of one uninterrupted run.
+    public var runTime: Milliseconds = 10
+    /// Processor time of one event, waits apart.
+    public var eventTime: Milliseconds = 250
+    /// From the beginning of a shaping hook to its result.
+    public var shapingTime: Milliseconds = 200
+    /// From the beginning to the end of a report or a timer.
+    public var reportTime: Milliseconds = 60_000
+    /// Coroutines and handlers alive.
+    public var coroutines = 1_000
+    /// Named timers pending.
+    public var timers = 256
+    /// Requests of `http` under way at once.
+    public var fetches = 64
+    /// Bytes of one value that leaves Lua.
+    public var value = 256 << 10
+    /// Bytes of `state`, and of one call's `vars`.
+    public var state = 64 << 10
+    /// Bytes of source that `load` takes.
+    public var source = 16 << 10
+    /// Instructions between two looks at the clock.
+    public var stride = 1_000
+
+    /// The defaults.
+    public init() {}
+}
+
+/// What the operator decides about one plugin.
+public struct PluginSetting: Sendable, Equatable {
+    /// Whom it is asked about; nil: everybody.
+    public var users: Accounts?
+    /// `options["NAME"]`.
+    public var options = JSONObject()
+    /// Where those options stand, or would stand, for messages.
+    public var optionsSite: PolicyProblem?
+    /// Instead of the plugin's own.
+    public var onError: OnError?
+    /// Capabilities granted.
+    public var grants: [String] = []
+    /// See `PluginLimits`.
+    public var limits = PluginLimits()
+    /// The operator's time zone.
+    public var zone = TimeZoneRules.utc
+    /// Bytes of extended data.
+    public var extendedDataMax = 2_048
+    /// Whether something stands in for options that must be set and are not.
+    public var standsIn = false
+    /// Whether `test(…)` blocks are kept.
+    public var keepsTests = false
+    /// Whether it is noted which lines run.
+    public var notesLines = false
+
+    /// Nothing special.
+    public init() {}
+}

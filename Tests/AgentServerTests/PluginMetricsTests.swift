@@ -1,0 +1,84 @@
+// What plugins count for themselves, and what is counted of them.
+
+import CallModel
+import Testing
+
+@testable import AgentServer
+@testable import PolicyHost
+
+@Suite struct PluginMetricsTests {
+    @Test func countersAndSummariesAreWrittenWithTheirTypes() {
+        var metrics = PluginMetrics()
+        metrics.count("busy", "asked", 1, ["kind": "vip"])
+        metrics.count("busy", "asked", 2.5, ["kind": "vip"])
+        metrics.count("busy", "asked", 1, [:])
+        metrics.observe("desk", "wait", 3, [:])
+        metrics.observe("desk", "wait", 4, [:])
+        #expect(
+            metrics.text == """
+                # TYPE callagent_plugin_asked_total counter
+                callagent_plugin_asked_total{kind="vip",plugin="busy"} 3.5
+                callagent_plugin_asked_total{plugin="busy"} 1.0
+                # TYPE callagent_plugin_wait summary
+                callagent_plugin_wait_sum{plugin="desk"} 7.0
+                callagent_plugin_wait_count{plugin="desk"} 2
+
+                """)
+    }
+
+    @Test func namesAndValuesOfLabelsCannotBreakALine() {
+        #expect(
+            PluginMetrics.text(of: ["a-b": "x\"y\n\\", "1": "z", "": "w"])
+                == #"{_="w",_1="z",a_b="x\"y\n\\"}"#)
+    }
+
+    @Test func onePluginCannotTakeTheRoomOfTheOthers() {
+        var metrics = PluginMetrics()
+        for number in 0..<PluginMetrics.seriesMax + 10 {
+            metrics.count("wild", "calls", 1, ["user": "\(number)"])
+        }
+        #expect(metrics.dropped == 10)
+        metrics.count("wild", "calls", 1, ["user": "5"])
+        metrics.count("tame", "calls", 1, [:])
+        #expect(metrics.dropped == 10, "what is known goes on, and so do others")
+        #expect(metrics.text.contains("{plugin=\"wild\",user=\"5\"} 2.0\n"))
+        #expect(metrics.text.contains("{plugin=\"tame\"} 1.0\n"))
+    }
+
+    @Test func everyHookOfAPluginHasItsFigures() throws {
+        var plan = GenerationPlan()
+        let text = "on.invite(function(call) error 'x' end)\non.ended(function() end)"
+        let file = SourceFile(name: "p.lua", text: Array(text.utf8))
+        plan.plugins = [(PluginSource(name: "p", main: file), PluginSetting())]
+        let host = PolicyHost(try Generation(plan, seed: 1), seed: 1)
+        let now = Moment(1_790_000_000_000)
+        var call = Call(
+            id: CallID(high: 1, low: 1), mode: ModeIndex(1), kind: "audio", ringTime: 60_000,
+            deliveryCheck: false, createdAt: now)
+        call.participants = ["ann", "bob"].map {
+            Participant(user: UserID($0), role: .invitee, state: .inviting, at: now)
+        }
+        for number in 1...7 {
+            let question = Question(
+                id: QuestionID(UInt64(number)), decideBy: now + 2_000,
+                subject: .invite(call, callee: UserID("bob"), from: 0))
+            _ = host.handle(.asked(question), at: now)
+        }
+        let lines = PolicyMetrics(status: PolicyStatus(host)).text.split(separator: "\n")
+        for line in [
+            #"callagent_hook_asked_total{hook="invite",plugin="p"} 7"#,
+            #"callagent_hook_answered_total{hook="invite",plugin="p"} 0"#,
+            #"callagent_hook_failures_total{hook="invite",kind="error",plugin="p"} 5"#,
+            #"callagent_hook_quarantined_total{hook="invite",plugin="p"} 2"#,
+            #"callagent_hook_cpu_seconds_bucket{hook="invite",le="+Inf",plugin="p"} 5"#,
+            #"callagent_hook_wall_seconds_bucket{hook="invite",le="0.001",plugin="p"} 5"#,
+            #"callagent_hook_wall_seconds_count{hook="invite",plugin="p"} 5"#,
+            #"callagent_policy_quarantined{plugin="p"} 1"#,
+            "callagent_policy_probation 0",
+        ] {
+            #expect(lines.contains(Substring(line)), "\(line)")
+        }
+        #expect(!lines.contains { $0.contains("ended") }, "it was never told")
+        #expect(PolicyMetrics(status: nil).text.contains("# HELP callagent_hook_asked_total "))
+    }
+}

@@ -1,0 +1,91 @@
+// Which events other systems hear of, made of what the report hooks are told.
+
+import CallModel
+import CallWire
+import JSON
+import Testing
+
+@testable import AgentServer
+
+@Suite struct WebhookEventsTests {
+    private let now = Moment(1_795_000_000_000)
+
+    private func call(_ revision: UInt32 = 1, high: UInt64 = 1) -> Call {
+        var call = Call(
+            id: CallID(high: high, low: 2), mode: ModeIndex(0), kind: "audio", ringTime: 90_000,
+            deliveryCheck: false, createdAt: now)
+        call.revision = revision
+        var ann = Participant(user: UserID("ann"), role: .caller, state: .joined, at: now)
+        ann.device = DeviceID("tablet")
+        var bob = Participant(user: UserID("bob"), role: .invitee, state: .inviting, at: now)
+        bob.invitedBy = UserID("ann")
+        call.participants = [ann, bob]
+        return call
+    }
+
+    private func events(_ reports: [(Call, Report.Kind)]) throws -> [JSONValue] {
+        var gatherer = WebhookGatherer(WireEncoder(modes: Mode.all))
+        for (call, kind) in reports { gatherer.note(Report(call: call, at: now, kind: kind)) }
+        return try gatherer.takeEvents().map { try JSONValue(parsing: $0.body) }
+    }
+
+    private func types(_ events: [JSONValue]) -> [String?] { events.map { $0["type"]?.string } }
+
+    @Test func `A new call is created and rings`() throws {
+        let call = call()
+        let events = try events([
+            (call, .participant(UserID("ann"), from: nil, to: .joined)),
+            (call, .participant(UserID("bob"), from: nil, to: .inviting)),
+        ])
+        #expect(types(events) == ["call.created", "call.incoming"])
+        #expect(events[0]["timestamp_at"]?.integer == now.milliseconds)
+        #expect(events[0]["data"]?["call_id"]?.string == call.id.description)
+        #expect(events[0]["data"]?["call"]?["caller"]?.string == "ann")
+        #expect(events[1]["data"]?["user"]?.string == "bob")
+        #expect(events[1]["data"]?["inviter"]?.string == "ann")
+    }
+
+    @Test func `One commit is one change, its end comes last`() throws {
+        var call = call(4)
+        call.state = .ended
+        call.end = Call.End(.cancelled, by: UserID("ann"))
+        call.participants[0].state = .cancelled
+        call.participants[1].state = .cancelled
+        call.participants[1].reason = .byInviter
+        let events = try events([
+            (call, .participant(UserID("ann"), from: .joined, to: .cancelled)),
+            (call, .participant(UserID("bob"), from: .ringing, to: .cancelled)),
+            (call, .cancelled(by: UserID("ann"))), (call, .ended),
+        ])
+        #expect(types(events) == ["call.changed", "call.cancelled", "call.ended"])
+        #expect(events[0]["data"]?["changes"]?.array?.count == 2)
+        #expect(events[1]["data"]?["users"] == ["bob"])
+        #expect(events[1]["data"]?["reason"]?.string == "by_inviter")
+        #expect(events[2]["data"]?["call"]?["end"]?["by"]?.string == "ann")
+        #expect(events.allSatisfy { $0["data"]?["revision"]?.integer == 4 })
+    }
+
+    @Test func `Commits and calls stay apart, and nothing is told twice`() throws {
+        var gatherer = WebhookGatherer(WireEncoder(modes: Mode.all))
+        for call in [call(2), call(3), call(3, high: 9)] {
+            gatherer.note(
+                Report(
+                    call: call, at: now,
+                    kind: .participant(UserID("bob"), from: .inviting, to: .ringing)))
+        }
+        gatherer.note(
+            Report(call: nil, at: now, kind: .presence(UserID("bob"), online: true)))
+        let revisions = gatherer.takeEvents().map(\.call.revision)
+        #expect(revisions == [2, 3, 3])
+        #expect(gatherer.takeEvents().isEmpty)
+    }
+
+    @Test func `Who ran out of time is named`() throws {
+        let events = try events([
+            (call(2), .participant(UserID("bob"), from: .ringing, to: .timedOut)),
+            (call(2), .timeout([UserID("bob")])),
+        ])
+        #expect(types(events) == ["call.changed", "call.timed_out"])
+        #expect(events[1]["data"]?["users"] == ["bob"])
+    }
+}
