@@ -82,6 +82,12 @@ extension Agent {
                 .gauge(
                     "store_memory_bytes", "Memory of the store, mostly pages of its file.",
                     StoreMemory.bytes),
+                .gauge(
+                    "commit_age_ms", "How long the oldest open commit has waited for the store.",
+                    Int(exchange.commitAge)),
+                Metrics.Sample(
+                    "late_commits_total", "Commits that took so long that requests were refused.",
+                    exchange.lateCommits),
             ] + outbound.samples)
     }
 
