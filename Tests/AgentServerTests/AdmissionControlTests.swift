@@ -53,7 +53,8 @@ import Testing
         }
         #expect(guesses == [false, false, true, false])
         let late = Moment(limits.authWindow)
-        #expect(!control.isGuessing(try peer("2001:db8::4"), at: late, limits: limits))
+        let again = control.isGuessing(try peer("2001:db8::4"), at: late, limits: limits)
+        #expect(!again)
     }
 
     @Test func `Whoever comes through a Unix socket is counted in all only`() throws {
@@ -61,8 +62,9 @@ import Testing
         var limits = ServerLimits()
         limits.connectionsPerAddress = 1
         limits.connections = 2
-        #expect([1, 2, 3].map { _ in control.admits(.local, limits: limits) } == [true, true, false])
+        var admitted = [1, 2, 3].map { _ in control.admits(.local, limits: limits) }
         control.leaves(.local)
-        #expect(control.admits(.local, limits: limits))
+        admitted.append(control.admits(.local, limits: limits))
+        #expect(admitted == [true, true, false, true])
     }
 }
