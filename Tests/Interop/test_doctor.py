@@ -226,6 +226,31 @@ def test_a_state_directory_that_is_a_file(make_agent):
     assert code == 1 and advised(output, "FAIL", "is no directory"), output
 
 
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of its own, with little room and few files."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    options = ["-t", "tmpfs", "-o", "size=20m,nr_inodes=50", "tmpfs", folder]
+    if subprocess.run(["mount", *options], check=False, capture_output=True).returncode != 0:
+        pytest.skip("this user may not mount a file system")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_disk_that_is_full_or_read_only(make_agent, small_disk):
+    (small_disk / "state").mkdir(mode=0o700)
+    agent = make_agent(KEYS, state=str(small_disk / "state"))
+    code, output = doctor(agent)
+    assert code == 1 and advised(output, "FAIL", "MB are free"), output
+    assert advised(output, "FAIL", "df -i"), output
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    code, output = doctor(agent)
+    assert code == 1 and advised(output, "FAIL", "is mounted read-only"), output
+    assert "chown" not in output, output
+    assert "Read-only file system" in agent.refuses_to_start()
+
+
 def test_a_lock_that_nobody_holds(make_agent):
     """Its text names a process that is gone, or that is another one by now."""
     agent = make_agent(KEYS).start()
