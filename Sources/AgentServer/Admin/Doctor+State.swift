@@ -16,8 +16,9 @@ extension Doctor {
             return note(.trouble("state_dir \(place) is no directory", "give another state_dir"))
         }
         guard access(place, R_OK | W_OK | X_OK) == 0 else {
-            // What is mounted read-only is told with the disk.
-            return errno == EROFS ? () : note(
+            // A disk that is read-only is told with the disk.
+            guard errno != EROFS else { return }
+            return note(
                 .trouble(
                     "this user may not write into \(place)",
                     "run as user \(status.st_uid), or chown it"))
