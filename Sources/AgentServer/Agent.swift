@@ -24,7 +24,7 @@ public struct AgentOptions: Sendable {
     public var origins: [String]?
     /// Certificate and key of the listeners; nil: no TLS.
     public var tls: CertificateFiles?
-    /// What leaves the house.
+    /// What is sent out: pushes, webhooks.
     public var outbound = OutboundPlan()
     /// Who may connect; nil: development tokens, on loopback only.
     public var tokens: (any TokenChecker)?
@@ -100,9 +100,9 @@ public final class Agent {
             enforce: { [unowned self] deployment, reason, done throws(AgentError) in
                 try enforce(deployment, reason, done)
             })
-        reloader.castShadow = { [unowned self] candidate throws(AgentError) in
+        reloader.beginShadow = { [unowned self] candidate throws(AgentError) in
             do throws(EventLoopError) {
-                try policies?.castShadow(candidate)
+                try policies?.beginShadow(candidate)
             } catch {
                 throw .system(error)
             }
@@ -345,7 +345,7 @@ public final class Agent {
         exchange.lookUp(.generation(named: name))
     }
 
-    /// The policies took a generation back that did worse than the one before (policy.md, 10).
+    /// The policies took a generation back that did worse than the one before.
     private func generationFailed(_ from: String, _ to: String, _ reason: String) {
         log.warn("generation rolled back", ("from", from), ("to", to), ("reason", reason))
         exchange.store([.generation(.rollBack(name: from, at: exchange.now()))])

@@ -1,4 +1,4 @@
-// The core's time (architecture.md, rule 10).
+// The core's time.
 
 import CallModel
 import EventLoop

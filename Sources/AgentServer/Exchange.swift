@@ -173,7 +173,7 @@ final class Exchange {
         return JobID(lastJob)
     }
 
-    /// Why a change cannot be taken at this moment, or nil (architecture.md, Durability).
+    /// Why a change cannot be taken at this moment, or nil.
     var overload: Refusal? {
         guard isReady else { return .notReady }
         let isLate = queue.openSince.map { now() - $0 > limits.commitWithin } ?? false

@@ -1,4 +1,4 @@
-// With which state of the operator's files a process starts (clarifications.md, E54).
+// With which state of the operator's files a process starts (E54).
 
 import CallModel
 import EventLoop

@@ -1,4 +1,4 @@
-// The operations of the protocol (section 5), by name and with typed answers.
+// The operations of the protocol, by name and with typed answers.
 
 import CallModel
 import CallWire

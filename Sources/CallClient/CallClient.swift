@@ -13,7 +13,7 @@ import WebProtocols
 ///
 /// After a loss it connects again, resumes its session and repeats what was not answered, so that
 /// every event is told once and every request with a key is carried out once. Close codes decide
-/// whether it goes on, waits for a new token, or stops (protocol.md, section 3).
+/// whether it goes on, waits for a new token, or stops.
 ///
 ///     idle ──connect──▶ connecting ──▶ greeting ──welcome──▶ open
 ///                          ▲              │ loss              │ loss

@@ -21,7 +21,7 @@ public enum ConnectionLoss: Error, Sendable, Equatable {
     /// Nothing was heard for too long.
     case silence
 
-    /// What the client does next (protocol.md, section 3).
+    /// What the client does next.
     public var reaction: CloseCode.Reaction {
         switch self {
         case .network(let error): error.kind == .invalidAddress ? .stop : .reconnect

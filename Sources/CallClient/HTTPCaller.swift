@@ -1,4 +1,4 @@
-// The operations of the protocol over HTTP (section 8): one request each, no session.
+// The operations of the protocol over HTTP: one request each, no session.
 
 import CallModel
 import CallWire

@@ -37,8 +37,8 @@ extension Switchboard {
         case .inviting, .undelivered, .ringing: break
         case .accepting, .joined, .rejected, .left:
             throw Refusal(.alreadyAnswered, "\(participant.user) has answered")
-        case .timedOut: throw Refusal(.expired, "the ring time has passed")
-        case .failed where participant.reason == .expired:
+        case .timedOut,
+            .failed where participant.reason == .expired:
             throw Refusal(.expired, "the ring time has passed")
         case .cancelled: throw Refusal(.cancelled, "the invitation was withdrawn")
         case .failed: throw .callEnded

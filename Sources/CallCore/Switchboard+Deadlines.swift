@@ -26,7 +26,7 @@ extension Switchboard {
         return next
     }
 
-    /// The end of the ring time; an answer that is being shaped may still make it (E65).
+    /// The end of the ring time; an answer that is being shaped may still make it (F65).
     private func ringEnd(_ slot: CallSlot, _ index: Int) -> Moment? {
         guard calls[slot].participants[index].state.mayAnswer,
             let deadline = calls[slot].participants[index].deadlineAt

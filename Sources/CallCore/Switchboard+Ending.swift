@@ -1,4 +1,4 @@
-// When a call becomes active, and when and why it ends by itself (semantics.md, 2.8 and 2.10).
+// When a call becomes active, and when and why it ends by itself.
 
 import CallModel
 
@@ -95,9 +95,8 @@ extension Switchboard {
         case .expired: Call.End(.expired)
         case .callerOffline: Call.End(.acceptFailed, detail: .callerOffline)
         case .acceptUnacked: Call.End(.acceptFailed, detail: .noAck)
-        case .dialFailed: Call.End(.dialFailed)
-        case .acceptFailed, .declined, .busy, .byInviter, .whole, .callerLost, .forwarded,
-            .itself, .lost, .kicked, .idle, nil:
+        case .dialFailed, .acceptFailed, .declined, .busy, .byInviter, .whole, .callerLost,
+            .forwarded, .itself, .lost, .kicked, .idle, nil:
             Call.End(.acceptFailed)
         }
     }

@@ -125,6 +125,11 @@ extension Switchboard {
     /// Makes `user` a pending participant, or again one.
     func admit(_ user: UserID, by inviter: UserID, into commit: inout Commit) {
         var newcomer = invitee(user, by: inviter, in: commit.call)
+        if let host = commit.call.index(of: inviter) {
+            commit.call.participants[host].waitingAccept = commit.asker?.plugin.map {
+                WaitingAccept(plugin: $0, extendedData: nil)
+            }
+        }
         let mode = settings.mode(commit.call.mode)
         let isAnsweredFor = settings.answerFor.contains(user)
         if isAnsweredFor || (mode.has(.rejectsBusy) && isBusy(user)) {
@@ -225,9 +230,7 @@ extension Switchboard {
 extension Switchboard.Selection {
     mutating func leaveOut(_ refused: [UserID]) {
         guard !refused.isEmpty else { return }
-        for user in usable where refused.contains(user) {
-            errors.append(InviteeError(user, .refused))
-        }
+        errors += usable.filter(refused.contains).map { InviteeError($0, .refused) }
         usable.removeAll { refused.contains($0) }
     }
 }

@@ -47,8 +47,8 @@ extension Switchboard {
         }
         if chosen.isEmpty, let first = errors.first {
             throw Refusal(
-                Refusal.Code(first.code), "\(first.user) cannot be cancelled",
-                detail: .errors(errors))
+                Refusal.Code(rawValue: first.code.rawValue) ?? .badRequest,
+                "\(first.user) cannot be cancelled", detail: .errors(errors))
         }
         return Cancellation(slot: place.slot, chosen: chosen, errors: errors)
     }
@@ -177,6 +177,15 @@ extension Switchboard {
         }
     }
 
+    /// A policy or the operator ends a call, whatever its mode and state (semantics.md, 2.10).
+    mutating func finish(_ asker: Asker, _ id: CallID, code: EndDetail?) throws(Refusal) {
+        let slot = try find(id, needs: [])
+        guard calls[slot].isLive else { throw .callEnded }
+        var commit = change(slot, by: asker, .call)
+        commit.end(Call.End(.policy, detail: code))
+        finish(&commit)
+    }
+
     /// Ends a call of modes with hold because its participant takes up another one.
     mutating func endCall(_ slot: CallSlot, by asker: Asker) {
         var commit = change(slot, by: asker.actor)
@@ -216,20 +225,6 @@ extension Commit {
         call.participants[index].isAnsweredFor = asker.device == nil
         if let old {
             notify(.device(Address(asker.user, old)), .elsewhere(.replaced, asker.device))
-        }
-    }
-}
-
-extension Refusal.Code {
-    /// The code of an operation that failed for every user it named.
-    fileprivate init(_ code: InviteeError.Code) {
-        switch code {
-        case .alreadyAnswered: self = .alreadyAnswered
-        case .notInvited: self = .notInvited
-        case .notInviter: self = .notInviter
-        case .wrongState: self = .wrongState
-        case .unknownUser, .alreadyInCall, .duplicate, .tooMany, .blocked, .itself, .refused:
-            self = .badRequest
         }
     }
 }

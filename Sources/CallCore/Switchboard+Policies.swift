@@ -202,8 +202,8 @@ extension Switchboard {
         let host = call.participant(inviter)
         let event = CallEvent(
             callID: call.id, revision: call.revision, at: participant.invitedAt,
-            actor: host?.device.map { .user(inviter, $0) }
-                ?? .policy(host?.waitingAccept?.plugin ?? "default"),
+            actor: host?.waitingAccept.map { .policy($0.plugin) }
+                ?? host?.device.map { .user(inviter, $0) } ?? .policy("default"),
             kind: incoming(call, participant))
         send(to: receivers, event)
         sendHeldSignals(of: participant.user, in: call.id, to: receivers)
@@ -225,9 +225,6 @@ extension Switchboard {
         }
         var commit = change(place.slot, by: asker, .done)
         commit.move(place.index, to: .cancelled, .forwarded)
-        commit.call.participants[place.index].waitingAccept = asker.plugin.map {
-            WaitingAccept(plugin: $0, extendedData: nil)
-        }
         admit(target, by: forwarder.user, into: &commit)
         let index = commit.call.participants.count - 1
         commit.call.participants[index].deadlineAt = forwarder.deadlineAt

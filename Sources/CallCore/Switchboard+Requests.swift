@@ -127,6 +127,7 @@ extension Switchboard {
             answer(asker, .call(calls[place.slot], viewer: asker.user))
         case .token: try token(asker, id)
         case .forward(let target): try forward(asker, id, to: target)
+        case .finish(let code): try finish(asker, id, code: code)
         }
     }
 

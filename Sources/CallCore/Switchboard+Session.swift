@@ -17,12 +17,17 @@ extension Switchboard {
         let place = try locateJoined(asker, id)
         let mode = mode(place.slot)
         guard mode.has(.media) else { return answer(asker, .done) }
-        guard calls[place.slot].state == .active else { throw .wrongState("nobody has accepted") }
+        guard calls[place.slot].state == .active || report == .failed else {
+            throw .wrongState("nobody has accepted")
+        }
         var commit = change(place.slot, by: asker, .done)
         let before = commit.call.media
         switch report {
         case .connected, .recovered: commit.mediaIsUp(place.index, at: now)
         case .lost: commit.mediaIsDown(place.index, within: mode.reconnectWithin, at: now)
+        case .failed where commit.call.state == .ringing:
+            commit.move(place.index, to: .failed, .dialFailed)
+            commit.end(Call.End(.dialFailed, by: asker.user))
         case .failed:
             let reason: EndReason =
                 commit.call.connectedAt == nil ? .notConnected : .connectionLost

@@ -1,6 +1,6 @@
 // Operations that policies shape before they happen: on.extended_data and on.dial.
 //
-// An operation being shaped has not happened (E65): nothing is stored, and it is checked before
+// An operation being shaped has not happened (F65): nothing is stored, and it is checked before
 // and again at its commit. Later requests of the same user for that call wait behind it.
 
 import Bookkeeping
@@ -72,7 +72,7 @@ extension Switchboard {
         case .leave: _ = try locateJoined(asker, id, needs: .leave)
         case .end: _ = try checkEnd(asker, id)
         case .ringing, .acceptAck, .report, .media, .hold, .items, .signal, .get, .token,
-            .forward:
+            .forward, .finish:
             break
         }
     }
@@ -149,7 +149,7 @@ extension Switchboard {
         return draftCall(id, staged.asker, invitation)
     }
 
-    /// Every text that somebody would see for the first time (E65).
+    /// Every text that somebody would see for the first time (F65).
     private func outgoingTexts(of asker: Asker, in call: Call) -> [Question.OutgoingText] {
         var texts: [Question.OutgoingText] = []
         func show(_ owner: TextOwner, _ data: String?, to receivers: [UserID]) {

@@ -1,4 +1,4 @@
-// Who is told what of a commit (semantics.md, 2.9; A1-A7, D48).
+// Who is told what of a commit (A1-A7, D48).
 
 import Bookkeeping
 import CallModel

@@ -5,7 +5,7 @@
 //    seeded ones; time comes with the input.
 // 2. The same state, input and time give the same effects in the same order.
 // 3. Effects are performed in order; `persist` holds back everything behind it.
-// 4. Deadlines up to `now` fire before the input: time passes first (semantics.md, R2, R10).
+// 4. Deadlines up to `now` fire before the input: time passes first (R2, R10).
 // 5. Policies are asked, never called; every question has a deadline and a declared default.
 // 6. Bad requests get a `Refusal`; a broken invariant is a precondition with the call printed.
 

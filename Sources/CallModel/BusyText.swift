@@ -1,7 +1,7 @@
 // The extended data of a busy rejection: `{"type": …, "reason": "busy", "callID": …}`.
 
 extension Call {
-    /// The default extended data of a rejection as busy (policy.md, section 6). `type` is that of
+    /// The default extended data of a rejection as busy. `type` is that of
     /// the invitation's data, and left out when it had none (F61).
     public var busyText: String {
         let type = extendedData.flatMap { memberText("type", of: $0) }

@@ -98,7 +98,7 @@ public struct Call: Sendable, Equatable {
             yield &body.fields.participants
         }
     }
-    /// What single users see instead of the original extended data (E65).
+    /// What single users see instead of the original extended data (F65).
     @inlinable public var views: [View] {
         _read { yield body.fields.views }
         _modify {
@@ -147,11 +147,11 @@ public struct Call: Sendable, Equatable {
         }
     }
     /// Nil while the call lives.
-    @inlinable public var end: End? {
-        get { body.fields.end }
+    public var end: End? {
+        get { body.fields.ended?.end }
         set {
             separate()
-            body.fields.end = newValue
+            body.fields.ended = newValue.map { Ended($0) }
         }
     }
 
@@ -293,7 +293,7 @@ public enum TextOwner: Sendable, Hashable {
     case end
 }
 
-/// Why a call ended (protocol.md, section 4).
+/// Why a call ended.
 public enum EndReason: String, Sendable, CaseIterable {
     case completed
     case notConnected = "not_connected"
@@ -314,14 +314,27 @@ public enum EndReason: String, Sendable, CaseIterable {
     case policy
 }
 
-/// More of an end's reason (C34).
-public enum EndDetail: String, Sendable, CaseIterable {
-    case byCaller = "by_caller"
-    case callerLost = "caller_lost"
-    case endedWhileRinging = "ended_while_ringing"
-    case answered
-    case mixed
-    case callerOffline = "caller_offline"
-    case noAck = "no_ack"
-    case maxAge = "max_age"
+/// More of an end's reason: one of these words (C34), or with `policy` the code that a policy or
+/// the operator gave.
+public struct EndDetail: RawRepresentable, Sendable, Hashable, CaseIterable {
+    public let rawValue: String
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    public static let byCaller = EndDetail(rawValue: "by_caller")
+    public static let callerLost = EndDetail(rawValue: "caller_lost")
+    public static let endedWhileRinging = EndDetail(rawValue: "ended_while_ringing")
+    public static let answered = EndDetail(rawValue: "answered")
+    public static let mixed = EndDetail(rawValue: "mixed")
+    public static let callerOffline = EndDetail(rawValue: "caller_offline")
+    public static let noAck = EndDetail(rawValue: "no_ack")
+    public static let maxAge = EndDetail(rawValue: "max_age")
+    public static let allCases = [
+        byCaller, callerLost, endedWhileRinging, answered, mixed, callerOffline, noAck, maxAge,
+    ]
+
+    /// The code in `text`, or nil when it is not 1-64 bytes of printable ASCII without space.
+    public init?(code text: String) {
+        guard isIdentifier(text) else { return nil }
+        rawValue = text
+    }
 }

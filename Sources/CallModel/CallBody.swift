@@ -16,7 +16,7 @@ extension Call {
         @Packed @usableFromInline var endedAt: Moment? = nil
         @Packed @usableFromInline var mediaAlarm: Moment? = nil
         @Packed @usableFromInline var idleAlarm: Moment? = nil
-        @usableFromInline var end: End?
+        @usableFromInline var ended: Ended?
         // The small ones stand together, the ring time in four bytes: there are many calls, and
         // with their header the members fill the 192 bytes of an allocator's size.
         @usableFromInline let ringTime: Int32
@@ -39,6 +39,19 @@ extension Call {
             self.deliveryCheck = deliveryCheck
             self.createdAt = createdAt
         }
+    }
+
+    /// An end in memory of its own: most of the calls that are held have none.
+    @usableFromInline
+    final class Ended: Sendable, Equatable, CustomStringConvertible {
+        let end: End
+
+        init(_ end: End) { self.end = end }
+
+        @usableFromInline
+        static func == (left: Ended, right: Ended) -> Bool { left.end == right.end }
+
+        @usableFromInline var description: String { "\(end)" }
     }
 
     /// The members in memory that copies share. Whoever changes them has separated them before, so

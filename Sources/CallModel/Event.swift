@@ -1,4 +1,4 @@
-// What devices are told of a call (protocol.md, section 6).
+// What devices are told of a call.
 
 /// Who caused an event.
 public enum Actor: Sendable, Equatable {

@@ -1,6 +1,6 @@
 // The names of things: users, devices, calls, requests, questions.
 
-/// A user: 1-64 bytes of printable ASCII without space (protocol.md, section 1).
+/// A user: 1-64 bytes of printable ASCII without space.
 public struct UserID: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// The id as clients write it.
     public let text: String
@@ -45,7 +45,7 @@ extension Hasher {
     }
 }
 
-private func isIdentifier(_ text: String) -> Bool {
+func isIdentifier(_ text: String) -> Bool {
     let bytes = text.utf8
     guard (1...64).contains(bytes.count) else { return false }
     return bytes.allSatisfy { (0x21...0x7E).contains($0) }

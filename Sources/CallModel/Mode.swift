@@ -1,4 +1,4 @@
-// The seven modes of a call as one table of parameters (semantics.md, 2.4).
+// The seven modes of a call as one table of parameters.
 
 /// What a mode of calls allows and how long it waits. All behaviour that differs
 /// between modes is a value in here; nothing else asks for a mode's name.
@@ -98,43 +98,43 @@ public struct Mode: Sendable, Equatable {
 }
 
 extension Mode {
-    /// `zim_common`: ends when every invitee has answered.
+    /// ZIM's common mode: ends when every invitee has answered.
     static let common = Mode(
         name: "common", endWhenAnswered: .always, callerLost: .cancels,
         features: [.deliveryCheck, .answersBusy])
 
-    /// `zim_advanced`: add, join, leave, end; lives until ended or the last one leaves.
+    /// ZIM's advanced mode: add, join, leave, end; lives until ended or the last one leaves.
     static let advanced = Mode(
         name: "advanced", endWhenAnswered: .never, endWhenJoinedAtMost: 0, callerLost: .cancels,
         features: [
             .add, .join, .leave, .end, .cancelListed, .endUnanswered, .deliveryCheck, .answersBusy,
         ])
 
-    /// `zego_demo`: busy users reject by themselves, a caller left alone leaves.
+    /// ZEGOCLOUD's call demo: busy users reject by themselves, a caller left alone leaves.
     static let managed = Mode(
         name: "managed", ringTime: 60_000, endWhenAnswered: .ifAlone, endWhenJoinedAtMost: 1,
         callerLost: .cancels,
         features: [.add, .join, .leave, .end, .endUnanswered, .rejectsBusy, .answersBusy])
 
-    /// `sendbird_direct`: one to one, media phases, hold, items.
+    /// Sendbird's direct call: one to one, media phases, hold, items.
     static let direct = Mode(
         name: "direct", invitees: 1, participants: 2, ringTime: 60_000, connectWithin: 60_000,
         reconnectWithin: 30_000, endWhenAnswered: .ifNobodyJoined, endWhenJoinedAtMost: 1,
         features: [.end, .endMeansCancelOrReject, .media, .hold, .items, .answersBusy])
 
-    /// `cometchat_direct`: one to one, ring then session, busy as an answer.
+    /// CometChat's ringing: one to one, ring then session, busy as an answer.
     static let ringing = Mode(
         name: "ringing", invitees: 1, participants: 2, ringTime: 45_000, idleLimit: 180_000,
         endWhenAnswered: .ifNobodyJoined, endWhenJoinedAtMost: 1,
         features: [.end, .refusesBusyCaller, .answersBusy])
 
-    /// `cometchat_group`: one call rings a group.
+    /// CometChat's ringing of groups: one call rings a group.
     static let group = Mode(
         name: "group", invitees: 49, participants: 50, ringTime: 45_000, idleLimit: 180_000,
         endWhenAnswered: .ifNobodyJoined, endWhenJoinedAtMost: 0,
         features: [.join, .leave, .end, .refusesBusyCaller])
 
-    /// `agora_invite`: invitation with delivery and accept acknowledgements.
+    /// Agora's call invitation: one to one, with delivery and accept acknowledgements.
     static let handshake = Mode(
         name: "handshake", invitees: 1, participants: 2, ringTime: 60_000,
         acknowledgeWithin: 30_000, acceptHandshake: 30_000, endWhenAnswered: .always,

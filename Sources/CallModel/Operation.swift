@@ -1,4 +1,4 @@
-// What a user or a policy may ask for (protocol.md, section 5).
+// What a user or a policy may ask for.
 
 /// One request of a user. Its form was checked before it came here (D49): sizes, ranges and
 /// types are right; whether it fits the state is the switchboard's business.
@@ -94,6 +94,8 @@ public enum CallAction: Sendable, Equatable {
     case token
     /// Not on the wire: a policy's decision to invite another user in the invitee's place.
     case forward(to: UserID)
+    /// Not on the wire: a policy or the operator ends the call, whatever its mode and state.
+    case finish(code: EndDetail?)
 }
 
 /// The data of `call.invite`.

@@ -125,8 +125,8 @@ public struct Participant: Sendable, Equatable {
     @Packed public var deliveryAlarm: Moment? = nil
     /// Decision, wait or ring-for limit, by `asking`.
     @Packed public var policyAlarm: Moment? = nil
-    /// Decision kept while an accept waits; of who was forwarded, whose decision that was, for
-    /// those who learn of the invitation in its place later.
+    /// Decision kept while an accept waits; of who invited by a plugin, which one that was, for
+    /// those who learn of their invitation later.
     public var waitingAccept: WaitingAccept?
 
     /// Whether the invitee's devices may know of the invitation.
@@ -148,7 +148,7 @@ public struct Participant: Sendable, Equatable {
     }
 }
 
-/// An `accept { wait }` that waits, or a forward: whose decision it is and what it will say.
+/// An `accept { wait }` that waits, or an invitation: whose decision it is and what it will say.
 /// Boxed, because few participants have one.
 public final class WaitingAccept: Sendable, Equatable {
     /// The plugin that decided.

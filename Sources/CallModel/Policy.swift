@@ -1,4 +1,4 @@
-// What the switchboard asks the policies and tells them (policy.md, sections 5 and 6).
+// What the switchboard asks the policies and tells them.
 
 /// A question to the policies. Every question is answered by `Input.answered` once, or by the
 /// switchboard's own deadline with the declared default.

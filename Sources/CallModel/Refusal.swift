@@ -1,4 +1,4 @@
-// Why a request was not carried out (protocol.md, section 7).
+// Why a request was not carried out.
 
 /// The answer to a request that changed nothing.
 public struct Refusal: Error, Sendable, Equatable {

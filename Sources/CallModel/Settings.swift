@@ -19,7 +19,8 @@ public struct Settings: Sendable, Equatable {
     public var inviteDefault = InviteDefault.ring
     /// What happens to an invitation when the policies did not answer in time at all.
     public var inviteWhenLate = InviteDefault.ring
-    /// Whether push jobs are made: some provider is configured.
+    /// Whether jobs are made for devices that sleep and for calls that were missed. The server
+    /// always wants them; scenarios about something else leave them out.
     public var wakesDevices = false
     /// Time for the chain of plugins to decide, bounded by a quarter of the ring time.
     public var decideWithin: Milliseconds = 2_000
@@ -36,7 +37,7 @@ public struct Settings: Sendable, Equatable {
     public var callAgeMax: Milliseconds = 24 * 3_600_000
     /// Texts of one call (D43).
     public var itemsMax = 10
-    /// How long a deadline waits for an answer that is being shaped (E65).
+    /// How long a deadline waits for an answer that is being shaped (F65).
     public var shapingGrace: Milliseconds = 200
     /// Live calls in the answer to `hello`; the others are for `call.list` (B31).
     public var welcomeCallsMax = 100

@@ -46,7 +46,7 @@ public struct RandomActions {
         case 24..<26: return .bye(address())
         case 26..<28: return .forget(address())
         case 28: return .restart(after: pick([0, 1_000, 40_000]))
-        case 29..<31: return .policyRequest(users[users.count - 1], operation())
+        case 29..<31: return .policyRequest(users[users.count - 1], policyOperation())
         default: return .request(address(), operation(), key: key())
         }
     }
@@ -57,6 +57,11 @@ public struct RandomActions {
         if calls.isEmpty || flip(1, in: 5) { return .invite(invitation()) }
         let id = flip(1, in: 40) ? CallID(high: 1, low: 1) : pick(calls)
         return .call(id, action(), saying: flip(1, in: 3) ? pick(["a", "b"]) : nil)
+    }
+
+    private mutating func policyOperation() -> Operation {
+        guard !calls.isEmpty, flip(1, in: 6) else { return operation() }
+        return .call(pick(calls), .finish(code: flip(1, in: 2) ? EndDetail(code: "no") : nil))
     }
 
     private mutating func invitation() -> Invitation {

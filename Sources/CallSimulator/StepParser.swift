@@ -118,6 +118,8 @@ struct StepParser {
         case "joins": return .join
         case "leaves": return .leave
         case "ends": return .end
+        case "finishes":
+            return .finish(code: try words.value(after: "with").flatMap { EndDetail(code: $0) })
         case "gets": return .get
         case "holds": return .hold(on: true, force: words.take("force"))
         case "unholds": return .hold(on: false, force: words.take("force"))

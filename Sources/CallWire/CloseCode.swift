@@ -1,4 +1,4 @@
-// Why a connection is closed, as a WebSocket status code (protocol.md, section 3).
+// Why a connection is closed, as a WebSocket status code.
 
 /// The status of a closing handshake. The hundreds say what the client should do next.
 public enum CloseCode: UInt16, CaseIterable, Sendable {

@@ -1,4 +1,4 @@
-// Which request line asks for what (protocol.md, section 8).
+// Which request line asks for what.
 
 import CallModel
 

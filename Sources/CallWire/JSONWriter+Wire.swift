@@ -47,7 +47,7 @@ extension JSONWriter {
         }
     }
 
-    /// Writes the members of an error (section 7). `detail` is always there.
+    /// Writes the members of an error. `detail` is always there.
     mutating func members(of refusal: Refusal) {
         field("code", plain: refusal.code.rawValue)
         field("message", refusal.message)

@@ -1,4 +1,4 @@
-// Pings, and noticing that nobody is there any more (protocol.md, section 3).
+// Pings, and noticing that nobody is there any more.
 
 import CallModel
 

@@ -2,7 +2,7 @@
 
 import JSON
 
-/// What a client may ask for (protocol.md, sections 3 and 5), by its name on the wire.
+/// What a client may ask for, by its name on the wire.
 public enum OperationName: String, CaseIterable, Sendable {
     case hello, ping, bye
     case invite = "call.invite"

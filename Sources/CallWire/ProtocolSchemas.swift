@@ -119,9 +119,14 @@ extension ProtocolSchemas {
         SchemaMember("held", Schema.flag),
     ]
 
+    private static let endDetail: JSONValue = [
+        "type": ["string", "null"],
+        "examples": .array(EndDetail.allCases.map { .string($0.rawValue) }),
+    ]
+
     static let end: [SchemaMember] = [
         SchemaMember("reason", Schema.word(EndReason.self)),
-        SchemaMember("detail", Schema.word(EndDetail.self).orNull),
+        SchemaMember("detail", endDetail, "one of the examples; with policy any code"),
         SchemaMember("by", userOrNull),
         SchemaMember("extended_data", text),
     ]

@@ -117,7 +117,7 @@ extension CallAction {
         case .signal: .signal
         case .get: .get
         case .token: .token
-        case .forward: preconditionFailure("a forward is a policy's decision, not on the wire")
+        case .forward, .finish: preconditionFailure("a policy's decision is not on the wire")
         }
     }
 }
@@ -189,7 +189,7 @@ extension JSONWriter {
         case .signal(let to, let data):
             given("to", to?.text)
             field("data", raw: data)
-        case .ringing, .join, .leave, .end, .get, .token, .forward: break
+        case .ringing, .join, .leave, .end, .get, .token, .forward, .finish: break
         }
     }
 

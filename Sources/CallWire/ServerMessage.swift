@@ -24,7 +24,7 @@ public enum ServerEvent: Sendable, Equatable {
     /// An event of a call. Its call, if it has one, holds what the wire shows; the rest of
     /// `Call` has its default.
     case call(CallEvent)
-    /// An event that this client does not know, which it ignores (section 1).
+    /// An event that this client does not know, which it ignores.
     case unknown(String, JSONValue)
 }
 

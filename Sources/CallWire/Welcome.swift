@@ -1,4 +1,4 @@
-// The answer to `hello` (protocol.md, section 3).
+// The answer to `hello`.
 
 import CallModel
 import JSON

@@ -66,7 +66,7 @@ public struct WireDecoder: Sendable {
     }
 }
 
-/// What an HTTP request asks for (section 8).
+/// What an HTTP request asks for.
 public enum BodyRequest: Sendable, Equatable {
     /// An operation for the switchboard. The key is nil where it has no meaning (B25).
     case operation(Operation, key: IdempotencyKey?)

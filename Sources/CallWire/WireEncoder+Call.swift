@@ -1,4 +1,4 @@
-// The call object (protocol.md, section 4).
+// The call object as clients get it.
 
 import CallModel
 import JSON

@@ -1,4 +1,4 @@
-// Events (protocol.md, section 6).
+// Events as clients get them.
 
 import CallModel
 import JSON

@@ -1,4 +1,4 @@
-// The two clocks of the house, in milliseconds.
+// The two clocks that everything uses, in milliseconds.
 import Glibc
 
 /// Readers of the system's clocks.

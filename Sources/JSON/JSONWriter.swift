@@ -248,7 +248,7 @@ extension JSONWriter {
         value(literal: literal)
     }
 
-    /// Writes a member that is a string from inside the house, known to need no escapes.
+    /// Writes a member that is a string of our own, known to need no escapes.
     public mutating func field(_ key: StaticString, plain text: String) {
         var text = text
         text.withUTF8 { bytes in

@@ -1,4 +1,4 @@
-// Everything that leaves the house, on one thread: pushes, webhooks and what plugins fetch.
+// Everything that is sent out, on one thread: pushes, webhooks and what plugins fetch.
 
 /// Joins the engine with the senders, which decide what is sent when. It owns no thread: one thread
 /// calls all members but `waker`.

@@ -1,4 +1,4 @@
-// The breaker of one plugin: after too many failures it is quarantined (policy.md, section 9).
+// The breaker of one plugin: after too many failures it is quarantined.
 
 import CallModel
 

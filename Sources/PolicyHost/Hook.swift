@@ -1,4 +1,4 @@
-// The hooks that a plugin may have (policy.md, section 5).
+// The hooks that a plugin may have.
 
 import CallModel
 

@@ -95,7 +95,7 @@ public struct FetchRequest: Sendable, Equatable {
     public var body: [UInt8]
     /// After which it is given up.
     public var timeout: Milliseconds
-    /// Whether the operator said that the host is one of the house (`internal:HOST`).
+    /// Whether the operator said that the host is in its own network (`internal:HOST`).
     public var mayBeInternal = false
 
     /// One header.

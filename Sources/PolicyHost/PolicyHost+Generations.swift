@@ -1,4 +1,4 @@
-// One generation takes over from another between two inputs (policy.md, section 10).
+// One generation takes over from another between two inputs.
 
 import CLua
 import CallModel

@@ -1,4 +1,4 @@
-// Writes what is to leave the house later: pushes, webhooks and the registrations they go to.
+// Writes what is to be sent later: pushes, webhooks and the registrations they go to.
 
 import CallModel
 import JSON

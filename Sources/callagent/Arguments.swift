@@ -1,8 +1,9 @@
 // The words of one command line, sorted into operands and options.
 
-import CallModel
 import CallClient
+import CallModel
 import JSON
+import PolicyHost
 
 /// What was given to a command. Options may stand anywhere, as `--name value` or `--name=value`;
 /// what follows `--` are operands.
@@ -38,7 +39,7 @@ struct Arguments {
         let name = parts[0] == "-h" ? "--help" : String(parts[0])
         let known = command.options + [Option("--help", nil, "")]
         guard let option = known.first(where: { $0.name == name }) else {
-            let hint = Suggestion.text(for: name, among: known.map(\.name))
+            let hint = Suggestion.hint(for: name, among: known.map(\.name))
             throw .usage("there is no option '\(name)'\(hint)")
         }
         guard values[name] == nil else { throw .usage("\(name) is given twice") }
@@ -113,7 +114,7 @@ extension Arguments {
     func choice(_ name: String, among words: [String]) throws(CommandError) -> String? {
         guard let text = values[name] else { return nil }
         guard words.contains(text) else {
-            let hint = Suggestion.text(for: text, among: words)
+            let hint = Suggestion.hint(for: text, among: words)
             throw .usage(
                 "\(name) takes \(words.joined(separator: ", ")), not '\(text)'\(hint)")
         }

@@ -4,7 +4,7 @@ import CallModel
 import EventLoop
 import JSON
 
-/// Shows the call objects of the protocol (section 4).
+/// Shows the call objects of the protocol.
 enum CallText {
     /// One line: id, state, mode, people, age, end.
     static func line(_ call: JSONValue, now: Int64 = Clock.wallMilliseconds()) -> String {

@@ -1,5 +1,7 @@
 // What the tool can do: the one table of its commands.
 
+import PolicyHost
+
 /// One command of the tool.
 struct Command: Sendable {
     /// The words that may stand beside the options.
@@ -31,7 +33,7 @@ struct Command: Sendable {
 
     /// Every command, in the order of the help.
     static let all: [Command] = [
-        .run, .call, .phone, .calls, .get, .status, .plugins, .reload,
+        .run, .call, .phone, .calls, .get, .end, .status, .plugins, .reload,
         .rollback, .new, .check, .test, .attempt, .config, .meta, .explain, .trace, .replay,
         .webhooks, .simulate, .token, .revoke, .doctor, .version,
     ]
@@ -40,7 +42,7 @@ struct Command: Sendable {
     static func named(_ name: String, in commands: [Command]) throws(CommandError) -> Command {
         if let command = commands.first(where: { $0.name == name }) { return command }
         let what = name.hasPrefix("-") ? "option" : "command"
-        let hint = Suggestion.text(for: name, among: commands.map(\.name))
+        let hint = Suggestion.hint(for: name, among: commands.map(\.name))
         throw .usage("there is no \(what) '\(name)'\(hint); usage: callagent COMMAND ...")
     }
 }

@@ -29,7 +29,7 @@ enum Installation {
             try endpoint(configuration.listen), isSecure: configuration.tls != nil)
     }
 
-    /// Where the tools reach a running server (clarifications.md, E52).
+    /// Where the tools reach a running server (E52).
     static func admin(_ arguments: Arguments) throws(CommandError) -> ServerAddress {
         let configuration = try configuration(arguments)
         guard let text = configuration.admin else {

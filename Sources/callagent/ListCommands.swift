@@ -1,4 +1,4 @@
-// The commands `calls` and `get`: calls as their users or the operator see them.
+// The commands `calls`, `get` and `end`: calls as their users or the operator see them.
 
 import CallClient
 import CallModel
@@ -34,15 +34,34 @@ extension Command {
     static let get = Command(
         "get", "show one call", operands: .one("CALL"), options: viewer
     ) { (arguments) throws(CommandError) in
-        let text = arguments.operands[0]
-        guard let id = CallID(text) else {
-            throw .usage("CALL '\(text)' is no call id, which has 32 lower-case hex digits")
-        }
+        let id = try callID(arguments.operands[0])
         let path = "/admin/calls?limit=100000&call=\(id)"
         let answer = try Inquiry(arguments).ask(.call(id, .get), path).only(id)
         return answer.show(isJSON: arguments.has("--json")) { answer in
             for line in CallText.lines(answer["call"] ?? .null) { Screen.say(line) }
         }
+    }
+
+    static let end = Command(
+        "end", "end a call for everybody, whatever its state", operands: .one("CALL"),
+        options: [
+            Option("--code", "TEXT", "why: the detail of the end's reason, which is policy")
+        ] + Installation.options
+    ) { (arguments) throws(CommandError) in
+        var query = URLQuery()
+        query.add("call", try callID(arguments.operands[0]).description)
+        if let code = arguments.text("--code") { query.add("code", code) }
+        let server = try Installation.admin(arguments)
+        return AdminAnswer.post("/admin/end?\(query.text)", to: server).show(isJSON: false) {
+            Screen.say(CallText.line($0["call"] ?? .null))
+        }
+    }
+
+    private static func callID(_ text: String) throws(CommandError) -> CallID {
+        guard let id = CallID(text) else {
+            throw .usage("CALL '\(text)' is no call id, which has 32 lower-case hex digits")
+        }
+        return id
     }
 }
 

@@ -3,6 +3,7 @@
 import CallClient
 import CallModel
 import JSON
+import PolicyHost
 
 extension Command {
     private static let choices: [Option] = [
@@ -39,7 +40,7 @@ extension Command {
         case ("enable", _): throw .usage("usage: callagent webhooks enable NAME")
         case (let word, _):  // external: what was typed
             let actions = ["list", "events", "replay", "enable"]
-            let hint = Suggestion.text(for: word, among: actions)
+            let hint = Suggestion.hint(for: word, among: actions)
             throw .usage(
                 "webhooks takes one of \(actions.joined(separator: ", ")), not '\(word)'\(hint)")
         }

@@ -1,4 +1,4 @@
-// The guarantees of a reload (policy.md, section 10) while invitations come in.
+// The guarantees of a reload (G1-G7) while invitations come in.
 
 import CallClient
 import CallModel

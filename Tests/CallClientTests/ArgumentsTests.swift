@@ -2,6 +2,7 @@
 
 import CallModel
 import JSON
+import PolicyHost
 import Testing
 
 @testable import callagent
@@ -174,6 +175,6 @@ import Testing
             ("", ["call"], nil),
         ] as [(String, [String], String?)])
     func suggestionsAreNear(_ wrong: String, _ words: [String], _ meant: String?) {
-        #expect(Suggestion.nearest(to: wrong, among: words) == meant)
+        #expect(Suggestion.word(for: wrong, among: words) == meant)
     }
 }

@@ -63,7 +63,7 @@ struct ScenarioFile: Sendable, CustomTestStringConvertible {
     static let notOverCrashes: [String: String] = [
         "idlest-device-is-replaced": "after a start no device has been used before another",
         "pages-of-calls": "ids of one millisecond are in order within one life only",
-        "signals-before-the-phone-is-there": "signals are not stored (protocol.md, section 6)",
+        "signals-before-the-phone-is-there": "signals are not stored",
     ]
 
     /// The server dies and starts again before each step.

@@ -5,29 +5,81 @@ import Testing
 
 /// One trigger's table: a row for each state, a column for each group of modes.
 struct TransitionTable: Sendable, CustomTestStringConvertible {
+    /// Whose part in the call a table is about.
+    enum Part: String, Sendable, CaseIterable {
+        case invitee, caller, joiner
+
+        /// Every state of it, `-` for somebody who is not in the call.
+        var states: [String] {
+            let states = Participant.State.allCases.map(\.rawValue)
+            switch self {
+            case .invitee: return ["-"] + states
+            case .caller: return states
+            case .joiner: return ["-", "joined", "left"]
+            }
+        }
+
+        /// What else makes a difference.
+        fileprivate var circumstances: [String] {
+            self == .invitee ? [""] : [", bob rings", ", bob joined"]
+        }
+
+        /// Every situation that a table tells about.
+        var situations: [String] {
+            states.flatMap { state in circumstances.map { state + $0 } }
+        }
+    }
+
+    /// A line of a table.
+    struct Row: Sendable {
+        /// `inviting/ringing, bob rings`: states, and which circumstance if it matters.
+        let label: String
+        /// The situations that it stands for.
+        let situations: [String]
+        /// For each column: a new state, `=` for no change, or `!code` for a refusal and `?code`
+        /// for an entry of `errors[]`; in brackets why the call ended, if it did.
+        let cells: [String]
+
+        fileprivate init(_ cells: [String], _ part: Part) {
+            label = cells[0]
+            self.cells = Array(cells.dropFirst())
+            let states = label.prefix { $0 != "," }
+            let circumstance = label.dropFirst(states.count)
+            situations = states.split(separator: "/").flatMap { state in
+                part.circumstances.filter { circumstance.isEmpty || $0 == circumstance }
+                    .map { state + $0 }
+            }
+        }
+    }
+
+    let part: Part
     let trigger: String
     let meaning: String
     /// The modes of each column; `others`: those that no other column names.
     let columns: [[String]]
-    /// By state, `-` for somebody who is not in the call: a new state, `=` for no change, or
-    /// `!code` for a refusal and `?code` for an entry of `errors[]`.
-    let rows: [(from: String, cells: [String])]
+    let rows: [Row]
 
-    var testDescription: String { trigger }
+    var testDescription: String { "\(part) \(trigger)" }
 
-    /// What the trigger does to a participant in `state` of a call of `mode`.
-    func cell(from state: String, mode: String) -> String? {
+    /// What the trigger does to a participant in `situation` in a call of `mode`.
+    func cell(from situation: String, mode: String) -> String? {
         let own = columns.firstIndex { $0.contains(mode) }
         guard let column = own ?? columns.firstIndex(of: ["others"]) else { return nil }
-        return rows.first { $0.from == state }?.cells[column]
+        return rows.first { $0.situations.contains(situation) }?.cells[column]
     }
 
-    static let all: [TransitionTable] = text.split(separator: "\n\n").map { block in
-        let lines = block.split(separator: "\n").map(cells)
-        return TransitionTable(
-            trigger: lines[0][0], meaning: lines[0][1],
-            columns: lines[1].dropFirst().map { $0.split(separator: ",").map(String.init) },
-            rows: lines.dropFirst(2).map { ($0[0], Array($0.dropFirst())) })
+    static let all: [TransitionTable] =
+        tables(.invitee, inviteeTransitions) + tables(.caller, callerTransitions)
+        + tables(.joiner, joinerTransitions)
+
+    private static func tables(_ part: Part, _ text: String) -> [TransitionTable] {
+        text.split(separator: "\n\n").map { block in
+            let lines = block.split(separator: "\n").map(cells)
+            return TransitionTable(
+                part: part, trigger: lines[0][0], meaning: lines[0][1],
+                columns: lines[1].dropFirst().map { $0.split(separator: ",").map(String.init) },
+                rows: lines.dropFirst(2).map { Row($0, part) })
+        }
     }
 
     /// The parts of a line, which stand two or more spaces apart.
@@ -41,281 +93,11 @@ struct TransitionTable: Sendable, CustomTestStringConvertible {
         }
         return cells
     }
-
-    private static let text = """
-        add  the caller adds the user
-        from         advanced,managed  others
-        -            inviting          !wrong_mode
-        inviting     ?already_in_call  !wrong_mode
-        undelivered  ?already_in_call  !wrong_mode
-        ringing      ?already_in_call  !wrong_mode
-        accepting    ?already_in_call  !wrong_mode
-        joined       ?already_in_call  !wrong_mode
-        rejected     inviting          !wrong_mode
-        cancelled    inviting          !wrong_mode
-        timed_out    inviting          !wrong_mode
-        left         inviting          !wrong_mode
-        failed       inviting          !wrong_mode
-
-        ringing  a device of the user shows the call
-        from         others
-        -            !not_invited
-        inviting     ringing
-        undelivered  ringing
-        ringing      =
-        accepting    =
-        joined       =
-        rejected     =
-        cancelled    =
-        timed_out    =
-        left         =
-        failed       =
-
-        check  the delivery check, or the limit of an acknowledgement, is reached
-        from         handshake  others
-        -            =          =
-        inviting     failed     undelivered
-        undelivered  =          =
-        ringing      =          =
-        accepting    failed     failed
-        joined       =          =
-        rejected     =          =
-        cancelled    =          =
-        timed_out    =          =
-        left         =          =
-        failed       =          =
-
-        deadline  the ring time is over
-        from         handshake  others
-        -            =          =
-        inviting     failed     timed_out
-        undelivered  failed     timed_out
-        ringing      failed     timed_out
-        accepting    =          =
-        joined       =          =
-        rejected     =          =
-        cancelled    =          =
-        timed_out    =          =
-        left         =          =
-        failed       =          =
-
-        accept  the user accepts
-        from         handshake          others
-        -            !not_invited       !not_invited
-        inviting     accepting          joined
-        undelivered  accepting          joined
-        ringing      accepting          joined
-        accepting    !already_answered  !already_answered
-        joined       !already_answered  !already_answered
-        rejected     !already_answered  !already_answered
-        cancelled    !cancelled         !cancelled
-        timed_out    !expired           !expired
-        left         !already_answered  !already_answered
-        failed       !call_ended        !call_ended
-
-        accept_ack  the caller acknowledges the user's accept
-        from         handshake          others
-        -            !not_invited       !wrong_mode
-        inviting     !wrong_state       !wrong_mode
-        undelivered  !wrong_state       !wrong_mode
-        ringing      !wrong_state       !wrong_mode
-        accepting    joined             !wrong_mode
-        joined       !already_answered  !wrong_mode
-        rejected     !wrong_state       !wrong_mode
-        cancelled    !wrong_state       !wrong_mode
-        timed_out    !wrong_state       !wrong_mode
-        left         !wrong_state       !wrong_mode
-        failed       !wrong_state       !wrong_mode
-
-        reject  the user rejects
-        from         others
-        -            !not_invited
-        inviting     rejected
-        undelivered  rejected
-        ringing      rejected
-        accepting    !already_answered
-        joined       !already_answered
-        rejected     !already_answered
-        cancelled    !cancelled
-        timed_out    !expired
-        left         !already_answered
-        failed       !call_ended
-
-        reject_busy  the user rejects as busy
-        from         group        others
-        -            !wrong_mode  !not_invited
-        inviting     !wrong_mode  rejected
-        undelivered  !wrong_mode  rejected
-        ringing      !wrong_mode  rejected
-        accepting    !wrong_mode  !already_answered
-        joined       !wrong_mode  !already_answered
-        rejected     !wrong_mode  !already_answered
-        cancelled    !wrong_mode  !cancelled
-        timed_out    !wrong_mode  !expired
-        left         !wrong_mode  !already_answered
-        failed       !wrong_mode  !call_ended
-
-        cancel_one  the caller cancels, and names the user
-        from         advanced           others
-        -            !not_invited       =
-        inviting     cancelled          cancelled
-        undelivered  cancelled          cancelled
-        ringing      cancelled          cancelled
-        accepting    cancelled          cancelled
-        joined       !already_answered  !already_answered
-        rejected     !already_answered  =
-        cancelled    !wrong_state       =
-        timed_out    !wrong_state       =
-        left         !wrong_state       !already_answered
-        failed       !wrong_state       =
-
-        cancel  the caller cancels the call
-        from         others
-        -            =
-        inviting     cancelled
-        undelivered  cancelled
-        ringing      cancelled
-        accepting    cancelled
-        joined       !already_answered
-        rejected     =
-        cancelled    =
-        timed_out    =
-        left         !already_answered
-        failed       =
-
-        caller_lost  the caller is lost
-        from         common,advanced,managed  handshake  others
-        -            =                        =          =
-        inviting     cancelled                =          =
-        undelivered  cancelled                =          =
-        ringing      cancelled                =          =
-        accepting    cancelled                failed     =
-        joined       =                        =          =
-        rejected     =                        =          =
-        cancelled    =                        =          =
-        timed_out    =                        =          =
-        left         =                        =          =
-        failed       =                        =          =
-
-        join  the user joins with the same device
-        from         advanced,managed,group  others
-        -            joined                  !wrong_mode
-        inviting     joined                  !wrong_mode
-        undelivered  joined                  !wrong_mode
-        ringing      joined                  !wrong_mode
-        accepting    joined                  !wrong_mode
-        joined       !already_primary        !wrong_mode
-        rejected     joined                  !wrong_mode
-        cancelled    joined                  !wrong_mode
-        timed_out    joined                  !wrong_mode
-        left         joined                  !wrong_mode
-        failed       joined                  !wrong_mode
-
-        join_elsewhere  the user joins with another device
-        from         advanced,managed,group  others
-        -            joined                  !wrong_mode
-        inviting     joined                  !wrong_mode
-        undelivered  joined                  !wrong_mode
-        ringing      joined                  !wrong_mode
-        accepting    joined                  !wrong_mode
-        joined       =                       !wrong_mode
-        rejected     joined                  !wrong_mode
-        cancelled    joined                  !wrong_mode
-        timed_out    joined                  !wrong_mode
-        left         joined                  !wrong_mode
-        failed       joined                  !wrong_mode
-
-        leave  the user leaves
-        from         advanced,managed,group  others
-        -            !not_invited            !wrong_mode
-        inviting     !wrong_state            !wrong_mode
-        undelivered  !wrong_state            !wrong_mode
-        ringing      !wrong_state            !wrong_mode
-        accepting    !wrong_state            !wrong_mode
-        joined       left                    !wrong_mode
-        rejected     !wrong_state            !wrong_mode
-        cancelled    !wrong_state            !wrong_mode
-        timed_out    !wrong_state            !wrong_mode
-        left         !wrong_state            !wrong_mode
-        failed       !wrong_state            !wrong_mode
-
-        end  the user ends the call
-        from         common,handshake  direct        others
-        -            !wrong_mode       !not_invited  !not_invited
-        inviting     !wrong_mode       rejected      !wrong_state
-        undelivered  !wrong_mode       rejected      !wrong_state
-        ringing      !wrong_mode       rejected      !wrong_state
-        accepting    !wrong_mode       !wrong_state  !wrong_state
-        joined       !wrong_mode       =             =
-        rejected     !wrong_mode       !wrong_state  !wrong_state
-        cancelled    !wrong_mode       !wrong_state  !wrong_state
-        timed_out    !wrong_mode       !wrong_state  !wrong_state
-        left         !wrong_mode       !wrong_state  !wrong_state
-        failed       !wrong_mode       !wrong_state  !wrong_state
-
-        end_by_caller  the caller ends the call
-        from         common,handshake  direct     advanced,managed  others
-        -            !wrong_mode       =          =                 !wrong_state
-        inviting     !wrong_mode       cancelled  =                 !wrong_state
-        undelivered  !wrong_mode       cancelled  =                 !wrong_state
-        ringing      !wrong_mode       cancelled  =                 !wrong_state
-        accepting    !wrong_mode       cancelled  =                 !wrong_state
-        joined       !wrong_mode       =          =                 =
-        rejected     !wrong_mode       =          =                 !wrong_state
-        cancelled    !wrong_mode       =          =                 !wrong_state
-        timed_out    !wrong_mode       =          =                 !wrong_state
-        left         !wrong_mode       =          =                 =
-        failed       !wrong_mode       =          =                 !wrong_state
-
-        connect  a device of the user connects
-        from         others
-        -            =
-        inviting     =
-        undelivered  =
-        ringing      =
-        accepting    =
-        joined       =
-        rejected     =
-        cancelled    =
-        timed_out    =
-        left         =
-        failed       =
-
-        lost  the user's last device says bye
-        from         others
-        -            =
-        inviting     =
-        undelivered  =
-        ringing      =
-        accepting    =
-        joined       =
-        rejected     =
-        cancelled    =
-        timed_out    =
-        left         =
-        failed       =
-
-        forward  a policy sends the invitation on to another user
-        from         others
-        -            !not_invited
-        inviting     cancelled
-        undelivered  cancelled
-        ringing      cancelled
-        accepting    !call_ended
-        joined       !call_ended
-        rejected     !call_ended
-        cancelled    !call_ended
-        timed_out    !call_ended
-        left         !call_ended
-        failed       !call_ended
-        """
 }
 
 // MARK: The page of the documentation
 
 extension TransitionTable {
-    static let states = ["-"] + Participant.State.allCases.map(\.rawValue)
-
     /// The page `Transitions.md` of the documentation.
     static var page: String {
         let head = """
@@ -327,7 +109,7 @@ extension TransitionTable {
 
             This page is written by a test from the table that the core is checked against. A
             participant in the state `-` is not in the call; `=` means no change, `!` a refusal
-            and `?` an entry of `errors[]`.
+            and `?` an entry of `errors[]`. In brackets stands why the call ended by it.
 
             Where each state leads, in some mode:
 
@@ -336,14 +118,19 @@ extension TransitionTable {
             ```
 
             """
-        return head + "\n" + all.map(\.section).joined(separator: "\n")
+        let parts = Part.allCases.map { part in
+            "## \(part.title)\n\n"
+                + all.filter { $0.part == part }.map(\.section).joined(separator: "\n")
+        }
+        return head + "\n" + parts.joined(separator: "\n")
     }
 
     /// One line for each state: the states it leads to, and by what.
     private static var diagram: String {
-        states.map { from in
+        let states = ["-"] + Participant.State.allCases.map(\.rawValue)
+        return states.map { from in
             let successors = states.compactMap { to -> String? in
-                let triggers = all.filter { $0.leads(from: from, to: to) }.map(\.trigger)
+                let triggers = triggers(from: from, to: to)
                 return triggers.isEmpty ? nil : "→ \(to) (\(triggers.joined(separator: ", ")))"
             }
             let name = from + String(repeating: " ", count: 12 - from.count)
@@ -352,18 +139,40 @@ extension TransitionTable {
         }.joined(separator: "\n")
     }
 
+    /// What leads there: an invitee, and by the same or by something else the others.
+    private static func triggers(from: String, to: String) -> [String] {
+        var names: [String] = []
+        for table in all where table.leads(from: from, to: to) && !names.contains(table.trigger) {
+            names.append(table.part == .invitee ? table.trigger : "\(table.part) \(table.trigger)")
+        }
+        return names
+    }
+
     private func leads(from: String, to: String) -> Bool {
-        rows.contains { $0.from == from && $0.cells.contains(to) }
+        rows.contains { row in
+            row.situations.contains { $0.prefix { $0 != "," } == from }
+                && row.cells.contains { $0.prefix { $0 != " " } == to }
+        }
     }
 
     private var section: String {
         let heads = columns.map { $0.joined(separator: ", ") }
-        var lines = ["## \(trigger): \(meaning)", ""]
+        var lines = ["### \(trigger): \(meaning)", ""]
         lines.append("| from | " + heads.joined(separator: " | ") + " |")
         lines.append(String(repeating: "|---", count: heads.count + 1) + "|")
         for row in rows {
-            lines.append("| \(row.from) | " + row.cells.joined(separator: " | ") + " |")
+            lines.append("| \(row.label) | " + row.cells.joined(separator: " | ") + " |")
         }
         return lines.joined(separator: "\n") + "\n"
+    }
+}
+
+extension TransitionTable.Part {
+    fileprivate var title: String {
+        switch self {
+        case .invitee: "An invitee: bob, whom alice invited; carol rings too"
+        case .caller: "The caller: alice, who invited bob; she can be called back into her call"
+        case .joiner: "A joiner: dave, who joins a call of alice and bob by its id"
+        }
     }
 }

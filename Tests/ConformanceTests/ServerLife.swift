@@ -44,7 +44,7 @@ final class ServerLife: PolicyLink {
         gateway = Gateway(
             exchange: exchange, loop: loop, limits: limits, modes: settings.modes,
             tokens: DevelopmentTokens(), log: log, metrics: metrics)
-        store = try WatchedStore(disk) { [unowned exchange] in exchange.receive($0) }
+        store = try WatchedStore(disk, on: loop) { [unowned exchange] in exchange.receive($0) }
         exchange.store = store
         exchange.policies = self
         gateway.policyReplied = { [unowned self] in self.sees(.policy, .reply($1)) }
@@ -54,9 +54,14 @@ final class ServerLife: PolicyLink {
         exchange.restore(restored)
     }
 
-    /// From now on nothing that it does has any effect.
+    /// Whether its store's threads have nothing to do.
+    var isStoreQuiet: Bool { store.awaited == 0 && !exchange.hasOpenCommits }
+
+    /// From now on nothing that it does has any effect, and the next life may open its store.
     func kill() {
+        guard !store.isDead else { return }
         store.isDead = true
+        store.close()
         sees = { _, _ in }
     }
 
@@ -93,24 +98,52 @@ final class ServerLife: PolicyLink {
     func flush() {}
 }
 
-/// A store whose push jobs are seen, and to which nothing more comes after a kill.
+/// The store on its threads, as in production: its push jobs are seen, and nothing more comes to
+/// it after a kill.
 private final class WatchedStore: StoreLink {
     var isDead = false
     var pushed: (PushJob) -> Void = { _ in }
-    private let link: MemoryLink
+    /// Orders that the threads have not answered.
+    private(set) var awaited = 0
+    private let link: ThreadedLink
+    private let news: Mailbox<StoreNews>
 
-    init(_ store: any CallStore, told: @escaping (StoreNews) -> Void) throws(StoreError) {
-        link = try MemoryLink(store, told: told)
+    init(
+        _ store: any CallStore, on loop: EventLoop, told: @escaping (StoreNews) -> Void
+    ) throws {
+        var receive: (StoreNews) -> Void = { _ in }
+        news = try Mailbox<StoreNews>(on: loop) { batch in
+            for item in batch { receive(item) }
+        }
+        link = try ThreadedLink(
+            store,
+            open: { () throws(StoreError) in
+                throw StoreError(.notOpen, path: "", operation: "reopen", detail: "not here")
+            }, news: news)
+        receive = { [unowned self] item in
+            awaited -= 1
+            told(item)
+        }
     }
 
     func submit(_ batch: [StoreRecord], at now: Moment) {
         guard !isDead else { return }
         for case .push(.add(_, let job)) in batch { pushed(job) }
+        awaited += 1
         link.submit(batch, at: now)
     }
 
-    func fetch(_ lookup: Lookup) { if !isDead { link.fetch(lookup) } }
-    func reopen(at now: Moment) { if !isDead { link.reopen(at: now) } }
+    func fetch(_ lookup: Lookup) {
+        guard !isDead else { return }
+        awaited += 1
+        link.fetch(lookup)
+    }
+
+    func reopen(at now: Moment) { preconditionFailure("the rig's store does not fail") }
     func limit(to limits: StoreLimits) { link.limit(to: limits) }
-    func close() { link.close() }
+
+    func close() {
+        link.close()
+        news.close()
+    }
 }

@@ -12,8 +12,10 @@ import TestSupport
 
 @testable import AgentServer
 
-/// Plays scenarios on the server's own exchange, gateway and SQLite store, with the Swift client on
-/// the other ends of TCP connections. Its clock stands still until a scenario lets time pass.
+/// Plays scenarios on the server's own exchange and gateway and its SQLite store with the two
+/// threads of production, with the Swift client on the other ends of TCP connections. Its clock
+/// stands still until a scenario lets time pass. The policies are the scenario's, so the policy
+/// thread has no part in it.
 final class SocketRig: Rig {
     let abilities: Abilities = [.virtualTime, .policies, .restarts, .pushes]
 
@@ -100,8 +102,9 @@ final class SocketRig: Rig {
         }
     }
 
-    /// Turns the loop until nobody sees anything new: every connected device asks whether the
-    /// server is there, and what the server said before arrives before the answer.
+    /// Turns the loop until the store's threads are done and nobody sees anything new: every
+    /// connected device asks whether the server is there, and what the server said before arrives
+    /// before the answer.
     private func settle() throws {
         var quietRounds = 0
         while quietRounds < 2 {
@@ -114,7 +117,9 @@ final class SocketRig: Rig {
                 awaited += 1
                 phone.client?.perform(named: "ping", data: .object([:])) { _ in awaited -= 1 }
             }
-            try waiter.wait(for: "the answer to a ping") { isTurned && awaited == 0 }
+            try waiter.wait(for: "the store, and the answer to a ping") {
+                [unowned self] in isTurned && server.isStoreQuiet && awaited == 0
+            }
             quietRounds = seen.count == before ? quietRounds + 1 : 0
         }
     }

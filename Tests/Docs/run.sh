@@ -24,7 +24,7 @@ for map in "$built"/C*.build/module.modulemap; do
     maps="$maps -Xcc -fmodule-map-file=$map"
 done
 
-# A parameter whose name says enough has no line of its own in the house.
+# A parameter whose name says enough has no line of its own here.
 allowed="warning: Parameter '.*' is missing documentation"
 
 # Converts a catalogue and looks for warnings: convert CATALOGUE MODULE FOLDER_OF_SYMBOLS

@@ -1,4 +1,4 @@
-"""A second implementation of HTTP/2, nghttp2's own server, takes what leaves the house."""
+"""A second implementation of HTTP/2, nghttp2's own server, takes what is sent out."""
 
 import shutil
 import socket

@@ -293,6 +293,19 @@ def test_a_call_in_progress_survives_reloads(bot):
     alice.quiet()
 
 
+def test_a_plugin_ends_a_call_with_a_code(bot):
+    """Also in a mode that has no call.end, while another invitee still rings."""
+    agent = bot(ACCEPT + "on.accepted(function(call) call:finish \"over_limit\" end)\n")
+    alice, carol = agent.connect("alice"), agent.connect("carol")
+    alice.ok("call.invite", invitees=["support", "carol"])
+    alice.event("call.created")
+    alice.event("call.changed")
+    carol.event("call.incoming")
+    carol.event("call.changed")
+    for device in (alice, carol):
+        assert ended(device) == ("policy", "over_limit")
+
+
 def test_plugins_are_listed_with_their_hooks(bot):
     agent = bot(ACCEPT)
     answer(agent, "ann")

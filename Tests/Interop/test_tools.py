@@ -77,6 +77,29 @@ def test_calls_lists_what_is_live(ringing, agent):
     assert code == 0 and call in output, output
 
 
+def test_the_operator_ends_a_call(ringing, agent):
+    alice, bob, call = ringing()
+    code, output = agent.tool("end", call, "--code", "maintenance")
+    assert code == 0 and call in output and "policy" in output, output
+    for device in (alice, bob):
+        event = device.event("call.ended")
+        assert event["end"] == {
+            "reason": "policy", "detail": "maintenance", "by": None, "extended_data": None}
+        assert event["actor"] == {"policy": "operator"}
+    code, output = agent.tool("end", call)
+    assert (code, output) == (1, "callagent: the call has ended\n")
+    page = alice.ok("call.list", end_reasons=["policy"])
+    assert [one["call_id"] for one in page["calls"]] == [call]
+
+
+def test_an_end_that_makes_no_sense_is_refused(agent):
+    code, output = agent.tool("end", "0" * 32)
+    assert code == 1 and "no call" in output, output
+    assert agent.tool("end", "c1")[0] == 2
+    code, output = agent.tool("end", "0" * 32, "--code", "two words")
+    assert code == 1 and "printable ASCII" in output, output
+
+
 def test_without_a_server_the_client_says_so(make_agent):
     code, output = make_agent().tool("call", "bob", "--as", "alice")
     assert code != 0 and len(output.strip().splitlines()) <= 2, output

@@ -1,4 +1,4 @@
-// Reloads under load, probation and rollback (policy.md, section 10).
+// Reloads under load, probation and rollback.
 
 import CallModel
 import JSON

@@ -272,6 +272,23 @@ import Testing
         #expect(effects.said == ["nilwrong_mode"])
     }
 
+    @Test func aCodeEndsTheCallForAReasonOfThePolicys() throws {
+        let rig = try Rig(
+            """
+            on.accepted(function(call, who)
+              local ok, err = call:finish(who.id == "bob" and "over_limit" or "two words")
+              log.info(tostring(ok) .. tostring(err))
+            end)
+            """)
+        let call = rig.call()
+        let effects = rig.tell(.accepted(UserID("bob")), call)
+        #expect(effects.operation == .call(call.id, .finish(code: EndDetail(code: "over_limit"))))
+        #expect(rig.reply(effects.wait, .operation(nil)).said == ["truenil"])
+        let refused = rig.tell(.accepted(UserID("ann")), call).said
+        #expect(
+            refused == ["nilcall:finish: a code is 1-64 bytes of printable ASCII without space"])
+    }
+
     @Test func aHandlerThatNeverEndsIsEnded() throws {
         let rig = try Rig("on.accepted(function() while true do sleep '10s' end end)")
         _ = rig.tell(.accepted(UserID("bob")))

@@ -3,7 +3,7 @@
 import COpenSSL
 import Glibc
 
-/// The hash functions of the house.
+/// The hash functions that are used here.
 public enum HashFunction: String, Sendable, CaseIterable {
     /// SHA-1, for TURN credentials only (RFC 8489 section 9.2).
     case sha1

@@ -265,7 +265,7 @@ public struct PushSender {
         switch failure.kind {
         case .malformed: .failed(PushFailure(.invalid, failure.description))
         case .refusedAddress:
-            // A subscription that leads into our house is no subscription.
+            // A subscription that leads into our own network is no subscription.
             .failed(
                 PushFailure(
                     target.provider == .web ? .deadToken : .misconfigured, failure.description))

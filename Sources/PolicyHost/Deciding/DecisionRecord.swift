@@ -52,7 +52,7 @@ public struct DecisionRecord: Sendable, Equatable {
     /// What was committed.
     public var outcome: Outcome
     /// What it was decided on; nil: not kept. It is large and seldom read.
-    @Aside public var input: DecisionInput?
+    @Boxed public var input: DecisionInput?
 
     /// The answer to the switchboard; none for a push.
     public var answer: Answer {
@@ -67,7 +67,7 @@ public struct DecisionRecord: Sendable, Equatable {
 
 /// A large value in a piece of memory of its own: whoever hands it on copies one reference.
 @propertyWrapper
-public enum Aside<Value> {
+public enum Boxed<Value> {
     case nothing
     indirect case kept(Value)
 
@@ -79,12 +79,12 @@ public enum Aside<Value> {
     /// The value; nil: there is none.
     public var wrappedValue: Value? {
         get { if case .kept(let value) = self { value } else { nil } }
-        set { self = Aside(wrappedValue: newValue) }
+        set { self = Boxed(wrappedValue: newValue) }
     }
 }
 
-extension Aside: Sendable where Value: Sendable {}
-extension Aside: Equatable where Value: Equatable {}
+extension Boxed: Sendable where Value: Sendable {}
+extension Boxed: Equatable where Value: Equatable {}
 
 /// What a question was decided on: enough to ask other plugins the same.
 public struct DecisionInput: Sendable, Equatable {

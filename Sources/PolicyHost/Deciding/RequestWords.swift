@@ -52,7 +52,7 @@ extension CallAction {
         case .items: "set_items"
         case .add: "invite"
         case .leave: "leave"
-        case .end: "finish"
+        case .end, .finish: "finish"
         case .ringing, .accept, .acceptAck, .reject, .cancel, .join, .report, .media, .hold, .get,
             .token, .forward:
             "operation"

@@ -50,6 +50,9 @@ extension Operation {
                 ("users", .list(users.map { .text($0.text) })))
         case .leave: return .described(("op", .text("leave")))
         case .end: return .described(("op", .text("finish")))
+        case .finish(let code):
+            return .described(
+                ("op", .text("finish")), ("code", code.map { .text($0.rawValue) } ?? .null))
         case .ringing, .accept, .acceptAck, .reject, .cancel, .join, .report, .media, .hold, .get,
             .token, .forward:
             return .described(("op", .text("other")))

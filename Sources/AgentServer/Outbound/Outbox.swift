@@ -1,4 +1,4 @@
-// What the exchange asks of whoever sends things out of the house.
+// What the exchange asks of whoever sends things out.
 
 import CallModel
 import Storage

@@ -104,7 +104,7 @@ final class PolicyBridge {
     }
 
     /// Asks `candidate`, which nobody else uses, everything from now on, without any effect.
-    func castShadow(_ candidate: Generation) throws(EventLoopError) {
+    func beginShadow(_ candidate: Generation) throws(EventLoopError) {
         shadow?.close()
         let name = candidate.name
         shadow = try Shadow(candidate, loop: loop) { [unowned self] change in

@@ -1,4 +1,4 @@
-// Everything that leaves the house, as the loop sees it: who asked for what, and who is told.
+// Everything that is sent out, as the loop sees it: who asked for what, and who is told.
 
 import CallModel
 import CallWire

@@ -1,4 +1,4 @@
-// What the shell needs to know of events on the wire.
+// Which events different users may see differently.
 
 import CallModel
 import CallWire

@@ -76,7 +76,7 @@ final class Reloader {
         (Deployment, ChangeReason, @escaping (AgentError?) -> Void) throws(AgentError) -> Void
     private let enforce: Enforce
     /// Asks a generation beside the active one from now on.
-    var castShadow: (Generation) throws(AgentError) -> Void = { _ in }
+    var beginShadow: (Generation) throws(AgentError) -> Void = { _ in }
     /// A deployment is in force.
     var enforced: (Deployment) -> Void = { _ in }
 
@@ -145,7 +145,7 @@ final class Reloader {
             let (deployment, reloaded) = try built.result.get()
             switch built.aim {
             case .shadow:
-                try castShadow(deployment.generation)
+                try beginShadow(deployment.generation)
                 log.info("shadow begun", ("generation", reloaded.generation))
                 finish(built.ticket, .success(reloaded))
             case .reload: try swap(to: deployment, .reload, reloaded, built.ticket)

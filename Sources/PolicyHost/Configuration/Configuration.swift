@@ -1,4 +1,4 @@
-// The operator's file, callagent.lua, as plain values (policy.md, section 3).
+// The operator's file, callagent.lua, as plain values.
 
 import CallModel
 import JSON

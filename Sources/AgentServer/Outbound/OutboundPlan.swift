@@ -3,7 +3,7 @@
 import Outbound
 import PolicyHost
 
-/// What leaves the house, as configured.
+/// What is sent out, as configured.
 public struct OutboundPlan: Sendable {
     /// The push services.
     var push = PushServices()
@@ -16,7 +16,7 @@ public struct OutboundPlan: Sendable {
     /// Whether some plugin shapes pushes.
     var shapesPushes = false
 
-    /// Nothing leaves the house.
+    /// Nothing is sent out.
     init() {}
 
     /// Reads the keys and addresses of a configuration.

@@ -37,6 +37,34 @@ extension Agent {
         admin.route(.get, "/admin/calls") { [unowned self] request, respond in
             respond(liveCalls(request.target.query("limit").flatMap { Int($0) } ?? 100))
         }
+        admin.route(.post, "/admin/end") { [unowned self] request, respond in
+            end(request, respond)
+        }
+    }
+
+    /// Ends a call for the operator: `callagent end`.
+    private func end(_ request: HTTPRequest, _ respond: @escaping (HTTPResponse) -> Void) {
+        guard let id = request.target.query("call").flatMap({ CallID($0) }) else {
+            return respond(.trouble(400, "call: 32 lower-case hex digits are wanted"))
+        }
+        let code = request.target.query("code")
+        let detail = code.flatMap { EndDetail(code: $0) }
+        guard code == nil || detail != nil else {
+            return respond(.trouble(400, "code: 1-64 bytes of printable ASCII without space"))
+        }
+        guard exchange.isReady else { return respond(.trouble(503, "the store is away")) }
+        let ticket = gateway.newRequest(
+            .tool { [log] response in
+                if response.status.rawValue == 200 {
+                    log.info(
+                        "call ended by the operator", ("call", "\(id)"), ("code", code ?? ""))
+                }
+                respond(response)
+            })
+        let by = "operator"
+        exchange.feed(
+            .policyRequest(
+                ticket, UserID(by), plugin: by, .call(id, .finish(code: detail))))
     }
 
     /// Everything countable of the process itself as Prometheus text.

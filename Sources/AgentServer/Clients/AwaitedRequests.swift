@@ -2,6 +2,7 @@
 
 import CallModel
 import CallWire
+import WebProtocols
 
 /// A request whose reply is awaited.
 enum Awaited {
@@ -11,6 +12,8 @@ enum Awaited {
     case http(ClientLink)
     /// Asked by a plugin; the reply goes to the policy thread.
     case policy
+    /// Asked by one of the operator's tools.
+    case tool((HTTPResponse) -> Void)
 }
 
 /// The requests under way. It names them itself: a request's number holds its place, so that

@@ -36,10 +36,10 @@ extension Bindings {
             try state.operating(arguments) { .leave }
         },
         Binding(
-            "call:finish", CALLUA_WAITS, type: "fun(self: Call): true?, string?",
-            help: "Ends the call for everybody."
+            "call:finish", CALLUA_WAITS, type: "fun(self: Call, code?: string): true?, string?",
+            help: "Ends the call for everybody: as the account, or with a code in any state."
         ) { state, arguments throws(Refused) in
-            try state.operating(arguments) { .end }
+            try state.operating(arguments) { () throws(Refused) in try arguments.finish() }
         },
         Binding(
             "call:later", CALLUA_HANDLER_ONLY,
@@ -75,6 +75,15 @@ extension Arguments {
         let data = try json(1).bytes
         guard data.count <= 16_384 else { throw Refused("call:signal: over 16 KiB of data") }
         return .signal(to: to, data: data)
+    }
+
+    /// The end that `call:finish` asks for.
+    fileprivate func finish() throws(Refused) -> CallAction {
+        if self[1].isNull { return .end }
+        guard let code = EndDetail(code: try text(1)) else {
+            throw Refused("call:finish: a code is 1-64 bytes of printable ASCII without space")
+        }
+        return .finish(code: code)
     }
 
     /// The items of `call:set_items`.

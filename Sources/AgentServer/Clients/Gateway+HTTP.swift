@@ -1,4 +1,4 @@
-// The same operations over HTTP (protocol.md, section 8).
+// The same operations over HTTP.
 
 import CallModel
 import CallWire

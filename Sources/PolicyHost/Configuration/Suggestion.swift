@@ -1,14 +1,14 @@
 // "did you mean …" for names that do not exist.
 
 /// Finds the name that somebody meant.
-enum Suggestion {
+package enum Suggestion {
     /// ` (did you mean 'NAME'?)` for the nearest of `names`, or nothing.
-    static func text(for wrong: String, among names: some Sequence<String>) -> String {
+    package static func text(for wrong: String, among names: some Sequence<String>) -> String {
         nearest(to: wrong, among: names).map { " (did you mean '\($0)'?)" } ?? ""
     }
 
     /// The nearest of `names`, if it is near at all.
-    static func nearest(to wrong: String, among names: some Sequence<String>) -> String? {
+    package static func nearest(to wrong: String, among names: some Sequence<String>) -> String? {
         guard wrong.utf8.count <= 40 else { return nil }
         var best: (name: String, distance: Int)?
         let limit = wrong.utf8.count <= 4 ? 1 : 2

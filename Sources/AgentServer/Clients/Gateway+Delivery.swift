@@ -15,6 +15,7 @@ extension Gateway: Deliverer {
             send(reply, to: id, over: link)
         case .http(let link): link.respond(HTTPResponse(HTTPReply(tail: encoder.kept(reply))))
         case .policy: policyReplied(request, reply)
+        case .tool(let respond): respond(HTTPResponse(HTTPReply(tail: encoder.kept(reply))))
         case nil: break
         }
         settle(who)
@@ -127,7 +128,7 @@ extension Gateway: Deliverer {
             encoder.pageTail(
                 page.calls, cursor: page.cursor, for: user, limits: limits.wire, into: &writer)
             link.respond(HTTPResponse(HTTPReply(tail: writer.bytes)))
-        case .policy, nil: break
+        case .policy, .tool, nil: break
         }
         settle(who)
     }
@@ -148,6 +149,7 @@ extension Gateway: Deliverer {
                 send(.refused(.notReady), to: id, over: link)
             case .http(let link): link.respond(HTTPResponse(HTTPReply(.notReady)))
             case .policy: policyReplied(request, .refused(.notReady))
+            case .tool(let respond): respond(HTTPResponse(HTTPReply(.notReady)))
             }
         }
         sessions = [:]

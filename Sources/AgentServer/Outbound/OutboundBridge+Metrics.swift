@@ -1,4 +1,4 @@
-// Numbers about what leaves the house.
+// Numbers about what is sent out.
 
 import Outbound
 

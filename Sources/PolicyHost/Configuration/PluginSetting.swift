@@ -37,7 +37,7 @@ public struct PluginSource: Sendable, Equatable {
     }
 }
 
-/// The limits of one plugin (policy.md, section 8).
+/// The limits of one plugin.
 public struct PluginLimits: Sendable, Equatable {
     /// Bytes of its Lua state.
     public var memory = 16 << 20

@@ -72,7 +72,7 @@ extension HTTPResponse {
 }
 
 extension Endpoint {
-    /// Where the tools find the process of a configuration (clarifications.md, E51): a socket in
+    /// Where the tools find the process of a configuration (E51): a socket in
     /// its state directory, or in the user's runtime directory when nothing is kept.
     public static func admin(stateDirectory: String) -> Endpoint {
         guard stateDirectory == ":memory:" else {

@@ -1,0 +1,17 @@
+// "did you mean …" for words of the command line.
+
+import PolicyHost
+
+extension Suggestion {
+    /// ` (did you mean 'WORD'?)` for the word that somebody meant or only began, or nothing.
+    static func hint(for wrong: String, among words: [String]) -> String {
+        word(for: wrong, among: words).map { " (did you mean '\($0)'?)" } ?? ""
+    }
+
+    /// The nearest of `words`, if one is near at all; else the only one that begins like that.
+    static func word(for wrong: String, among words: [String]) -> String? {
+        if let near = nearest(to: wrong, among: words) { return near }
+        let longer = words.filter { wrong.utf8.count >= 3 && $0.hasPrefix(wrong) }
+        return longer.count == 1 ? longer[0] : nil
+    }
+}
