@@ -115,8 +115,9 @@ let package = Package(
             exclude: ["Hostile", "Scripts"]),
         program(
             "policy-benchmark", at: "Tests/Benchmarks/Host",
-            ["PolicyHost", "CallModel", "EventLoop"]),
-        program("core-benchmark", at: "Tests/Benchmarks/Core", ["CallModel", "CallCore"]),
+            ["PolicyHost", "CallModel", "EventLoop", "CJemalloc"]),
+        program(
+            "core-benchmark", at: "Tests/Benchmarks/Core", ["CallModel", "CallCore", "CJemalloc"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
         tests(
             "AgentServerTests",
