@@ -157,6 +157,7 @@ public final class Agent {
         admin = AdminServer(exchange: exchange, limits: options.limits)
         outbound = try OutboundBridge(
             exchange, modes: options.settings.modes, loop: loop, log: log)
+        gateway.registrationRefusal = { [unowned outbound] in outbound.refusal(of: $0) }
         try connectStore(opened)
         configure(options)
         try connectPolicies(host)
@@ -197,37 +198,38 @@ public final class Agent {
     }
 
     private func connectStore(_ opened: OpenedStore) throws(AgentError) {
-        do {
-            if options.isInMemory {
-                store = try MemoryLink(opened.store) { [unowned exchange] in
-                    exchange.receive($0)
-                }
-            } else {
-                let news = try Mailbox<StoreNews>(on: loop) { [unowned exchange] batch in
-                    for item in batch { exchange.receive(item) }
-                }
-                self.news = news
-                let (path, storeOptions) = (options.stateDirectory, options.store)
-                let directory = opened.directory
-                store = try ThreadedLink(
-                    opened.store,
-                    open: { () throws(StoreError) in
-                        guard let directory else {
-                            throw StoreError(.notOpen, path: path, operation: "open")
-                        }
-                        return try Store(in: directory, options: storeOptions)
-                    }, news: news)
-            }
-        } catch let error as StoreError {
-            throw .store(error)
-        } catch let error as EventLoopError {
-            throw .system(error)
-        } catch let error as AgentError {
-            throw error
-        } catch {
-            throw .refused("\(error)")
-        }
+        store = options.isInMemory ? try linkInMemory(opened) : try linkOnThreads(opened)
         exchange.store = store
+    }
+
+    private func linkInMemory(_ opened: OpenedStore) throws(AgentError) -> any StoreLink {
+        do throws(StoreError) {
+            return try MemoryLink(opened.store) { [unowned exchange] in exchange.receive($0) }
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    private func linkOnThreads(_ opened: OpenedStore) throws(AgentError) -> any StoreLink {
+        let news: Mailbox<StoreNews>
+        do throws(EventLoopError) {
+            news = try Mailbox<StoreNews>(on: loop) { [unowned exchange] batch in
+                for item in batch { exchange.receive(item) }
+            }
+        } catch {
+            throw .system(error)
+        }
+        self.news = news
+        let (path, storeOptions) = (options.stateDirectory, options.store)
+        let directory = opened.directory
+        return try ThreadedLink(
+            opened.store,
+            open: { () throws(StoreError) in
+                guard let directory else {
+                    throw StoreError(.notOpen, path: path, operation: "open")
+                }
+                return try Store(in: directory, options: storeOptions)
+            }, news: news)
     }
 
     /// Listens, and serves until a signal or `stop`. Returns when everything is in good order.

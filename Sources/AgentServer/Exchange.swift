@@ -75,6 +75,9 @@ final class Exchange {
     /// What reads wait for.
     private var readings: [UInt64: (Result<any Sendable, StoreError>) -> Void] = [:]
     private var lastReading: UInt64 = 0
+    /// Commits that took longer than `commitWithin`.
+    private(set) var lateCommits: UInt64 = 0
+    private var repeated = RepeatedLine()
     /// A call has ended.
     var callEnded: (CallID) -> Void = { _ in }
     /// Who counts in the batch that gathers, and in the one with the store.
@@ -176,7 +179,7 @@ final class Exchange {
     /// Why a change cannot be taken at this moment, or nil.
     var overload: Refusal? {
         guard isReady else { return .notReady }
-        let isLate = queue.openSince.map { now() - $0 > limits.commitWithin } ?? false
+        let isLate = hasOpenCommits && commitAge > limits.commitWithin
         guard isLate || queue.count * Self.effectBytes > limits.heldBytes else { return nil }
         return Refusal(
             .unavailable, "the store is behind: repeat with the same key", retryAfter: 1_000)
@@ -188,6 +191,9 @@ final class Exchange {
     /// Whether something waits for the store.
     var hasOpenCommits: Bool { queue.openSince != nil }
 
+    /// For how long the oldest of it has waited; 0 where nothing does.
+    var commitAge: Milliseconds { queue.openSince.map { now() - $0 } ?? 0 }
+
     // MARK: Effects
 
     private func sort(_ effects: [Effect]) {
@@ -198,7 +204,7 @@ final class Exchange {
             case .withdraw(let question): policies?.withdraw(question)
             case .tell(let report):
                 outbox?.note(report)
-                queue.add(.effect(effect))
+                if report.isForHooks { queue.add(.effect(effect)) }
             case .reply, .welcome, .send, .replace, .recall, .recallKey, .list:
                 queue.add(.effect(effect))
             }
@@ -334,8 +340,17 @@ final class Exchange {
         }
     }
 
+    /// Everybody waited for this commit: who asks why is to find the disk.
+    private func noteLateness() {
+        guard commitAge > limits.commitWithin else { return }
+        lateCommits += 1
+        guard let left = repeated.admit("commit", at: now()) else { return }
+        log.warn("store was late", ("ms", "\(commitAge)"), ("like_it", "\(left)"))
+    }
+
     private func committed(_ result: CommitResult) {
         guard isReady else { return }
+        noteLateness()
         queue.batchIsDurable()
         for (ticket, counter) in zip(submittedCounting, result.counters) {
             storeAnswered(.counted(ticket, counter))

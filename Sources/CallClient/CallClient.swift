@@ -8,7 +8,7 @@ import WebProtocols
 
 /// A device of a user. Thread-confined to its loop, on which it also calls back.
 ///
-///     let client = CallClient(options, on: loop) { news in … }
+///     let client = CallClient(options, on: loop) { event in … }
 ///     client.connect()
 ///
 /// After a loss it connects again, resumes its session and repeats what was not answered, so that
@@ -80,7 +80,7 @@ public final class CallClient {
     var link: ServerLink
     var requests = OpenRequests()
     private(set) var options: Options
-    private let news: (ClientEvent) -> Void
+    private let onEvent: (ClientEvent) -> Void
     private var socket: ClientSocket?
     /// Attempts in a row that came to nothing.
     private var failures = 0
@@ -98,13 +98,13 @@ public final class CallClient {
 
     /// A client that does nothing before `connect`.
     ///
-    /// - Parameter news: told on the loop's thread; may call the client.
+    /// - Parameter onEvent: told on the loop's thread; may call the client.
     public init(
-        _ options: Options, on loop: EventLoop, news: @escaping (ClientEvent) -> Void
+        _ options: Options, on loop: EventLoop, onEvent: @escaping (ClientEvent) -> Void
     ) {
         self.options = options
         self.loop = loop
-        self.news = news
+        self.onEvent = onEvent
         link = ServerLink(device: options.device)
         alarm = Timer(on: loop) { [unowned self] in alarmRang() }
         requestAlarm = Timer(on: loop) { [unowned self] in requestAlarmRang() }
@@ -200,10 +200,10 @@ public final class CallClient {
                 options.backoff.wait(after: failures, using: &dice), refusal?.retryAfter ?? 0)
             refusal = nil
             alarm?.arm(after: wait)
-            news(.lost(loss, retryAfter: wait))
+            onEvent(.lost(loss, retryAfter: wait))
         case .renewToken:
             detach(to: .awaitingToken)
-            news(.tokenNeeded(loss))
+            onEvent(.tokenNeeded(loss))
         case .stop:
             stop(refusal.map { .refused($0) } ?? .lost(loss)) { $0.abandon() }
         }
@@ -215,7 +215,7 @@ public final class CallClient {
         isLoggingOut = false
         refusal = nil
         settle(requests.removeAll(), .stopped)
-        news(.stopped(ending))
+        onEvent(.stopped(ending))
     }
 
     private func detach(to next: State) {
@@ -241,8 +241,8 @@ public final class CallClient {
             case .send(let message): send(message)
             case .reply(let id, let reply): answered(id, reply)
             case .lost(let id): settle(requests.remove(id), .unanswered)
-            case .event(.call(let event)): news(.event(event))
-            case .event(.unknown(let name, let data)): news(.unknownEvent(name, data))
+            case .event(.call(let event)): onEvent(.event(event))
+            case .event(.unknown(let name, let data)): onEvent(.unknownEvent(name, data))
             case .violation(let violation):
                 socket?.close(.protocolError, violation.reason)
                 lose(.violation(violation.reason))
@@ -257,7 +257,7 @@ public final class CallClient {
         // The server's pings come in time, or the line is dead: 33 s for every 25 s.
         silenceMax = max(welcome.pingInterval * 4 / 3, 1_000)
         alarm?.arm(after: silenceMax)
-        news(.opened(welcome))
+        onEvent(.opened(welcome))
     }
 }
 

@@ -7,43 +7,43 @@ extension Switchboard {
     /// Tells the report hooks of a commit.
     mutating func report(_ commit: borrowing Commit) {
         guard settings.hooks.contains(.reports) else { return }
-        let call = commit.call
+        let (call, actor) = (commit.call, commit.actor)
+        for notice in commit.notices { tell(call, actor, .notice(notice.kind)) }
         var timedOut: [UserID] = []
         var undelivered: [UserID] = []
         for change in commit.changes {
             let participant = call.participants[change.index]
             guard change.from != participant.state else { continue }
             tell(
-                call,
-                .participant(participant.user, from: change.from, to: participant.state))
+                call, actor,
+                .participant(participant.user, from: change.from, to: participant.state),
+                text: commit.cancelText)
             switch participant.state {
             case .joined where change.from?.isPending == true:
-                tell(call, .accepted(participant.user))
+                tell(call, actor, .accepted(participant.user))
             case .rejected:
-                tell(call, .rejected(participant.user, participant.reason ?? .declined))
+                tell(call, actor, .rejected(participant.user, participant.reason ?? .declined))
             case .timedOut: timedOut.append(participant.user)
             case .undelivered: undelivered.append(participant.user)
             case .inviting, .ringing, .accepting, .joined, .cancelled, .left, .failed: break
             }
         }
-        if !timedOut.isEmpty { tell(call, .timeout(timedOut)) }
-        if !undelivered.isEmpty { tell(call, .undelivered(undelivered)) }
-        if call.end?.reason == .cancelled { tell(call, .cancelled(by: call.end?.by)) }
-        if !call.isLive { tell(call, .ended) }
+        if !timedOut.isEmpty { tell(call, actor, .timeout(timedOut)) }
+        if !undelivered.isEmpty { tell(call, actor, .undelivered(undelivered)) }
+        if call.end?.reason == .cancelled { tell(call, actor, .cancelled(by: call.end?.by)) }
+        if !call.isLive { tell(call, actor, .ended) }
     }
 
-    mutating func tell(_ call: Call, _ kind: Report.Kind) {
+    mutating func tell(_ call: Call, _ by: Actor, _ kind: Report.Kind, text: String? = nil) {
+        let all = facts(of: call)
         effects.append(
-            .tell(Report(call: call, at: now, kind: kind, facts: facts(of: call))))
+            .tell(Report(call: call, at: now, actor: by, kind: kind, facts: all, cancelText: text)))
     }
 
     mutating func tellPresence(_ user: UserID, online: Bool) {
         guard settings.hooks.contains(.presence) else { return }
-        effects.append(
-            .tell(
-                Report(
-                    call: nil, at: now, kind: .presence(user, online: online),
-                    facts: [facts(of: user)])))
+        let (kind, known) = (Report.Kind.presence(user, online: online), facts(of: user))
+        effects.append(.tell(Report(call: nil, at: now, kind: kind, facts: [known])))
     }
 
     // MARK: Push

@@ -143,7 +143,8 @@ extension Switchboard {
             send(to: primaries(of: calls[slot], except: asker.user), event)
         }
         if settings.hooks.contains(.signal) {
-            tell(calls[slot], .signal(from: asker.user, to: addressee, data: data))
+            let kind = Report.Kind.signal(from: asker.user, to: addressee, data: data)
+            tell(calls[slot], asker.actor, kind)
         }
     }
 

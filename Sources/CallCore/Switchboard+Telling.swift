@@ -7,8 +7,7 @@ extension Switchboard {
     /// Tells the devices, then the report hooks.
     mutating func tell(_ commit: borrowing Commit) {
         if commit.isFirst {
-            let created = event(commit, .created(commit.call))
-            send(to: addresses(of: commit.call.caller), created)
+            send(to: addresses(of: commit.call.caller), event(commit, .created(commit.call)))
         }
         for change in commit.changes {
             if change.isInvitation(in: commit.call) { tellIncoming(commit, change.index) }
@@ -32,8 +31,7 @@ extension Switchboard {
     }
 
     private mutating func tellIncoming(_ commit: borrowing Commit, _ index: Int) {
-        let isVisible = commit.call.participants[index].asking.isVisible
-        guard isVisible, commit.call.isLive else { return }
+        guard commit.call.participants[index].asking.isVisible, commit.call.isLive else { return }
         let participant = commit.call.participants[index]
         send(
             to: addresses(of: participant.user),
@@ -124,7 +122,7 @@ extension Switchboard {
 
     /// The last event of a call (A1).
     private mutating func tellEnded(_ commit: borrowing Commit) {
-        guard let end = commit.call.end, let endedAt = commit.call.endedAt else { return }
+        guard let end = commit.call.end else { return }
         var receivers: [Address] = []
         for index in commit.call.participants.indices {
             let user = commit.call.participants[index].user
@@ -133,16 +131,13 @@ extension Switchboard {
             guard commit.cause == user || (commit.call.participants[index].state.isLive && knows)
             else { continue }
             guard commit.call.views.isEmpty else {
-                let text = commit.call.extendedData(of: .end, for: user)
-                let seen = Call.End(end.reason, detail: end.detail, by: end.by, extendedData: text)
-                let ended = CallEvent.Kind.ended(seen, at: endedAt, duration: commit.call.duration)
-                send(to: addresses(of: user), event(commit, ended))
+                let seen = end.saying(commit.call.extendedData(of: .end, for: user))
+                send(to: addresses(of: user), event(commit, .ended(seen, of: commit.call)))
                 continue
             }
             addDevices(of: user, to: &receivers)
         }
-        let ended = CallEvent.Kind.ended(end, at: endedAt, duration: commit.call.duration)
-        send(to: receivers, event(commit, ended))
+        send(to: receivers, event(commit, .ended(end, of: commit.call)))
     }
 
     // MARK: Where it goes

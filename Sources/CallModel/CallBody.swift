@@ -1,7 +1,7 @@
 // Where the members of a call stand, so that its copies can share them.
 
 extension Call {
-    /// The members of a call; `Call` says what they mean.
+    /// The members of a call; `Call+Members` says what they mean.
     @usableFromInline
     struct Fields: Sendable, Equatable {
         @usableFromInline let id: CallID

@@ -74,6 +74,11 @@ public struct CallEvent: Sendable, Equatable {
         indirect case missed(Call, count: Int)
         /// `call.signal`; `data` is one JSON value, forwarded byte for byte.
         case signal(from: UserID, data: [UInt8])
+
+        /// `call.ended` of `call`, which ended as `end` tells.
+        public static func ended(_ end: Call.End, of call: borrowing Call) -> Kind {
+            .ended(end, at: call.endedAt ?? call.createdAt, duration: call.duration)
+        }
     }
 
     /// One participant's new state.

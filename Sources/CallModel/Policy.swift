@@ -122,17 +122,31 @@ public struct Report: Sendable, Equatable {
     public let call: Call?
     /// When it happened.
     public let at: Moment
+    /// Who did it; nil for presence.
+    public let actor: Actor?
+    /// What invitees are told who are cancelled by it.
+    public let cancelText: String?
     /// See `Kind`.
     public let kind: Kind
     /// What is known of the users of the call at the time of the report.
     public let facts: [UserFacts]
 
     /// Tells of `kind` in `call`.
-    public init(call: Call?, at: Moment, kind: Kind, facts: [UserFacts] = []) {
+    public init(
+        call: Call?, at: Moment, actor: Actor? = nil, kind: Kind, facts: [UserFacts] = [],
+        cancelText: String? = nil
+    ) {
         self.call = call
         self.at = at
+        self.actor = actor
+        self.cancelText = cancelText
         self.kind = kind
         self.facts = facts
+    }
+
+    /// Whether there is a hook for it.
+    public var isForHooks: Bool {
+        if case .notice = kind { false } else { true }
     }
 
     /// What happened.
@@ -155,6 +169,9 @@ public struct Report: Sendable, Equatable {
         case signal(from: UserID, to: UserID?, data: [UInt8])
         /// `on.presence`.
         case presence(UserID, online: Bool)
+        /// What devices are told beside the changes of participants: for other systems, no hook
+        /// hears of it.
+        case notice(CallEvent.Kind)
     }
 }
 

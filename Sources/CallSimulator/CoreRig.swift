@@ -168,7 +168,8 @@ public struct CoreRig: Rig {
             }
             questions.removeAll { $0.id == id }
             seen.append(Observation(.policy, .withdrawn))
-        case .tell(let report): seen.append(Observation(.policy, .report(report)))
+        case .tell(let report):
+            if report.isForHooks { seen.append(Observation(.policy, .report(report))) }
         case .recall(let id): pending.append(.recalled(id, store[id]))
         case .recallKey(let user, let key):
             pending.append(.recalledKey(user, key: key, kept(user, key)))

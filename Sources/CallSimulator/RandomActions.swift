@@ -59,7 +59,8 @@ public struct RandomActions {
         return .call(id, action(), saying: flip(1, in: 3) ? pick(["a", "b"]) : nil)
     }
 
-    private mutating func policyOperation() -> Operation {
+    /// What a policy asks for: what users ask for, and to end a call whatever its state.
+    mutating func policyOperation() -> Operation {
         guard !calls.isEmpty, flip(1, in: 6) else { return operation() }
         return .call(pick(calls), .finish(code: flip(1, in: 2) ? EndDetail(code: "no") : nil))
     }

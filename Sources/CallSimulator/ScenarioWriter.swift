@@ -291,6 +291,7 @@ struct ScenarioWriter {
             return "signal \(name) from \(from)\(whom): \(text)"
         case .presence(let user, let online):
             return "presence \(user) \(online ? "online" : "lost")"
+        case .notice: return "notice \(name)"
         }
     }
 

@@ -20,6 +20,9 @@ public enum HTTPRoute: Sendable, Equatable {
     case readiness
     /// `GET /metrics`.
     case metrics
+    /// `OPTIONS` of a path that is there, and the methods that it has, for `Allow`: a browser asks
+    /// before a page of another origin may do the same.
+    case options(allow: String)
 
     /// Why there is no route.
     public enum Failure: Error, Sendable, Equatable {
@@ -33,7 +36,7 @@ public enum HTTPRoute: Sendable, Equatable {
             switch self {
             case .refused(let refusal): HTTPReply(refusal)
             case .methodNotAllowed(let allow):
-                HTTPReply(Refusal(.unsupported, "only \(allow) is allowed here"), status: 405)
+                HTTPReply(Refusal(.unsupported, "allowed here: \(allow)"), status: 405)
             }
         }
     }
@@ -50,28 +53,33 @@ public enum HTTPRoute: Sendable, Equatable {
     ///   - path: without query.
     public init(method: String, path: String) throws(Failure) {
         let reads = method == "GET" || method == "HEAD"
-        if let route = Self.fixed[path] {
-            guard reads else { throw .methodNotAllowed(allow: "GET") }
+        let (route, isPosted) = try Self.find(path, reads: reads)
+        let allow = isPosted ? "POST, OPTIONS" : "GET, HEAD, OPTIONS"
+        if method == "OPTIONS" {
+            self = .options(allow: allow)
+        } else {
+            guard isPosted ? method == "POST" : reads else {
+                throw .methodNotAllowed(allow: allow)
+            }
             self = route
-            return
         }
-        if let name = OperationName(httpPath: path) {
-            guard method == "POST" else { throw .methodNotAllowed(allow: "POST") }
-            self = .operation(name)
-            return
-        }
+    }
+
+    /// What is at `path`, and whether it is posted to rather than read.
+    private static func find(
+        _ path: String, reads: Bool
+    ) throws(Failure) -> (route: HTTPRoute, isPosted: Bool) {
+        if let route = fixed[path] { return (route, false) }
+        if let name = OperationName(httpPath: path) { return (.operation(name), true) }
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 4, parts[0].isEmpty, parts[1] == "v1" else {
             throw .refused(Refusal(.notFound, "nothing is there"))
         }
-        if reads, parts[2] == "call" {
-            guard let id = CallID(parts[3]) else {
-                throw .refused(.badField("call_id", "must be 32 lower-case hex digits"))
-            }
-            self = .call(id)
-            return
+        if parts[2] == "call", let id = CallID(parts[3]) { return (.call(id), false) }
+        if parts[2] == "call", reads {
+            throw .refused(.badField("call_id", "must be 32 lower-case hex digits"))
         }
-        guard Self.isWord(parts[2]), Self.isWord(parts[3]) else {
+        guard isWord(parts[2]), isWord(parts[3]) else {
             throw .refused(Refusal(.notFound, "nothing is there"))
         }
         throw .refused(.unsupported("\(parts[2]).\(parts[3])"))

@@ -86,8 +86,12 @@ extension FieldValues {
         case (true, true): throw .badField("subscription", "must not come with a token")
         case (false, false): throw .badField("token", "or subscription is required")
         case (true, false):
-            guard provider != .web else {
+            switch provider {
+            case .web:
                 throw .badField("subscription", "is required for 'web', rather than a token")
+            case .apns, .apnsVoIP: try PushToken.checkApple(token)
+            case .fcm: try PushToken.checkGoogle(token)
+            case .webhook: break
             }
             return registration(token)
         case (false, true):

@@ -19,14 +19,27 @@ extension WireEncoder {
     ) {
         writer.startText()
         writer.field("event", plain: EventName(event.kind).rawValue)
-        writer.object("data") {
-            $0.field("call_id", event.callID)
-            $0.field("revision", Int64(event.revision))
-            $0.field("at", event.at)
-            $0.field("actor", event.actor)
-            members(of: event.kind, for: viewer, &text, into: &$0)
-        }
+        writer.object("data") { members(of: event, for: viewer, &text, into: &$0) }
         writer.append(UInt8(ascii: "}"))
+    }
+
+    /// Appends the members of an event's `data`, as `viewer` sees them, to an open object.
+    public func members(
+        of event: CallEvent, for viewer: UserID, into writer: inout JSONWriter
+    ) {
+        var text = CallText()
+        members(of: event, for: viewer, &text, into: &writer)
+    }
+
+    private func members(
+        of event: CallEvent, for viewer: UserID, _ text: inout CallText,
+        into writer: inout JSONWriter
+    ) {
+        writer.field("call_id", event.callID)
+        writer.field("revision", Int64(event.revision))
+        writer.field("at", event.at)
+        writer.field("actor", event.actor)
+        members(of: event.kind, for: viewer, &text, into: &writer)
     }
 
     private func members(

@@ -79,11 +79,6 @@ public final class Generation: @unchecked Sendable {
     /// The names of the plugins in order.
     public var pluginNames: [String] { plugins.map(\.name) }
 
-    /// Lines that plugins wrote while they were loaded.
-    public var loadLog: [PolicyLog] {
-        services.effects.compactMap { if case .log(let line) = $0 { line } else { nil } }
-    }
-
     /// `after` must agree with the operator's list.
     private static func orderProblems(_ plugins: [PluginState]) -> [PolicyProblem] {
         var problems: [PolicyProblem] = []

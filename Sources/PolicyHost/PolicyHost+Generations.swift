@@ -33,8 +33,8 @@ extension PolicyHost {
         return services.takeEffects()
     }
 
-    /// Copies of every plugin's `state`, for `Generation.rehearse` on another thread.
-    public func savedStates() -> [String: SavedState] {
+    /// Copies of every plugin's `state`.
+    func savedStates() -> [String: SavedState] {
         var states: [String: SavedState] = [:]
         for plugin in generation.plugins {
             plugin.saveState()
@@ -131,11 +131,6 @@ extension PolicyHost {
 }
 
 extension Generation {
-    /// Tries on copies whether every plugin can take over its `state`.
-    public func rehearse(_ states: [String: SavedState]) throws(PolicyProblems) {
-        try take(states)
-    }
-
     /// Gives every plugin the `state` of the one before it, migrated where its version changed.
     func take(_ states: [String: SavedState]) throws(PolicyProblems) {
         var problems: [PolicyProblem] = []

@@ -6,7 +6,7 @@ import JSON
 
 /// Something to be told to one plugin.
 enum Notice {
-    case report(Report)
+    case report(Report, Hook)
     /// `on.push_failed`.
     case pushFailed(PushDraft, CallView, reason: String)
     /// `on.start`, `on.stop`, `on.plugin_error`: one table.
@@ -14,7 +14,7 @@ enum Notice {
 
     var hook: Hook {
         switch self {
-        case .report(let report): report.kind.hook
+        case .report(_, let hook): hook
         case .pushFailed: .pushFailed
         case .table(let hook, _): hook
         }
@@ -22,7 +22,7 @@ enum Notice {
 
     var call: CallID? {
         switch self {
-        case .report(let report): report.call?.id
+        case .report(let report, _): report.call?.id
         case .pushFailed(_, let view, _): view.call.id
         case .table: nil
         }
@@ -31,9 +31,9 @@ enum Notice {
 
 extension PolicyHost {
     func tell(_ report: Report) {
-        let hook = report.kind.hook
+        guard let hook = report.kind.hook else { return }
         for plugin in generation.plugins where plugin.hooks[hook.index] >= 0 {
-            if concerns(plugin, report) { tell(.report(report), plugin) }
+            if concerns(plugin, report) { tell(.report(report, hook), plugin) }
         }
     }
 
@@ -55,7 +55,8 @@ extension PolicyHost {
         case .presence(let user, _): return users.contains(user)
         case .signal(let from, let to, _):
             return users.contains(from) || to.map { users.contains($0) } ?? true
-        case .accepted, .rejected, .cancelled, .timeout, .undelivered, .participant, .ended:
+        case .accepted, .rejected, .cancelled, .timeout, .undelivered, .participant, .ended,
+            .notice:
             return report.call?.participants.contains { users.contains($0.user) } ?? true
         }
     }
@@ -65,7 +66,7 @@ extension PolicyHost {
             return plugin.tally.note(notice.hook, .quarantined, processor: 0, wall: 0)
         }
         let account = write(notice)
-        if case .report(let report) = notice, case .signal(let from, _, _) = report.kind,
+        if case .report(let report, _) = notice, case .signal(let from, _, _) = report.kind,
             from == account
         {
             // Nobody hears its own signals (F68).
@@ -97,7 +98,7 @@ extension PolicyHost {
     private func write(_ notice: Notice) -> UserID? {
         arguments.cut()
         switch notice {
-        case .report(let report): return write(report)
+        case .report(let report, _): return write(report)
         case .pushFailed(let draft, let view, let reason):
             arguments.list(3)
             arguments.json(.object(draft.table))
@@ -173,7 +174,7 @@ extension PolicyHost {
             arguments.user(view.facts(of: from))
             arguments.json((try? JSONValue(parsing: data)) ?? .null)
             return 2
-        case .presence: return 0
+        case .presence, .notice: return 0
         }
     }
 
@@ -198,8 +199,8 @@ struct NoticeQueue {
 }
 
 extension Report.Kind {
-    /// The hook that is told.
-    var hook: Hook {
+    /// The hook that is told; nil: none.
+    var hook: Hook? {
         switch self {
         case .accepted: .accepted
         case .rejected: .rejected
@@ -210,6 +211,7 @@ extension Report.Kind {
         case .ended: .ended
         case .signal: .signal
         case .presence: .presence
+        case .notice: nil
         }
     }
 }

@@ -89,8 +89,8 @@ final class DeviceProgram {
         script?.interrupted()
     }
 
-    private func take(_ news: ClientEvent) {
-        switch news {
+    private func take(_ event: ClientEvent) {
+        switch event {
         case .opened(let welcome):
             if wasOpen {
                 ladder.tells("open", "connected again\(welcome.resumed ? "" : ", anew")")

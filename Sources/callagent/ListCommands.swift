@@ -10,7 +10,7 @@ import WebProtocols
 extension Command {
     private static let viewer: [Option] =
         [
-            Option("--as", "ME", "as this user sees it (default: as the operator sees it)"),
+            Option("--as", "ME", "as this user sees it (default: live calls of all)"),
             Option("--token", "TOKEN", "a token instead of --as"),
             Option("--server", "URL", "with --as: such as wss://calls.example.com"),
             Option("--json", nil, "the server's answer as it is"),

@@ -87,10 +87,11 @@ extension Command {
         for endpoint in endpoints {
             let state = endpoint["enabled"]?.bool == true ? "enabled" : "DISABLED"
             let behind = endpoint["behind"]?.bool == true ? ", behind" : ""
+            let trouble = endpoint["trouble"]?.string.map { ", trouble: \($0)" } ?? ""
             Screen.say(
                 Screen.plain(
                     "\(endpoint["name"]?.string ?? "")  \(state)  \(endpoint["url"]?.string ?? "")"
-                        + "  \(endpoint["under_way"]?.integer ?? 0) under way\(behind)"))
+                        + "  \(endpoint["under_way"]?.integer ?? 0) under way\(behind)\(trouble)"))
         }
         if endpoints.isEmpty { Screen.say("no webhooks are configured") }
     }

@@ -148,8 +148,10 @@ import Testing
         rig.turn()
         let refusal = try #require(rig.exchange.overload)
         #expect(refusal.code == .unavailable && refusal.retryAfter == 1_000)
+        #expect(rig.exchange.lateCommits == 0)
         rig.commit()
         #expect(rig.exchange.overload == nil)
+        #expect(rig.exchange.lateCommits == 1)
     }
 
     @Test func `A store in time holds nobody off`() throws {
@@ -158,6 +160,8 @@ import Testing
         rig.ask(invite("bob"))
         rig.turn()
         #expect(rig.exchange.overload == nil)
+        rig.commit()
+        #expect(rig.exchange.lateCommits == 0 && rig.exchange.commitAge == 0)
     }
 
     @Test func `Too much that waits holds new changes off, and one less does not`() throws {

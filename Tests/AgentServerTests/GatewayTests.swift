@@ -78,6 +78,28 @@ import WebProtocols
         #expect(try rig.socket().status == 101)
     }
 
+    @Test func `A page may read the answer if its origin may connect`() throws {
+        var request = HTTPRequest(.get, try HTTPTarget("/v1/call/list"))
+        #expect(Origins(nil).sharing(with: request).fields.isEmpty)
+        #expect(Origins(["https://app.example"]).sharing(with: request)["Vary"] == "Origin")
+        request.headers.append("Origin", "https://app.example")
+        let field = "Access-Control-Allow-Origin"
+        #expect(Origins(nil).sharing(with: request)[field] == "*")
+        #expect(Origins(nil).sharing(with: request)["Vary"] == nil)
+        let shared = Origins(["https://app.example"]).sharing(with: request)
+        #expect(shared[field] == "https://app.example" && shared["Vary"] == "Origin")
+    }
+
+    @Test func `What a page was told is not told to who asks next on the connection`() throws {
+        let rig = try GatewayRig()
+        defer { rig.close() }
+        let client = try rig.client()
+        client.request("GET", "/healthz", "Origin: https://app.example\r\n")
+        client.request("GET", "/healthz")
+        try rig.waiter.wait(for: "both answers") { client.responses.count == 2 }
+        #expect(client.responses.map { $0.headers["Access-Control-Allow-Origin"] } == ["*", nil])
+    }
+
     // MARK: Time
 
     @Test func `Whose token has run out is sent to get a new one`() throws {

@@ -25,9 +25,14 @@ import Testing
 
     private func events(_ reports: [(Call, Report.Kind)]) throws -> [JSONValue] {
         var gatherer = WebhookGatherer(WireEncoder(modes: Mode.all))
-        for (call, kind) in reports { gatherer.note(Report(call: call, at: now, kind: kind)) }
-        return try gatherer.takeEvents().map { try JSONValue(parsing: $0.body) }
+        for (call, kind) in reports {
+            gatherer.note(
+                Report(call: call, at: now, actor: ann, kind: kind, cancelText: "sorry"))
+        }
+        return try gatherer.takeEvents().map { try JSONValue(parsing: gatherer.body(of: $0)) }
     }
+
+    private let ann = Actor.user(UserID("ann"), DeviceID("tablet"))
 
     private func types(_ events: [JSONValue]) -> [String?] { events.map { $0["type"]?.string } }
 
@@ -43,6 +48,10 @@ import Testing
         #expect(events[0]["data"]?["call"]?["caller"]?.string == "ann")
         #expect(events[1]["data"]?["user"]?.string == "bob")
         #expect(events[1]["data"]?["inviter"]?.string == "ann")
+        #expect(events[1]["data"]?["expires_in_ms"] == .null)
+        for event in events {
+            #expect(event["data"]?["actor"] == ["user": "ann", "device": "tablet"])
+        }
     }
 
     @Test func `One commit is one change, its end comes last`() throws {
@@ -61,7 +70,11 @@ import Testing
         #expect(events[0]["data"]?["changes"]?.array?.count == 2)
         #expect(events[1]["data"]?["users"] == ["bob"])
         #expect(events[1]["data"]?["reason"]?.string == "by_inviter")
+        #expect(events[1]["data"]?["inviter"]?.string == "ann")
+        #expect(events[1]["data"]?["extended_data"]?.string == "sorry")
         #expect(events[2]["data"]?["call"]?["end"]?["by"]?.string == "ann")
+        #expect(events[2]["data"]?["end"]?["reason"]?.string == "cancelled")
+        #expect(events[2]["data"]?["duration_ms"] == 0)
         #expect(events.allSatisfy { $0["data"]?["revision"]?.integer == 4 })
     }
 
@@ -70,7 +83,7 @@ import Testing
         for call in [call(2), call(3), call(3, high: 9)] {
             gatherer.note(
                 Report(
-                    call: call, at: now,
+                    call: call, at: now, actor: ann,
                     kind: .participant(UserID("bob"), from: .inviting, to: .ringing)))
         }
         gatherer.note(
@@ -81,11 +94,67 @@ import Testing
     }
 
     @Test func `Who ran out of time is named`() throws {
+        var call = call(2)
+        call.participants[1].state = .timedOut
         let events = try events([
-            (call(2), .participant(UserID("bob"), from: .ringing, to: .timedOut)),
-            (call(2), .timeout([UserID("bob")])),
+            (call, .participant(UserID("bob"), from: .ringing, to: .timedOut)),
+            (call, .timeout([UserID("bob")])),
         ])
         #expect(types(events) == ["call.changed", "call.timed_out"])
         #expect(events[1]["data"]?["users"] == ["bob"])
+    }
+
+    @Test func `Who is called again is told of like at the first time`() throws {
+        let again = Report.Kind.participant(UserID("bob"), from: .rejected, to: .inviting)
+        let events = try events([(call(5), again)])
+        #expect(types(events) == ["call.incoming", "call.changed"])
+    }
+
+    @Test func `Parts that end differently are told apart`() throws {
+        var call = call(6)
+        for (name, inviter) in [("carl", "ann"), ("dora", "bob")] {
+            var one = Participant(user: UserID(name), role: .invitee, state: .cancelled, at: now)
+            (one.reason, one.invitedBy) = (.byInviter, UserID(inviter))
+            call.participants.append(one)
+        }
+        call.participants[1].state = .failed
+        call.participants[1].reason = .noAck
+        let events = try events(
+            ["bob", "carl", "dora"].map { name in
+                let user = UserID(name)
+                let state = call.participant(user)?.state ?? .inviting
+                return (call, .participant(user, from: .ringing, to: state))
+            })
+        #expect(
+            types(events) == ["call.changed", "call.failed", "call.cancelled", "call.cancelled"])
+        #expect(events[1]["data"]?["reason"]?.string == "no_ack")
+        #expect(events.dropFirst().map { $0["data"]?["users"] } == [["bob"], ["carl"], ["dora"]])
+        #expect(
+            events.dropFirst(2).map { $0["data"]?["inviter"]?.string } == ["ann", "bob"])
+    }
+
+    @Test func `What changes no participant is told, what is between devices is not`() throws {
+        let notices: [CallEvent.Kind] = [
+            .hold(UserID("ann"), on: true), .mediaPhase(.connected),
+            .mediaFlags(UserID("ann"), audio: true, video: false),
+            .items(keys: ["k"], deleted: [], items: [Call.Item(key: "k", value: "v")]),
+            .elsewhere(.replaced, DeviceID("phone")),
+        ]
+        let events = try events(notices.map { (call(3), .notice($0)) })
+        #expect(
+            types(events) == [
+                "call.hold", "call.media_phase", "call.media_flags", "call.items",
+            ])
+        #expect(events[0]["data"]?["user"]?.string == "ann")
+        #expect(events[3]["data"]?["items"] == ["k": "v"])
+    }
+
+    @Test func `Commits of two actors stay apart`() {
+        var gatherer = WebhookGatherer(WireEncoder(modes: Mode.all))
+        for actor in [ann, .timer(.ring)] {
+            gatherer.note(
+                Report(call: call(2), at: now, actor: actor, kind: .notice(.mediaPhase(.none))))
+        }
+        #expect(gatherer.takeEvents().map(\.event.actor) == [ann, .timer(.ring)])
     }
 }

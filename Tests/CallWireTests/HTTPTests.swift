@@ -80,10 +80,23 @@ import Testing
     }
 
     @Test(arguments: [
+        ("/v1/call/accept", "POST, OPTIONS"), ("/v1/call/\(Sample.idText)", "GET, HEAD, OPTIONS"),
+        ("/v1/ws", "GET, HEAD, OPTIONS"), ("/healthz", "GET, HEAD, OPTIONS"),
+    ])
+    func theMethodsOfAPathCanBeAskedFor(_ path: String, _ methods: String) throws {
+        #expect(try route("OPTIONS", path) == .options(allow: methods))
+        #expect(throws: HTTPRoute.Failure.methodNotAllowed(allow: methods)) {
+            try route("DELETE", path)
+        }
+    }
+
+    @Test(arguments: [
         ("POST", "/v1/call/fly", 409), ("POST", "/v1/hello", 404), ("POST", "/v2/call/get", 404),
         ("GET", "/", 404), ("GET", "", 404), ("GET", "/v1/call/xyz", 400),
         ("GET", "/v1/call/accept", 405), ("POST", "/healthz", 405), ("PUT", "/v1/call/end", 405),
         ("POST", "/v1/call/get/", 404), ("POST", "v1/call/get", 404),
+        ("OPTIONS", "/v1/hello", 404), ("OPTIONS", "/v1/call/fly", 409),
+        ("DELETE", "/v1/call/\(Sample.idText)", 405), ("POST", "/v1/call/\(Sample.idText)", 405),
     ])
     func whatIsNotThereIsSaidSo(_ method: String, _ path: String, _ status: Int) throws {
         let failure = try #require(throws: HTTPRoute.Failure.self) { try route(method, path) }

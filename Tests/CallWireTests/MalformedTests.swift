@@ -115,6 +115,10 @@ import Testing
         Bad("call.signal", #"{"call_id":ID,"data":"\#(text(16_383))"}"#, "data", .tooLarge),
     ]
 
+    private static func apple(_ token: String) -> Bad {
+        Bad("device.push_register", #"{"provider":"apns","token":"\#(token)"}"#, "token")
+    }
+
     private static func web(_ subscription: String, _ field: String) -> Bad {
         Bad(
             "device.push_register", #"{"provider":"web","subscription":\#(subscription)}"#,
@@ -155,6 +159,11 @@ import Testing
         Bad(
             "device.push_register", #"{"provider":"apns","token":"t","environment":"beta"}"#,
             "environment"),
+        apple(String(repeating: "a", count: 62)), apple(String(repeating: "a", count: 65)),
+        apple(String(repeating: "a", count: 202)), apple(String(repeating: "g", count: 64)),
+        apple(String(repeating: "a", count: 63) + " "),
+        Bad("device.push_register", #"{"provider":"fcm","token":"a b"}"#, "token"),
+        Bad("device.push_register", #"{"provider":"fcm","token":"é"}"#, "token"),
         Bad("device.push_register", #"{"provider":"web","token":"t"}"#, "subscription"),
         Bad("device.push_register", #"{"provider":"apns","subscription":{}}"#, "token"),
         Bad("device.push_register", #"{"provider":"apns_voip","subscription":{}}"#, "token"),

@@ -108,6 +108,8 @@ import Testing
         #"{"endpoint" : "https://x.example/1","expirationTime":null,"keys":{"p256dh":"B"#
         + String(repeating: "A", count: 86) + #"","auth":"BTBZMqHH6r4Tts7J_aSIgg=="}}"#
 
+    private static func apple(_ bytes: Int) -> String { String(repeating: "aF", count: bytes) }
+
     static let others: [Example] = [
         Example(.get, #"{"call_id":ID}"#, .call(id, .get)),
         Example(.list, "{}", .list(ListQuery())),
@@ -120,9 +122,14 @@ import Testing
             .list(fullQuery)),
         Example(.list, #"{"limit":1000}"#, .list(query(limit: 100))),
         Example(
-            .pushRegister, #"{"provider":"apns_voip","token":"f00","environment":"sandbox"}"#,
+            .pushRegister,
+            #"{"provider":"apns_voip","token":"\#(apple(32))","environment":"sandbox"}"#,
             .pushRegister(
-                PushRegistration(provider: "apns_voip", token: "f00", environment: "sandbox"))),
+                PushRegistration(
+                    provider: "apns_voip", token: apple(32), environment: "sandbox"))),
+        Example(
+            .pushRegister, #"{"provider":"apns","token":"\#(apple(100))"}"#,
+            .pushRegister(PushRegistration(provider: "apns", token: apple(100)))),
         Example(
             .pushRegister, #"{"provider":"fcm","token":"{}"}"#,
             .pushRegister(PushRegistration(provider: "fcm", token: "{}"))),

@@ -201,6 +201,15 @@ import WebProtocols
                 "`limits.requests_per_second`; none for `dev:` tokens", "`rate_limited`",
             ],
             [
+                "invitees of a user, in a minute", grouped(limits.invitationsPerMinute),
+                "`limits.invitations_per_minute`; none for `dev:` tokens", "`rate_limited`",
+            ],
+            [
+                "bad tokens of one address, in \(span(limits.authWindow))",
+                grouped(limits.authFailures), "`limits.auth_failures`",
+                "further refusals come \(span(limits.authDelay)) late",
+            ],
+            [
                 "connections in all", grouped(limits.connections), "`limits.connections`",
                 "not accepted",
             ],

@@ -130,6 +130,49 @@ def test_a_reload_changes_who_may_connect(make_agent):
     assert not opens(agent, "https://app.example.com")
 
 
+ACCEPT = {"Access-Control-Request-Method": "POST",
+          "Access-Control-Request-Headers": "authorization,content-type,idempotency-key,x-device"}
+
+
+def asks_as_a_page(agent, origin, method="POST", path="/v1/call/list", extra=None):
+    headers = {"Origin": origin, "Authorization": "Bearer dev:alice"} | (extra or {})
+    return agent.request(method, path, "{}" if method == "POST" else None, headers)
+
+
+def test_pages_may_use_http_like_the_websocket(make_agent):
+    agent = make_agent(PAGES).start()
+    page = "https://app.example.com"
+    before = asks_as_a_page(agent, page, "OPTIONS", extra=ACCEPT)
+    assert (before.status, before.text) == (204, "")
+    assert before.headers["Access-Control-Allow-Origin"] == page
+    assert "POST" in before.headers["Access-Control-Allow-Methods"]
+    allowed = before.headers["Access-Control-Allow-Headers"].lower().split(", ")
+    assert set(ACCEPT["Access-Control-Request-Headers"].split(",")) <= set(allowed)
+    assert "x-user" not in allowed
+    for path, status in (("/v1/call/list", 200), ("/v1/call/get", 400)):
+        reply = asks_as_a_page(agent, page, path=path)
+        assert reply.status == status
+        assert reply.headers["Access-Control-Allow-Origin"] == page
+        assert reply.headers["Vary"] == "Origin"
+    refused = asks_as_a_page(agent, "https://evil.example")
+    assert (refused.status, refused.body["code"]) == (403, "forbidden")
+    assert refused.headers["Access-Control-Allow-Origin"] is None
+    assert asks_as_a_page(agent, "https://evil.example", "OPTIONS", extra=ACCEPT).status == 403
+    assert agent.post("call.list", "alice", {}).status == 200, "what is no page has no origin"
+
+
+def test_without_a_list_every_page_may_ask(agent):
+    assert asks_as_a_page(agent, "null").headers["Access-Control-Allow-Origin"] == "*"
+    assert "Access-Control-Allow-Origin" not in agent.post("call.list", "alice", {}).headers
+
+
+def test_a_server_without_a_name_must_say_for_whom(guarded):
+    headers = {"Authorization": f"Bearer {token(sub=None, role='server')}"}
+    reply = guarded.request("POST", "/v1/call/list", "{}", headers)
+    assert (reply.status, reply.body["error"]["detail"]) == (400, {"field": "X-User"})
+    assert guarded.request("POST", "/v1/call/list", "{}", headers | {"X-User": "bob"}).status == 200
+
+
 # How many
 
 

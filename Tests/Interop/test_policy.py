@@ -354,6 +354,19 @@ def test_a_value_that_was_kept_is_there_after_a_crash(bot):
         agent.start()
 
 
+def test_a_plugin_cannot_write_the_fields_of_the_host(bot):
+    agent = bot(ACCEPT + "on.accepted(function(call) log.info('taken', "
+                         "{ call = 'mine', level = 'error', room = 7 }) end)\n")
+    _, call = call_support(agent)
+    line = wait_for("the line", lambda: next(
+        (line for line in agent.log_text().splitlines() if '"taken"' in line), None))
+    pairs = json.loads(line, object_pairs_hook=list)
+    fields = dict(pairs)
+    assert len(fields) == len(pairs), "a name occurs twice"
+    assert (fields["call"], fields["level"]) == (call, "info")
+    assert (fields["call_"], fields["level_"], fields["room"]) == ("mine", "error", "7")
+
+
 def test_reports_are_told(bot):
     agent = bot(ACCEPT + "on.accepted(function(call, who) log.info('taken by ' .. who.id) end)\n"
                          "on.ended(function(call) log.info('over ' .. call.id) end)\n")

@@ -209,6 +209,33 @@ def test_a_mistake_of_environment_or_topic_keeps_the_registration(pusher, double
     assert agent.metrics()["callagent_push_tokens_removed_total"] == 0
 
 
+def refused(agent, field, **registration):
+    """The registration is refused over HTTP and in a session, naming the field."""
+    reply = agent.post("device.push_register", "bob", registration, device="phone")
+    assert (reply.status, reply.body["code"]) == (400, "bad_request"), reply.text
+    assert reply.body["error"]["detail"]["field"] == field, reply.text
+    error = agent.connect("bob").refused("device.push_register", "bad_request", **registration)
+    assert error["detail"]["field"] == field and error["message"].startswith(field), error
+
+
+@pytest.mark.parametrize("provider, value", [
+    ("apns", "0" * 62), ("apns", "0" * 65), ("apns_voip", "x" * 64), ("fcm", "a token")])
+def test_a_token_that_is_none_is_refused(pusher, provider, value):
+    refused(pusher(), "token", provider=provider, token=value)
+
+
+@pytest.mark.parametrize("member, value", [
+    ("endpoint", None), ("endpoint", "http://push.example/"), ("endpoint", "https://10.0.0.1/"),
+    ("endpoint", "https://[fd00::1]/"), ("endpoint", "https://user:word@push.example/"),
+    ("keys.p256dh", "BA" + "A" * 84), ("keys.p256dh", "BA" + "A" * 85), ("keys.auth", "A" * 21)])
+def test_a_subscription_that_no_push_could_go_to_is_refused(pusher, double, member, value):
+    """Also a key of the right length that is no point on the curve."""
+    subscription = double.subscription("chrome")
+    inner = subscription["keys"] if "." in member else subscription
+    inner[member.split(".")[-1]] = value
+    refused(pusher(), f"subscription.{member}", provider="web", subscription=subscription)
+
+
 def test_unregistered_is_left_in_peace(pusher, double):
     agent = pusher()
     register(agent, "bob", "phone", "fcm", "bob-1")

@@ -8,6 +8,7 @@ from raw import TEXT, RawSocket, frame
 from test_admission import token
 
 PLANTED = "PLANTED-{}-0123456789-abcdefghijklmnopqrstuvwxyz"
+POINT = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
 WORD = re.compile(rb"PLANTED-[a-z]+")
 CONFIG = """
 log = { level = "debug" }
@@ -61,7 +62,7 @@ def talk(alice, bob):
         "keys": {"auth": PLANTED.format("auth"), "p": PLANTED.format("p")}})
     bob.ok("device.push_register", provider="web", subscription={
         "endpoint": "https://push.example/" + PLANTED.format("endpoint"),
-        "keys": {"auth": "A" * 22, "p256dh": "BA" + "A" * 85}, "p": PLANTED.format("p")})
+        "keys": {"auth": "A" * 22, "p256dh": POINT}, "p": PLANTED.format("p")})
 
 
 def over_http(agent, good):

@@ -58,6 +58,12 @@ def test_the_life_of_a_call_is_told_in_order(hooked, double):
     assert changed["data"]["changes"] == [
         {"user": "bob", "state": "joined", "reason": None, "extended_data": "hi"}]
     assert over["data"]["call"]["end"]["by"] == "alice"
+    assert over["data"]["end"] == over["data"]["call"]["end"]
+    answered_at = over["data"]["call"]["answered_at"]
+    assert over["data"]["duration_ms"] == over["data"]["ended_at"] - answered_at
+    by = {"alice": {"user": "alice", "device": "phone"}, "bob": {"user": "bob", "device": "phone"}}
+    assert [one["payload"]["data"]["actor"] for one in found] == [
+        by["alice"], by["alice"], by["bob"], by["alice"]]
     revisions = [one["payload"]["data"]["revision"] for one in found]
     assert revisions == sorted(revisions)
     ids = {one["fields"]["webhook-id"] for one in found}
@@ -69,10 +75,12 @@ def test_cancelled_rejected_and_timed_out(hooked, double):
     agent = hooked()
     alice, bob = agent.connect("alice"), agent.connect("bob")
     call = invite(alice, "bob", mode="common")
-    alice.ok("call.cancel", call_id=call)
+    alice.ok("call.cancel", call_id=call, extended_data="never mind")
     found = events(double, 5)
     assert types(found)[2:] == ["call.changed", "call.cancelled", "call.ended"]
-    assert found[3]["payload"]["data"]["users"] == ["bob"]
+    data = found[3]["payload"]["data"]
+    assert (data["users"], data["inviter"], data["reason"], data["extended_data"]) == (
+        ["bob"], "alice", "whole", "never mind")
     call = invite(alice, "bob", mode="common")
     bob.forget()
     bob.ok("call.reject", call_id=call, reason="busy")
@@ -82,6 +90,47 @@ def test_cancelled_rejected_and_timed_out(hooked, double):
     found = events(double, 5)
     assert types(found)[2:] == ["call.changed", "call.timed_out", "call.ended"]
     assert found[3]["payload"]["data"]["users"] == ["bob"]
+    assert found[3]["payload"]["data"]["actor"] == {"timer": "ring"}
+
+
+def test_what_is_told_equals_what_devices_are_told(hooked, double):
+    """The same members, but for whom it concerns; `call` of call.incoming as its viewer sees it."""
+    agent = hooked()
+    alice, bob = agent.connect("alice"), agent.connect("bob")
+    call = alice.ok("call.invite", invitees=["bob"], mode="direct", kind="video",
+                    extended_data="hi")["call_id"]
+    bob.ok("call.accept", call_id=call)
+    alice.ok("call.report", call_id=call, media="connected")
+    bob.ok("call.report", call_id=call, media="connected")
+    bob.ok("call.media", call_id=call, audio=False)
+    bob.ok("call.hold", call_id=call, on=True)
+    bob.ok("call.items", call_id=call, put={"seat": "4"})
+    bob.ok("call.end", call_id=call, extended_data="bye")
+    expected = ["call.created", "call.incoming", "call.changed", "call.media_phase",
+                "call.media_phase", "call.media_flags", "call.hold", "call.items", "call.ended"]
+    found = events(double, len(expected))
+    assert types(found) == expected
+    told = [alice.event(name) for name in expected if name != "call.incoming"]
+    told.insert(1, bob.event("call.incoming"))
+    for one, event in zip(found, told):
+        data = dict(one["payload"]["data"])
+        if one["payload"]["type"] == "call.incoming":
+            assert data.pop("user") == "bob"
+        if one["payload"]["type"] == "call.ended":
+            assert data.pop("call")["state"] == "ended"
+        assert data == event, one["payload"]["type"]
+
+
+def test_a_part_that_fails_is_told(hooked, double):
+    agent = hooked()
+    alice, bob = agent.connect("alice"), agent.connect("bob")
+    call = invite(alice, "bob", mode="handshake", timeout_ms=1_000)
+    bob.ok("call.ringing", call_id=call)
+    found = events(double, 6)
+    assert types(found)[2:] == ["call.changed", "call.changed", "call.failed", "call.ended"]
+    data = found[4]["payload"]["data"]
+    assert (data["users"], data["reason"], data["actor"]) == (
+        ["bob"], "expired", {"timer": "expire"})
 
 
 def test_a_receiver_gets_the_events_that_it_wants(hooked, double):
@@ -103,8 +152,8 @@ def test_while_the_secret_is_changed_both_fit(make_agent, double):
     agent.configure(config.replace(f"secret = {one}", f"secret = {both}"))
     agent.start()
     invite(agent.connect("alice"), "bob", mode="advanced")
-    found = events(double, 2)
-    assert [one["verdict"] for one in found] == [204, 204]
+    found = events(double, 4)
+    assert [one["verdict"] for one in found] == [204] * 4, "also those that could not be verified"
     assert found[0]["fields"]["webhook-signature"].count("v1,") == 2
 
 
@@ -133,6 +182,26 @@ def test_trouble_holds_back_one_call_and_no_other(hooked, double):
     assert types(later) == ["call.created", "call.incoming", "call.ended"]
     assert {one["payload"]["data"]["call_id"] for one in later} == {first}
     assert later[0]["fields"]["webhook-id"] == lost["fields"]["webhook-id"]
+
+
+def test_after_an_outage_everything_flows_with_the_first_event_that_is_taken(hooked, double):
+    """Also those that would have waited for minutes, and also in another life of the process."""
+    agent = hooked()
+    double.plan("crm", {"status": 500})
+    alice = agent.connect("alice")
+    call = invite(alice, "bob", mode="advanced")
+    failed = "callagent_webhook_attempts_failed_total"
+    wait_for("two attempts", lambda: agent.metrics()[failed] == 2, patience=30)
+    assert "trouble: status 500" in agent.tool("webhooks")[1]
+    alice.ok("device.push_register", provider="fcm", token="behind-the-outcome")
+    agent.crash()
+    double.plan("crm")
+    double.seen()
+    agent.start()
+    later = invite(agent.connect("alice"), "carl", mode="advanced")
+    found = events(double, 4)
+    assert {one["payload"]["data"]["call_id"] for one in found} == {call, later}
+    wait_for("no trouble", lambda: "trouble" not in agent.tool("webhooks")[1])
 
 
 def test_nothing_is_lost_in_a_crash(hooked, double):

@@ -281,8 +281,8 @@ struct WebPushRequestTests {
     }
 
     @Test(arguments: [
-        ("", "the subscription has no 'endpoint'"),
-        ("{}", "the subscription has no 'endpoint'"),
+        ("", "the subscription's 'endpoint' is missing"),
+        ("{}", "the subscription's 'endpoint' is missing"),
         (#"{"endpoint": "http://a.example/"}"#, "the subscription's 'endpoint' is not https"),
         (
             #"{"endpoint": "file:///etc/passwd"}"#,
@@ -290,19 +290,47 @@ struct WebPushRequestTests {
         ),
         (
             #"{"endpoint": "https://a.example/", "keys": {"p256dh": "BCVx", "auth": "AA"}}"#,
-            "the subscription's 'p256dh' is no point on P-256"
+            "the subscription's 'keys.p256dh' is no point on P-256"
         ),
         (
             SamplePush.subscription.replacing("BTBZMqHH6r4Tts7J_aSIgg", with: "BTBZ"),
-            "the subscription's 'auth' is not 16 bytes"
+            "the subscription's 'keys.auth' is not 16 bytes"
         ),
         (
             SamplePush.subscription.replacing("BCVxsr7N", with: "BCVxsr7O"),
-            "the subscription's 'p256dh' is no point on P-256"
+            "the subscription's 'keys.p256dh' is no point on P-256"
         ),
     ])
     func `a subscription that is none is named`(text: String, message: String) {
-        #expect(throws: PushFailure(.deadToken, message)) { try WebPushSubscription(parsing: text) }
+        let error = #expect(throws: SubscriptionError.self) {
+            try WebPushSubscription(parsing: text)
+        }
+        #expect(error?.description == message)
+        #expect(PushServices().defect(ofSubscription: text) == error)
+        var notice = SamplePush.notice(.web)
+        notice.target.token = text
+        #expect(throws: PushFailure(.deadToken, message)) { try request(notice) }
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1", false), ("[::1]", false), ("10.1.2.3", false), ("169.254.169.254", false),
+        ("192.168.7.9:8443", true), ("[2606:4700::1]", true), ("8.8.8.8", true),
+        ("push.example", true), ("localhost", true), ("other.test", false),
+    ])
+    func `an endpoint that no push goes to is refused before`(host: String, isFine: Bool) throws {
+        var services = try SamplePush.services()
+        services.web?.addresses = AddressGuard(
+            allowing: [try #require(AddressRange("192.168.0.0/16"))])
+        services.web?.hosts = [
+            "push.example", "localhost", "*.1", "*.3", "*.254", "*.9", "*.8", "[::1]",
+            "[2606:4700::1]",
+        ]
+        let at = try #require(
+            JSONValue(parsing: SamplePush.subscription)["endpoint"]?.string)
+        let text = SamplePush.subscription.replacing(at, with: "https://\(host)/x")
+        let defect = services.defect(ofSubscription: text)
+        #expect((defect == nil) == isFine, "\(String(describing: defect))")
+        #expect(defect == nil || defect?.field == "endpoint")
     }
 
     @Test func `only the listed hosts are pushed to`() throws {

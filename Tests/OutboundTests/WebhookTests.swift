@@ -106,6 +106,9 @@ final class WebhookDeskTests {
     @Test func `the plan is 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h, then no more`()
         throws
     {
+        var limits = WebhookSender.Limits()
+        limits.probeEvery = 1_000_000_000
+        sender = try Self.make(limits)
         #expect(add("e"))
         var moment = now
         for (attempt, pause) in WebhookSender.Limits().pauses.enumerated() {
@@ -168,6 +171,86 @@ final class WebhookDeskTests {
         #expect(sent().isEmpty, "two in a row are no more than trouble with them")
         sender.advance(to: now + 400_000)
         #expect(sent().keys.sorted() == ["a", "b"])
+    }
+
+    /// Fails both attempts of 5 s, so that the next is planned 5 min later; the moment then.
+    private func fail(_ id: String) throws -> Int64 {
+        try answer(sent()[id], 500)
+        sender.advance(to: now + 6_000)
+        try answer(sent()[id], 500, at: now + 6_000)
+        _ = sender.takeOutcomes()
+        return now + 6_000
+    }
+
+    @Test func `a quiet receiver that is away is tried once a minute, which costs no attempt`()
+        throws
+    {
+        #expect(add("a") && add("b"))
+        let first = sent()
+        for id in ["a", "b"] { try answer(first[id], 500) }
+        sender.advance(to: now + 6_000)
+        var tags = sent()
+        for id in ["a", "b"] { try answer(tags[id], 500, at: now + 6_000) }
+        _ = sender.takeOutcomes()
+        var moment = now
+        for _ in 0..<3 {
+            let next = try #require(sender.nextDeadline)
+            #expect((48_000...72_000).contains(next - moment), "a minute, 20 % more or less")
+            sender.advance(to: next - 1)
+            #expect(sent().isEmpty)
+            sender.advance(to: next)
+            tags = sent()
+            #expect(tags.count == 1, "one of the two events is enough")
+            try answer(tags.values.first, 500, at: next)
+            #expect(sender.takeOutcomes().isEmpty, "the plan stays as it is")
+            moment = next
+        }
+        sender.advance(to: try #require(sender.nextDeadline))
+        tags = sent()
+        try answer(tags.values.first, 204, at: moment + 60_000)
+        #expect(sender.takeOutcomes().map(\.result) == [.delivered])
+        try answer(sent().values.first, 204, at: moment + 60_000)
+        #expect(sender.takeOutcomes().map(\.result) == [.delivered], "the other follows at once")
+        #expect(sender.room(for: "crm") == 1_000)
+    }
+
+    @Test func `an event that fails alone is not tried before its time`() throws {
+        #expect(add("poison"))
+        let moment = try fail("poison")
+        #expect(add("fine"))
+        try answer(sent()["fine"], 204, at: moment)
+        _ = sender.takeOutcomes()
+        sender.advance(to: moment + 230_000)
+        #expect(sent().isEmpty, "the receiver is there: a probe would tell nothing")
+        sender.advance(to: moment + 360_000)
+        #expect(sent().keys.sorted() == ["poison"])
+    }
+
+    @Test func `a receiver that asked for time is not probed before`() throws {
+        #expect(add("a"))
+        let moment = try fail("a")
+        #expect(add("b"))
+        try answer(sent()["b"], 429, headers: [HTTPHeader("retry-after", "200")], at: moment)
+        sender.advance(to: moment + 199_999)
+        #expect(sent().isEmpty)
+    }
+
+    @Test func `after a start it is probed, and taking one event frees the others`() throws {
+        func old(_ id: String) -> Bool {
+            sender.add(
+                WebhookJob(
+                    id: id, endpoint: "crm", order: nil, body: [], attempts: 7,
+                    notBefore: now + 50_000_000), at: now)
+        }
+        #expect(old("a") && old("b"))
+        #expect(sent().isEmpty)
+        let probe = try #require(sender.nextDeadline)
+        #expect((48_000...72_000).contains(probe - now))
+        #expect(add("new"))
+        try answer(sent()["new"], 204)
+        #expect(sent().keys.sorted() == ["a", "b"])
+        #expect(old("c"))
+        #expect(sent().keys.sorted() == ["c"], "it is known to be there")
     }
 
     @Test(arguments: [301, 302, 307, 400, 404, 500])

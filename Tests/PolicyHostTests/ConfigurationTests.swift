@@ -76,6 +76,10 @@ import Testing
         ("plugins = { 'busy', 'busy' }", "plugins: [2]: 'busy' is listed twice"),
         ("plugins = { { 'busy', usrs = {} } }", "unknown field 'usrs' (did you mean 'users'?)"),
         ("plugins = { '../busy' }", "bad plugin name '../busy'"),
+        ("origins = 'app.example.com'", "origins: [1]: 'app.example.com' is no origin"),
+        ("origins = { '*', 'https://a.b/c' }", "origins: [2]: 'https://a.b/c' is no origin"),
+        ("origins = { 'https://' }", "(write \"https://app.example.com\")"),
+        ("origins = { '://a.b' }", "origins: [1]: '://a.b' is no origin"),
         ("override.busy = { limits = { memory = '1KB' } }", "1KB is not between 1MB and 1GB"),
         (
             "override.busy = { limits = { memory = '1KB' } }",
@@ -144,6 +148,14 @@ import Testing
         #expect(!"\(configuration)".contains("s3cret"))
         #expect(configuration.settings(hooks: []).hooks.contains(.reports))
         #expect(!Configuration().settings(hooks: []).hooks.contains(.reports))
+    }
+
+    @Test(arguments: [
+        "https://app.example.com", "http://localhost:8080", "capacitor://localhost", "null", "*",
+        "https://app.example.com/", "http://[::1]:8080",
+    ])
+    func theseAreOrigins(_ origin: String) throws {
+        #expect(try read("origins = { '\(origin)' }").origins == [origin])
     }
 
     @Test(arguments: [

@@ -140,22 +140,22 @@ import Testing
         #expect(!rig.host.isOnProbation)
     }
 
-    @Test func aRehearsalTriesMigrationsOnCopies() throws {
+    @Test func stateIsMigratedOrNothingIsTaken() throws {
         let rig = try Rig("on.invite(function() state.n = 1 end)")
         _ = rig.invite()
         let states = rig.host.savedStates()
         let good = try Rig.generation([
             ("p", "plugin { state_version = 2 } migrate(function(old) return { m = old.n } end)")
         ])
-        try good.rehearse(states)
+        try good.take(states)
         let bad = try Rig.generation([
             ("p", "plugin { state_version = 2 }\nmigrate(function(old) return old.n + {} end)")
         ])
-        #expect(throws: PolicyProblems.self) { try bad.rehearse(states) }
+        #expect(throws: PolicyProblems.self) { try bad.take(states) }
         let odd = try Rig.generation([
             ("p", "plugin { state_version = 2 } migrate(function(old) return print end)")
         ])
-        let problem = #expect(throws: PolicyProblems.self) { try odd.rehearse(states) }
+        let problem = #expect(throws: PolicyProblems.self) { try odd.take(states) }
         #expect(problem?.description.hasSuffix("bad result: a function is not data") == true)
     }
 

@@ -77,6 +77,12 @@ extension Agent {
                 .gauge("unsent_bytes", "What clients have not read.", gateway.unsentBytes),
                 .gauge("sessions", "Sessions, connected or resumable.", gateway.sessionCount),
                 .gauge("ready", "Whether calls are accepted.", exchange.isReady ? 1 : 0),
+                .gauge(
+                    "commit_age_ms", "How long the oldest open commit has waited for the store.",
+                    Int(exchange.commitAge)),
+                Metrics.Sample(
+                    "late_commits_total", "Commits that took so long that requests were refused.",
+                    exchange.lateCommits),
             ] + outbound.samples)
     }
 

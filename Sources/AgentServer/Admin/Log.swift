@@ -42,6 +42,9 @@ public struct Log: Sendable {
         self.descriptor = descriptor
     }
 
+    /// Names of fields that mean the same in every line.
+    static let ownNames: Set<String> = ["time", "level", "message", "plugin", "call"]
+
     /// Writes a line at level `debug`.
     public func debug(_ message: StaticString, _ fields: (String, String)...) {
         write(.debug, "\(message)", fields)

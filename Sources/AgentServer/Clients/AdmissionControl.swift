@@ -1,4 +1,4 @@
-// Who may connect at all: how many from where, with how many bad tokens, and from which web pages.
+// Who may connect at all: how many from where, and with how many bad tokens.
 
 import CallModel
 import EventLoop
@@ -49,30 +49,5 @@ struct AdmissionControl {
     /// Who uses a Unix socket stands for many, as a proxy does.
     private static func counted(_ peer: PeerAddress) -> String? {
         peer.host == PeerAddress.unixHost ? nil : peer.host
-    }
-}
-
-/// The web pages that may open a WebSocket (RFC 6455, section 10.2).
-struct Origins: Sendable, Equatable {
-    private let allowed: Set<String>?
-
-    /// Pages of these origins, such as `https://app.example.com`; nil or a `*`: all.
-    init(_ list: [String]?) {
-        guard let list, !list.contains("*") else {
-            allowed = nil
-            return
-        }
-        allowed = Set(list.map { Self.plain($0) })
-    }
-
-    /// Whether the page that made the request is one of them; what is no page has no origin.
-    func admit(_ request: HTTPRequest) -> Bool {
-        guard let allowed else { return true }
-        return request.headers.all("Origin").allSatisfy { allowed.contains(Self.plain($0)) }
-    }
-
-    private static func plain(_ origin: String) -> String {
-        let lower = origin.lowercased()
-        return lower.hasSuffix("/") ? String(lower.dropLast()) : lower
     }
 }

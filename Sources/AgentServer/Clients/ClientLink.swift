@@ -39,6 +39,8 @@ final class ClientLink: ConnectionHandler {
         var parser: HTTPRequestParser
         /// The request being answered.
         var current: HTTPRequest?
+        /// Header fields that its answer has beside its own.
+        var added: HTTPHeaders = [:]
         /// No further request is taken after that one.
         var isLast = false
         /// When the peer last began to wait, or to keep us waiting.
@@ -237,13 +239,20 @@ final class ClientLink: ConnectionHandler {
 
     // MARK: Answering HTTP
 
+    /// The answer to the request under way is to have these header fields too.
+    func addToAnswer(_ headers: HTTPHeaders) {
+        if case .http(let box) = phase { box.added = headers }
+    }
+
     /// Answers the request under way.
     func respond(_ response: HTTPResponse) {
         guard case .http(let box) = phase, let request = box.current else { return }
         var response = response
+        response.headers.append(box.added)
         response.keepsAlive = response.keepsAlive && request.keepsAlive && !box.isLast
         send(response, answering: request.method)
         box.current = nil
+        box.added = [:]
         box.isStirred = true
         guard response.keepsAlive else { return close() }
         proceed()

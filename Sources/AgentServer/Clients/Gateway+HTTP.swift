@@ -11,6 +11,11 @@ extension Gateway {
     static let subprotocol = "callagent.v1.json"
 
     func link(_ link: ClientLink, asks request: HTTPRequest) {
+        guard origins.admit(request) else {
+            let refusal = Refusal(.forbidden, "pages of this origin may not connect")
+            return link.respond(HTTPResponse(HTTPReply(refusal)))
+        }
+        link.addToAnswer(origins.sharing(with: request))
         do throws(HTTPRoute.Failure) {
             let path = request.target.rawPath
             switch try HTTPRoute(method: request.method.rawValue, path: path) {
@@ -19,6 +24,8 @@ extension Gateway {
             case .readiness: link.respond(readiness)
             case .call(let id): perform(.call(id, .get), key: nil, request, link)
             case .operation(let name): operation(name, request, link)
+            case .options(let allow):
+                link.respond(Origins.answer(to: request, allow: allow))
             case .openAPI, .asyncAPI, .metrics:
                 link.respond(
                     document(path)
@@ -39,10 +46,6 @@ extension Gateway {
     }
 
     private func upgrade(_ link: ClientLink, _ request: HTTPRequest) {
-        guard origins.admit(request) else {
-            let refusal = Refusal(.forbidden, "pages of this origin may not connect")
-            return link.respond(HTTPResponse(HTTPReply(refusal)))
-        }
         do throws(HTTPError) {
             let acceptance = try WebSocketAcceptance(
                 of: request, subprotocols: [Self.subprotocol])
@@ -103,6 +106,11 @@ extension Gateway {
         }
         let identity = try identity(in: String(parts[1]), on: device)
         guard let name = request.headers["X-User"] else {
+            guard identity.namesUser else {
+                throw Refusal(
+                    .badRequest, "X-User is missing, and the token names no user",
+                    detail: .field("X-User"))
+            }
             return (identity, Address(identity.user, device))
         }
         guard identity.isServer else {

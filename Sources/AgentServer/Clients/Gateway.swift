@@ -37,6 +37,8 @@ final class Gateway {
     var revocations = Revocations()
     /// Told of replies to plugins.
     var policyReplied: (RequestID, Reply) -> Void = { _, _ in }
+    /// Why a device cannot register for pushes like that; nil: it can.
+    var registrationRefusal: (PushRegistration) -> Refusal? = { _ in nil }
     /// The documents served beside the operations: of the protocol, and metrics where opened.
     var document: (_ path: String) -> HTTPResponse? = { _ in nil }
 
@@ -225,6 +227,11 @@ final class Gateway {
             return RequestRate.refusal(retryAfter: wait)
         }
         if let refusal = tooManyInvitations(operation, of: identity) { return refusal }
+        if case .pushRegister(let registration) = operation,
+            let refusal = registrationRefusal(registration)
+        {
+            return refusal
+        }
         return operation.isReading ? nil : exchange.overload
     }
 

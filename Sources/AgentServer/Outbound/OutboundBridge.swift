@@ -56,6 +56,16 @@ final class OutboundBridge {
         webhooks.configure(plan)
     }
 
+    /// Why a device cannot register for pushes like that: what cryptography and the operator's
+    /// file tell of a browser's subscription; nil: it can.
+    func refusal(of registration: PushRegistration) -> Refusal? {
+        guard registration.provider == Outbound.PushProvider.web.rawValue,
+            let defect = plan.push.defect(ofSubscription: registration.token)
+        else { return nil }
+        let field = "subscription.\(defect.field)"
+        return Refusal(.badRequest, "\(field) \(defect.reason)", detail: .field(field))
+    }
+
     /// Takes up what the store keeps.
     func start() {
         if plan.pushes { pushes.resume() }

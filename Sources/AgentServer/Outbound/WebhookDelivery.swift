@@ -16,7 +16,7 @@ import Storage
 final class WebhookDelivery {
     /// What is on its way to one receiver.
     private struct Window {
-        let endpoint: WebhookEndpoint
+        var endpoint: WebhookEndpoint
         /// Events with the outbound thread and their sizes.
         var open: [JobID: Int] = [:]
         var bytes = 0
@@ -29,6 +29,8 @@ final class WebhookDelivery {
         var isOvertaken = false
         /// The receiver answered 410, or an operator disabled it.
         var isDisabled = false
+        /// Why the last attempt was in vain; nil: it was not.
+        var trouble: String?
 
         var hasRoom: Bool {
             open.count < WebhookDelivery.window && bytes < WebhookDelivery.windowBytes
@@ -98,16 +100,9 @@ final class WebhookDelivery {
         self.plan = plan
         var windows: [String: Window] = [:]
         for endpoint in plan.webhooks {
-            var window = Window(endpoint: endpoint)
-            if let old = self.windows[endpoint.name] {
-                window.open = old.open
-                window.bytes = old.bytes
-                window.cursor = old.cursor
-                window.isBehind = old.isBehind
-                window.isDisabled = old.isDisabled
-            } else {
-                window.isBehind = true
-            }
+            let old = self.windows[endpoint.name]
+            var window = old ?? Window(endpoint: endpoint, isBehind: true)
+            window.endpoint = endpoint
             windows[endpoint.name] = window
         }
         self.windows = windows
@@ -152,15 +147,16 @@ final class WebhookDelivery {
         var jobs: [Storage.WebhookJob] = []
         for event in gatherer.takeEvents() {
             let receivers = plan.webhooks.filter {
-                plan.isWanted(event.type, by: $0.name) && windows[$0.name]?.isDisabled == false
+                plan.isWanted(event.type.rawValue, by: $0.name)
+                    && windows[$0.name]?.isDisabled == false
             }
             guard !receivers.isEmpty else { continue }
-            let body = event.body
+            let body = gatherer.body(of: event)
             for receiver in receivers {
                 jobs.append(
                     Storage.WebhookJob(
                         exchange.newJob(), endpoint: receiver.name, call: event.call.id,
-                        type: event.type, at: event.at, body: body))
+                        type: event.type.rawValue, at: event.event.at, body: body))
             }
         }
         guard !jobs.isEmpty else { return nil }
@@ -233,8 +229,10 @@ final class WebhookDelivery {
         switch outcome.result {
         case .delivered:
             counters.delivered += 1
+            windows[outcome.endpoint]?.trouble = nil
             close(id, outcome, WebhookProgress(.delivered, dueAt: exchange.now()))
         case .gaveUp(let reason):
+            windows[outcome.endpoint]?.trouble = reason
             counters.givenUp += 1
             if let left = repeated.admit("never " + outcome.endpoint, at: exchange.now()) {
                 log.warn(
@@ -245,6 +243,7 @@ final class WebhookDelivery {
                 .failed, dueAt: exchange.now(), lastError: reason)
             close(id, outcome, progress)
         case .postponed(let attempts, let until, let reason):
+            windows[outcome.endpoint]?.trouble = reason
             counters.attemptsFailed += 1
             if let left = repeated.admit("later " + outcome.endpoint, at: exchange.now()) {
                 log.info(
@@ -343,6 +342,7 @@ final class WebhookDelivery {
                     "enabled": .bool(window?.isDisabled == false),
                     "under_way": .integer(Int64(window?.open.count ?? 0)),
                     "behind": .bool(window?.isBehind == true),
+                    "trouble": window?.trouble.map { .string($0) } ?? .null,
                 ]
             })
     }

@@ -4,14 +4,25 @@ import CallModel
 import CallWire
 import JSON
 
-/// One event of a call, as receivers of webhooks get it.
+/// One event of a call, as receivers of webhooks get it: the protocol's, and whom it concerns.
 struct WebhookEvent {
-    /// The protocol's name.
-    let type: String
+    /// Whose devices are told of it by the protocol.
+    enum Receivers {
+        /// Everybody in the call, or its caller.
+        case everybody
+        /// An invitee: `user`.
+        case one(UserID)
+        /// Those whose part is over: `users`.
+        case some([UserID])
+    }
+
+    let event: CallEvent
+    let receivers: Receivers
+    /// The call as it is now.
     let call: Call
-    let at: Moment
-    /// What it adds, as members of `data`.
-    let write: (inout JSONWriter) -> Void
+
+    /// The protocol's name.
+    var type: EventName { EventName(event.kind) }
 }
 
 /// Gathers the reports of one input and makes events of them.
@@ -23,11 +34,21 @@ struct WebhookGatherer {
     private struct Group {
         let call: Call
         let at: Moment
+        let actor: Actor
         var changes: [(user: UserID, from: Participant.State?)] = []
-        var timedOut: [UserID] = []
+        var cancelText: String?
+        var notices: [CallEvent.Kind] = []
         var isEnded = false
 
         var isNew: Bool { changes.contains { $0.user == call.caller && $0.from == nil } }
+
+        func event(
+            _ kind: CallEvent.Kind, to receivers: WebhookEvent.Receivers = .everybody
+        ) -> WebhookEvent {
+            let event = CallEvent(
+                callID: call.id, revision: call.revision, at: at, actor: actor, kind: kind)
+            return WebhookEvent(event: event, receivers: receivers, call: call)
+        }
     }
 
     private var groups: [Group] = []
@@ -39,19 +60,24 @@ struct WebhookGatherer {
 
     /// Takes note of a report.
     mutating func note(_ report: Report) {
-        guard let call = report.call else { return }
         switch report.kind {
         case .participant(let user, let from, _):
-            change(call, report.at) { $0.changes.append((user, from)) }
-        case .timeout(let users): change(call, report.at) { $0.timedOut += users }
-        case .ended: change(call, report.at) { $0.isEnded = true }
-        case .accepted, .rejected, .cancelled, .undelivered, .signal, .presence: break
+            change(report) {
+                $0.changes.append((user, from))
+                $0.cancelText = report.cancelText
+            }
+        case .notice(let kind): change(report) { $0.notices.append(kind) }
+        case .ended: change(report) { $0.isEnded = true }
+        case .accepted, .rejected, .cancelled, .timeout, .undelivered, .signal, .presence: break
         }
     }
 
-    private mutating func change(_ call: Call, _ at: Moment, _ body: (inout Group) -> Void) {
-        if groups.last?.call.id != call.id || groups.last?.call.revision != call.revision {
-            groups.append(Group(call: call, at: at))
+    private mutating func change(_ report: Report, _ body: (inout Group) -> Void) {
+        guard let call = report.call, let actor = report.actor else { return }
+        let last = groups.last
+        if last?.call.id != call.id || last?.call.revision != call.revision || last?.actor != actor
+        {
+            groups.append(Group(call: call, at: report.at, actor: actor))
         }
         body(&groups[groups.count - 1])
     }
@@ -66,89 +92,86 @@ struct WebhookGatherer {
     private func events(of group: Group) -> [WebhookEvent] {
         var events: [WebhookEvent] = []
         let call = group.call
-        if group.isNew { events.append(event("call.created", group) { whole(call, &$0) }) }
-        for change in group.changes where change.from == nil {
-            guard let participant = call.participant(change.user), participant.state.isPending,
-                participant.role == .invitee
+        if group.isNew { events.append(group.event(.created(call))) }
+        for change in group.changes where change.from?.isLive != true {
+            guard let participant = call.participant(change.user), participant.state.isPending
             else { continue }
-            events.append(
-                event("call.incoming", group) {
-                    $0.field("user", participant.user.text)
-                    if let inviter = participant.invitedBy { $0.field("inviter", inviter.text) }
-                    whole(call, &$0)
-                })
+            let kind = CallEvent.Kind.incoming(
+                call, inviter: participant.invitedBy ?? call.caller,
+                expiresIn: participant.deadlineAt.map { max(0, $0 - group.at) })
+            events.append(group.event(kind, to: .one(participant.user)))
         }
-        if !group.isNew, !group.changes.isEmpty {
-            let users = group.changes.map(\.user)
-            events.append(event("call.changed", group) { Self.changes(users, call, &$0) })
-        }
-        return events + endings(of: group)
-    }
-
-    private func endings(of group: Group) -> [WebhookEvent] {
-        var events: [WebhookEvent] = []
-        let call = group.call
-        if !group.timedOut.isEmpty {
-            events.append(
-                event("call.timed_out", group) { Self.users(group.timedOut, &$0) })
-        }
-        let cancelled = group.changes.filter { $0.from?.isPending == true }.map(\.user)
-            .filter { call.participant($0)?.state == .cancelled }
-        if let reason = cancelled.first.flatMap({ call.participant($0)?.reason }) {
-            events.append(
-                event("call.cancelled", group) {
-                    Self.users(cancelled, &$0)
-                    $0.field("reason", reason.rawValue)
-                })
-        }
-        if group.isEnded { events.append(event("call.ended", group) { whole(call, &$0) }) }
+        let changed = group.changes.compactMap { call.participant($0.user) }
+            .map { CallEvent.Change($0) }
+        if !group.isNew, !changed.isEmpty { events.append(group.event(.changed(changed))) }
+        events += Self.partsOver(in: group)
+        events += group.notices.filter(Self.isOfTheCall).map { group.event($0) }
+        if group.isEnded, let end = call.end { events.append(group.event(.ended(end, of: call))) }
         return events
     }
 
-    private func event(
-        _ type: String, _ group: Group, _ write: @escaping (inout JSONWriter) -> Void
-    ) -> WebhookEvent {
-        WebhookEvent(type: type, call: group.call, at: group.at, write: write)
-    }
-
-    private func whole(_ call: Call, _ writer: inout JSONWriter) {
-        writer.key("call")
-        encoder.write(call, for: Self.nobody, into: &writer)
-    }
-
-    private static func users(_ users: [UserID], _ writer: inout JSONWriter) {
-        writer.array("users") {
-            for user in users { $0.value(user.text) }
-        }
-    }
-
-    private static func changes(_ users: [UserID], _ call: Call, _ writer: inout JSONWriter) {
-        writer.array("changes") {
-            for user in users {
-                guard let participant = call.participant(user) else { continue }
-                $0.object {
-                    $0.field("user", user.text)
-                    $0.field("state", participant.state.rawValue)
-                    $0.field("reason", participant.reason?.rawValue)
-                    $0.field("extended_data", participant.extendedData)
-                }
+    /// What invitees are told whose part is over, each kind once for all whom it concerns.
+    private static func partsOver(in group: Group) -> [WebhookEvent] {
+        var over: [(kind: CallEvent.Kind, users: [UserID])] = []
+        for change in group.changes {
+            guard let participant = group.call.participant(change.user),
+                let kind = own(participant, from: change.from, group.cancelText)
+            else { continue }
+            if let place = over.firstIndex(where: { $0.kind == kind }) {
+                over[place].users.append(change.user)
+            } else {
+                over.append((kind, [change.user]))
             }
         }
+        return over.map { group.event($0.kind, to: .some($0.users)) }
     }
-}
 
-extension WebhookEvent {
-    /// The body that is signed and sent.
-    var body: [UInt8] {
+    private static func own(
+        _ participant: Participant, from: Participant.State?, _ cancelText: String?
+    ) -> CallEvent.Kind? {
+        switch participant.state {
+        case .timedOut: .timedOut
+        case .failed: .failed(participant.reason ?? .acceptFailed)
+        case .cancelled where from?.isPending == true:
+            .cancelled(
+                inviter: participant.invitedBy, extendedData: cancelText,
+                reason: participant.reason ?? .byInviter)
+        case .cancelled, .inviting, .undelivered, .ringing, .accepting, .joined, .rejected, .left:
+            nil
+        }
+    }
+
+    /// What one device is told of another one is between them.
+    private static func isOfTheCall(_ kind: CallEvent.Kind) -> Bool {
+        switch kind {
+        case .mediaPhase, .mediaFlags, .hold, .items: true
+        case .created, .incoming, .changed, .timedOut, .cancelled, .ended, .elsewhere, .failed,
+            .missed, .signal:
+            false
+        }
+    }
+
+    /// What is signed and sent: `data` is that of the protocol's event, with whom it concerns
+    /// where devices know that by themselves.
+    func body(of event: WebhookEvent) -> [UInt8] {
         var writer = JSONWriter()
         writer.object {
-            $0.field("type", type)
-            $0.field("timestamp_at", at.milliseconds)
+            $0.field("type", event.type.rawValue)
+            $0.field("timestamp_at", event.event.at.milliseconds)
             $0.object("data") {
-                $0.field("call_id", "\(call.id)")
-                $0.field("revision", Int64(call.revision))
-                $0.field("at", at.milliseconds)
-                write(&$0)
+                encoder.members(of: event.event, for: Self.nobody, into: &$0)
+                switch event.receivers {
+                case .everybody: break
+                case .one(let user): $0.field("user", user.text)
+                case .some(let users):
+                    $0.array("users") {
+                        for user in users { $0.value(user.text) }
+                    }
+                }
+                if case .ended = event.event.kind {
+                    $0.key("call")
+                    encoder.write(event.call, for: Self.nobody, into: &$0)
+                }
             }
         }
         return writer.bytes

@@ -166,7 +166,9 @@ final class PolicyBridge {
         if let plugin = line.plugin { fields.append(("plugin", plugin)) }
         if let call = line.call { fields.append(("call", "\(call)")) }
         for member in line.fields.members {
-            fields.append((member.key, member.value.string ?? "\(member.value)"))
+            // Twice the same name is no good JSON, and what the host says must stay the host's.
+            let name = Log.ownNames.contains(member.key) ? member.key + "_" : member.key
+            fields.append((name, member.value.string ?? "\(member.value)"))
         }
         log.write(Log.Level(rawValue: line.level.rawValue) ?? .info, line.text, fields)
     }

@@ -49,12 +49,13 @@ struct ConfiguredTokens: TokenChecker {
             log.info("token refused", ("reason", error.description))
             throw Refusal(.unauthenticated, "the token is not good")
         }
-        // A server's token acts for the user of `X-User`; its own name is only for the log.
+        // A server's token acts for the user of `X-User`; without a name of its own, only so.
         guard let user = UserID(checking: claims.user ?? (claims.isServer ? "server" : "")) else {
             throw Refusal(
                 .unauthenticated, "sub must be 1-64 bytes of printable ASCII without space")
         }
         var identity = Identity(user: user)
+        identity.namesUser = claims.user != nil
         if let device = claims.device {
             guard let device = DeviceID(checking: device) else {
                 throw Refusal(.unauthenticated, "dev is not a device")

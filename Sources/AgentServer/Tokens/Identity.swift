@@ -6,6 +6,8 @@ import CallModel
 public struct Identity: Sendable, Equatable {
     /// The user; for a server the one it acts for by default.
     public let user: UserID
+    /// Whether the token says who that is: a server's need not.
+    public var namesUser = true
     /// The only device that may use the token; nil: any.
     public var device: DeviceID?
     /// Operations that the token allows; nil: all.

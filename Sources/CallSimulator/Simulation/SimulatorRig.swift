@@ -205,7 +205,8 @@ public struct SimulatorRig: Rig {
         case .withdraw(let id):
             questions.removeAll { $0.id == id }
             seen.append(Observation(.policy, .withdrawn))
-        case .tell(let report): seen.append(Observation(.policy, .report(report)))
+        case .tell(let report):
+            if report.isForHooks { seen.append(Observation(.policy, .report(report))) }
         case .policyReply(let reply): seen.append(Observation(.policy, .reply(reply)))
         case .push(let job): seen.append(Observation(.push, .job(job, now: now)))
         case .commit(let records):

@@ -230,7 +230,7 @@ struct World {
     /// A plugin that was told something does something for the account it answers for.
     private mutating func speakForAnAccount() {
         guard !isQuiet, let account = actions.users.last, actions.flip(1, in: 12) else { return }
-        server?.policyRequest(account, actions.operation(), disk)
+        server?.policyRequest(account, actions.policyOperation(), disk)
     }
 
     private mutating func push(_ job: PushJob) {

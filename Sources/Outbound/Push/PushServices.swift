@@ -73,6 +73,18 @@ public struct PushServices: Sendable {
         }
     }
 
+    /// What is wrong with a browser's subscription, as far as that shows before a push; nil:
+    /// nothing.
+    public func defect(ofSubscription text: String) -> SubscriptionError? {
+        do throws(SubscriptionError) {
+            let subscription = try WebPushSubscription(parsing: text)
+            try web?.check(subscription.endpoint)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     static func notConfigured(_ notice: PushNotice) -> PushFailure {
         PushFailure(.misconfigured, "'\(notice.target.provider.rawValue)' is not configured")
     }

@@ -38,6 +38,34 @@ public struct WebPushIdentity: Sendable {
             pattern.hasPrefix("*.") ? host.hasSuffix(pattern.dropFirst()) : host == pattern
         }
     }
+
+    /// Refuses an endpoint that no push would go to. Where a name leads shows at each push.
+    func check(_ endpoint: HTTPURL) throws(SubscriptionError) {
+        guard admits(endpoint.host) else {
+            throw SubscriptionError(
+                "endpoint", "leads to \(endpoint.host), where pushes do not go")
+        }
+        let literal = endpoint.host.filter { $0 != "[" && $0 != "]" }
+        if let address = IPAddress(literal), !addresses.admits(address) {
+            throw SubscriptionError("endpoint", "leads to \(literal), which is no public address")
+        }
+    }
+}
+
+/// What is wrong with a browser's subscription.
+public struct SubscriptionError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The path of the field: `endpoint`, `keys.p256dh`, `keys.auth`.
+    public let field: String
+    /// The rule that it breaks, to follow the field's name.
+    public let reason: String
+
+    init(_ field: String, _ reason: String) {
+        self.field = field
+        self.reason = reason
+    }
+
+    /// One line.
+    public var description: String { "the subscription's '\(field)' \(reason)" }
 }
 
 /// A browser's subscription, as `PushSubscription.toJSON()` gives it.
@@ -50,27 +78,27 @@ public struct WebPushSubscription: Sendable, Equatable {
     /// The browser's secret, 16 bytes.
     let secret: [UInt8]
 
-    /// Reads a subscription; the failure names what is wrong with it.
-    public init(parsing text: String) throws(PushFailure) {
+    /// Reads a subscription.
+    public init(parsing text: String) throws(SubscriptionError) {
         guard let json = try? JSONValue(parsing: text, limits: JSONLimits(bytes: 8_192)),
             let endpoint = json["endpoint"]?.string
-        else { throw PushFailure(.deadToken, "the subscription has no 'endpoint'") }
+        else { throw SubscriptionError("endpoint", "is missing") }
         do {
             self.endpoint = try HTTPURL(endpoint)
         } catch {
-            throw PushFailure(.deadToken, "the subscription's 'endpoint' \(error)")
+            throw SubscriptionError("endpoint", "\(error)")
         }
         guard self.endpoint.isSecure else {
-            throw PushFailure(.deadToken, "the subscription's 'endpoint' is not https")
+            throw SubscriptionError("endpoint", "is not https")
         }
         publicKey = Self.bytes("p256dh", json)
         guard let browser = KeyPair(p256Point: publicKey) else {
-            throw PushFailure(.deadToken, "the subscription's 'p256dh' is no point on P-256")
+            throw SubscriptionError("keys.p256dh", "is no point on P-256")
         }
         self.browser = browser
         secret = Self.bytes("auth", json)
         guard secret.count == 16 else {
-            throw PushFailure(.deadToken, "the subscription's 'auth' is not 16 bytes")
+            throw SubscriptionError("keys.auth", "is not 16 bytes")
         }
     }
 
@@ -105,10 +133,7 @@ struct WebPushService {
     mutating func request(
         for notice: PushNotice, at now: Int64
     ) throws(PushFailure) -> HTTPRequest {
-        let subscription = try WebPushSubscription(parsing: notice.target.token)
-        guard identity.admits(subscription.endpoint.host) else {
-            throw PushFailure(.invalid, "pushes to \(subscription.endpoint.host) are not allowed")
-        }
+        let subscription = try subscription(of: notice)
         let message = try Self.message(of: notice, at: now)
         guard let sealed = WebPushSeal.seal(message, for: subscription) else {
             throw PushFailure(.misconfigured, "the message cannot be encrypted")
@@ -126,6 +151,22 @@ struct WebPushService {
             request.headers.append(HTTPHeader("topic", Self.topic(collapseID)))
         }
         return request
+    }
+
+    private func subscription(
+        of notice: PushNotice
+    ) throws(PushFailure) -> WebPushSubscription {
+        let subscription: WebPushSubscription
+        do throws(SubscriptionError) {
+            subscription = try WebPushSubscription(parsing: notice.target.token)
+        } catch {
+            throw PushFailure(.deadToken, error.description)
+        }
+        // The operator may allow it later.
+        guard identity.admits(subscription.endpoint.host) else {
+            throw PushFailure(.invalid, "pushes to \(subscription.endpoint.host) are not allowed")
+        }
+        return subscription
     }
 
     /// The message that the service worker gets.

@@ -21,6 +21,9 @@ public struct WebhookSender {
         /// So many attempts in vain, one after the other and of any calls, mean that the receiver
         /// was away: when it takes an event again, the others need not wait for their time.
         public var awayAfter = 3
+        /// How often a receiver that seems to be away is tried although nothing is due, in
+        /// milliseconds: events flow again soon after it is back, however long the pauses are.
+        public var probeEvery: Int64 = 60_000
         /// The pauses after each attempt in vain, in milliseconds; the last attempt follows the
         /// last one: at once, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h.
         public var pauses: [Int64] = [
@@ -36,6 +39,8 @@ public struct WebhookSender {
         /// The first is the one that is tried.
         var jobs: [WebhookJob]
         var isUnderWay = false
+        /// What is under way is tried before its time: that does not count as an attempt.
+        var isProbe = false
 
         /// Whether its first event is planned earlier.
         func isBefore(_ other: Line) -> Bool {
@@ -57,17 +62,38 @@ public struct WebhookSender {
         var isGone = false
         /// Attempts in vain since the last one that was not.
         var streak = 0
+        /// Whether it has taken an event in this life of the process.
+        var hasTaken = false
+        /// A probe is planned.
+        var isProbePlanned = false
 
         /// Takes the next line that may be tried; its first job counts as under way.
         mutating func startNext(at now: Int64, limit: Int) -> (line: String, job: WebhookJob)? {
             while underWay < limit, pausedUntil <= now, !ready.isEmpty {
                 let line = ready.removeFirst()
                 guard let job = lines[line]?.jobs.first else { continue }
-                lines[line]?.isUnderWay = true
-                underWay += 1
+                start(line)
                 return (line, job)
             }
             return nil
+        }
+
+        /// Takes the line whose time is nearest, if nothing else tells whether the receiver is
+        /// back; its first job counts as under way.
+        mutating func startProbe(at now: Int64) -> (line: String, job: WebhookJob)? {
+            guard underWay == 0, pausedUntil <= now, ready.isEmpty,
+                let (line, waiting) = lines.min(by: { $0.value.isBefore($1.value) }),
+                let job = waiting.jobs.first
+            else { return nil }
+            start(line)
+            lines[line]?.isProbe = true
+            return (line, job)
+        }
+
+        private mutating func start(_ line: String) {
+            lines[line]?.isUnderWay = true
+            lines[line]?.isProbe = false
+            underWay += 1
         }
     }
 
@@ -78,6 +104,7 @@ public struct WebhookSender {
 
     private enum Due {
         case line(LineName)
+        case probe(String)
         case endpoint(String)
     }
 
@@ -151,6 +178,13 @@ public struct WebhookSender {
                     id: job.id, endpoint: job.endpoint, result: .gaveUp(reason: reason)))
             return true
         }
+        var job = job
+        if job.attempts > 0, receivers[job.endpoint]?.hasTaken == false {
+            // It was away when the process ended, and may still be.
+            receivers[job.endpoint]?.streak = limits.awayAfter
+        } else if job.attempts > 0, receivers[job.endpoint]?.streak == 0 {
+            job.notBefore = min(job.notBefore, now)
+        }
         let name = job.order.map { "call " + $0 } ?? "job " + job.id
         let place = LineName(endpoint: job.endpoint, line: name)
         let isFirst = receivers[job.endpoint]?.lines[name] == nil
@@ -174,8 +208,11 @@ public struct WebhookSender {
         switch Self.verdict(result, at: now) {
         case .delivered:
             end(job, at: place, .delivered, now)
-            isBack(place.endpoint, at: now)
+            isBack(place.endpoint, at: now, wasProbed: line.isProbe)
         case .gone: forget(place.endpoint, job)
+        case .failed(_, let pause) where line.isProbe:
+            if let pause { self.pause(place.endpoint, until: now + pause) }
+            schedule(place, at: now)
         case .failed(let reason, let pause):
             if let pause { self.pause(place.endpoint, until: now + pause) }
             receivers[place.endpoint]?.streak += 1
@@ -189,6 +226,7 @@ public struct WebhookSender {
         while let element = due.pop(at: now) {
             switch element {
             case .line(let place): schedule(place, at: now)
+            case .probe(let name): probe(name, at: now)
             case .endpoint(let name): startReady(name, at: now)
             }
         }
@@ -202,7 +240,7 @@ public struct WebhookSender {
             let job = line.jobs.first,
             receivers[place.endpoint]?.ready.contains(place.line) == false
         else { return }
-        guard job.notBefore <= now else { return due.add(.line(place), due: job.notBefore) }
+        guard job.notBefore <= now else { return wait(place, until: job.notBefore, at: now) }
         receivers[place.endpoint]?.ready.append(place.line)
         startReady(place.endpoint, at: now)
     }
@@ -210,9 +248,36 @@ public struct WebhookSender {
     private mutating func startReady(_ endpoint: String, at now: Int64) {
         guard let receiver = receivers[endpoint]?.endpoint else { return }
         while let (line, job) = receivers[endpoint]?.startNext(at: now, limit: limits.underWay) {
-            lastTag += 1
-            underWay[lastTag] = LineName(endpoint: endpoint, line: line)
-            requests.append((lastTag, request(for: job, to: receiver, at: now)))
+            post(job, of: line, to: receiver, at: now)
+        }
+    }
+
+    private mutating func post(
+        _ job: WebhookJob, of line: String, to endpoint: WebhookEndpoint, at now: Int64
+    ) {
+        lastTag += 1
+        underWay[lastTag] = LineName(endpoint: endpoint.name, line: line)
+        requests.append((lastTag, request(for: job, to: endpoint, at: now)))
+    }
+
+    private mutating func wait(_ place: LineName, until moment: Int64, at now: Int64) {
+        due.add(.line(place), due: moment)
+        guard let receiver = receivers[place.endpoint], receiver.streak > 0,
+            !receiver.isProbePlanned
+        else { return }
+        receivers[place.endpoint]?.isProbePlanned = true
+        due.add(.probe(place.endpoint), due: now + plan.spread(limits.probeEvery))
+    }
+
+    private mutating func probe(_ name: String, at now: Int64) {
+        receivers[name]?.isProbePlanned = false
+        guard let receiver = receivers[name], receiver.streak > 0, !receiver.lines.isEmpty
+        else { return }
+        if let (line, job) = receivers[name]?.startProbe(at: now) {
+            post(job, of: line, to: receiver.endpoint, at: now)
+        } else {
+            receivers[name]?.isProbePlanned = true
+            due.add(.probe(name), due: now + plan.spread(limits.probeEvery))
         }
     }
 
@@ -258,14 +323,15 @@ public struct WebhookSender {
             WebhookOutcome(
                 id: job.id, endpoint: job.endpoint,
                 result: .postponed(attempts: attempts, until: until, reason: reason)))
-        due.add(.line(place), due: until)
+        wait(place, until: until, at: now)
     }
 
     /// The receiver takes events: if it was away, what waits for it need wait no longer.
-    private mutating func isBack(_ name: String, at now: Int64) {
+    private mutating func isBack(_ name: String, at now: Int64, wasProbed: Bool) {
         guard let receiver = receivers[name] else { return }
         receivers[name]?.streak = 0
-        guard receiver.streak >= limits.awayAfter else { return }
+        receivers[name]?.hasTaken = true
+        guard wasProbed || receiver.streak >= limits.awayAfter else { return }
         for (line, waiting) in receiver.lines.sorted(by: { $0.value.isBefore($1.value) })
         where !waiting.isUnderWay && !waiting.jobs.isEmpty {
             receivers[name]?.lines[line]?.jobs[0].notBefore = now

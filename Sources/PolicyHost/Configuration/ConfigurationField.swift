@@ -65,7 +65,7 @@ extension ConfigurationField {
             c.tls = Configuration.TLS(certificate: c.tls?.certificate ?? "", key: try v.string())
         },
         .init("origins", "list of origins", "all", "Web pages that may connect.") {
-            c, v throws(LuaProblem) in c.origins = try v.strings()
+            c, v throws(LuaProblem) in c.origins = try v.origins()
         },
         .init("watch", "boolean", "false", "Reload by itself when a file changes.") {
             c, v throws(LuaProblem) in c.watch = try v.boolean()

@@ -82,6 +82,7 @@ extension Configuration {
     /// Every type of event that receivers are told of; they are those of the protocol.
     public static let webhookEvents = [
         "call.created", "call.incoming", "call.changed", "call.timed_out", "call.cancelled",
+        "call.failed", "call.media_phase", "call.media_flags", "call.hold", "call.items",
         "call.ended",
     ]
 }

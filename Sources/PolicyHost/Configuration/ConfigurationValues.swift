@@ -90,6 +90,24 @@ extension LuaValue {
         return names
     }
 
+    /// Origins as browsers write them (RFC 6454 section 6.2), or `*` for all.
+    func origins() throws(LuaProblem) -> [String] {
+        let texts = try strings()
+        for (index, text) in texts.enumerated() where text != "*" && text != "null" {
+            let plain = text.hasSuffix("/") ? text.dropLast() : text[...]
+            let parts = plain.split(separator: "/", omittingEmptySubsequences: false)
+            guard parts.count == 3, parts[0].count > 1, parts[0].hasSuffix(":"),
+                parts[1].isEmpty, !parts[2].isEmpty,
+                plain.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+            else {
+                throw LuaProblem(
+                    "[\(index + 1)]",
+                    "'\(text)' is no origin (write \"https://app.example.com\")")
+            }
+        }
+        return texts
+    }
+
     func choice<Choice: RawRepresentable<String> & CaseIterable>() throws(LuaProblem) -> Choice {
         let word = try string()
         if let choice = Choice(rawValue: word) { return choice }

@@ -26,7 +26,6 @@ final class PluginState {
     /// What is wrong with the operator's values for it.
     var optionProblem: PolicyProblem?
     var objects: [HostObject] = []
-    var warnings: [PolicyProblem] = []
     /// Its files; `require` finds those in `modules`.
     let source: PluginSource
     /// What was found before the file was run.

@@ -118,7 +118,7 @@ extension TestWorld {
         case .timeout(let users): set(.timedOut, of: users, in: &call)
         case .participant(let user, _, let state): set(state, of: [user], in: &call)
         case .ended: call.state = .ended
-        case .cancelled, .undelivered, .signal, .presence: break
+        case .cancelled, .undelivered, .signal, .presence, .notice: break
         }
         if call.state == .ended { call.endedAt = now }
         remember(call)

@@ -18,7 +18,7 @@ on.invite(function(call)
 end)
 
 on.ended(function(call)
-  log.info("ended", { call = call.id })
+  log.info("ended", { caller = call.caller.id })
 end)
 
 test("a known caller is greeted after the wait", function(t)

@@ -1,0 +1,129 @@
+// The members of a call, one by one.
+
+extension Call {
+    /// Unique for ever.
+    @inlinable public var id: CallID { body.fields.id }
+    /// The row of the mode table.
+    @inlinable public var mode: ModeIndex { body.fields.mode }
+    /// `audio`, `video` or the app's own word.
+    @inlinable public var kind: String { body.fields.kind }
+    /// Ring time of each invitation.
+    @inlinable public var ringTime: Milliseconds { Milliseconds(body.fields.ringTime) }
+    /// Whether undelivered invitations are reported.
+    @inlinable public var deliveryCheck: Bool { body.fields.deliveryCheck }
+    /// When the invitation was committed.
+    @inlinable public var createdAt: Moment { body.fields.createdAt }
+
+    /// See `State`.
+    @inlinable public var state: State {
+        get { body.fields.state }
+        set {
+            separate()
+            body.fields.state = newValue
+        }
+    }
+    /// See `Media`.
+    @inlinable public var media: Media {
+        get { body.fields.media }
+        set {
+            separate()
+            body.fields.media = newValue
+        }
+    }
+    /// Whether there was ever more than one invitee.
+    @inlinable public var isGroup: Bool {
+        get { body.fields.isGroup }
+        set {
+            separate()
+            body.fields.isGroup = newValue
+        }
+    }
+    /// Grows by one with every commit that changes the call.
+    @inlinable public var revision: UInt32 {
+        get { body.fields.revision }
+        set {
+            separate()
+            body.fields.revision = newValue
+        }
+    }
+    /// Opaque to the core.
+    @inlinable public var extendedData: String? {
+        get { body.fields.extendedData }
+        set {
+            separate()
+            body.fields.extendedData = newValue
+        }
+    }
+    /// Named texts of the mode with `items`, in order of their keys' first appearance.
+    @inlinable public var items: [Item] {
+        _read { yield body.fields.items }
+        _modify {
+            separate()
+            yield &body.fields.items
+        }
+    }
+    /// Caller first, then in order of invitation.
+    @inlinable public var participants: [Participant] {
+        _read { yield body.fields.participants }
+        _modify {
+            separate()
+            yield &body.fields.participants
+        }
+    }
+    /// What single users see instead of the original extended data (F65).
+    @inlinable public var views: [View] {
+        _read { yield body.fields.views }
+        _modify {
+            separate()
+            yield &body.fields.views
+        }
+    }
+    /// First accept or join.
+    @inlinable public var answeredAt: Moment? {
+        get { body.fields.answeredAt }
+        set {
+            separate()
+            body.fields.answeredAt = newValue
+        }
+    }
+    /// First moment with all media connected.
+    @inlinable public var connectedAt: Moment? {
+        get { body.fields.connectedAt }
+        set {
+            separate()
+            body.fields.connectedAt = newValue
+        }
+    }
+    /// When it ended.
+    @inlinable public var endedAt: Moment? {
+        get { body.fields.endedAt }
+        set {
+            separate()
+            body.fields.endedAt = newValue
+        }
+    }
+    /// Connect or reconnect limit.
+    @inlinable public var mediaAlarm: Moment? {
+        get { body.fields.mediaAlarm }
+        set {
+            separate()
+            body.fields.mediaAlarm = newValue
+        }
+    }
+    /// End of the time alone.
+    @inlinable public var idleAlarm: Moment? {
+        get { body.fields.idleAlarm }
+        set {
+            separate()
+            body.fields.idleAlarm = newValue
+        }
+    }
+    /// Nil while the call lives.
+    public var end: End? {
+        get { body.fields.ended?.end }
+        set {
+            separate()
+            body.fields.ended = newValue.map { Ended($0) }
+        }
+    }
+}
