@@ -177,7 +177,7 @@ extension Switchboard {
         }
     }
 
-    /// A policy or the operator ends a call, whatever its mode and state (semantics.md, 2.10).
+    /// A policy or the operator ends a call, whatever its mode and state.
     mutating func finish(_ asker: Asker, _ id: CallID, code: EndDetail?) throws(Refusal) {
         let slot = try find(id, needs: [])
         guard calls[slot].isLive else { throw .callEnded }
