@@ -77,7 +77,11 @@ public struct Deployment: Sendable {
 
     /// What the operator's file on disk says.
     static func configuration(at file: String?) throws(PolicyProblems) -> Configuration {
-        try configuration(file.flatMap { FileText.read($0) }, file)
+        guard let file else { return Configuration() }
+        guard let text = FileText.read(file) else {
+            throw PolicyProblems([PolicyProblem("cannot read \(file)")])
+        }
+        return try configuration(text, file)
     }
 
     private static func text(of file: String?) throws(AgentError) -> [UInt8]? {
