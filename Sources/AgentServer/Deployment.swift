@@ -98,7 +98,11 @@ public struct Deployment: Sendable {
     static func configuration(
         at file: String?, environment: @escaping Environment = Self.ownEnvironment
     ) throws(PolicyProblems) -> Configuration {
-        try configuration(file.flatMap { FileText.read($0) }, file, environment)
+        guard let file else { return Configuration() }
+        guard let text = FileText.read(file) else {
+            throw PolicyProblems([PolicyProblem("cannot read \(file)")])
+        }
+        return try configuration(text, file, environment)
     }
 
     /// Gives the value of a variable of some environment.

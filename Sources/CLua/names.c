@@ -261,6 +261,34 @@ static void put_arguments(lua_State *L, uint32_t flags) {
     }
 }
 
+// Upvalue 1: the set of the options; one without a value is nil.
+static int missing_option(lua_State *L) {
+    char suggestion[CL_NOTE];
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 0;
+    const char *key = shown_key(L, 2);
+    cl_suggest(L, lua_upvalueindex(1), key, "", suggestion, sizeof suggestion);
+    return luaL_error(L, "unknown option '%s'%s", key, suggestion);
+}
+
+static int deny_option(lua_State *L) {
+    return luaL_error(L, "unknown option '%s': options are set by the operator", shown_key(L, 2));
+}
+
+// Turns a table and the set of its fields at the top into the table that knows no others.
+static int name_fields(lua_State *L) {
+    lua_createtable(L, 0, 3);
+    lua_insert(L, -2);
+    lua_pushcclosure(L, missing_option, 1);
+    lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, deny_option);
+    lua_setfield(L, -2, "__newindex");
+    lua_pushliteral(L, "protected");
+    lua_setfield(L, -2, "__metatable");
+    lua_setmetatable(L, -2);
+    return 1;
+}
+
 // Upvalue 1: the number of the host function; 2: its flags; 3: its name.
 static int host_function(lua_State *L) {
     callua_vm *vm = cl_vm(L);
@@ -273,7 +301,8 @@ static int host_function(lua_State *L) {
     int32_t status = ask_host(vm, function, &result);
     lua_settop(L, 0);
     if (status == CALLUA_WAIT) vm->request = function;
-    return finish_host_call(L, status, result);
+    int count = finish_host_call(L, status, result);
+    return flags & CALLUA_NAMES_FIELDS ? name_fields(L) : count;
 }
 
 // Calls a host function with the values from `first` to the top; leaves its results.

@@ -156,6 +156,31 @@ static int call_tostring(lua_State *L) {
     return 1;
 }
 
+// A user stands for its id where texts are made of it.
+static void push_id(lua_State *L, int index) {
+    if (!lua_istable(L, index)) return lua_pushvalue(L, index);
+    lua_pushliteral(L, "id");
+    lua_rawget(L, index);
+}
+
+static int user_tostring(lua_State *L) {
+    luaL_checktype(L, 1, LUA_TTABLE);
+    push_id(L, 1);
+    luaL_tolstring(L, -1, NULL);
+    return 1;
+}
+
+static int user_concat(lua_State *L) {
+    push_id(L, 1);
+    push_id(L, 2);
+    if (!lua_isstring(L, -2) || !lua_isstring(L, -1)) {
+        int odd = lua_isstring(L, -2) ? -1 : -2;
+        return luaL_error(L, "attempt to concatenate a %s value", luaL_typename(L, odd));
+    }
+    lua_concat(L, 2);
+    return 1;
+}
+
 static void protect(lua_State *L, const char *name) {
     lua_pushstring(L, name);
     lua_setfield(L, -2, "__name");
@@ -185,6 +210,10 @@ void cl_open_calls(lua_State *L) {
     lua_newtable(L);
     cl_make_strict(L, "field", "user.");
     lua_getmetatable(L, -1);
+    lua_pushcfunction(L, user_tostring);
+    lua_setfield(L, -2, "__tostring");
+    lua_pushcfunction(L, user_concat);
+    lua_setfield(L, -2, "__concat");
     protect(L, "user");
     lua_rawsetp(L, LUA_REGISTRYINDEX, &cl_user_meta);
     lua_pop(L, 1);

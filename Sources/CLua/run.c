@@ -97,7 +97,8 @@ static void write_message(callua_vm *vm, lua_State *L) {
         const char *text = lua_tolstring(L, -1, &count);
         cl_append(&vm->out, text, count < MESSAGE_MAX ? count : MESSAGE_MAX);
     } else {
-        append_text(&vm->out, "error object is a ");
+        append_text(&vm->out, "error object is ");
+        if (!lua_isnil(L, -1)) append_text(&vm->out, "a ");
         append_text(&vm->out, luaL_typename(L, -1));
     }
 }
@@ -158,6 +159,13 @@ static void note_unreturned(callua_vm *vm, cl_handler *handler, callua_outcome *
     outcome->unreturned = (callua_bytes){(const uint8_t *)vm->unreturned, (size_t)count};
 }
 
+callua_bytes callua_place(callua_vm *vm) {
+    const cl_made *made = &vm->handlers[vm->finished].made;
+    if (made->count == 0) return (callua_bytes){NULL, 0};
+    int count = snprintf(vm->unreturned, CL_NOTE, "%s:%d", made->source, made->line);
+    return (callua_bytes){(const uint8_t *)vm->unreturned, (size_t)count};
+}
+
 // A status of our own: the run was left by the watchdog.
 enum { GIVEN_UP = 100 };
 
@@ -212,6 +220,7 @@ static void run(callua_vm *vm, int32_t number, int arguments, uint64_t budget,
         outcome->status = CALLUA_FINISHED;
         outcome->value = cl_bytes(&vm->out);
         note_unreturned(vm, handler, outcome);
+        vm->finished = number;
         give_back(vm, number, true);
     } else {
         fail(vm, thread, status, outcome);

@@ -59,6 +59,8 @@ typedef struct {
 enum { CL_NOTE = 512, CL_KINDS = 16, CL_IDLE_MAX = 32 };
 
 struct callua_vm {
+    // The handler that finished last.
+    int32_t finished;
     lua_State *main;
     // The coroutine that runs now: the one whose hook a kill must arm.
     lua_State *running;

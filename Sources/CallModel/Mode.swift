@@ -62,12 +62,17 @@ public struct Mode: Sendable, Equatable {
         public static let acceptAck = Features(rawValue: 1 << 14)
     }
 
+    /// `invitees` of a mode that says nothing else; the operator's limit replaces it.
+    public static let standardInvitees = 9
+    /// `participants` of a mode that says nothing else; the operator's limit replaces it.
+    public static let standardParticipants = 10
+
     /// The name on the wire.
     public let name: String
     /// Invitees of one operation.
-    public var invitees = 9
+    public var invitees = standardInvitees
     /// Pending and joined participants of one call, the caller included.
-    public var participants = 10
+    public var participants = standardParticipants
     /// Ring time when the invitation names none.
     public var ringTime: Milliseconds = 90_000
     /// Nil: the ring time counts from the invitation. Otherwise it counts from `call.ringing`,

@@ -30,7 +30,7 @@ public struct GenerationPlan: Sendable {
 public final class Generation: @unchecked Sendable {
     /// See `GenerationPlan.name`.
     public let name: String
-    let plan: GenerationPlan
+    var plan: GenerationPlan
     let plugins: [PluginState]
     let services: Services
     var counts = DecisionCounts()

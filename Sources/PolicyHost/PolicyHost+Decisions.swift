@@ -192,6 +192,7 @@ extension PolicyHost {
         guard Int(outcome.status) == CALLUA_FINISHED else {
             let failure = Failure(outcome.failure)
             var message = outcome.message
+            if failure == .badReturn { message = "\(plugin.file): \(message)" }
             // `return reject` in place of `return reject()`.
             if chain.hook == .invite, message.hasSuffix("bad result: a function is not data") {
                 message += " (write accept {}, reject \"busy\")"
@@ -215,7 +216,8 @@ extension PolicyHost {
                 return true
             }
         } catch {
-            let message = "\(plugin.file): \(error.message)"
+            let place = outcome.value.isDecision ? callua_place(plugin.vm).string : ""
+            let message = "\(place.isEmpty ? plugin.file : place): \(error.message)"
             note(.badReturn, message, "", plugin)
             return fail(.badReturn, message, plugin, &chain, spent: spent)
         }

@@ -49,8 +49,9 @@ enum DecisionText {
         guard number("asked") + number("unknown") > 0 else {
             return ["no decisions are recorded"]
         }
-        var head = "\(number("asked")) recorded decisions asked again: "
-        head += "\(number("changed")) would be other ones"
+        let noun = number("asked") == 1 ? "decision" : "decisions"
+        var head = "\(number("asked")) recorded \(noun) asked again: "
+        head += "\(number("changed") == 0 ? "none" : "\(number("changed"))") would change"
         if number("failing") > 0 { head += ", \(number("failing")) would fail" }
         var lines = [head]
         if number("unsure") > 0 {

@@ -41,7 +41,7 @@ enum PluginText {
         if let waiting = plugin["waiting"]?.integer, waiting > 0 { head += ", \(waiting) waiting" }
         if let timers = plugin["timers"]?.integer, timers > 0 { head += ", \(timers) timers" }
         if let count = plugin["unreturned"]?.integer, count > 0 {
-            head += ", \(count) decisions not returned"
+            head += ", decisions not returned \(count)"
         }
         head += failures(plugin["failures"])
         let hooks = plugin["by_hook"]?.object?.members ?? []

@@ -1,4 +1,4 @@
-// `callagent try`: one question to one plugin, without a server.
+// `callagent try`: one question to a plugin, or to all that are listed, without a server.
 
 import AgentServer
 import CallModel
@@ -8,7 +8,8 @@ import PolicyHost
 
 extension Command {
     static let attempt = Command(
-        "try", "ask a plugin about a made-up call", operands: .one("FILE"),
+        "try", "ask all plugins, or the one in FILE, about a made-up call",
+        operands: .optional("FILE"),
         options: [
             Option("--invite", "CALL", "ask on.invite: {\"from\":\"ann\",\"to\":\"bob\"}"),
             Option("--dial", "CALL", "ask on.dial"),
@@ -21,16 +22,18 @@ extension Command {
             Option("--at", "TIME", "when: \"Sat 10:00\" or \"2030-05-01 10:00\" (default: now)"),
             Option("--users", "USERS", "what is known of users: {\"bob\":{\"calls\":1}}"),
             Option("--http", "REPLIES", "what addresses answer: {\"https://…\":{\"json\":…}}"),
-            Option("--options", "TABLE", "its options, instead of the operator's"),
+            Option("--options", "TABLE", "with FILE: its options, instead of the operator's"),
         ] + Installation.options
     ) { (arguments) throws(CommandError) in
         let trial = try PluginTrial(arguments)
         let options = try arguments.object("--options")
+        let file = Installation.file(arguments.text("--config"))
+        if arguments.operands.isEmpty, options != nil { throw .usage("--options goes with FILE") }
         do throws(PolicyProblems) {
-            let outcome = try PluginTests.attempt(
-                arguments.operands[0], file: Installation.file(arguments.text("--config")),
-                options: options, trial)
-            return outcome.show()
+            guard let plugin = arguments.operands.first else {
+                return try PluginTests.attempt(file: file, trial).show(asked: true)
+            }
+            return try PluginTests.attempt(plugin, file: file, options: options, trial).show()
         } catch {
             throw .failure(error.description)
         }
@@ -90,15 +93,16 @@ extension Arguments {
 
 extension PluginTrial.Outcome {
     /// Prints everything; returns the exit code.
-    fileprivate func show() -> Int32 {
+    fileprivate func show(asked isAskedShown: Bool = false) -> Int32 {
+        for line in isAskedShown ? asked : [] { Screen.say(Screen.plain(line)) }
         for line in log { Screen.say("log: \(Screen.plain(line))") }
         for action in actions { Screen.say("did: \(Screen.plain(action))") }
         for (place, answer) in answers.enumerated() {
-            let text = answer == "nothing" ? "nothing: the next plugin decides" : answer
+            let text = answer == "nothing" ? "nothing: \(otherwise)" : answer
             Screen.say((place == 0 ? "" : "then ") + Screen.plain(text))
         }
         guard let problem else { return ExitCode.success }
-        Screen.complain("failed: \(problem)")
+        for line in problem.split(separator: "\n") { Screen.complain("failed: \(line)") }
         return ExitCode.failure
     }
 }

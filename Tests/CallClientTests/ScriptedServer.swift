@@ -56,7 +56,6 @@ final class ScriptedPeer: ConnectionHandler {
     private(set) var messages: [JSONValue] = []
     private(set) var pongs: [[UInt8]] = []
     private(set) var closedWith: WebSocketCloseCode?
-    private var lastSeq: Int64 = 0
 
     init(_ connection: Connection, of server: ScriptedServer) {
         self.connection = connection

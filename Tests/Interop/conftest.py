@@ -66,3 +66,14 @@ def double(tmp_path):
     made = Double(tmp_path / "double")
     yield made
     made.close()
+
+
+@pytest.fixture
+def pusher(make_agent, double):
+    """Starts a server that pushes to the double."""
+
+    def start(config="", plugins=None):
+        return make_agent(
+            double.push_config + config, plugins, environment=double.environment).start()
+
+    return start

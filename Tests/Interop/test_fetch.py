@@ -101,6 +101,41 @@ def test_the_end_of_a_call_ends_its_requests(bot, web):
     wait_for("nothing under way", lambda: agent.metrics()["callagent_plugin_fetches"] == 0)
 
 
+def test_the_end_of_the_time_to_decide_ends_the_request(bot, web):
+    agent = bot(ASK % f'http.get("{web.url}/hang", {{ timeout = "60s" }})',
+                GRANT + 'invite = { decide_in = "500ms", default = "reject" }\n')
+    alice, _ = call_support(agent)
+    assert changes(alice.event("call.changed")) == {"support": ("rejected", "declined")}
+    assert web.left.wait(10), "the request outlives its handler"
+    wait_for("nothing under way", lambda: agent.metrics()["callagent_plugin_fetches"] == 0)
+
+
+MANY = """-- Asks often at once, in groups, and says what came of the last request or of all.
+on.invite(function(call)
+  local groups, last = {}, nil
+  for group = 1, %d do
+    local asks = {}
+    for n = 1, %d do
+      asks[n] = function()
+        local _, problem = http.get("%s/hang", { timeout = "1s" })
+        last = problem
+      end
+    end
+    groups[group] = function() all(asks) end
+  end
+  local fine, text = pcall(all, groups)
+  return reject("declined", { extended_data = { said = tostring(fine and last or text) } })
+end)
+"""
+
+
+@pytest.mark.parametrize("groups, each, said", [
+    (4, 16, "timed_out"), (5, 13, "too many requests under way (limit 64)")])
+def test_a_plugin_has_64_requests_under_way_at_most(bot, web, groups, each, said):
+    agent = bot(MANY % (groups, each, web.url), GRANT + 'invite = { decide_in = "20s" }\n')
+    assert said in said_after(agent)
+
+
 def test_a_server_that_hangs_is_not_felt_by_other_calls(bot, web):
     """Many invitations wait for the server; calls between people go on as if it were not."""
     agent = bot(ASK % f'http.get("{web.url}/hang", {{ timeout = "60s" }})',

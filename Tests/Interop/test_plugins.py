@@ -102,6 +102,24 @@ def test_try_asks_under_the_operators_options(desk):
     assert (code, output) == (0, 'reject "busy"\n')
 
 
+def test_try_asks_all_plugins_as_the_server_would(desk):
+    (desk.folder / "plugins" / "first.lua").write_text(
+        'on.invite(function(call) if call.kind == "x" then error "oops" end end)\n')
+    desk.configure(
+        'answer_for = { "bob" }\nplugins = { "first", "desk" }\ninvite = { default = "reject" }\n'
+        'options["desk"] = { key = "12345678" }\n')
+    ask = ["try", "--at", "Mon 10:00", "--invite"]
+    assert desk.tool(*ask, '{"to":"bob"}') == (
+        0, "on.invite for bob: first: no opinion, desk: no opinion\n"
+        "nothing: the operator's default: reject\n")
+    assert desk.tool(*ask, '{"to":"carl"}') == (
+        0, "nothing: carl is not in answer_for, so on.invite is not asked\n")
+    code, output = desk.tool(*ask, '{"to":"bob","kind":"x"}', "--users", '{"bob":{"calls":1}}')
+    assert code == 1 and "first.lua:1: oops" in output, output
+    assert 'first: failed (error), desk: decided\nreject "busy"\n' in output, output
+    assert desk.tool(*ask, "{}", "--options", "{}")[0] == 2
+
+
 @pytest.mark.parametrize("words, code, text", [
     (["--invite", "{"], 2, "--invite takes JSON"),
     (["--invite", "[]"], 2, "--invite takes a JSON object"),

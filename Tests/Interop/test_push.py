@@ -9,17 +9,6 @@ from double import token
 PLUGIN = 'plugins = { "shape" }\n'
 
 
-@pytest.fixture
-def pusher(make_agent, double):
-    """Starts a server that pushes to the double."""
-
-    def start(config="", plugins=None):
-        return make_agent(
-            double.push_config + config, plugins, environment=double.environment).start()
-
-    return start
-
-
 def invite(caller, *invitees, **data):
     """Places a call, whatever was told the caller before; returns the call's id."""
     caller.forget()
@@ -382,9 +371,10 @@ PHONE = "fcm-phone"
 def phone(pusher, double):
     """A phone of bob that asks the server whenever it is woken; what it saw is returned."""
 
-    def make(plan=(), act=None):
+    def make(plan=(), act=None, registers=True):
         agent = pusher()
-        register(agent, "bob", "phone", "fcm", PHONE)
+        if registers:
+            register(agent, "bob", "phone", "fcm", PHONE)
         double.do("phone", token=PHONE, api=f"http://127.0.0.1:{agent.port}", bearer="dev:bob",
                   device="phone", plan=list(plan), **({"act": act} if act else {}))
         return agent
@@ -423,6 +413,37 @@ def test_a_woken_phone_connects_and_finds_the_call(phone, double):
     assert [one["call_id"] for one in bob.hello["calls"]] == [call]
     assert bob.event("call.incoming")["call"]["call_id"] == call
     bob.ok("call.accept", call_id=call)
+
+
+def test_an_app_registers_is_closed_and_answers_from_its_sleep(phone, double):
+    """The whole way: a session, a token, the app is gone, a call, a push, one request."""
+    agent = phone(act="accept", registers=False)
+    alice, bob = agent.connect("alice"), agent.connect("bob")
+    bob.ok("device.push_register", provider="fcm", token=PHONE)
+    bob.vanish()
+    wait_for("the app is gone", lambda: agent.metrics()["callagent_connections"] == 1)
+    call = invite(alice, "bob", mode="advanced")
+    (seen,) = woken(double, 1)
+    assert (seen["kind"], seen["state"], seen["act"]) == ("invite", "ringing", 200)
+    alice.events("call.created", "call.changed")
+    bob = agent.connect("bob")
+    (one,) = bob.hello["calls"]
+    assert (one["call_id"], participant(one, "bob")["state"]) == (call, "joined")
+
+
+def test_a_phone_that_connects_after_the_caller_gave_up_has_missed_a_call(phone, double):
+    agent = phone()
+    alice = agent.connect("alice")
+    call = invite(alice, "bob", mode="advanced")
+    assert [one["kind"] for one in woken(double, 1)] == ["invite"]
+    alice.ok("call.cancel", call_id=call)
+    assert [one["kind"] for one in woken(double, 1)] == ["cancel"]
+    bob = agent.connect("bob")
+    assert bob.hello["calls"] == []
+    missed = bob.event("call.missed")
+    assert (missed["call_id"], missed["missed"]) == (call, 1)
+    error = bob.refused("call.accept", "cancelled", call_id=call)
+    assert not error["retryable"]
 
 
 def test_a_phone_that_wakes_after_the_caller_gave_up_learns_that(phone, double):

@@ -30,7 +30,17 @@ import Testing
         ("os.exit()", 1, "unknown name 'os' (there are time.now and time.format)"),
         ("config { a = option.choice('u') }", 1, "a: write option.choice("),
         ("plugin { nmae = 'x' }", 1, "unknown field 'plugin.nmae' (did you mean 'name'?)"),
-        ("plugin { on_error = 'rejct' }", 1, "unknown on_error 'rejct' (did you mean 'reject'?)"),
+        (
+            "plugin { on_error = 'rejct' }", 1,
+            "on_error: 'rejct' is none of skip, default, reject, accept, unchanged"
+        ),
+        ("plugin {}\nplugin {}", 2, "'plugin' is called twice"),
+        (
+            "plugin { needs = 'htp:x.y' }", 1,
+            "needs: unknown capability 'htp:x.y' (did you mean 'http'?)"
+        ),
+        ("plugin { needs = { 'x.y' } }", 1, "needs: 'x.y' is no capability"),
+        ("plugin { needs = { 'http:x.y:80' } }", 1, "needs: 'http:x.y:80' names no host"),
         ("plugin { after = 'blocklist' }", 1, #"after = "blocklist": no such plugin is listed"#),
         ("on.invite(print)\non.invite(print)", 2, "'on.invite' is declared twice"),
         ("on.invite(1)", 1, "bad argument #1 to 'on.invite' (function expected, got number)"),
@@ -56,8 +66,20 @@ import Testing
             "config { a = option.duration('1s', { max = '1x' }) }", 1,
             "a: max is a duration (\"60s\") or a number of seconds"
         ),
+        ("config { a = option.bool(true, { min = 1 }) }", 1, "a: option.bool has no min"),
+        (
+            "config { a = option.int(1, { required = 'yes' }) }", 1,
+            "a: required is true or false, not a string"
+        ),
+        ("config { a = option.int(1, { help = 5 }) }", 1, "a: help is a string, not a number"),
         ("config { a = option.int(1, { max = '5' }) }", 1, "a: max is a number, not a string"),
-        ("config { a = option.hours('mo 9') }", 1, "bad hours 'mo 9'"),
+        ("config { a = option.int(1, { min = 3, max = 2 }) }", 1, "a: min 3 is above max 2"),
+        ("config { a = option.users { 'x y' } }", 1, "a: 'x y' is no user id and no pattern"),
+        ("config { a = option.hours('mo 9') }", 1, "a: bad hours 'mo 9'"),
+        (
+            "config { a = option.hours('mon-fry 09:00-18:00') }", 1,
+            "a: unknown day 'fry' (did you mean 'fri'?)"
+        ),
         ("local x = ", 1, "unexpected symbol near <eof>"),
         ("while true do end", 1, "over the processor budget of 200 ms"),
         ("error 'broken'", 1, "broken"),
@@ -185,6 +207,24 @@ import Testing
         #expect(
             rig.ask(rig.call()).said == [
                 "1 1.5 true x u l ann 3s https://x.y/ s UTC nil true true false"
+            ])
+    }
+
+    @Test func anOptionThatWasNotDeclaredIsAnError() throws {
+        let rig = try Rig(
+            """
+            local cfg = config { lines = option.int(1), note = option.text() }
+            on.invite(function()
+              log.info(tostring(cfg.note))
+              log.info(select(2, pcall(function() return cfg.linse end)))
+              log.info(select(2, pcall(function() cfg.more = 1 end)))
+              for name in pairs(cfg) do log.info(name) end
+            end)
+            """)
+        #expect(
+            rig.ask(rig.call()).said == [
+                "nil", "p.lua:4: unknown option 'linse' (did you mean 'lines'?)",
+                "p.lua:5: unknown option 'more': options are set by the operator", "lines",
             ])
     }
 

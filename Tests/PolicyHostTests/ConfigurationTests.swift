@@ -89,6 +89,18 @@ import Testing
             "override.busy = { on_error = 'rejct' }",
             "callagent.lua:1: override: [\"busy\"].on_error: 'rejct' is none of"
         ),
+        (
+            "override.busy = { grant = 'htp:x.y' }",
+            "override: [\"busy\"].grant: unknown capability 'htp:x.y' (did you mean 'http'?)"
+        ),
+        (
+            "override.busy = { grant = { 'http:https://x.y' } }",
+            "override: [\"busy\"].grant: 'http:https://x.y' names no host"
+        ),
+        (
+            "invite = { on_error = 'accept' }",
+            "invite: on_error: 'accept' is none of skip, default, reject"
+        ),
         ("override.busy = { grant = 5 }", "override: [\"busy\"].grant: a list of strings"),
         (
             "timezone = 'Europe/Berln'",

@@ -52,7 +52,7 @@ import Testing
         ),
         (#"select(2, pcall(jwt, { a = 1 }, {}))"#, "jwt needs a key"),
         (#"select(2, pcall(count, "Bad Name"))"#, "bad metric name 'Bad Name'"),
-        (#"select(2, pcall(count, "a", -1))"#, "bad argument #2 to 'count'"),
+        (#"select(2, pcall(count, "a", -1))"#, "count: a counter grows by 0 or more, not by -1"),
         (#"select(2, pcall(observe, "a", 0 / 0))"#, "bad argument #2 to 'observe'"),
         (#"select(2, pcall(kv.set, "a", 1, { ttl = 5 }))"#, "kv.set: bad ttl '5'"),
         (#"("x"):rep(3, "-") .. ("ab"):upper() .. #utf8.char(8364)"#, "x-x-xAB3"),
@@ -70,11 +70,17 @@ import Testing
             on.invite(function(call)
               log.info(json.encode { who = call.caller, all = call.invitees })
               log.info(call.caller, { who = call.caller })
+              log.info("from " .. call.caller .. " to " .. tostring(call.callee))
+              log.info(select(2, pcall(function() return call.caller .. nil end)))
               return accept { extended_data = { from = call.caller } }
             end)
             """)
         let effects = rig.ask(rig.call())
-        #expect(effects.said == [#"{"all":["bob"],"who":"ann"}"#, "ann"])
+        #expect(
+            effects.said == [
+                #"{"all":["bob"],"who":"ann"}"#, "ann", "from ann to bob",
+                "p.lua:5: attempt to concatenate a nil value",
+            ])
         #expect(
             effects.answer
                 == .decided(.accept(wait: 0, extendedData: #"{"from":"ann"}"#)))

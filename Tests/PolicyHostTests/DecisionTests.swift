@@ -74,13 +74,13 @@ import Testing
     }
 
     @Test(arguments: [
-        ("'busy'", "on.invite returned a string, not a decision"),
+        ("'busy'", "p.lua: on.invite returned a string, not a decision"),
         ("true", "on.invite returned a boolean, not a decision"),
-        ("refuse 'x'", "on.invite cannot answer with 'refuse'"),
+        ("refuse 'x'", "p.lua:1: on.invite cannot answer with 'refuse'"),
         ("drop 'x'", "on.invite cannot answer with 'drop'"),
         ("reject ''", "a reason has 1 to 64 bytes"),
         ("reject(('x'):rep(65))", "a reason has 1 to 64 bytes"),
-        ("accept { wait = '60s' }", "wait: 60s is not shorter than the 1m left"),
+        ("\n accept { wait = '60s' }", "p.lua:2: wait: 60s is not shorter than the 1m left"),
         ("accept { wait = 'soon' }", "bad duration 'soon'"),
         ("accept { wait = 3 }", "bad duration '3'"),
         ("forward 'no such'", "bad user id 'no such'"),
@@ -292,7 +292,7 @@ import Testing
     }
 
     @Test func aConstructorThatWasNotCalledGetsAHint() throws {
-        let hint = #"bad result: a function is not data (write accept {}, reject "busy")"#
+        let hint = #"p.lua: bad result: a function is not data (write accept {}, reject "busy")"#
         let rig = try Rig("on.invite(function() return reject end)")
         #expect(rig.ask(rig.call()).said.first?.hasSuffix(hint) == true)
         let lines = try shape("on.push(function() return print end)").lines

@@ -130,7 +130,7 @@ import Testing
         let text = Array(EditorFiles.plugin(named: "first").utf8)
         let report = try PluginTest.run(
             PluginSource(name: "first", main: SourceFile(name: "first.lua", text: text)),
-            setting: PluginSetting())
+            setting: PluginSetting(), tools: .plain)
         #expect(report.results.count == 2)
         #expect(report.isPassed)
         #expect(report.coverage.allSatisfy { $0.missed.isEmpty })

@@ -21,7 +21,7 @@ import Testing
     func aBundledPluginPassesItsOwnTests(_ name: String) throws {
         let source = try #require(Self.library.find(name))
         let report = try PluginTest.run(
-            source, setting: PluginSetting(), cryptography: Self.plain)
+            source, setting: PluginSetting(), tools: .signing(Self.plain))
         #expect(!report.results.isEmpty)
         for result in report.results {
             let problem = result.problem?.description ?? ""
@@ -32,8 +32,9 @@ import Testing
 
     private func run(_ text: String) throws -> [PluginTestResult] {
         let file = SourceFile(name: "p.lua", text: Array(text.utf8))
-        return try PluginTest.run(PluginSource(name: "p", main: file), setting: PluginSetting())
-            .results
+        return try PluginTest.run(
+            PluginSource(name: "p", main: file), setting: PluginSetting(), tools: .plain
+        ).results
     }
 
     /// The first problem, or `passed`.
@@ -83,7 +84,7 @@ import Testing
           t.options { n = 5 }
           t.expect(t.invite { to = "bob" }, nil)
           t.expect(t.invite { extended_data = { a = 1 } }, ring {})
-          t.equal(kv.get "last", { a = 1 })
+          t.equal(kv.get "last", { a = 1, dir = "out" })
           t.expect(t.invite { extended_data = { slow = true } }, forward "carl")
           t.http("https://x.y/", { json = { name = "A" } })
           local answer = accept { wait = "1s", extended_data = { name = "A" } }
@@ -186,32 +187,32 @@ import Testing
     }
 
     @Test func stepsGoOnWithTheLastCall() throws {
-        #expect(
-            try verdict(
-                """
-                on.invite(function(call)
-                  if call.vars.rung then return forward "carl" end
-                  call.vars.rung = true
-                  return ring { for_ = "10s", again = true }
-                end)
-                on.accepted(function(call, who)
-                  log.info(who.id .. " " .. call.callee.id .. " " .. tostring(call.vars.rung))
-                end)
-                on.ended(function(call, s)
-                  log.info(s.reason .. " " .. tostring(call.vars.rung))
-                end)
-                test("one call", function(t)
-                  local before = time.now()
-                  t.expect(t.invite { from = "ann", to = "desk" },
-                    ring { for_ = "10s", again = true })
-                  t.expect(t.again(), forward "carl")
-                  t.equal(time.now() - before, 10)
-                  t.accept()
-                  t.event("ended", { reason = "no_answer" })
-                  t.accept { to = "bob" }
-                  t.equal(t.logs(), { "desk desk true", "no_answer true", "bob bob nil" })
-                end)
-                """) == "passed")
+        let found = try verdict(
+            """
+            on.invite(function(call)
+              if call.vars.rung then return forward "carl" end
+              call.vars.rung = true
+              return ring { for_ = "10s", again = true }
+            end)
+            on.accepted(function(call, who)
+              log.info(who.id .. " " .. call.callee.id .. " " .. tostring(call.vars.rung))
+            end)
+            on.ended(function(call, s)
+              log.info(s.reason .. " " .. tostring(call.vars.rung))
+            end)
+            test("one call", function(t)
+              local before = time.now()
+              t.expect(t.invite { from = "ann", to = "desk", mode = "advanced" },
+                ring { for_ = "10s", again = true })
+              t.expect(t.again(), forward "carl")
+              t.equal(time.now() - before, 10)
+              t.accept()
+              t.event("ended", { reason = "no_answer" })
+              t.accept { to = "bob" }
+              t.equal(t.logs(), { "carl desk true", "no_answer true", "bob bob nil" })
+            end)
+            """)
+        #expect(found == "passed", "\(found)")
     }
 
     @Test func everyReportHookCanBeTold() throws {
@@ -229,89 +230,89 @@ import Testing
     }
 
     @Test func whatReportsBringAlong() throws {
-        #expect(
-            try verdict(
-                """
-                on.push_failed(function(push, call, reason)
-                  log.info(push.provider .. " " .. call.caller.id .. " " .. reason)
-                end)
-                on.plugin_error(function(e)
-                  log.info(e.plugin .. " " .. tostring(e.quarantined))
-                end)
-                on.start(function(ctx) log.info(ctx.reason) end)
-                on.signal(function(call, from, data) log.info(from.id .. " " .. data.x) end)
-                on.timeout(function(call, users) log.info("timeout " .. #users) end)
-                on.participant(function(call, who, from, to)
-                  log.info(who.id .. " " .. tostring(from) .. " " .. to)
-                end)
-                test("them", function(t)
-                  t.event("push_failed", { push = { provider = "fcm" }, reason = "unregistered" })
-                  t.event("plugin_error", { plugin = "busy", quarantined = true })
-                  t.event("start", { reason = "reload" })
-                  t.invite { from = "ann", to = "bob" }
-                  t.event("signal", { from = "carl", data = { x = 7 } })
-                  t.event("timeout", { to = { "bob", "carl" }, users = { "bob", "carl" } })
-                  t.event("participant", { who = "carl", was = "ringing", now = "left" })
-                  t.equal(t.logs(), { "boot", "fcm ann unregistered", "busy true", "reload",
-                    "carl 7", "timeout 2", "carl ringing left" })
-                end)
-                """) == "passed")
+        let found = try verdict(
+            """
+            on.push_failed(function(push, call, reason)
+              log.info(push.provider .. " " .. call.caller.id .. " " .. reason)
+            end)
+            on.plugin_error(function(e)
+              log.info(e.plugin .. " " .. tostring(e.quarantined))
+            end)
+            on.start(function(ctx) log.info(ctx.reason) end)
+            on.signal(function(call, from, data) log.info(from.id .. " " .. data.x) end)
+            on.timeout(function(call, users) log.info("timeout " .. #users) end)
+            on.participant(function(call, who, from, to)
+              log.info(who.id .. " " .. tostring(from) .. " " .. to)
+            end)
+            test("them", function(t)
+              t.event("push_failed", { push = { provider = "fcm" }, reason = "unregistered" })
+              t.event("plugin_error", { plugin = "busy", quarantined = true })
+              t.event("start", { reason = "reload" })
+              t.accept { from = "ann", to = "bob" }
+              t.event("signal", { from = "carl", data = { x = 7 } })
+              t.event("timeout", { to = { "bob", "carl" }, users = { "bob", "carl" } })
+              t.event("participant", { who = "carl", was = "ringing", now = "left" })
+              t.equal(t.logs(), { "boot", "fcm ann unregistered", "busy true", "reload",
+                "carl 7", "timeout 2", "carl ringing left" })
+            end)
+            """)
+        #expect(found == "passed", "\(found)")
     }
 
     @Test func theTestSharesStateAndStoreWithThePlugin() throws {
-        #expect(
-            try verdict(
-                """
-                on.invite(function(call)
-                  state.count = (state.count or 0) + 1
-                  state.mark = nil
-                  kv.set("last", call.caller.id, { ttl = "10m" })
-                  kv.incr("sum", 1, { ttl = "5m" })
-                end)
-                test("both ways", function(t)
-                  state.count, state.mark = 5, true
-                  t.invite { from = "ann" }
-                  t.equal({ state.count, state.mark, kv.get "last" }, { 6, nil, "ann" })
-                  t.reload()
-                  t.advance "4m"
-                  t.invite {}
-                  t.equal({ state.count, kv.get "sum" }, { 7, 2 })
-                  t.advance "1m"
-                  t.equal({ kv.get "sum", kv.get "last" }, { nil, "ann" })
-                  t.advance "9m"
-                  t.equal(kv.keys(), {})
-                end)
-                test("nothing of it is left", function(t)
-                  t.equal(state, {})
-                  t.invite {}
-                  t.equal(state, { count = 1 })
-                end)
-                """) == "passed")
+        let found = try verdict(
+            """
+            on.invite(function(call)
+              state.count = (state.count or 0) + 1
+              state.mark = nil
+              kv.set("last", call.caller.id, { ttl = "10m" })
+              kv.incr("sum", 1, { ttl = "5m" })
+            end)
+            test("both ways", function(t)
+              state.count, state.mark = 5, true
+              t.invite { from = "ann" }
+              t.equal({ state.count, state.mark, kv.get "last" }, { 6, nil, "ann" })
+              t.reload()
+              t.advance "4m"
+              t.invite {}
+              t.equal({ state.count, kv.get "sum" }, { 7, 2 })
+              t.advance "1m"
+              t.equal({ kv.get "sum", kv.get "last" }, { nil, "ann" })
+              t.advance "9m"
+              t.equal(kv.keys(), {})
+            end)
+            test("nothing of it is left", function(t)
+              t.equal(state, {})
+              t.invite {}
+              t.equal(state, { count = 1 })
+            end)
+            """)
+        #expect(found == "passed", "\(found)")
     }
 
     @Test func whatIsAskedOfTheWebIsSeen() throws {
-        #expect(
-            try verdict(
-                """
-                plugin { needs = { "http:x.y" } }
-                on.accepted(function(call)
-                  local res = assert(http.post("https://x.y/a", { json = { id = call.caller.id } }))
-                  log.info(res.status .. " " .. res.headers["x-a"] .. " " .. res.body)
-                  local _, err = http.get "https://x.y/b"
-                  log.info(err)
-                end)
-                test("it", function(t)
-                  local headers = { ["X-A"] = "1" }
-                  t.http("https://x.y/a", { status = 201, headers = headers, body = "ok" })
-                  t.http("https://x.y/b", "no route")
-                  t.accept { from = "ann" }
-                  t.equal(t.logs(), { "201 1 ok", "no route" })
-                  local post = { op = "http", method = "POST", url = "https://x.y/a",
-                    json = { id = "ann" } }
-                  t.equal(t.calls()[1], post)
-                  t.equal(t.calls()[2].method, "GET")
-                end)
-                """) == "passed")
+        let found = try verdict(
+            """
+            plugin { needs = { "http:x.y" } }
+            on.accepted(function(call)
+              local res = assert(http.post("https://x.y/a", { json = { id = call.caller.id } }))
+              log.info(res.status .. " " .. res.headers["x-a"] .. " " .. res.body)
+              local _, err = http.get "https://x.y/b"
+              log.info(err)
+            end)
+            test("it", function(t)
+              local headers = { ["X-A"] = "1" }
+              t.http("https://x.y/a", { status = 201, headers = headers, body = "ok" })
+              t.http("https://x.y/b", "no route")
+              t.accept { from = "ann" }
+              t.equal(t.logs(), { "201 1 ok", "no route" })
+              local post = { op = "http", method = "POST", url = "https://x.y/a",
+                json = { id = "ann" } }
+              t.equal(t.calls()[1], post)
+              t.equal(t.calls()[2].method, "GET")
+            end)
+            """)
+        #expect(found == "passed", "\(found)")
     }
 
     @Test func whatTheOperatorDecidedIsNoneOfATestsBusiness() throws {
@@ -327,7 +328,8 @@ import Testing
         setting.users = Accounts(["desk"])
         setting.onError = .accept
         let file = SourceFile(name: "p.lua", text: Array(text.utf8))
-        let report = try PluginTest.run(PluginSource(name: "p", main: file), setting: setting)
+        let report = try PluginTest.run(
+            PluginSource(name: "p", main: file), setting: setting, tools: .plain)
         #expect(report.isPassed, "\(report.results)")
     }
 
@@ -347,7 +349,7 @@ import Testing
             """
         let file = SourceFile(name: "p.lua", text: Array(text.utf8))
         let report = try PluginTest.run(
-            PluginSource(name: "p", main: file), setting: PluginSetting())
+            PluginSource(name: "p", main: file), setting: PluginSetting(), tools: .plain)
         #expect(report.coverage.map(\.missed) == [[3]])
         #expect(report.coverage[0].lines.contains(10))
     }

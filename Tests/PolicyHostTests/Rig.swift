@@ -1,5 +1,6 @@
 // What the tests of the policy host share: a host over sources in the test itself.
 
+import CallCore
 import CallModel
 import JSON
 import Testing
@@ -175,4 +176,25 @@ extension Answer {
     static func decided(_ decision: Decision, by plugin: String = "p", next: Int = 1) -> Answer {
         .invite(decision, by: plugin, next: next)
     }
+}
+
+extension TestTools {
+    /// A real switchboard, and these signatures.
+    static func signing(_ cryptography: Cryptography) -> TestTools {
+        TestTools(cryptography: cryptography) { settings, seed, now in
+            BoardUnderTest(board: Switchboard(settings: settings, seed: seed, at: now))
+        }
+    }
+    static let plain = signing(.none)
+}
+
+private struct BoardUnderTest: TestSwitchboard {
+    var board: Switchboard
+    mutating func handle(_ input: Input, at now: Moment) -> [Effect] {
+        board.handle(input, at: now)
+    }
+    var nextDeadline: Moment? { board.nextDeadline }
+    var liveCalls: [Call] { board.liveCalls }
+    func call(_ id: CallID) -> Call? { board.call(id) }
+    func facts(of user: UserID) -> UserFacts { board.facts(of: user) }
 }

@@ -35,7 +35,7 @@ import Testing
         var setting = PluginSetting()
         setting.options = ["n": 7]
         setting.grants = ["http:x.y"]
-        return try trial.run(PluginSource(name: "p", main: file), setting)
+        return try trial.run(PluginSource(name: "p", main: file), setting, tools: .plain)
     }
 
     @Test func anInvitationNow() throws {
@@ -79,6 +79,68 @@ import Testing
         let told = try run(.event("accepted")) { $0.call = ["to": "desk"] }
         #expect(told.answers.isEmpty)
         #expect(told.actions.count == 1 && told.actions[0].contains(#""op":"signal""#))
+    }
+
+    private func ask(
+        _ plugins: [(String, String)], _ change: (inout PluginTrial, inout Settings) -> Void
+    ) throws -> PluginTrial.Outcome {
+        var trial = PluginTrial(.invite, now: PluginTest.begin)
+        trial.call = ["from": "ann", "to": "desk"]
+        var settings = Settings()
+        settings.answerFor = Accounts(["desk"])
+        change(&trial, &settings)
+        var plan = GenerationPlan()
+        plan.plugins = plugins.map { name, text in
+            let file = SourceFile(name: "\(name).lua", text: Array(text.utf8))
+            return (PluginSource(name: name, main: file), PluginSetting())
+        }
+        return try trial.run(plan, settings, tools: .plain)
+    }
+
+    private static let chain = [
+        ("silent", "on.invite(function() log.info 'asked' end)"),
+        ("broken", "on.invite(function(call) if call.kind == 'x' then error 'oops' end end)"),
+        ("busy", "on.invite(function(c) if c.callee.calls > 0 then return reject 'busy' end end)"),
+        ("greeter", "on.invite(function() return accept { wait = '2s' } end)"),
+    ]
+
+    @Test func allPluginsAreAskedInTheirOrder() throws {
+        let outcome = try ask(Self.chain) { _, _ in }
+        #expect(outcome.answers == [#"accept { wait = "2s" }"#])
+        #expect(
+            outcome.asked == [
+                "on.invite for desk: silent: no opinion, broken: no opinion, busy: no opinion, "
+                    + "greeter: decided"
+            ])
+        #expect(outcome.log == ["asked"])
+        #expect(outcome.problem == nil)
+        let busy = try ask(Self.chain) { trial, _ in trial.users = ["desk": ["calls": 1]] }
+        #expect(busy.answers == [#"reject "busy""#])
+    }
+
+    @Test func aPluginThatFailsIsNamedAndTheOthersAnswer() throws {
+        let outcome = try ask(Self.chain) { trial, _ in trial.call["kind"] = "x" }
+        #expect(outcome.answers == [#"accept { wait = "2s" }"#])
+        #expect(outcome.problem == "broken.lua:1: oops")
+        #expect(outcome.asked[0].contains("broken: failed (error)"))
+        #expect(outcome.log == ["asked"])
+    }
+
+    @Test func whereNobodyDecidesTheOperatorsWordIsTold() throws {
+        let silent = Array(Self.chain.prefix(1))
+        let outcome = try ask(silent) { _, settings in settings.inviteDefault = .reject }
+        #expect(outcome.answers == ["nothing"])
+        #expect(outcome.otherwise == "the operator's default: reject")
+        let other = try ask(silent) { trial, _ in trial.call["to"] = "bob" }
+        #expect(other.asked.isEmpty && other.log.isEmpty)
+        #expect(other.otherwise == "bob is not in answer_for, so on.invite is not asked")
+    }
+
+    @Test func theChainGoesOnAfterARing() throws {
+        let ring = [("first", "on.invite(function() return ring { for_ = '5s' } end)")]
+        let outcome = try ask(ring + Self.chain) { _, _ in }
+        #expect(outcome.answers == [#"ring { for_ = "5s" }"#, #"accept { wait = "2s" }"#])
+        #expect(outcome.asked.count == 2)
     }
 
     @Test func whatIsWrongIsSaid() throws {

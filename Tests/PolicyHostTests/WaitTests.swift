@@ -59,6 +59,24 @@ import Testing
     }
 
     @Test(arguments: [
+        (#"kv.set("k", 1, "1h")"#, "bad argument #3 to 'kv.set' (table expected, got string)"),
+        (#"http.get("http://x.y/", 5)"#, "bad argument #2 to 'http.get' (table expected, got"),
+        (#"jwt({}, { ky = "k" })"#, "jwt: unknown field 'ky' (did you mean 'key'?)"),
+        (#"count("n", -1)"#, "count: a counter grows by 0 or more, not by -1"),
+        (#"cfg.who:has(5)"#, "bad argument #2 to 'users:has' (user id expected, got number)"),
+    ])
+    func anArgumentThatWouldBeIgnoredIsAnError(_ text: String, _ expected: String) throws {
+        let rig = try Rig(
+            """
+            local cfg = config { who = option.users { "*" } }
+            on.invite(function() assert(not cfg.who:has "a b") return \(text) end)
+            """
+        ) { $0.plugins[0].setting.grants = ["http:x.y"] }
+        let lines = rig.ask(rig.call()).said
+        #expect(lines.first?.hasPrefix("p.lua:2: \(expected)") == true, "\(lines)")
+    }
+
+    @Test(arguments: [
         (#"call:invite { "a b" }"#, "bad user id 'a b'"),
         (#"call:invite "a b""#, "bad user id 'a b'"),
         ("call:invite(5)", "bad argument #1 to 'call:invite' (user id expected, got number)"),
@@ -67,6 +85,7 @@ import Testing
         ("call:set_items()", "bad argument #2 to 'call:set_items' (table expected, got no value)"),
         (#"call:signal("x", "a b")"#, "bad user id 'a b'"),
         (#"call:signal(("x"):rep(16384))"#, "call:signal: over 16 KiB of data"),
+        (#"users.get "a b""#, "bad user id 'a b'"),
     ])
     func badValuesForACallAreTroubleAndNoFailure(_ text: String, _ trouble: String) throws {
         let rig = try Rig(

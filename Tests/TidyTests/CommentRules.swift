@@ -38,6 +38,26 @@ let commentRules: [Rule] = [
             .filter { isCode($0.text) }
             .map { Finding(file, $0.line, "commented-out code:\($0.text)") }
     },
+    Rule(
+        "a comment names only documents that are here",
+        planted: [
+            Checkout([SourceFile("Sources/A/a.swift", "// The call (protocol.md, section 4).")])
+        ],
+        clean: [
+            Checkout([
+                SourceFile("Sources/A/a.swift", "/// See `Modes.md`.\nlet a = \"gone.md\""),
+                SourceFile("Sources/A/A.docc/Modes.md", "# Modes"),
+            ])
+        ],
+        checkout: { checkout in
+            let pages = Set(checkout.files(in: .markdown).compactMap(\.parts.last))
+            return checkout.files.flatMap { file in
+                file.code.comments.flatMap { comment in
+                    comment.text.matches(of: /[\w-]+\.md/).filter { !pages.contains($0.output) }
+                        .map { Finding(file, comment.line, "'\($0.output)' is not here") }
+                }
+            }
+        }),
 ]
 
 private func purposeIsMissing(_ file: SourceFile) -> Bool {

@@ -1,5 +1,7 @@
 // Runs the plugins' own tests for `callagent test`.
 
+import CallCore
+import CallModel
 import JSON
 import PolicyHost
 
@@ -43,7 +45,7 @@ public enum PluginTests {
             var outcome = Outcome()
             for (source, setting) in try plugins(names, file) {
                 let report = try PluginTest.run(
-                    source, setting: setting, filter: filter, cryptography: .system)
+                    source, setting: setting, filter: filter, tools: .system)
                 outcome.tests += report.results.map(PluginTestLine.init)
                 outcome.coverage += report.coverage.map(PluginCoverageLine.init)
             }
@@ -60,7 +62,7 @@ public enum PluginTests {
         var lines: [PluginTestLine] = []
         do throws(PolicyProblems) {
             for (source, setting) in plan.plugins {
-                let report = try PluginTest.run(source, setting: setting, cryptography: .system)
+                let report = try PluginTest.run(source, setting: setting, tools: .system)
                 lines += report.results.map(PluginTestLine.init)
             }
         } catch {
@@ -140,7 +142,17 @@ public enum PluginTests {
         if let options { setting.options = options }
         setting.standsIn = true
         setting.grants = PluginTest.needs(of: source)
-        return try trial.run(source, setting, cryptography: .system)
+        return try trial.run(source, setting, tools: .system)
+    }
+
+    /// What came of one question to all plugins that the operator lists, asked as the server
+    /// would ask them.
+    public static func attempt(
+        file: String?, _ trial: PluginTrial
+    ) throws(PolicyProblems) -> PluginTrial.Outcome {
+        let configuration = try Deployment.configuration(at: file)
+        let plan = try Deployment.library(for: file).plan(for: configuration)
+        return try trial.run(plan, configuration.settings(hooks: []), tools: .system)
     }
 }
 
@@ -175,4 +187,24 @@ extension PluginTestLine {
         let place = "\(result.file):\(result.line): "
         text = result.problem.map(\.description) ?? "\(place)\(result.name)"
     }
+}
+
+extension TestTools {
+    /// What this process itself works with.
+    static let system = TestTools(cryptography: .system) { settings, seed, now in
+        SwitchboardUnderTest(board: Switchboard(settings: settings, seed: seed, at: now))
+    }
+}
+
+/// The switchboard that servers run, at the time of a test.
+private struct SwitchboardUnderTest: TestSwitchboard {
+    var board: Switchboard
+
+    mutating func handle(_ input: Input, at now: Moment) -> [Effect] {
+        board.handle(input, at: now)
+    }
+    var nextDeadline: Moment? { board.nextDeadline }
+    var liveCalls: [Call] { board.liveCalls }
+    func call(_ id: CallID) -> Call? { board.call(id) }
+    func facts(of user: UserID) -> UserFacts { board.facts(of: user) }
 }

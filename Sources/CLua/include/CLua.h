@@ -58,6 +58,8 @@ enum {
     CALLUA_HANDLER_ONLY = 1 << 3,
     /// Gets the caller's `FILE` and `LINE` as two arguments before the others.
     CALLUA_SITED = 1 << 4,
+    /// Answers with a table and the set of its fields; reading any other is an error.
+    CALLUA_NAMES_FIELDS = 1 << 5,
 };
 
 /// Host functions that C itself calls; the host's own begin at `CALLUA_OWN`.
@@ -144,6 +146,8 @@ typedef struct {
 callua_vm *callua_new(callua_limits limits, callua_host host, uint64_t seed);
 /// Ends a vm. Nothing of its scripts runs.
 void callua_free(callua_vm *vm);
+/// `FILE:LINE` where the handler that finished last made its last decision, or nothing.
+callua_bytes callua_place(callua_vm *vm);
 /// Names the objects that `PLAIN_HANDLE` with this kind stands for, before their methods are bound.
 bool callua_kind(callua_vm *vm, uint8_t kind, const char *name);
 /// Makes a host function visible as `name`: `f`, `table.f` or `kind:method`.

@@ -62,6 +62,7 @@ extension Bindings {
         _ state: PluginState, _ arguments: Arguments
     ) throws(Refused) -> Response {
         let options = try arguments.table(1)
+        try options.only(["alg", "key", "kid"], arguments.name)
         let algorithm = options["alg"].text ?? "HS256"
         guard let key = options["key"].text else { throw Refused("jwt needs a key") }
         var head: JSONObject = ["alg": .string(algorithm), "typ": "JWT"]

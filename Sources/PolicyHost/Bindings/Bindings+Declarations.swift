@@ -59,20 +59,28 @@ extension Bindings {
     ) throws(Refused) -> Response {
         let table = try shifted(arguments).table(0)
         var manifest = state.manifest
+        guard manifest.line == nil else { throw Refused("'plugin' is called twice") }
         for pair in table.table ?? [] {
             let name = pair.key.text ?? pair.key.typeName
             switch name {
             case "name": manifest.name = try text(pair)
             case "version": manifest.version = try text(pair)
-            case "needs": manifest.needs = try texts(pair)
+            case "needs":
+                manifest.needs = try texts(pair)
+                do throws(LuaProblem) {
+                    for need in manifest.needs { try Capability.check(need) }
+                } catch {
+                    throw Refused("needs: \(error.message)")
+                }
             case "after": manifest.after = try texts(pair)
             case "guard": manifest.isGuard = try flag(pair)
             case "on_error":
                 let word = try text(pair)
                 guard let value = OnError(rawValue: word) else {
+                    let words = OnError.allCases.map(\.rawValue)
                     throw Refused(
-                        "unknown on_error '\(word)'"
-                            + Suggestion.text(for: word, among: OnError.allCases.map(\.rawValue)))
+                        "on_error: '\(word)' is none of \(words.joined(separator: ", "))"
+                            + Suggestion.text(for: word, among: words))
                 }
                 manifest.onError = value
             case "state_version":

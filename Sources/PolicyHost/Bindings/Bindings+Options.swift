@@ -7,7 +7,7 @@ extension Bindings {
     static let options: [Binding] =
         [
             Binding(
-                "config", CALLUA_LOAD_ONLY | CALLUA_SITED,
+                "config", CALLUA_LOAD_ONLY | CALLUA_SITED | CALLUA_NAMES_FIELDS,
                 type: "fun<T>(schema: T): T",
                 help: "Declares the options of this plugin and returns their values.", body: config)
         ] + OptionField.Kind.allCases.map(option) + objects
@@ -57,7 +57,10 @@ extension Bindings {
         do throws(LuaProblem) {
             let values = try fields.values(
                 of: state.setting.options, standsIn: state.setting.standsIn)
-            return .value(.table(values.map { pair($0.name, state.shown($0, $1)) }))
+            return .values([
+                .table(values.map { pair($0.name, state.shown($0, $1)) }),
+                .table(fields.map { pair($0.name, .bool(true)) }),
+            ])
         } catch {
             let text = "options[\"\(state.name)\"]: \(error.message)"
             state.refuseOptions(text)
@@ -87,7 +90,7 @@ extension Bindings {
             help: "Whether the user is one of them."
         ) { state, arguments throws(Refused) in
             let (accounts, _) = try state.users(arguments)
-            return .value(.bool(accounts.contains(try arguments.user(1))))
+            return .value(.bool(try arguments.possibleUser(1).map(accounts.contains) ?? false))
         },
         Binding(
             "users:at", type: "fun(self: Users, index: integer): string?",
@@ -161,10 +164,15 @@ extension PluginState {
 extension Arguments {
     /// A user given as an id or as a user object.
     func user(_ index: Int) throws(Refused) -> UserID {
+        if let user = try possibleUser(index) { return user }
+        throw Refused("bad user id '\(self[index].shown)'")
+    }
+
+    /// A user given as an id or as a user object; nil: a text that can be nobody's id.
+    func possibleUser(_ index: Int) throws(Refused) -> UserID? {
         if case .user(let facts) = self[index] { return facts.user }
         guard let text = self[index].text else { throw wrong(index, "user id") }
-        guard let user = UserID(checking: text) else { throw Refused("bad user id '\(text)'") }
-        return user
+        return UserID(checking: text)
     }
 }
 

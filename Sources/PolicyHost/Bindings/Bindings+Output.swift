@@ -93,8 +93,9 @@ extension Arguments {
     /// What is added to a counter, which never goes down; 1 when it is left out.
     fileprivate func amount(_ index: Int) throws(Refused) -> Double {
         if self[index].isNull { return 1 }
-        guard let amount = self[index].number, amount.isFinite, amount >= 0 else {
-            throw wrong(index, "number, 0 or more,")
+        guard let amount = self[index].number else { throw wrong(index, "number") }
+        guard amount.isFinite, amount >= 0 else {
+            throw Refused("\(name): a counter grows by 0 or more, not by \(self[index].shown)")
         }
         return amount
     }

@@ -53,7 +53,9 @@ extension Bindings {
                 "users.get", CALLUA_WAITS, type: "fun(id: string): User?, string?",
                 help: "What is known of a user now."
             ) { state, arguments throws(Refused) in
-                .asking(.lookUp(try arguments.user(0)))
+                // The id may come from a user: a bad one is no fault of the script.
+                if let user = try arguments.possibleUser(0) { return .asking(.lookUp(user)) }
+                return .trouble("bad user id '\(arguments[0].shown)'")
             },
         ] + store + web
 
@@ -147,7 +149,8 @@ extension Arguments {
     }
 
     fileprivate func ttl(_ index: Int) throws(Refused) -> Milliseconds? {
-        for pair in self[index].table ?? [] where pair.key != .text("ttl") {
+        if self[index].isNull { return nil }
+        for pair in try table(index).table ?? [] where pair.key != .text("ttl") {
             throw Refused("\(name): unknown field '\(pair.key.shown)' (did you mean 'ttl'?)")
         }
         let ttl = self[index]["ttl"]
@@ -177,9 +180,8 @@ extension PluginState {
         var request = FetchRequest(
             method: method, url: url, headers: [], body: [], timeout: 5_000)
         request.mayBeInternal = setting.grants.contains("internal:\(host)")
-        for pair in arguments[1].table ?? [] {
-            try request.take(pair, arguments)
-        }
+        let extras = try arguments[1].isNull ? .null : arguments.table(1)
+        for pair in extras.table ?? [] { try request.take(pair, arguments) }
         guard memory.fetches < setting.limits.fetches else {
             throw Refused("too many requests under way (limit \(setting.limits.fetches))")
         }
@@ -223,6 +225,27 @@ extension FetchRequest {
             throw Refused(
                 "\(arguments.name): unknown field '\(name)'"
                     + Suggestion.text(for: name, among: Self.extras))
+        }
+    }
+}
+
+/// What a plugin may need and the operator grants.
+enum Capability {
+    private static let kinds = ["http", "internal"]
+
+    /// Refuses what is neither `http:HOST` nor `internal:HOST`.
+    static func check(_ text: String) throws(LuaProblem) {
+        let form = "(write \"http:crm.example.com\")"
+        guard let colon = text.firstIndex(of: ":") else {
+            throw LuaProblem("'\(text)' is no capability \(form)")
+        }
+        let (kind, host) = (String(text[..<colon]), text[text.index(after: colon)...])
+        guard kinds.contains(kind) else {
+            throw LuaProblem(
+                "unknown capability '\(text)'" + Suggestion.text(for: kind, among: kinds))
+        }
+        guard !host.contains(":"), WebAddress.host(of: "http://\(host)/") == String(host) else {
+            throw LuaProblem("'\(text)' names no host, in lower case and without port \(form)")
         }
     }
 }

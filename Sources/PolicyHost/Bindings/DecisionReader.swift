@@ -31,6 +31,11 @@ enum Returned {
     }
 }
 
+extension callua_bytes {
+    /// Whether these results of a handler begin with a decision.
+    var isDecision: Bool { count > 5 && start[5] == UInt8(PLAIN_DECISION) }
+}
+
 /// Why a returned value is no decision.
 struct BadReturn: Error {
     let message: String

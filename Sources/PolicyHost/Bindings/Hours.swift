@@ -20,12 +20,7 @@ struct Hours: Sendable, Equatable {
             }
             var chosen = Set<Int>()
             for word in words.dropLast() {
-                guard let range = Self.dayRange(word) else {
-                    throw LuaProblem(
-                        "unknown day '\(word)'"
-                            + Suggestion.text(for: String(word), among: Self.days))
-                }
-                chosen.formUnion(range)
+                chosen.formUnion(try Self.dayRange(word))
             }
             for day in (chosen.isEmpty ? Set(0..<7) : chosen).sorted() { add(times, on: day) }
         }
@@ -39,13 +34,17 @@ struct Hours: Sendable, Equatable {
         if end > Self.week { spans.append(0..<end - Self.week) }
     }
 
-    private static func dayRange(_ word: Substring) -> [Int]? {
-        let ends = word.split(separator: "-", omittingEmptySubsequences: false).map(String.init)
-        guard let first = ends.first.flatMap(days.firstIndex(of:)), ends.count <= 2 else {
-            return nil
+    private static func dayRange(_ word: Substring) throws(LuaProblem) -> [Int] {
+        var ends: [Int] = []
+        for name in word.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false) {
+            guard let day = days.firstIndex(of: String(name)) else {
+                throw LuaProblem(
+                    "unknown day '\(name)'" + Suggestion.text(for: String(name), among: days))
+            }
+            ends.append(day)
         }
-        guard ends.count == 2 else { return [first] }
-        guard let last = days.firstIndex(of: ends[1]) else { return nil }
+        guard ends.count == 2 else { return ends }
+        let (first, last) = (ends[0], ends[1])
         return last >= first ? Array(first...last) : Array(first..<7) + Array(0...last)
     }
 

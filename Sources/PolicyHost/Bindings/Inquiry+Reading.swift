@@ -119,7 +119,8 @@ extension Returned {
         case .decision: throw BadReturn("on.token returns a table, not a decision")
         case .value(let value):
             guard case .table = value, let json = try? value.json() else {
-                throw BadReturn("on.token returned \(value.typePhrase), not a table of plain data")
+                let found = value.list == nil ? value.typePhrase : "a list"
+                throw BadReturn("on.token returned \(found), not a table with names")
             }
             let bytes = json.bytes
             guard bytes.count <= 16_384 else {

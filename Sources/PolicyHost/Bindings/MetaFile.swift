@@ -31,6 +31,7 @@ public enum MetaFile {
         [
             "---@class User", "---@field id string", "---@field calls integer",
             "---@field online boolean", "---@field devices integer",
+            "---@operator concat(any): string",
         ],
         ["---@class Decision"],
         [

@@ -259,8 +259,10 @@ extension Configuration {
         settings.wakesDevices = true
         settings.modes = Mode.all.map { mode in
             var mode = mode
-            if mode.invitees == 9 { mode.invitees = limits.invitees }
-            if mode.participants == 10 { mode.participants = limits.participants }
+            if mode.invitees == Mode.standardInvitees { mode.invitees = limits.invitees }
+            if mode.participants == Mode.standardParticipants {
+                mode.participants = limits.participants
+            }
             return mode
         }
         return settings

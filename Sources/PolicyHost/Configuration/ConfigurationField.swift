@@ -123,11 +123,7 @@ extension ConfigurationField {
         .init("invite.on_error", "skip, default, reject", "\"default\"", "When the chain is late.")
         {
             c, v throws(LuaProblem) in
-            let word: OnError = try v.choice()
-            guard word == .skip || word == .default || word == .reject else {
-                throw LuaProblem("'\(word.rawValue)' is none of skip, default, reject")
-            }
-            c.invite.onError = word
+            c.invite.onError = try v.choice(among: [OnError.skip, .default, .reject])
         },
         .init("invite.decide_in", "duration", "\"2s\"", "Time for the whole chain.") {
             c, v throws(LuaProblem) in c.invite.decideIn = try v.duration(1...60_000)

@@ -108,10 +108,12 @@ extension LuaValue {
         return texts
     }
 
-    func choice<Choice: RawRepresentable<String> & CaseIterable>() throws(LuaProblem) -> Choice {
+    func choice<Choice: RawRepresentable<String> & CaseIterable>(
+        among choices: [Choice] = Array(Choice.allCases)
+    ) throws(LuaProblem) -> Choice {
         let word = try string()
-        if let choice = Choice(rawValue: word) { return choice }
-        let names = Choice.allCases.map(\.rawValue)
+        if let choice = choices.first(where: { $0.rawValue == word }) { return choice }
+        let names = choices.map(\.rawValue)
         throw LuaProblem(
             "'\(word)' is none of \(names.joined(separator: ", "))"
                 + Suggestion.text(for: word, among: names))
@@ -210,7 +212,9 @@ extension LuaValue {
                 }
             case "grant":
                 override.grants = try pair.value.at("\(place).grant") { value throws(LuaProblem) in
-                    try value.strings()
+                    let grants = try value.strings()
+                    for grant in grants { try Capability.check(grant) }
+                    return grants
                 }
             case "limits": try pair.value.limits(of: &override, place: place)
             default:

@@ -29,8 +29,11 @@ extension OptionField {
         self.init(name: name, kind: kind, standard: description["default"])
         least = try bound(description["min"], "min")
         most = try bound(description["max"], "max")
-        isRequired = description["required"].bool ?? false
-        help = description["help"].text ?? ""
+        if let least, let most, least > most {
+            throw LuaProblem(name, "min \(shown(least)) is above max \(shown(most))")
+        }
+        isRequired = try Self.extra(description, "required", name, "true or false", \.bool) ?? false
+        help = try Self.extra(description, "help", name, "a string", \.text) ?? ""
         choices = (description["choices"].list ?? []).compactMap(\.text)
         if kind == .choice, choices.isEmpty {
             throw LuaProblem(name, "write option.choice(\"a\", { \"a\", \"b\" })")
@@ -38,9 +41,24 @@ extension OptionField {
         if !standard.isNull { _ = try checked(standard) }
     }
 
+    private static func extra<Value>(
+        _ description: LuaValue, _ extra: String, _ name: String, _ expected: String,
+        _ read: (LuaValue) -> Value?
+    ) throws(LuaProblem) -> Value? {
+        let given = description[extra]
+        if given.isNull { return nil }
+        if let value = read(given) { return value }
+        throw LuaProblem(name, "\(extra) is \(expected), not \(given.typePhrase)")
+    }
+
     /// A bound as it was written: durations are bounded by durations, or by seconds.
     private func bound(_ value: LuaValue, _ extra: String) throws(LuaProblem) -> Double? {
         if value.isNull { return nil }
+        switch kind {
+        case .int, .number, .text, .list, .user, .users, .duration, .secret: break
+        case .bool, .choice, .hours, .timezone, .url:
+            throw LuaProblem(name, "option.\(kind.rawValue) has no \(extra)")
+        }
         if let number = value.number {
             // Beyond it a number is not exact, and a count or a time makes no sense.
             guard abs(number) < (kind == .duration ? 3e9 : 1e15) else {
@@ -105,13 +123,26 @@ extension OptionField {
             throw wrong(value, "a list of strings")
         }
         try range(Double(values.count), " entries")
+        if kind == .users { try checkAccounts(values) }
         return .list(values)
+    }
+
+    /// User ids, and patterns that end with `*`.
+    private func checkAccounts(_ values: [LuaValue]) throws(LuaProblem) {
+        for text in values.compactMap(\.text) where UserID(checking: text) == nil {
+            throw LuaProblem(name, "'\(text)' is no user id and no pattern (\"desk-*\")")
+        }
     }
 
     private func checkedForm(_ value: LuaValue) throws(LuaProblem) -> LuaValue {
         guard let text = value.text else { throw wrong(value, "a string") }
         switch kind {
-        case .hours: _ = try Hours(text)
+        case .hours:
+            do throws(LuaProblem) {
+                _ = try Hours(text)
+            } catch {
+                throw LuaProblem(name, error.message)
+            }
         case .timezone:
             guard TimeZoneRules(named: text) != nil else {
                 throw LuaProblem(

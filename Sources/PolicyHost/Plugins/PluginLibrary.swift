@@ -164,6 +164,7 @@ extension GenerationPlan {
             }
             add(JSONCanonical.bytes(of: .object(setting.options)))
             add(Array("\(setting.onError.debugDescription) \(setting.grants)".utf8))
+            add(Array("\(setting.limits) \(setting.extendedDataMax)".utf8))
             let entry = configuration.plugins.first { $0.name == source.name }
             add(Array("\(entry?.users ?? ["*"])".utf8))
         }

@@ -21,7 +21,7 @@ extension Bindings {
     private static let steps: [TestStep] = [
         .init(
             name: "invite", type: "fun(invitation: TestCall): Decision?",
-            help: "Asks on.invite of a new call; returns the decision, or nil."),
+            help: "Begins a call; returns the decision about its first invitee, or nil."),
         .init(
             name: "again", type: "fun(): Decision?",
             help: "Lets the time of ring { for_ = … } pass; returns what is decided then."),
@@ -39,10 +39,10 @@ extension Bindings {
             help: "Asks on.push; returns the push as shaped, nil if dropped."),
         .init(
             name: "accept", type: "fun(call?: TestCall)",
-            help: "The callee accepts: on.accepted."),
+            help: "A device of whoever is called accepts: on.accepted."),
         .init(
             name: "event", type: "fun(name: string, event?: TestEvent)",
-            help: "Tells a report hook."),
+            help: "Lets something happen, or tells a report hook that it did."),
         .init(
             name: "user",
             type: "fun(id: string, facts: {calls?: integer, devices?: integer, online?: boolean})",

@@ -13,6 +13,15 @@ extension LuaValue {
     }
 }
 
+extension LuaValue {
+    /// What a plugin wanted to do, and why it did not come to that.
+    func refused(_ refusal: Refusal) -> LuaValue {
+        guard case .table(var pairs) = self else { return self }
+        pairs.append(Pair(key: .text("refused"), value: .text(refusal.code.rawValue)))
+        return .table(pairs)
+    }
+}
+
 extension FetchRequest {
     /// What a test sees of it.
     var described: LuaValue {

@@ -1,4 +1,5 @@
-// Runs the `test(…)` blocks of a plugin: a real policy host at virtual time, without a server.
+// Runs the `test(…)` blocks of a plugin: a real policy host and a real switchboard at virtual time,
+// without a server.
 
 import CLua
 import CallModel
@@ -49,20 +50,24 @@ public enum PluginTest {
     /// Runs the tests of `source` whose name contains `filter`, each in a world of its own.
     public static func run(
         _ source: PluginSource, setting: PluginSetting, filter: String? = nil,
-        cryptography: Cryptography = .none, seed: UInt64 = 1
+        tools: TestTools, seed: UInt64 = 1
     ) throws(PolicyProblems) -> PluginTestReport {
         var setting = self.setting(for: source, setting)
-        setting.keepsTests = true
         setting.notesLines = true
-        let first = try bench(source, setting, cryptography, seed)
+        var plan = GenerationPlan()
+        plan.plugins = [(source, setting)]
+        plan.isWhole = false
+        plan.name = "test"
+        setting.keepsTests = true
+        let first = try bench(source, setting, tools.cryptography, seed)
         var results: [PluginTestResult] = []
         var ran: [String: Set<Int>] = [:]
         for index in first.tests.indices
         where filter.map({ first.tests[index].name.contains($0) }) ?? true {
             // Its own Lua state for each: what one test leaves in a local is nothing to the next.
-            let bench = try bench(source, setting, cryptography, seed)
+            let bench = try bench(source, setting, tools.cryptography, seed)
             let test = bench.tests[index]
-            let world = try TestWorld(source, setting, bench, cryptography, seed)
+            let world = try TestWorld(plan, nil, bench, tools, seed)
             let problem = world.run(test)
             for file in source.files {
                 ran[file.name, default: []]

@@ -1,10 +1,10 @@
-// One question to one plugin, without a server: what `callagent try` asks.
+// One question to one plugin or to all of them, without a server: what `callagent try` asks.
 
 import CLua
 import CallModel
 import JSON
 
-/// A question to a plugin, and the world in which it is asked.
+/// A question to plugins, and the world in which it is asked.
 public struct PluginTrial: Sendable {
     /// What is asked, or told.
     public enum Subject: Sendable, Equatable {
@@ -45,7 +45,11 @@ public struct PluginTrial: Sendable {
     public struct Outcome: Sendable, Equatable {
         /// The decision, or the value as JSON; further ones are those after `ring { for_ = … }`.
         public var answers: [String] = []
-        /// Why there is none.
+        /// Who was asked what and said what, a line for each question.
+        public var asked: [String] = []
+        /// What happens where the answer is `nothing`.
+        public var otherwise = "the next plugin decides"
+        /// What went wrong.
         public var problem: String?
         /// What the plugin did to calls and asked of the web, each as JSON.
         public var actions: [String] = []
@@ -53,45 +57,84 @@ public struct PluginTrial: Sendable {
         public var log: [String] = []
     }
 
-    /// Asks `source` under `setting`.
+    /// Asks one plugin by itself about whoever is invited.
     ///
     /// - Throws: what is wrong with the plugin, or with what is asked.
     public func run(
-        _ source: PluginSource, _ setting: PluginSetting, cryptography: Cryptography = .none,
-        seed: UInt64 = 1
+        _ source: PluginSource, _ setting: PluginSetting, tools: TestTools, seed: UInt64 = 1
     ) throws(PolicyProblems) -> Outcome {
-        var setting = setting
-        setting.users = nil
-        setting.keepsTests = false
-        let world: TestWorld
-        do throws(Refused) {
-            let begin = try time.map { text throws(Refused) in
-                try TestWorld.moment(text, now, setting.zone)
-            }
-            world = try Self.world(source, setting, cryptography, seed, begin ?? now)
-            try furnish(world)
-        } catch {
-            throw PolicyProblems([PolicyProblem(error.message)])
+        var plan = GenerationPlan()
+        plan.plugins = [(source, setting)]
+        plan.plugins[0].setting.users = nil
+        plan.isWhole = false
+        plan.name = "try"
+        return try outcome(in: try world(plan, nil, tools, seed))
+    }
+
+    /// Asks all plugins of `plan` as a switchboard with `settings` does.
+    ///
+    /// - Throws: what is wrong with the plugins, or with what is asked.
+    public func run(
+        _ plan: GenerationPlan, _ settings: Settings, tools: TestTools, seed: UInt64 = 1
+    ) throws(PolicyProblems) -> Outcome {
+        let world = try world(plan, settings, tools, seed)
+        // The plugins behind one that fails are asked all the same.
+        world.isForgiving = true
+        var outcome = try outcome(in: world)
+        if case .invite = subject {
+            let callee = call["to"]?.string ?? "bob"
+            outcome.otherwise =
+                settings.answerFor.contains(UserID(callee))
+                ? "the operator's default: \(settings.inviteDefault.rawValue)"
+                : "\(callee) is not in answer_for, so on.invite is not asked"
+        } else if case .dial = subject {
+            outcome.otherwise = "the call is made"
+        } else if case .token = subject {
+            outcome.otherwise = "the request is refused as unsupported"
         }
+        return outcome
+    }
+
+    private func outcome(in world: TestWorld) throws(PolicyProblems) -> Outcome {
         var outcome = Outcome()
+        switch subject {
+        case .push, .data: outcome.otherwise = "it is dropped"
+        case .invite, .dial, .token, .event: break
+        }
         do throws(Refused) {
             outcome.answers = try answers(of: world)
         } catch {
             outcome.problem = error.message
         }
+        if world.isForgiving, !world.allFailures.isEmpty {
+            let problem = outcome.problem.map { [$0] } ?? []
+            outcome.problem = (world.allFailures + problem).joined(separator: "\n")
+        }
+        outcome.asked = world.records.map(\.inWords)
         outcome.actions = world.operations.map(\.shown)
-        outcome.log = world.log.filter { $0 != outcome.problem }
+        let problems = outcome.problem?.split(separator: "\n").map(String.init) ?? []
+        outcome.log = world.log.filter { !problems.contains($0) }
         return outcome
     }
 
-    private static func world(
-        _ source: PluginSource, _ setting: PluginSetting, _ cryptography: Cryptography,
-        _ seed: UInt64, _ begin: Moment
-    ) throws(Refused) -> TestWorld {
-        do throws(PolicyProblems) {
-            return try TestWorld(source, setting, nil, cryptography, seed, at: begin)
+    private func world(
+        _ plan: GenerationPlan, _ settings: Settings?, _ tools: TestTools, _ seed: UInt64
+    ) throws(PolicyProblems) -> TestWorld {
+        do throws(Refused) {
+            let zone = plan.plugins.first?.setting.zone ?? .utc
+            let begin = try time.map { text throws(Refused) in
+                try TestWorld.moment(text, now, zone)
+            }
+            let world: TestWorld
+            do throws(PolicyProblems) {
+                world = try TestWorld(plan, settings, nil, tools, seed, at: begin ?? now)
+            } catch {
+                throw Refused(error.description)
+            }
+            try furnish(world)
+            return world
         } catch {
-            throw Refused(error.description)
+            throw PolicyProblems([PolicyProblem(error.message)])
         }
     }
 
@@ -139,5 +182,25 @@ public struct PluginTrial: Sendable {
 
     private func shown(_ said: [LuaValue]) throws(Refused) -> [String] {
         [said.first.map { $0.isNull ? "nothing" : $0.shown } ?? "nothing"]
+    }
+}
+
+extension DecisionRecord {
+    /// Who was asked, and what each said.
+    fileprivate var inWords: String {
+        let said = asked.map { "\($0.plugin): \($0.verdict.inWords)" }
+        let all = said.isEmpty ? "no plugin was concerned" : said.joined(separator: ", ")
+        return "on.\(hook.rawValue) for \(user): \(all)"
+    }
+}
+
+extension DecisionRecord.Verdict {
+    fileprivate var inWords: String {
+        switch self {
+        case .noOpinion: "no opinion"
+        case .decided: "decided"
+        case .failed(let failure): "failed (\(failure.rawValue))"
+        case .quarantined: "quarantined"
+        }
     }
 }

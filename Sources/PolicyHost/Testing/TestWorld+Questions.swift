@@ -4,6 +4,15 @@ import CLua
 import CallModel
 import JSON
 
+extension Refusal {
+    /// For a person.
+    var inWords: String {
+        var text = code.rawValue
+        if case .code(let own) = detail { text += " \(own)" }
+        return message.isEmpty ? text : "\(text) (\(message))"
+    }
+}
+
 extension TestWorld {
     // MARK: Calls
 
@@ -11,22 +20,29 @@ extension TestWorld {
         "from", "to", "at", "kind", "mode", "timeout", "extended_data", "group",
     ]
 
-    /// The call that a table of a test describes. A step that `goesOn` is about the last one,
-    /// unless it says something of the call.
+    /// The call that a step is about: the last one, unless its table says something of the call.
+    /// Of such a call only the plugins are told.
     func call(
-        _ table: LuaValue, _ name: String, goesOn: Bool, more: [String] = []
+        _ table: LuaValue, _ name: String, more: [String] = []
+    ) throws(Refused) -> Call {
+        let made = try describedCall(table, name, more: more)
+        let isSilent = Self.callFields.allSatisfy { field in
+            field == "at" || more.contains(field) || table[field].isNull
+        }
+        if isSilent, let current { return current }
+        goOn(with: made)
+        return made
+    }
+
+    /// The call that the table of a test describes.
+    private func describedCall(
+        _ table: LuaValue, _ name: String, more: [String] = []
     ) throws(Refused) -> Call {
         guard table.isNull || table.table != nil else {
             throw Refused("\(name): a call is a table, { from = \"ann\", to = \"bob\" }")
         }
         try table.only(Self.callFields + more, name)
-        if let time = table["at"].text {
-            setClock(to: try Self.moment(time, now, setting.zone))
-        }
-        let isSilent = Self.callFields.allSatisfy { field in
-            field == "at" || more.contains(field) || table[field].isNull
-        }
-        if goesOn, isSilent, let current { return current }
+        if let time = table["at"].text { setClock(to: try Self.moment(time, now, zone)) }
         let mode = table["mode"].text ?? "common"
         guard let row = Mode.all.firstIndex(where: { $0.name == mode }) else {
             throw Refused(
@@ -40,7 +56,6 @@ extension TestWorld {
             deliveryCheck: false, createdAt: now)
         call.extendedData = try Self.text(of: table["extended_data"])
         try addPeople(table, &call)
-        remember(call)
         return call
     }
 
@@ -88,30 +103,59 @@ extension TestWorld {
 
     // MARK: Decisions
 
+    /// The caller's device invites; what the plugins say about the first invitee.
     func invite(_ arguments: Arguments) throws(Refused) -> LuaValue {
-        try invite(call(arguments[0], arguments.name, goesOn: false), from: 0)
+        let table = arguments[0]
+        guard table["group"].isNull else {
+            throw Refused("\(arguments.name): a group is made by naming several in to")
+        }
+        let made = try describedCall(table, arguments.name)
+        let invitees = made.participants.dropFirst().map(\.user)
+        for user in invitees { connect(user) }
+        answer(for: invitees)
+        var invitation = Invitation(invitees: invitees)
+        (invitation.mode, invitation.kind) = (made.mode, made.kind)
+        invitation.timeout = table["timeout"].isNull ? nil : made.ringTime
+        invitation.extendedData = made.extendedData
+        ringing = nil
+        switch try request(.invite(invitation), by: made.caller) {
+        case .invited(let call, _, _):
+            goOn(with: call)
+            return decision(about: call.id)
+        case .refused(let refusal):
+            if refusal.code == .refused, case .code(let code) = refusal.detail {
+                return .decision(PLAIN_REFUSE, [.text(code)])
+            }
+            throw Refused("\(arguments.name): the server refuses: \(refusal.inWords)")
+        case .done, .call, .callWithErrors, .items, .token, .kept, nil: return .null
+        }
     }
 
     /// The time of `ring { for_ = … }` is over: the plugins after that one are asked, or it itself.
     func inviteAgain(_ arguments: Arguments) throws(Refused) -> LuaValue {
-        guard let current, let (span, place) = ringing else {
+        guard let current, let (span, _) = ringing else {
             throw Refused("t.again: the last decision was no ring { for_ = … }")
         }
-        try advance(span)
-        return try invite(current, from: place)
+        ringing = nil
+        try advanceToQuestion(span)
+        return decision(about: current.id)
     }
 
-    private func invite(_ call: Call, from place: Int) throws(Refused) -> LuaValue {
-        let callee = call.participants[1].user
-        ringing = nil
-        let answer = try ask(.invite(call, callee: callee, from: place), facts(of: call))
-        guard case .invite(let decision, _, let next) = answer else { return .null }
-        if case .ring(let span?) = decision { ringing = (span, next) }
-        return decision.value(isAgain: next == place)
+    /// What the plugins decided in this step about the first whom they were asked about.
+    private func decision(about id: CallID) -> LuaValue {
+        for question in asked {
+            guard case .invite(let call, _, let place) = question.subject, call.id == id,
+                case .invite(let decision, _, let next) = answers[question.id]
+            else { continue }
+            if case .ring(let span?) = decision { ringing = (span, next) }
+            return decision.value(isAgain: next == place)
+        }
+        return .null
     }
 
     func dial(_ arguments: Arguments) throws(Refused) -> LuaValue {
-        var call = try call(arguments[0], arguments.name, goesOn: false)
+        var call = try describedCall(arguments[0], arguments.name)
+        goOn(with: call)
         let invitees = call.participants.dropFirst().map(\.user)
         call.participants = [call.participants[0]]
         let answer = try ask(
@@ -125,7 +169,7 @@ extension TestWorld {
     }
 
     func token(_ arguments: Arguments) throws(Refused) -> LuaValue {
-        let call = try call(arguments[0], arguments.name, goesOn: true, more: ["user"])
+        let call = try call(arguments[0], arguments.name, more: ["user"])
         let user = try arguments[0]["user"].text.map { text throws(Refused) in
             try Self.user(text)
         }
@@ -140,7 +184,7 @@ extension TestWorld {
     // MARK: Shapes
 
     func data(_ arguments: Arguments) throws(Refused) -> LuaValue {
-        let call = try call(arguments[2], arguments.name, goesOn: true)
+        let call = try call(arguments[2], arguments.name)
         let text = try Self.text(of: arguments[0]) ?? ""
         let receiver = call.participants[1].user
         let direction = arguments[1].text ?? "in"
@@ -163,7 +207,7 @@ extension TestWorld {
     }
 
     func push(_ arguments: Arguments) throws(Refused) -> LuaValue {
-        let call = try call(arguments[1], arguments.name, goesOn: true)
+        let call = try call(arguments[1], arguments.name)
         let draft = try draft(arguments[0], call, arguments.name)
         guard let shaped = try shape(draft, call) else { return .null }
         return LuaValue(.object(shaped.table))

@@ -4,10 +4,40 @@ import CallModel
 import JSON
 
 extension TestWorld {
-    /// The callee accepts.
+    /// A device of whoever is called accepts.
     func accept(_ arguments: Arguments) throws(Refused) {
-        let call = try call(arguments[0], arguments.name, goesOn: true)
-        try tell(.accepted(call.participants[1].user), of: call)
+        let call = try call(arguments[0], arguments.name)
+        guard isReal(call) else {
+            return try tell(.accepted(call.participants[1].user), of: call)
+        }
+        guard let pending = call.participants.first(where: { $0.state.mayAnswer }) else {
+            if call.participants.dropFirst().contains(where: { $0.state == .joined }) { return }
+            throw Refused("\(arguments.name): nobody is called any more")
+        }
+        let reply = try request(.call(call.id, .accept()), by: pending.user)
+        if case .refused(let refusal) = reply {
+            throw Refused("\(arguments.name): the server refuses: \(refusal.inWords)")
+        }
+    }
+
+    /// Lets a report come about by what a device does, where the call at hand allows it; returns
+    /// whether it did.
+    private func happens(_ kind: Report.Kind, in call: Call) throws(Refused) -> Bool {
+        guard isReal(call) else { return false }
+        let (user, action): (UserID, CallAction)
+        switch kind {
+        case .accepted(let who): (user, action) = (who, .accept())
+        case .rejected(let who, .busy): (user, action) = (who, .reject(busy: true))
+        case .rejected(let who, .declined): (user, action) = (who, .reject())
+        case .cancelled(let by) where by ?? call.caller == call.caller:
+            (user, action) = (call.caller, .cancel())
+        case .rejected, .cancelled, .timeout, .undelivered, .participant, .ended, .signal,
+            .presence, .notice:
+            return false
+        }
+        guard call.participant(user) != nil else { return false }
+        guard case .refused? = try request(.call(call.id, action), by: user) else { return true }
+        return false
     }
 
     /// Tells a report hook.
@@ -27,9 +57,11 @@ extension TestWorld {
         case .accepted, .rejected, .cancelled, .timeout, .undelivered, .participant, .ended,
             .signal, .dial, .invite, .token, .push, .extendedData:
             var call = try call(
-                arguments[1], step, goesOn: true, more: Self.fields(of: hook))
+                arguments[1], step, more: Self.fields(of: hook))
+            let kind = try Self.report(hook, arguments[1], call)
+            if try happens(kind, in: call) { return }
             if hook == .ended { try end(&call, arguments[1]) }
-            try tell(try Self.report(hook, arguments[1], call), of: call)
+            try tell(kind, of: call)
         }
     }
 
@@ -121,8 +153,8 @@ extension TestWorld {
         case .cancelled, .undelivered, .signal, .presence, .notice: break
         }
         if call.state == .ended { call.endedAt = now }
-        remember(call)
-        try tell(Report(call: call, at: now, kind: kind, facts: facts(of: call)))
+        if !isReal(call) { goOn(with: call) }
+        try tell(.told(Report(call: call, at: now, kind: kind, facts: facts(of: call))))
         if call.state == .ended { end(call) }
     }
 
@@ -147,12 +179,14 @@ extension TestWorld {
         let facts = UserFacts(
             user, calls: known.calls, devices: isOnline ? max(1, known.devices) : 0)
         try tell(
-            Report(
-                call: nil, at: self.now, kind: .presence(user, online: isOnline), facts: [facts]))
+            .told(
+                Report(
+                    call: nil, at: self.now, kind: .presence(user, online: isOnline),
+                    facts: [facts])))
     }
 
     private func tellPushFailed(_ table: LuaValue, _ step: String) throws(Refused) {
-        let call = try call(table, step, goesOn: true, more: ["push", "reason"])
+        let call = try call(table, step, more: ["push", "reason"])
         let draft = try draft(table["push"], call, step)
         try tell(
             .pushFailed(

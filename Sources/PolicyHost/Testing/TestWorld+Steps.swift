@@ -21,7 +21,7 @@ extension TestWorld {
         case "event": try event(arguments)
         case "user": try user(arguments)
         case "options": try options(arguments)
-        case "clock": setClock(to: try Self.moment(arguments.text(0), now, setting.zone))
+        case "clock": setClock(to: try Self.moment(arguments.text(0), now, zone))
         case "advance": try advance(arguments.duration(0))
         case "http": try answerFetches(arguments)
         case "reload": try load(keepingState: true)
@@ -44,11 +44,11 @@ extension TestWorld {
         users[user] = UserFacts(
             user, calls: Int(facts["calls"].integer ?? 0),
             devices: Int(facts["devices"].integer ?? (isOnline ? 1 : 0)))
+        connect(user)
     }
 
     private func options(_ arguments: Arguments) throws(Refused) {
-        setting.options = try arguments.json(0).object ?? JSONObject()
-        try load(keepingState: false)
+        try load(keepingState: false, options: arguments.json(0).object ?? JSONObject())
     }
 
     private func answerFetches(_ arguments: Arguments) throws(Refused) {

@@ -1,4 +1,5 @@
-// The world of one test: a policy host, a clock, users, a store and a web that are made up.
+// The world of one test: a policy host beside a real switchboard, with a clock, users, a store
+// and a web that are made up.
 
 import CLua
 import CallModel
@@ -6,62 +7,90 @@ import JSON
 
 /// Everything that a test can reach.
 final class TestWorld {
-    let source: PluginSource
-    var setting: PluginSetting
+    private(set) var plan: GenerationPlan
     /// The state in which the test's own code runs.
     private let bench: PluginState?
-    private let cryptography: Cryptography
+    private let tools: TestTools
     private var seed: UInt64
-    var host: PolicyHost
+    private(set) var host: PolicyHost
+    var board: any TestSwitchboard
+    /// The operator's; nil: whoever is invited is answered for.
+    private let given: Settings?
+    private var answeredFor: Set<UserID> = []
     var now: Moment
+    /// What was said of users.
     var users: [UserID: UserFacts] = [:]
+    /// How many devices of a user are connected to the switchboard.
+    private var devices: [UserID: Int] = [:]
     var pages: [String: LuaValue] = [:]
-    private var store = TestStore()
-    private(set) var operations: [LuaValue] = []
-    private(set) var log: [String] = []
-    /// Why the plugin gave no usable answer to the question at hand.
-    private(set) var failures: [String] = []
-    private(set) var answer: Answer?
-    private(set) var shaped: PushDraft??
-    /// The call that steps go on with.
-    private(set) var current: Call?
+    var stores: [String: TestStore] = [:]
+    var operations: [LuaValue] = []
+    var log: [String] = []
+    /// What was decided since the world began.
+    var records: [DecisionRecord] = []
+    /// Why plugins gave no usable answer in the step at hand.
+    var failures: [String] = []
+    /// The same since the world began.
+    var allFailures: [String] = []
+    /// Whether a plugin's failure is no failure of the step.
+    var isForgiving = false
+
+    /// What the switchboard has stored.
+    var stored: [CallID: Call] = [:]
+    /// Calls that only the plugins are told of.
+    var madeUp: [CallID: Call] = [:]
+    private var currentID: CallID?
     /// After `ring { for_ = … }`: the time, and the place that is asked then.
     var ringing: (span: Milliseconds, place: Int)?
-    private var lastQuestion: UInt64 = 0
-    private var lastCall: UInt64 = 0
-    private var calls: [CallID: Call] = [:]
+
+    // The step at hand: what the switchboard asked, and what came of it.
+    var openQuestions: Set<QuestionID> = []
+    var asked: [Question] = []
+    var answers: [QuestionID: Answer] = [:]
+    var replies: [RequestID: Reply] = [:]
+    var shaped: PushDraft??
+    /// What handlers wait for that the switchboard was asked, with its place in `operations`.
+    var waits: [RequestID: (wait: WaitID, place: Int)] = [:]
+    var queue: [Work] = []
+    var isWorking = false
+    /// Whether what the switchboard tells is nobody's business.
+    var isQuiet = false
+    private var lastNumber: UInt64 = 0
     private var ran: [String: Set<Int>] = [:]
 
+    enum Work {
+        case core(Input)
+        case host(PolicyInput)
+    }
+
     init(
-        _ source: PluginSource, _ setting: PluginSetting, _ bench: PluginState?,
-        _ cryptography: Cryptography, _ seed: UInt64, at begin: Moment = PluginTest.begin
+        _ plan: GenerationPlan, _ settings: Settings?, _ bench: PluginState?, _ tools: TestTools,
+        _ seed: UInt64, at begin: Moment = PluginTest.begin
     ) throws(PolicyProblems) {
         now = begin
-        self.source = source
-        self.setting = setting
+        self.plan = plan
         self.bench = bench
-        self.cryptography = cryptography
+        self.tools = tools
         self.seed = seed
-        host = PolicyHost(
-            try Self.generation(source, setting, seed, cryptography), seed: seed,
-            cryptography: cryptography)
+        given = settings
+        let generation = try Self.generation(plan, seed, tools)
+        host = PolicyHost(generation, seed: seed, cryptography: tools.cryptography)
+        board = tools.switchboard(settings ?? Settings(), seed, begin)
+        configure()
         take(host.start(at: now))
+        work(nil)
     }
 
     private static func generation(
-        _ source: PluginSource, _ setting: PluginSetting, _ seed: UInt64,
-        _ cryptography: Cryptography
+        _ plan: GenerationPlan, _ seed: UInt64, _ tools: TestTools
     ) throws(PolicyProblems) -> Generation {
-        var plan = GenerationPlan()
-        var setting = setting
-        setting.keepsTests = false
-        plan.plugins = [(source, setting)]
-        plan.answerFor = Accounts(["*"])
-        plan.name = "test"
-        return try Generation(
-            plan, seed: seed, cryptography: cryptography,
+        try Generation(
+            plan, seed: seed, cryptography: tools.cryptography,
             wallTime: PluginTest.begin.milliseconds)
     }
+
+    /// The time zone of the plugins.
+    var zone: TimeZoneRules { plan.plugins.first?.setting.zone ?? .utc }
 
     // MARK: The test's own code
 
@@ -71,7 +100,7 @@ final class TestWorld {
         let arguments = PlainWriter()
         arguments.list(1)
         arguments.value(.handle(kind: Bindings.Kind.test.rawValue, number: 0))
-        let budget = setting.limits.loadTime.nanoseconds
+        let budget = bench.setting.limits.loadTime.nanoseconds
         bench.services.now = now
         var outcome = bench.start(test.function, arguments, budget: budget)
         while Int(outcome.status) == CALLUA_WAITING {
@@ -103,7 +132,7 @@ final class TestWorld {
                 try advance(span)
                 values = []
             case .request(let request)?:
-                writer.reply(reply(to: request))
+                writer.reply(reply(to: request, of: bench.name))
                 return CALLUA_RETURN
             case .operation?, .all?, nil: throw Refused("this cannot be waited for in a test")
             }
@@ -130,109 +159,249 @@ final class TestWorld {
         }
     }
 
-    // MARK: Time
+    // MARK: Steps
 
-    /// Lets time pass; a handler that fails meanwhile fails the test.
-    func advance(_ span: Milliseconds) throws(Refused) {
-        failures = []
-        let end = now + span
-        while let due = host.nextDeadline, due <= end {
-            now = max(now, due)
-            take(host.handle(.deadlineReached, at: now))
-        }
-        now = end
-        if let failure = failures.first { throw Refused(failure) }
+    /// A step begins.
+    private func begin() {
+        (failures, asked, answers, replies) = ([], [], [:], [:])
+        shaped = nil
     }
 
-    /// Sets the clock without anything happening in between.
-    func setClock(to moment: Moment) { now = moment }
-
-    // MARK: Questions
-
-    func newCall() -> CallID {
-        lastCall += 1
-        return CallID(high: 0x0190_0000_0000_0000, low: lastCall)
+    /// A plugin that failed in the step fails it.
+    private func end() throws(Refused) {
+        if let failure = failures.first, !isForgiving { throw Refused(failure) }
     }
 
-    func remember(_ call: Call) {
-        calls[call.id] = call
-        current = call
-    }
-
-    /// The call is over: handlers of it end, and `call.vars` go.
-    func end(_ call: Call) {
-        take(host.handle(.callEnded(call.id), at: now))
-        calls[call.id] = nil
-        current = nil
-    }
-
-    func facts(of user: UserID) -> UserFacts {
-        users[user] ?? UserFacts(user, calls: 0, devices: 1)
-    }
-
-    func facts(of call: Call) -> [UserFacts] { call.participants.map { facts(of: $0.user) } }
-
-    /// Asks the plugin; waits of its handler end by themselves.
+    /// Lets the plugins answer; waits of their handlers end by themselves.
     func ask(_ subject: Question.Subject, _ facts: [UserFacts]) throws(Refused) -> Answer {
-        lastQuestion += 1
-        failures = []
-        answer = nil
-        let question = Question(
-            id: QuestionID(lastQuestion), decideBy: now + 2_000, subject: subject, facts: facts)
-        take(host.handle(.asked(question), at: now))
-        while answer == nil, let due = host.nextDeadline {
-            now = max(now, due)
-            take(host.handle(.deadlineReached, at: now))
-        }
-        if let failure = failures.first { throw Refused(failure) }
-        return answer ?? .none
+        begin()
+        // Numbers that the switchboard, which knows nothing of this, never comes to.
+        let id = QuestionID(newNumber() | 1 << 62)
+        let question = Question(id: id, decideBy: now + 2_000, subject: subject, facts: facts)
+        work(.host(.asked(question)))
+        wait { answers[id] != nil }
+        try end()
+        return answers[id] ?? .none
     }
 
     /// Shapes a push; nil: dropped.
     func shape(_ draft: PushDraft, _ call: Call) throws(Refused) -> PushDraft? {
-        failures = []
-        shaped = nil
-        take(host.handle(.pushing(PushID(1), draft, call, facts(of: call)), at: now))
-        while shaped == nil, let due = host.nextDeadline {
-            now = max(now, due)
-            take(host.handle(.deadlineReached, at: now))
-        }
-        if let failure = failures.first { throw Refused(failure) }
+        begin()
+        work(.host(.pushing(PushID(1), draft, call, facts(of: call))))
+        wait { shaped != nil }
+        try end()
         return shaped ?? nil
     }
 
-    func tell(_ report: Report) throws(Refused) { try tell(.told(report)) }
+    /// Lets a device of `user` ask the switchboard; returns when everything about it is decided.
+    func request(_ operation: Operation, by user: UserID) throws(Refused) -> Reply? {
+        begin()
+        let reply = commit(operation, by: user)
+        try end()
+        return reply
+    }
 
-    /// Tells of something that is not of a call.
-    func tell(_ hook: Hook, _ table: JSONObject) throws(Refused) {
-        failures = []
-        host.services.now = now
-        for plugin in host.generation.plugins { host.tell(.table(hook, table), plugin) }
-        take(host.services.takeEffects())
-        if let failure = failures.first { throw Refused(failure) }
+    /// The same, whatever the plugins make of it.
+    private func commit(_ operation: Operation, by user: UserID) -> Reply? {
+        connect(user)
+        let id = RequestID(newNumber())
+        let request = Request(
+            id: id, user: user, device: Self.device(1), operation: operation)
+        work(.core(.request(request)))
+        wait { replies[id] != nil && openQuestions.isEmpty }
+        return replies[id]
     }
 
     func tell(_ input: PolicyInput) throws(Refused) {
-        failures = []
-        take(host.handle(input, at: now))
-        if let failure = failures.first { throw Refused(failure) }
+        begin()
+        work(.host(input))
+        try end()
+    }
+
+    /// Tells of something that is not of a call.
+    func tell(_ hook: Hook, _ table: JSONObject) throws(Refused) {
+        begin()
+        host.services.now = now
+        for plugin in host.generation.plugins { host.tell(.table(hook, table), plugin) }
+        take(host.services.takeEffects())
+        work(nil)
+        try end()
     }
 
     /// Loads the plugin anew: with other options, or as a reload does it.
-    func load(keepingState: Bool) throws(Refused) {
+    func load(keepingState: Bool, options: JSONObject? = nil) throws(Refused) {
         seed += 1
         noteLines()
+        if let options { plan.plugins[0].setting.options = options }
         do throws(PolicyProblems) {
-            let next = try Self.generation(source, setting, seed, cryptography)
+            let next = try Self.generation(plan, seed, tools)
             if keepingState {
                 take(try host.activate(next, at: now))
             } else {
-                host = PolicyHost(next, seed: seed, cryptography: cryptography)
+                // Nobody is left to hear the answers.
+                (waits, openQuestions) = ([:], [])
+                host = PolicyHost(next, seed: seed, cryptography: tools.cryptography)
                 take(host.start(at: now))
             }
         } catch {
             throw Refused(error.description)
         }
+        configure()
+        work(nil)
+    }
+
+    // MARK: Time
+
+    /// Lets time pass; a handler that fails meanwhile fails the test.
+    func advance(_ span: Milliseconds) throws(Refused) {
+        begin()
+        let end = now + span
+        while let due = nextDeadline, due <= end { pass(until: due) }
+        now = end
+        try self.end()
+    }
+
+    /// Lets the time of the current call's `ring { for_ = … }` pass, and the plugins answer then.
+    func advanceToQuestion(_ span: Milliseconds) throws(Refused) {
+        try advance(span)
+        wait { openQuestions.isEmpty }
+        try end()
+    }
+
+    /// Sets the clock without anything happening in between: calls that the switchboard had
+    /// belong to another time.
+    func setClock(to moment: Moment) {
+        if moment == now { return }
+        if let current, stored[current.id] != nil { madeUp[current.id] = current }
+        for call in board.liveCalls where call.id != currentID {
+            take(host.handle(.callEnded(call.id), at: now))
+        }
+        now = moment
+        (stored, devices, answeredFor) = ([:], [:], [])
+        board = tools.switchboard(given ?? Settings(), newNumber(), now)
+        configure()
+    }
+
+    private var nextDeadline: Moment? {
+        switch (host.nextDeadline, board.nextDeadline) {
+        case (let a?, let b?): min(a, b)
+        case (let a, let b): a ?? b
+        }
+    }
+
+    private func pass(until due: Moment) {
+        now = max(now, due)
+        if let due = board.nextDeadline, due <= now { work(.core(.deadlineReached)) }
+        if let due = host.nextDeadline, due <= now { work(.host(.deadlineReached)) }
+    }
+
+    /// Lets time pass until something is there, or nothing more can come: no question stays open
+    /// for longer.
+    private func wait(until isThere: () -> Bool) {
+        let end = now + 60_000
+        while !isThere(), let due = nextDeadline, due <= end { pass(until: due) }
+    }
+
+    // MARK: Calls
+
+    /// The call that steps go on with.
+    var current: Call? {
+        guard let id = currentID else { return nil }
+        guard stored[id] != nil else { return madeUp[id] }
+        return board.call(id).flatMap { $0.isLive ? $0 : nil }
+    }
+
+    /// Whether the switchboard has the call.
+    func isReal(_ call: Call) -> Bool { stored[call.id] != nil }
+
+    func newCall() -> CallID { CallID(high: 0x0190_0000_0000_0000, low: newNumber()) }
+
+    func newNumber() -> UInt64 {
+        lastNumber += 1
+        return lastNumber
+    }
+
+    /// Steps go on with this call.
+    func goOn(with call: Call) {
+        if !isReal(call) { madeUp[call.id] = call }
+        currentID = call.id
+    }
+
+    /// The call is over: handlers of it end, and `call.vars` go.
+    func end(_ call: Call) {
+        quietly {
+            for participant in call.participants where isReal(call) {
+                for action in [CallAction.end, .cancel(), .reject(), .leave]
+                where board.call(call.id)?.isLive == true {
+                    _ = commit(.call(call.id, action), by: participant.user)
+                }
+            }
+        }
+        work(.host(.callEnded(call.id)))
+        madeUp[call.id] = nil
+        currentID = nil
+    }
+
+    // MARK: Users
+
+    /// What was said of a user, and what the switchboard knows.
+    func facts(of user: UserID) -> UserFacts {
+        shown(board.facts(of: user))
+    }
+
+    func facts(of call: Call) -> [UserFacts] { call.participants.map { facts(of: $0.user) } }
+
+    func shown(_ facts: UserFacts) -> UserFacts {
+        let said = users[facts.user]
+        return UserFacts(
+            facts.user, calls: facts.calls + (said?.calls ?? 0), devices: said?.devices ?? 1)
+    }
+
+    /// Connects as many devices of a user as it was said to have.
+    func connect(_ user: UserID) {
+        let wanted = min(users[user]?.devices ?? 1, settings.devicesPerUser)
+        quietly {
+            while devices[user, default: 0] < wanted {
+                devices[user, default: 0] += 1
+                let device = Self.device(devices[user, default: 0])
+                let id = RequestID(newNumber())
+                work(.core(.deviceConnected(id, user, device, resumed: false)))
+            }
+            while devices[user, default: 0] > wanted {
+                let device = Self.device(devices[user, default: 0])
+                devices[user, default: 0] -= 1
+                work(.core(.deviceGone(user, device, bye: true)))
+            }
+        }
+    }
+
+    /// Does what the plugins are not told of.
+    private func quietly(_ body: () -> Void) {
+        let wasQuiet = isQuiet
+        isQuiet = true
+        body()
+        isQuiet = wasQuiet
+    }
+
+    private static func device(_ number: Int) -> DeviceID { DeviceID("phone-\(number)") }
+
+    /// Whoever is invited is answered for, unless the operator has said who is.
+    func answer(for users: [UserID]) {
+        answeredFor.formUnion(users)
+        configure()
+    }
+
+    private var settings: Settings {
+        var settings = given ?? Settings()
+        settings.hooks = host.generation.hooks
+        settings.wakesDevices = false
+        if given == nil { settings.answerFor = Accounts(answeredFor.map(\.text)) }
+        return settings
+    }
+
+    private func configure() {
+        host.generation.plan.answerFor = settings.answerFor
+        work(.core(.configured(settings)))
     }
 
     // MARK: Coverage
@@ -245,64 +414,10 @@ final class TestWorld {
 
     /// Keeps what a generation has run before it goes.
     private func noteLines() {
-        for plugin in host.generation.plugins {
+        for (plugin, (source, _)) in zip(host.generation.plugins, plan.plugins) {
             for file in source.files {
                 ran[file.name, default: []].formUnion(plugin.linesRun(of: file))
             }
         }
-    }
-
-    // MARK: Effects
-
-    private func take(_ effects: [PolicyEffect]) {
-        for effect in effects { take(effect) }
-    }
-
-    private func take(_ effect: PolicyEffect) {
-        switch effect {
-        case .answer(_, let answer): self.answer = answer
-        case .shaped(_, let draft): shaped = .some(draft)
-        case .log(let line):
-            log.append(line.text)
-            if line.fields["failure"] != nil
-                || line.level == .warn && line.text.contains("decision")
-            {
-                failures.append(line.text)
-            }
-        case .operate(let wait, _, _, let operation):
-            operations.append(operation.described)
-            take(host.handle(.replied(wait, .operation(nil)), at: now))
-        case .perform(let wait, _, let request):
-            take(host.handle(.replied(wait, reply(to: request)), at: now))
-        case .record, .keepTimer, .dropTimer, .abandon, .count, .observe, .rolledBack: break
-        }
-    }
-
-    private func reply(to request: WaitRequest) -> WaitReply {
-        switch request {
-        case .lookUp(let user): .user(facts(of: user))
-        case .call(let id): .call(calls[id], calls[id].map { facts(of: $0) } ?? [])
-        case .store(let request): store.reply(to: request, at: now)
-        case .fetch(let request): reply(to: request)
-        }
-    }
-
-    private func reply(to request: FetchRequest) -> WaitReply {
-        operations.append(request.described)
-        guard let page = pages[request.url] else {
-            return .trouble("no reply for \(request.url) (set one with t.http)")
-        }
-        if let problem = page.text { return .trouble(problem) }
-        var headers: [FetchRequest.Header] = []
-        for pair in page["headers"].table ?? [] {
-            headers.append(FetchRequest.Header(pair.key.shown, pair.value.shown))
-        }
-        var body = Array((page["body"].text ?? "").utf8)
-        if let json = try? page["json"].json(), !json.isNull {
-            body = json.bytes
-            headers.append(FetchRequest.Header("content-type", "application/json"))
-        }
-        return .fetched(
-            FetchReply(status: Int(page["status"].integer ?? 200), headers: headers, body: body))
     }
 }
