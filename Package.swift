@@ -51,6 +51,9 @@ let package = Package(
         shim("CUV", links: ["uv"]),
         shim("COpenSSL", links: ["ssl", "crypto"]),
         shim("CCurl", links: ["curl"]),
+        .target(
+            name: "CJemalloc",
+            linkerSettings: [.linkedLibrary("jemalloc", .when(configuration: .release))]),
         // core
         module("CallModel"),
         module("Bookkeeping", ["CallModel"]),
@@ -77,7 +80,7 @@ let package = Package(
         module("CallClient", ["CallModel", "CallWire", "JSON", "WebProtocols", "EventLoop"]),
         .executableTarget(
             name: "callagent",
-            dependencies: ["AgentServer", "CallSimulator", "CallClient"],
+            dependencies: ["AgentServer", "CallSimulator", "CallClient", "CJemalloc"],
             swiftSettings: strict),
         // tests
         tests("JSONTests", ["JSON"]),
@@ -112,8 +115,9 @@ let package = Package(
             exclude: ["Hostile", "Scripts"]),
         program(
             "policy-benchmark", at: "Tests/Benchmarks/Host",
-            ["PolicyHost", "CallModel", "EventLoop"]),
-        program("core-benchmark", at: "Tests/Benchmarks/Core", ["CallModel", "CallCore"]),
+            ["PolicyHost", "CallModel", "EventLoop", "CJemalloc"]),
+        program(
+            "core-benchmark", at: "Tests/Benchmarks/Core", ["CallModel", "CallCore", "CJemalloc"]),
         tests("OutboundTests", ["Outbound", "JSON"]),
         tests(
             "AgentServerTests",

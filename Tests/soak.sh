@@ -5,7 +5,8 @@
 #
 # Four clients write down what they are told while the disk fails now and then, the configuration is
 # reloaded and strangers pester. At the end the process is killed, started again, and held to
-# everything. CALLAGENT_SEED replays a run; CALLAGENT names the executable, else the release build.
+# everything, and memory beyond what it keeps by contract must not grow. CALLAGENT_SEED replays a
+# run; CALLAGENT names the executable, else the release build.
 set -eu
 
 cd "$(dirname "$0")/.."

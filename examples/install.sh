@@ -7,7 +7,7 @@
 # toolchain is looked for, not installed: it is no Debian package.
 set -eu
 
-LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev"
+LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libjemalloc-dev"
 TOOLS="lua-check python3 python3-venv gcc libc6-dev nghttp2-server coturn"
 SWIFT_MAJOR=6
 SWIFT_MINOR=3

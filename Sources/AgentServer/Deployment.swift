@@ -19,34 +19,53 @@ public struct Deployment: Sendable {
     let plan: GenerationPlan
     /// All files as they were read, to be kept under the generation's name.
     let files: StoredGeneration
+    /// What tells whether the files have changed since they were read.
+    public let loaded: LoadedFiles
 
     /// Reads the files from disk and loads the plugins.
     ///
     /// - Parameters:
     ///   - file: the operator's file; nil: the defaults.
     ///   - seed: of the plugins' dice.
+    ///   - environment: where `secret "env:…"` looks.
     /// - Throws: `configuration`, one line `FILE:LINE: text` for each fault.
-    public init(file: String?, seed: UInt64) throws(AgentError) {
-        try self.init(Self.text(of: file), file, Self.library(for: file), seed: seed)
+    public init(
+        file: String?, seed: UInt64, environment: @escaping Environment = Self.ownEnvironment
+    ) throws(AgentError) {
+        let sources = Sources(
+            text: try Self.text(of: file), file: file, library: Self.library(for: file),
+            environment: environment)
+        try self.init(sources, seed: seed)
     }
 
     /// Loads files that were kept.
     ///
     /// - Parameter file: where the operator's file was; paths in it start at its folder.
     init(_ kept: StoredGeneration, file: String?, seed: UInt64) throws(AgentError) {
-        let library = PluginLibrary(keeping: Self.sources(in: kept))
-        try self.init(Self.configurationText(in: kept), file, library, seed: seed)
+        let sources = Sources(
+            text: Self.configurationText(in: kept), file: file,
+            library: PluginLibrary(keeping: Self.sources(in: kept)),
+            environment: Self.ownEnvironment)
+        try self.init(sources, seed: seed)
     }
 
-    private init(
-        _ text: [UInt8]?, _ file: String?, _ library: PluginLibrary, seed: UInt64
-    ) throws(AgentError) {
+    /// What a deployment is made of.
+    private struct Sources {
+        let text: [UInt8]?
+        let file: String?
+        let library: PluginLibrary
+        let environment: Environment
+    }
+
+    private init(_ sources: Sources, seed: UInt64) throws(AgentError) {
         do throws(PolicyProblems) {
-            configuration = try Self.configuration(text, file)
-            plan = try library.plan(for: configuration)
+            configuration = try Self.configuration(
+                sources.text, sources.file, sources.environment)
+            plan = try sources.library.plan(for: configuration)
             generation = try Generation(
                 plan, seed: seed, cryptography: .system, wallTime: Clock.wallMilliseconds())
-            files = Self.kept(plan, configuration: text)
+            files = Self.kept(plan, configuration: sources.text)
+            loaded = LoadedFiles(files, configuration)
         } catch {
             throw .configuration(error.description)
         }
@@ -64,24 +83,34 @@ public struct Deployment: Sendable {
 
     /// The operator's file, or the defaults without one.
     private static func configuration(
-        _ text: [UInt8]?, _ file: String?
+        _ text: [UInt8]?, _ file: String?, _ environment: @escaping Environment
     ) throws(PolicyProblems) -> Configuration {
         guard let text, let file else { return Configuration() }
         let name = file.split(separator: "/").last.map(String.init) ?? file
         var configuration = try Configuration.read(
             SourceFile(name: name, text: text), folder: folder(of: file),
-            environment: { name in getenv(name).map { String(cString: $0) } })
+            environment: environment)
         configuration.file = file
         return configuration
     }
 
     /// What the operator's file on disk says.
-    static func configuration(at file: String?) throws(PolicyProblems) -> Configuration {
+    static func configuration(
+        at file: String?, environment: @escaping Environment = Self.ownEnvironment
+    ) throws(PolicyProblems) -> Configuration {
         guard let file else { return Configuration() }
         guard let text = FileText.read(file) else {
             throw PolicyProblems([PolicyProblem("cannot read \(file)")])
         }
-        return try configuration(text, file)
+        return try configuration(text, file, environment)
+    }
+
+    /// Gives the value of a variable of some environment.
+    public typealias Environment = (String) -> String?
+
+    /// The environment of this process.
+    public static let ownEnvironment: @Sendable (String) -> String? = { name in
+        getenv(name).map { String(cString: $0) }
     }
 
     private static func text(of file: String?) throws(AgentError) -> [UInt8]? {
@@ -291,6 +320,7 @@ extension ServerLimits {
         http.body = configuration.limits.message
         wire.extendedDataBytes = configuration.limits.extendedData
         wire.keys = configuration.limits.keysPerUser
+        wire.items = configuration.limits.items
         unsentBytes = configuration.limits.unsent
         requestsPerSecond = configuration.limits.requestsPerSecond
         connections = configuration.limits.connections
@@ -311,6 +341,8 @@ extension ServerLimits {
         (authFailures, authDelay) = (limits.authFailures, limits.authDelay)
         (handshakeWithin, requestWithin) = (limits.tlsTime, limits.requestTime)
         (messageWithin, idleMax) = (limits.messageTime, limits.idleTime)
+        (bytesPerSecondMin, rateWindow) = (limits.minRate, limits.minRateTime)
+        strangersBytes = limits.strangers
         session.helloWithin = limits.helloTime
         (session.pingInterval, session.silenceMax) = (limits.ping, limits.silence)
         session.resumeWindow = limits.resumeTime

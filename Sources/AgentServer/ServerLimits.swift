@@ -42,6 +42,13 @@ public struct ServerLimits: Sendable, Equatable {
     public var requestWithin: Milliseconds = 10_000
     /// Time for a whole WebSocket message from when its beginning was seen, in milliseconds.
     public var messageWithin: Milliseconds = 60_000
+    /// Bytes of a message under way that must come in a second, on average over `rateWindow`; 0:
+    /// as few as it likes.
+    public var bytesPerSecondMin = 1_024
+    /// See `bytesPerSecondMin`, in milliseconds; at least one look around long.
+    public var rateWindow: Milliseconds = 5_000
+    /// Bytes of messages under way of all those together who have not said who they are.
+    public var strangersBytes = 64 << 20
     /// How long a connection that speaks HTTP may be idle, in milliseconds.
     public var idleMax: Milliseconds = 60_000
     /// How much later than its expiry a token still counts, in milliseconds (B29).

@@ -3,11 +3,13 @@
 #include "CUV.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
+#include <sys/timex.h>
 
 int cuv_accept(int listener, struct sockaddr_storage *peer, socklen_t *length) {
     *length = sizeof *peer;
@@ -44,6 +46,16 @@ long cuv_send(int socket, const void *bytes, size_t count) {
 long cuv_receive(int socket, void *bytes, size_t count) {
     ssize_t received = recv(socket, bytes, count, 0);
     return received < 0 ? -errno : received;
+}
+
+int cuv_clock_is_kept(void) {
+    struct timex state = {.modes = 0};
+    return adjtimex(&state) != TIME_ERROR;
+}
+
+size_t cuv_heap_in_use(void) {
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
 }
 
 void cuv_name_thread(const char *name) {

@@ -8,7 +8,7 @@ extension Call {
     /// `audio`, `video` or the app's own word.
     @inlinable public var kind: String { body.fields.kind }
     /// Ring time of each invitation.
-    @inlinable public var ringTime: Milliseconds { body.fields.ringTime }
+    @inlinable public var ringTime: Milliseconds { Milliseconds(body.fields.ringTime) }
     /// Whether undelivered invitations are reported.
     @inlinable public var deliveryCheck: Bool { body.fields.deliveryCheck }
     /// When the invitation was committed.

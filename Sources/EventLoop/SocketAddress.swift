@@ -84,7 +84,7 @@ struct SocketAddress {
 
 /// Who is at the other end, in 24 bytes.
 public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
-    private enum Family: UInt8 { case ipv4, ipv6, local }
+    fileprivate enum Family: UInt8 { case ipv4, ipv6, local }
     private let family: Family
     /// The port; 0 for a Unix socket.
     public let port: UInt16
@@ -133,13 +133,26 @@ public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
         return PeerAddress(family: .ipv6, port: port, high: halves.0, low: halves.1)
     }
 
-    /// The `host` of everybody who uses a Unix socket.
-    public static let unixHost = "unix"
+    /// Whom a limit by address means.
+    public struct Source: Hashable, Sendable {
+        fileprivate let family: Family
+        fileprivate let bits: UInt64
+    }
 
-    /// The address without the port, for limits per host; `unix` for a Unix socket.
+    /// The IPv4 address, or the first 64 bits of the IPv6 address: whoever has one address of
+    /// these has all of them (RFC 6177). Nil for a Unix socket, whose users stand for many.
+    public var source: Source? {
+        switch family {
+        case .local: nil
+        case .ipv4: Source(family: family, bits: low)
+        case .ipv6: Source(family: family, bits: high)
+        }
+    }
+
+    /// The address without the port; `unix` for a Unix socket.
     public var host: String {
         switch family {
-        case .local: return Self.unixHost
+        case .local: return "unix"
         case .ipv4:
             return [24, 16, 8, 0].map { String((low >> $0) & 0xFF) }.joined(separator: ".")
         case .ipv6:

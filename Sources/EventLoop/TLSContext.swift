@@ -19,10 +19,17 @@ public final class TLSContext: @unchecked Sendable {
     deinit { SSL_CTX_free(context) }
 
     /// When the certificate runs out, in seconds since 1970 UTC; nil: there is none.
-    public var expiresAt: Int64? {
+    public var expiresAt: Int64? { moment(X509_get0_notAfter) }
+
+    /// From when on the certificate counts, in seconds since 1970 UTC; nil: there is none.
+    public var validFrom: Int64? { moment(X509_get0_notBefore) }
+
+    private func moment(
+        _ read: (OpaquePointer?) -> UnsafePointer<ASN1_TIME>?
+    ) -> Int64? {
         guard let certificate = SSL_CTX_get0_certificate(context) else { return nil }
         var moment = tm()
-        guard ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &moment) == 1 else { return nil }
+        guard ASN1_TIME_to_tm(read(certificate), &moment) == 1 else { return nil }
         return Int64(timegm(&moment))
     }
 

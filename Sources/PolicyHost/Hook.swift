@@ -48,10 +48,29 @@ public enum Hook: String, Sendable, CaseIterable {
         }
     }
 
-    /// Its place among all hooks.
-    var index: Int { Self.places[self] ?? 0 }
-    private static let places = Dictionary(
-        uniqueKeysWithValues: allCases.enumerated().map { ($1, $0) })
+    /// Its place among all hooks; written out, because every question looks it up.
+    var index: Int {
+        switch self {
+        case .dial: 0
+        case .invite: 1
+        case .token: 2
+        case .push: 3
+        case .extendedData: 4
+        case .accepted: 5
+        case .rejected: 6
+        case .cancelled: 7
+        case .timeout: 8
+        case .undelivered: 9
+        case .participant: 10
+        case .ended: 11
+        case .signal: 12
+        case .presence: 13
+        case .pushFailed: 14
+        case .start: 15
+        case .stop: 16
+        case .pluginError: 17
+        }
+    }
 }
 
 /// What the host does in the place of a plugin that failed.

@@ -49,7 +49,8 @@ extension PolicyHost {
                 timers: timers.values.count { $0.plugin == plugin.name },
                 byHook: Dictionary(
                     uniqueKeysWithValues: Hook.allCases.compactMap { hook in
-                        tally.hooks[hook.index].map { (hook, $0) }
+                        let hooked = tally.hooks[hook.index]
+                        return hooked.asked > 0 ? (hook, hooked) : nil
                     }))
         }
     }

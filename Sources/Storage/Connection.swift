@@ -72,7 +72,8 @@ final class Connection {
             detail: "\(detail), SQLite code \(code)\(system)")
     }
 
-    private static func kind(of code: Int32) -> StoreError.Kind {
+    /// What a result code of SQLite, extended or not, means.
+    static func kind(of code: Int32) -> StoreError.Kind {
         switch code & 0xFF {
         case SQLITE_FULL: .diskFull
         case SQLITE_READONLY, SQLITE_PERM: .readOnly

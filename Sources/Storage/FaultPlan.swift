@@ -86,8 +86,10 @@ public final class FaultPlan: @unchecked Sendable {
             switch failure {
             case .full: SQLITE_FULL
             case .readonly: SQLITE_READONLY
-            // The extended codes of SQLITE_IOERR are macros with an operator: (4 << 8), (3 << 8).
-            case .eio: operations == .sync ? SQLITE_IOERR | 4 << 8 : SQLITE_IOERR | 3 << 8
+            // The extended codes of SQLITE_IOERR are macros with an operator: (4 << 8) and so on.
+            case .eio where operations == .sync: SQLITE_IOERR | 4 << 8
+            case .eio where operations == .read: SQLITE_IOERR | 1 << 8
+            case .eio: SQLITE_IOERR | 3 << 8
             }
         csqlite_faults_arm(
             faults, operations.rawValue, Int64(after), Int64(times), again ? 1 : 0, code)

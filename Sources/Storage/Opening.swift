@@ -62,14 +62,29 @@ enum Opening {
         }
     }
 
+    /// Runs a check whose one row is `ok` if all is well.
     static func quickCheck(
         _ connection: Connection, _ pragma: String
     ) throws(StoreError) {
         let statement = try connection.prepare(pragma, for: "checking")
-        guard let verdict = try statement.first(body: { $0.text(0) }), verdict != "ok" else {
-            return
+        var verdicts: [String] = []
+        try statement.rows { row in
+            verdicts.append(row.text(0))
+            return true
         }
+        guard let first = verdicts.first, first != "ok" else { return }
+        let unread = verdicts.first(where: isUnread)
         throw StoreError(
-            .corrupt, path: connection.path, operation: "checking", detail: verdict)
+            unread == nil ? .corrupt : .inputOutput, path: connection.path,
+            operation: "checking", detail: unread ?? first)
+    }
+
+    /// Whether a verdict is that a page could not be read, which tells nothing about what is in
+    /// it: SQLite reports both as findings, and the code of an error of the system in the text.
+    private static func isUnread(_ verdict: String) -> Bool {
+        verdict.split(separator: "=").dropFirst().contains { rest in
+            guard let code = Int32(rest.prefix { $0.isNumber }) else { return false }
+            return Connection.kind(of: code) == .inputOutput
+        }
     }
 }

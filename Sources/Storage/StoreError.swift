@@ -87,7 +87,9 @@ extension StoreError: CustomStringConvertible {
         case .foreign: "; give another state_dir"
         case .diskFull: "; free some space"
         case .readOnly, .cannotOpen: "; check owner, mode and mount of the directory"
-        case .inputOutput, .inUse, .busy, .newer, .notOpen, .other: ""
+        case .inputOutput:
+            "; look for the disk in the system's log (dmesg), mend or change it, then try again"
+        case .inUse, .busy, .newer, .notOpen, .other: ""
         }
     }
 }

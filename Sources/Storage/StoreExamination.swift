@@ -1,5 +1,6 @@
 // Looks at a store without changing it: whether a process has it, and whether it is sound.
 
+import CallModel
 import Glibc
 
 /// What there is in a state directory.
@@ -33,6 +34,8 @@ public enum StoreExamination {
         public let newest: Int
         /// Live calls in it.
         public let calls: Int
+        /// The moment that it has noted last.
+        public let writtenAt: Moment
     }
 
     /// Reads the whole file; nil: there is none, or it is empty.
@@ -46,7 +49,10 @@ public enum StoreExamination {
         guard version > 0 else { return nil }
         try Opening.quickCheck(connection, "PRAGMA integrity_check(10)")
         let calls = try connection.integer("SELECT count(*) FROM live_call", for: "counting") ?? 0
+        let written = try connection.integer(
+            "SELECT value FROM mark WHERE name = 'newest'", for: "reading the newest moment")
         return Verdict(
-            version: version, newest: Schema.current.version, calls: Int(calls))
+            version: version, newest: Schema.current.version, calls: Int(calls),
+            writtenAt: Moment(written ?? 0))
     }
 }

@@ -72,6 +72,9 @@ public struct FrameDecoder: ~Copyable, @unchecked Sendable {
     /// Whether a frame or a message has begun and not ended.
     public var isMidMessage: Bool { message != nil || frame != nil || partialHeaderCount > 0 }
 
+    /// How many bytes of what is incomplete have come; the headers of whole frames do not count.
+    public var incompleteBytes: Int { store.count + Int(partialHeaderCount) }
+
     /// The next event in `input`, or nil when all of it is used up.
     ///
     /// - Throws: the first violation of the protocol.

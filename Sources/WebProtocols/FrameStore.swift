@@ -21,6 +21,9 @@ struct FrameStore: ~Copyable {
         set { heldControl = UInt8(newValue) }
     }
 
+    /// The bytes held.
+    var count: Int { messageCount + controlCount }
+
     deinit { memory.deallocate() }
 
     mutating func appendMessage(_ piece: UnsafeRawBufferPointer) {

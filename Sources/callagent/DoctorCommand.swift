@@ -2,6 +2,7 @@
 
 import AgentServer
 import CallClient
+import Glibc
 import JSON
 import PolicyHost
 
@@ -35,6 +36,12 @@ extension Doctor {
                     "look at its log; if it hangs, end it and start it again"))
         }
         let version = status["version"]?.string ?? "?"
+        if version != Agent.version || Self.isReplaced(process) {
+            note(
+                .warning(
+                    "process \(process) runs another program than this one, version \(version)",
+                    "restart it to take the installed one, version \(Agent.version)"))
+        }
         if status["ready"]?.bool == true {
             note(.good("process \(process) runs, version \(version), and takes calls"))
         } else {
@@ -44,13 +51,29 @@ extension Doctor {
                     "its log says why (store failed…); it goes on by itself when the disk does"))
         }
         if let gap = status["clock_gap_ms"]?.integer, abs(gap) > 60_000 {
+            let side = gap > 0 ? "behind" : "ahead of"
             note(
                 .warning(
-                    "the calls' clock is \(gap / 1_000) s behind the wall clock",
-                    "it drifts back, 1 ms a second; a restart sets it at once if it is behind"))
+                    "the calls' clock is \(abs(gap) / 1_000) s \(side) the wall clock",
+                    gap > 0
+                        ? "it drifts there, 1 ms a second; a restart sets it at once"
+                        : "look at the clock of this machine; it goes slower until they agree"))
         }
         examineLoad(status)
-        examineGeneration(AdminAnswer.get("/admin/plugins", from: server))
+        examinePlugins(AdminAnswer.get("/admin/plugins", from: server))
+        examineFiles(AdminAnswer.get("/admin/files", from: server))
+        examineReceivers(AdminAnswer.get("/admin/webhooks", from: server))
+    }
+
+    /// Whether the file that the process was started from is gone, as after an update.
+    private static func isReplaced(_ process: Int32) -> Bool {
+        let path = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4_096) { buffer in
+            guard let start = buffer.baseAddress else { return "" }
+            let count = readlink("/proc/\(process)/exe", start, buffer.count)
+            return String(
+                decoding: buffer[..<max(0, count)].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        }
+        return path.hasSuffix(" (deleted)")
     }
 
     private mutating func examineLoad(_ status: JSONValue) {
@@ -64,9 +87,8 @@ extension Doctor {
         }
     }
 
-    private mutating func examineGeneration(_ answer: AdminAnswer) {
-        guard case .answer(let plugins) = answer, let running = plugins["generation"]?.string
-        else { return }
+    private mutating func examinePlugins(_ answer: AdminAnswer) {
+        guard case .answer(let plugins) = answer else { return }
         let all = plugins["plugins"]?.array ?? []
         for plugin in all where plugin["state"]?.string == "quarantined" {
             note(
@@ -74,13 +96,36 @@ extension Doctor {
                     "the plugin \(plugin["name"]?.string ?? "?") is in quarantine",
                     "its lines in the log say why; mend it, then callagent reload"))
         }
-        if let generation, generation != running {
-            note(
-                .warning(
-                    "generation \(running) is in force, the plugins on disk are \(generation)",
-                    "callagent reload puts them into force"))
-        } else {
-            note(.good("the plugins on disk are in force"))
+    }
+
+    /// What the process has in force and what is on disk.
+    private mutating func examineFiles(_ answer: AdminAnswer) {
+        guard case .answer(let json) = answer, let running = LoadedFiles(json), let files
+        else { return }
+        let changed = files.difference(from: running)
+        guard !changed.isEmpty else { return note(.good("the files on disk are in force")) }
+        note(
+            .warning(
+                "not in force as on disk: \(changed.joined(separator: ", "))",
+                "callagent reload puts them into force; listen, admin and state_dir need a restart"
+            ))
+    }
+
+    private mutating func examineReceivers(_ answer: AdminAnswer) {
+        guard case .answer(let json) = answer else { return }
+        for receiver in json["endpoints"]?.array ?? [] {
+            let name = receiver["name"]?.string ?? "?"
+            if receiver["enabled"]?.bool == false {
+                note(
+                    .trouble(
+                        "the receiver \(name) of webhooks gets nothing: it answered 410",
+                        "callagent webhooks enable \(name) when it wants events again"))
+            } else if receiver["behind"]?.bool == true {
+                note(
+                    .warning(
+                        "the receiver \(name) of webhooks does not keep up",
+                        "callagent webhooks tells why; events wait in the store"))
+            }
         }
     }
 }

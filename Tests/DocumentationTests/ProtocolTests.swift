@@ -156,7 +156,7 @@ import WebProtocols
                 "`limits.extended_data`, at most \(grouped(WireLimits.extendedDataBytesMax))",
                 "`too_large`",
             ],
-            ["`data` of a signal", bytes(wire.signalBytes), "", "`too_large`"],
+            ["`data` of a signal", bytes(wire.signalBytes), "`limits.signal`", "`too_large`"],
             ["`id`", bytes(wire.idBytes), "", "`bad_request`"],
             ["`key`", bytes(wire.keyBytes), "", "`bad_request`"],
             ["`kind`", bytes(wire.kindBytes), "", "`bad_request`"],
@@ -166,7 +166,7 @@ import WebProtocols
                 "", "`bad_request`; 0 is the mode's own",
             ],
             ["entries of a list", grouped(wire.listEntries), "", "`bad_request`"],
-            ["items of a call", grouped(wire.items), "", "`bad_request`"],
+            ["items of a call", grouped(wire.items), "`limits.items`", "`bad_request`"],
             ["key, value of an item", bytes(wire.itemBytes), "", "`bad_request`"],
             ["each text of `push`", bytes(wire.pushTextBytes), "", "`bad_request`"],
             ["`token`", bytes(wire.tokenBytes), "", "`bad_request`"],
@@ -184,12 +184,19 @@ import WebProtocols
     private var sessions: [[String]] {
         let session = limits.session
         return [
-            ["time to `hello`", span(session.helloWithin), "", "closed with 4200"],
-            ["silence", span(session.silenceMax), "", "closed with 4009"],
-            ["time to resume", span(session.resumeWindow), "", "`resumed` is false"],
+            [
+                "time to `hello`", span(session.helloWithin), "`limits.hello_time`",
+                "closed with 4200",
+            ],
+            ["silence", span(session.silenceMax), "`limits.silence`", "closed with 4009"],
+            [
+                "time to resume", span(session.resumeWindow), "`limits.resume_time`",
+                "`resumed` is false",
+            ],
             [
                 "events kept for a resume",
-                "\(grouped(session.heldEvents)), \(bytes(session.heldBytes))", "",
+                "\(grouped(session.heldEvents)), \(bytes(session.heldBytes))",
+                "`limits.resume_events`, `limits.resume_bytes`",
                 "`resumed` is false",
             ],
             [
@@ -219,11 +226,29 @@ import WebProtocols
             ],
             [
                 "requests of a connection under way",
-                "\(grouped(limits.requestsUnderWay)); a page counts \(limits.pageWeight)", "",
-                "further ones are read later",
+                "\(grouped(limits.requestsUnderWay)); a page counts \(limits.pageWeight)",
+                "`limits.requests_under_way`", "further ones are read later",
             ],
-            ["an HTTP request from its first byte", span(limits.requestWithin), "", "closed"],
-            ["an idle HTTP connection", span(limits.idleMax), "", "closed"],
+            [
+                "invitations of a user, in a minute", grouped(limits.invitationsPerMinute),
+                "`limits.invitations_per_minute`; none for `dev:` tokens", "`rate_limited`",
+            ],
+            [
+                "an HTTP request from its first byte", span(limits.requestWithin),
+                "`limits.request_time`", "closed",
+            ],
+            [
+                "a WebSocket message", span(limits.messageWithin), "`limits.message_time`",
+                "closed with 4008",
+            ],
+            [
+                "a message or request under way",
+                "\(bytes(limits.bytesPerSecondMin)) a second, over \(span(limits.rateWindow))",
+                "`limits.min_rate`, `limits.min_rate_time`", "closed, with 4008 if a message",
+            ],
+            [
+                "an idle HTTP connection", span(limits.idleMax), "`limits.idle_time`", "closed",
+            ],
             [
                 "invitations told to a new session", grouped(settings.welcomeInvitationsMax), "",
                 "the older ones are in `call.list`",

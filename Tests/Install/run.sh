@@ -12,7 +12,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/callagent-install-test.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT INT TERM
 
-LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev"
+LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libjemalloc-dev"
 TOOLS="lua-check python3 python3-venv gcc libc6-dev nghttp2-server coturn"
 passed=0
 failed=0

@@ -1,7 +1,9 @@
 """Thousands of clients in one process: bare sockets that speak just enough of the protocol."""
 
+import contextlib
 import json
 import os
+import resource
 import selectors
 import socket
 import time
@@ -17,12 +19,20 @@ def hello(number):
     return UPGRADE + frame(TEXT, json.dumps({"id": 1, "op": "hello", "data": data}).encode())
 
 
+SPARE = 64  # descriptors for everything else in a process
+
+
 def room_for(count):
-    """How many of these clients this process and the server may have open, of `count`."""
-    import resource
+    """How many of these clients this process and the server may have open, of `count`.
+
+    Both get a limit that is high enough, as far as the machine allows.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return min(count, hard - 500)
+    for wanted in (max(hard, count + SPARE), hard):
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, wanted))
+            return min(count, wanted - SPARE)
+    return min(count, soft - SPARE)
 
 
 class Crowd:

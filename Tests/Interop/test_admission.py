@@ -70,6 +70,70 @@ def test_a_token_that_is_not_good(guarded, name):
     assert (reply.status, reply.body["code"]) == (401, "unauthenticated")
 
 
+def forged(header, claims=None, secret=SECRET):
+    """A token with exactly this header, signed with HMAC whatever that says."""
+    claims = claims or {"sub": "bob", "aud": "calls", "exp": int(time.time()) + 60}
+    parts = [part if isinstance(part, bytes) else json.dumps(part).encode()
+             for part in (header, claims)]
+    body = ".".join(encode(part) for part in parts)
+    return body + "." + encode(hmac.digest(secret.encode(), body.encode(), hashlib.sha256))
+
+
+OWN = "a key of the stranger, which is long enough"
+JWK = {"kty": "oct", "k": encode(OWN.encode())}
+FORGED = {
+    "a key in the header": forged({"alg": "HS256", "jwk": JWK}, secret=OWN),
+    "a place of keys": forged({"alg": "HS256", "jku": "http://127.0.0.1:1/keys"}, secret=OWN),
+    "a certificate": forged({"alg": "HS256", "x5u": "http://127.0.0.1:1/"}, secret=OWN),
+    "a file as key": forged({"alg": "HS256", "kid": "../../../dev/null"}, secret=""),
+    "an extension that must be understood": forged({"alg": "HS256", "crit": ["b64"], "b64": False}),
+    "two algorithms": forged(b'{"alg": "none", "alg": "RS256"}'),
+    "no object": forged(b'["HS256"]'),
+    "an expiry beyond all numbers": forged(
+        {"alg": "HS256"}, b'{"sub": "bob", "aud": "calls", "exp": 1e999}'),
+    "an expiry before the epoch": forged(
+        {"alg": "HS256"}, {"sub": "bob", "aud": "calls", "exp": -1}),
+    "a user of 65 bytes": forged(
+        {"alg": "HS256"}, {"sub": "x" * 65, "aud": "calls", "exp": int(time.time()) + 60}),
+    "a user that is a list": forged(
+        {"alg": "HS256"}, {"sub": ["bob"], "aud": "calls", "exp": int(time.time()) + 60}),
+    "four parts": forged({"alg": "HS256"}) + ".",
+    "padding": forged({"alg": "HS256"}) + "=",
+    "nothing": "..",
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_token(guarded, name):
+    stranger = Device(guarded.url, "bob", greet=False)
+    stranger.refused("hello", "unauthenticated", token=FORGED[name], device="phone")
+    assert stranger.closed() == 4203
+    headers = {"Authorization": f"Bearer {FORGED[name]}"}
+    assert guarded.request("POST", "/v1/call/list", "{}", headers).status == 401
+
+
+def test_keys_in_the_header_of_a_good_token_are_passed_over(guarded):
+    good = forged({"alg": "HS256", "jwk": JWK, "jku": "http://127.0.0.1:1/", "kid": "any"})
+    assert guarded.connect("bob", token=good).ok("ping") == {}
+    audiences = {"sub": "bob", "aud": ["shop", "calls"], "exp": int(time.time()) + 60}
+    assert guarded.connect("bob", token=token(**audiences)).ok("ping") == {}
+
+
+@pytest.mark.parametrize("field", ["Authorization", "X-User", "X-Device", "Idempotency-Key"])
+def test_who_one_is_must_be_said_once(guarded, field):
+    """Of two such fields a proxy may have looked at the other one."""
+    server = token(sub="backend", role="server")
+    values = {"Authorization": f"Bearer {server}", "X-User": "carol", "X-Device": "desk",
+              "Idempotency-Key": "one"}
+    lines = [f"{name}: {value}" for name, value in values.items()]
+    head = ["POST /v1/call/list HTTP/1.1", "Host: a", "Content-Length: 2", *lines]
+    raw = RawSocket(guarded.port).send(("\r\n".join(head) + "\r\n\r\n{}").encode())
+    assert raw.status_line() == 200
+    head.append(f"{field}: {values[field]}")
+    raw = RawSocket(guarded.port).send(("\r\n".join(head) + "\r\n\r\n{}").encode())
+    assert raw.status_line() == 400
+
+
 def test_development_tokens_are_over_when_there_are_keys(guarded):
     stranger = Device(guarded.url, "bob", greet=False)
     stranger.refused("hello", "unauthenticated", token="dev:bob", device="phone")

@@ -3,10 +3,12 @@
 import os
 import sqlite3
 import subprocess
+import time
 
 import pytest
 
-from test_admission import KEYS
+from agent import wait_for
+from test_admission import KEYS, token
 from test_tls import CONFIG, certify
 
 
@@ -27,7 +29,7 @@ def test_a_good_installation_that_runs(make_agent):
     code, output = doctor(agent)
     assert code == 0, output
     for word in (f"process {agent.process.pid} runs", "takes calls", "0 connections",
-                 "the plugins on disk are in force", "the store is sound"):
+                 "the files on disk are in force", "the store is sound"):
         assert word in output, output
 
 
@@ -47,12 +49,64 @@ def test_a_file_with_a_mistake(make_agent):
     assert code == 1 and "callagent.lua:3" in output and "pluggins" in output, output
 
 
-def test_a_changed_plugin_is_not_in_force(make_agent):
-    config = KEYS + 'plugins = { "one" }\n'
-    agent = make_agent(config, {"one": "on.invite(function() end)\n"}).start()
-    agent.configure(config, {"one": "on.invite(function() return nil end)\n"})
+CHANGES = {
+    "callagent.lua": lambda folder: append(folder / "callagent.lua", "-- something\n"),
+    "plugins/one.lua": lambda folder: append(folder / "plugins" / "one.lua", "-- something\n"),
+    "secret.txt": lambda folder: (folder / "secret.txt").write_text("another " * 8),
+    "server.crt": lambda folder: certify(folder),
+}
+
+
+def append(file, text):
+    file.write_text(file.read_text() + text)
+
+
+@pytest.mark.parametrize("file", CHANGES)
+def test_a_file_that_has_changed_is_not_in_force(make_agent, file):
+    config = 'auth = { { alg = "HS256", key = secret "file:secret.txt" } }\n' + CONFIG
+    agent = make_agent(config + 'plugins = { "one" }\n', {"one": "on.invite(function() end)\n"})
+    (agent.folder / "secret.txt").write_text("a secret " * 5)
+    certify(agent.folder)
+    agent.launch()
+    wait_for("a start", lambda: '"ready"' in agent.log_text())
     code, output = doctor(agent)
-    assert code == 0 and advised(output, "warn", "is in force"), output
+    assert code == 0 and "the files on disk are in force" in output, output
+    CHANGES[file](agent.folder)
+    code, output = doctor(agent)
+    assert code == 0 and advised(output, "warn", "not in force as on disk"), output
+    assert file in output and ("callagent.lua, " in output) is False, output
+    assert agent.tool("reload")[0] == 0
+    code, output = doctor(agent)
+    assert code == 0 and "the files on disk are in force" in output, output
+
+
+def test_secrets_of_the_environment_are_taken_from_the_process(make_agent):
+    """Whoever is on call has a shell without them."""
+    config = 'auth = { { alg = "HS256", key = secret "env:CALLAGENT_TEST_KEY" } }\n'
+    agent = make_agent(config, environment={"CALLAGENT_TEST_KEY": "a secret " * 5}).start()
+    code, output = doctor(agent)
+    assert code == 0 and "the files on disk are in force" in output, output
+    agent.stop()
+    code, output = doctor(agent)
+    assert code == 1 and advised(output, "FAIL", "'CALLAGENT_TEST_KEY' is not set"), output
+    assert "as the service does" in output and "the store is sound" in output, output
+
+
+def test_a_plugin_that_is_not_there(make_agent):
+    code, output = doctor(make_agent(KEYS + 'plugins = { "bussy" }\n'))
+    assert code == 1 and advised(output, "FAIL", "bussy"), output
+
+
+def test_a_plugin_in_quarantine(make_agent):
+    plugin = 'on.invite(function() error("broken") end)\n'
+    config = 'answer_for = { "*" }\nplugins = { "broken" }\n'
+    agent = make_agent(config, {"broken": plugin}).start()
+    alice = agent.connect("alice")
+    for number in range(6):
+        alice.ok("call.invite", invitees=[f"user-{number}"], mode="advanced")
+    wait_for("quarantine", lambda: "quarantine" in agent.log_text())
+    code, output = doctor(agent)
+    assert code == 1 and advised(output, "FAIL", "broken is in quarantine"), output
 
 
 def test_no_keys(make_agent):
@@ -75,6 +129,23 @@ def test_a_port_that_is_taken(make_agent):
     assert code == 1 and advised(output, "FAIL", "in use"), output
 
 
+@pytest.mark.parametrize("listen, word", [("192.0.2.1:7600", "no such address"),
+                                          ("somewhere:7600", "change listen")])
+def test_an_address_of_another_machine(make_agent, listen, word):
+    agent = make_agent(KEYS)
+    file = agent.folder / "callagent.lua"
+    file.write_text(file.read_text().replace(f"127.0.0.1:{agent.port}", listen))
+    code, output = doctor(agent)
+    assert code == 1 and advised(output, "FAIL", word), output
+
+
+def test_a_path_that_is_too_long_for_a_socket(make_agent):
+    agent = make_agent(KEYS, state="x" * 120)
+    code, output = doctor(agent)
+    assert code == 1 and advised(output, "FAIL", "too long"), output
+    assert "107 bytes" in agent.refuses_to_start()
+
+
 def test_a_process_that_does_not_answer(make_agent):
     agent = make_agent(KEYS).start()
     os.rename(agent.folder / "state" / "admin.sock", agent.folder / "elsewhere")
@@ -94,12 +165,104 @@ def test_a_damaged_store(make_agent):
     assert code == 1 and "restore a backup" in output, output
 
 
-def test_a_store_of_a_newer_version(make_agent):
-    agent = make_agent(KEYS).start()
-    agent.stop()
+def change(agent, sql):
     with sqlite3.connect(agent.folder / "state" / "callagent.db") as store:
-        store.execute("PRAGMA user_version = 99")
+        store.execute(sql)
     store.close()
+
+
+def stopped(make_agent, config=KEYS):
+    agent = make_agent(config).start()
+    agent.stop()
+    return agent
+
+
+def test_a_store_of_an_older_version(make_agent):
+    agent = stopped(make_agent)
+    change(agent, "PRAGMA user_version = 1")
+    code, output = doctor(agent)
+    assert code == 0 and advised(output, "warn", "keep a backup"), output
+
+
+def test_a_database_of_something_else(make_agent):
+    agent = make_agent(KEYS)
+    (agent.folder / "state").mkdir(mode=0o700)
+    change(agent, "CREATE TABLE diary (day TEXT)")
+    code, output = doctor(agent)
+    assert code == 1 and "not a store of callagent" in output, output
+
+
+def test_a_clock_that_is_behind(make_agent):
+    agent = stopped(make_agent)
+    change(agent, f"UPDATE mark SET value = {int(time.time() + 3_600) * 1_000} "
+                  "WHERE name = 'newest'")
+    code, output = doctor(agent)
+    assert code == 1 and advised(output, "FAIL", "the clock of this machine"), output
+
+
+def test_a_log_beside_the_store_that_grows(make_agent):
+    agent = stopped(make_agent)
+    with (agent.folder / "state" / "callagent.db-wal").open("wb") as log:
+        log.truncate(200 << 20)
+    code, output = doctor(agent)
+    assert code == 0 and advised(output, "warn", "callagent.db-wal has 200 MB"), output
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may give files away")
+def test_files_of_another_user(make_agent):
+    agent = stopped(make_agent)
+    os.chown(agent.folder / "state" / "callagent.db", 12_345, -1)
+    code, output = doctor(agent)
+    assert code == 1 and advised(output, "FAIL", "callagent.db belongs to user 12345"), output
+    os.chown(agent.folder / "state", 12_345, -1)
+    code, output = doctor(agent)
+    assert advised(output, "warn", "look as the user that runs the server"), output
+
+
+def test_a_state_directory_that_is_a_file(make_agent):
+    agent = make_agent(KEYS)
+    (agent.folder / "state").write_text("")
+    code, output = doctor(agent)
+    assert code == 1 and advised(output, "FAIL", "is no directory"), output
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of its own, with little room and few files."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    options = ["-t", "tmpfs", "-o", "size=20m,nr_inodes=50", "tmpfs", folder]
+    if subprocess.run(["mount", *options], check=False, capture_output=True).returncode != 0:
+        pytest.skip("this user may not mount a file system")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_disk_that_is_full_or_read_only(make_agent, small_disk):
+    (small_disk / "state").mkdir(mode=0o700)
+    agent = make_agent(KEYS, state=str(small_disk / "state"))
+    code, output = doctor(agent)
+    assert code == 1 and advised(output, "FAIL", "MB are free"), output
+    assert advised(output, "FAIL", "df -i"), output
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    code, output = doctor(agent)
+    assert code == 1 and advised(output, "FAIL", "is mounted read-only"), output
+    assert "chown" not in output, output
+    assert "Read-only file system" in agent.refuses_to_start()
+
+
+def test_a_lock_that_nobody_holds(make_agent):
+    """Its text names a process that is gone, or that is another one by now."""
+    agent = make_agent(KEYS).start()
+    agent.crash()
+    (agent.folder / "state" / "lock").write_text("1\n")
+    code, output = doctor(agent)
+    assert code == 0 and "no server runs" in output, output
+
+
+def test_a_store_of_a_newer_version(make_agent):
+    agent = stopped(make_agent)
+    change(agent, "PRAGMA user_version = 99")
     code, output = doctor(agent)
     assert code == 1 and "newer version" in output, output
 
@@ -134,6 +297,35 @@ def test_a_certificate_that_runs_out(make_agent):
     code, output = doctor(agent)
     assert code == 0 and advised(output, "warn", "chmod 600"), output
     assert "ok    tls" in output, output
+
+
+def test_those_who_cannot_be_reached(make_agent, double):
+    config = KEYS + double.push_config + double.hook_config("crm")
+    agent = make_agent(config, environment=double.environment)
+    os.environ["SSL_CERT_FILE"] = double.environment["SSL_CERT_FILE"]
+    try:
+        code, output = doctor(agent)
+        assert code == 0 and f"{double.base} can be reached" in output, output
+        double.close()
+        code, output = doctor(agent)
+        assert code == 0 and advised(output, "warn", f"{double.base} cannot be reached"), output
+    finally:
+        del os.environ["SSL_CERT_FILE"]
+
+
+def test_webhooks_that_are_none(make_agent):
+    config = KEYS + 'webhooks = { { name = "crm", url = "ftp://crm", secret = "x" } }\n'
+    code, output = doctor(make_agent(config))
+    assert code == 1 and advised(output, "FAIL", "webhooks"), output
+
+
+def test_a_receiver_that_wants_nothing_more(make_agent, double):
+    agent = make_agent(KEYS + double.hook_config("gone"), environment=double.environment).start()
+    double.plan("gone", {"status": 410})
+    agent.connect("bob", token=token()).ok("call.invite", invitees=["x"], mode="advanced")
+    wait_for("the end", lambda: agent.metrics()["callagent_webhooks_disabled"] == 1)
+    code, output = doctor(agent)
+    assert code == 1 and advised(output, "FAIL", "callagent webhooks enable gone"), output
 
 
 @pytest.mark.parametrize("limit, grade", [(100_000, "warn"), (64, "ok  ")])

@@ -1,6 +1,12 @@
 """Idempotency keys: over connections, HTTP and restarts."""
 
+import sqlite3
+
+import pytest
+
+from agent import wait_for
 from calls import changes, invite
+from test_admission import KEYS, token
 
 
 def test_the_same_key_gives_the_first_reply_and_changes_nothing(agent):
@@ -103,6 +109,53 @@ def test_the_same_key_after_a_crash(make_agent):
     bob.quiet()
     bob.ok("call.accept", key="a", call_id=first["call_id"])
     assert changes(alice.event("call.changed")) == {"bob": ("joined", None)}
+
+
+def test_the_same_key_over_http_after_a_crash(make_agent):
+    agent = make_agent().start()
+    data = {"invitees": ["bob"], "mode": "advanced"}
+    first = agent.connect("alice").ok("call.invite", key="k", **data)
+    refused = agent.post("call.accept", "bob", {"call_id": "0" * 32}, key="r")
+    agent.crash()
+    agent.start()
+    assert agent.post("call.invite", "alice", data, key="k").body == first
+    again = agent.post("call.accept", "bob", {"call_id": "0" * 32}, key="r")
+    assert (again.status, again.text) == (refused.status, refused.text)
+    reused = agent.post("call.accept", "bob", {"call_id": first["call_id"]}, key="r")
+    assert (reused.status, reused.body["code"]) == (409, "key_reused")
+
+
+@pytest.mark.parametrize("hours, is_kept", [(23.9, True), (24.1, False)])
+def test_a_key_is_kept_for_a_day(make_agent, hours, is_kept):
+    agent = make_agent().start()
+    first = agent.connect("alice").ok("call.invite", key="k", invitees=["bob"], mode="advanced")
+    agent.stop()
+    with sqlite3.connect(agent.folder / "state" / "callagent.db") as store:
+        changed = store.execute("UPDATE kept_reply SET at = at - ?", (int(hours * 3_600_000),))
+        assert changed.rowcount == 1
+    store.close()
+    agent.start()
+    again = agent.connect("alice").ok("call.invite", key="k", invitees=["bob"], mode="advanced")
+    assert (again["call_id"] == first["call_id"]) is is_kept
+
+
+def test_the_same_key_for_another_operation_is_reused(ringing):
+    alice, bob, call = ringing()
+    bob.ok("call.ringing", key="k", call_id=call)
+    bob.refused("call.accept", "key_reused", key="k", call_id=call)
+    bob.ok("call.accept", key="l", call_id=call)
+
+
+def test_a_refusal_for_haste_leaves_its_key_free(make_agent):
+    agent = make_agent(KEYS + "limits = { requests_per_second = 2 }\n").start()
+    alice = agent.connect("alice", token=token(sub="alice"))
+    data = {"invitees": ["bob"], "mode": "advanced"}
+    hasty = [alice.post("call.invite", data, key=f"k{number}") for number in range(20)]
+    replies = [alice.reply(number) for number in hasty]
+    late = next(at for at, reply in enumerate(replies) if "error" in reply)
+    assert replies[late]["error"]["code"] == "rate_limited"
+    made = wait_for("an answer", lambda: alice.ask("call.invite", key=f"k{late}", **data).get("ok"))
+    assert made["call_id"]
 
 
 def test_the_oldest_of_more_than_a_thousand_keys_goes_first(agent):

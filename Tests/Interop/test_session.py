@@ -171,6 +171,52 @@ def test_resume_that_does_not_fit_gives_the_full_truth(ringing, agent, wrong):
     again.quiet()
 
 
+def test_nobody_resumes_a_session_of_somebody_else(ringing, agent):
+    alice, _, _ = ringing()
+    alice.vanish()
+    again = agent.connect("mallory", resume=alice.resume)
+    assert again.hello["resumed"] is False and again.hello["calls"] == []
+    assert agent.connect("alice", resume=alice.resume).hello["resumed"] is True
+
+
+def test_a_session_that_said_bye_is_over(agent):
+    bob = agent.connect("bob")
+    bob.ok("bye")
+    assert agent.connect("bob", resume=bob.resume).hello["resumed"] is False
+
+
+def test_a_resumed_session_may_be_resumed_again(ringing, agent):
+    alice, bob, call = ringing()
+    bob.ok("call.ringing", call_id=call)
+    first = alice.resume
+    for _ in range(3):
+        alice.vanish()
+        alice = agent.connect("alice", resume=first)
+        assert alice.hello["resumed"] is True
+        assert changes(alice.event("call.changed")) == {"bob": ("ringing", None)}
+    alice.ack()
+    bob.ok("call.accept", call_id=call)
+    assert changes(alice.event("call.changed")) == {"bob": ("joined", None)}
+    alice.quiet()
+
+
+@pytest.mark.parametrize("how", ["stop", "crash"])
+def test_who_was_away_learns_how_a_call_ended_also_after_a_restart(make_agent, how):
+    agent = make_agent().start()
+    alice, bob = agent.connect("alice"), agent.connect("bob")
+    call = invite(alice, "bob", mode="direct")
+    bob.event("call.incoming")
+    bob.vanish()
+    alice.ok("call.cancel", call_id=call)
+    getattr(agent, how)()
+    agent.start()
+    again = agent.connect("bob", resume=bob.resume)
+    assert again.hello["resumed"] is False and again.hello["calls"] == []
+    found = again.ok("call.get", call_id=call)["call"]
+    assert (found["state"], found["end"]["reason"]) == ("ended", "cancelled")
+    assert [one["call_id"] for one in again.ok("call.list")["calls"]] == [call]
+
+
 def test_an_acknowledged_event_cannot_be_asked_for_again(ringing, agent):
     alice, bob, call = ringing()
     bob.ok("call.ringing", call_id=call)

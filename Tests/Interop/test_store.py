@@ -98,6 +98,18 @@ def test_a_damaged_store_is_refused_with_what_to_do(make_agent):
     assert len(agent.start().connect("alice").hello["calls"]) == 40
 
 
+@pytest.mark.parametrize("after", [0, 3, 10])
+def test_a_disk_that_cannot_be_read_is_no_damaged_store(make_agent, after):
+    """A backup would not help: the file is as it was."""
+    agent, _ = kept(make_agent)
+    agent.environment["CALLAGENT_STORE_FAULTS"] = f"read:{after}:1000000:eio"
+    said = agent.refuses_to_start()
+    assert "the disk failed" in said and "try again" in said and "dmesg" in said, said
+    assert "damaged" not in said and "backup" not in said, said
+    del agent.environment["CALLAGENT_STORE_FAULTS"]
+    assert len(agent.start().connect("alice").hello["calls"]) == 40
+
+
 def test_a_store_of_a_newer_version_is_refused_with_what_to_do(make_agent):
     agent, file = kept(make_agent)
     with sqlite3.connect(file) as store:

@@ -36,8 +36,9 @@ def talk(agent, stop, slowest):
 
 
 def test_all_clients_come_back_at_once(make_agent):
-    """20,000 within 20 s in full measure; a process may open fewer files on some machines."""
-    count = room_for(20_000 if FULL else 1_000)
+    """20,000 within 20 s in full measure, or as many as the machine lets a process have."""
+    wanted = 20_000 if FULL else 1_000
+    count = room_for(wanted)
     agent = make_agent(LIMITS).start()
     crowd = Crowd(agent.port)
     stop, slowest = threading.Event(), []
@@ -50,7 +51,7 @@ def test_all_clients_come_back_at_once(make_agent):
     talking.join(60)
     assert not talking.is_alive() and slowest, "the call in progress broke"
     crowd.vanish()
-    print(f"{count} clients came in {first:.1f} s, and back in {again:.1f} s; "
+    print(f"{count} clients of {wanted} came in {first:.1f} s, and back in {again:.1f} s; "
           f"a signal of a call in progress took {max(slowest) * 1000:.0f} ms at most")
     if FULL:
         assert again < 20 and max(slowest) < 10

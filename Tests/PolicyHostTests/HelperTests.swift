@@ -7,6 +7,10 @@ import Testing
 @testable import PolicyHost
 
 @Suite struct HelperTests {
+    @Test func everyHookHasItsPlace() {
+        #expect(Hook.allCases.map(\.index) == Array(0..<Hook.allCases.count))
+    }
+
     /// Uses every helper once and looks at what it gives; `call` is nil where the hook has none.
     private static let body = """
         local function everything(where, call)

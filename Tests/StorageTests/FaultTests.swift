@@ -140,6 +140,37 @@ import Testing
         #expect(try store.restore(at: start).core.calls == [ringingCall(1)])
     }
 
+    @Test(arguments: [1, Int.max], [StoreOptions.Check.live, .whole])
+    func aReadThatFailsIsNeverTakenForDamage(times: Int, check: StoreOptions.Check) throws {
+        let disk = Disk()
+        try disk.with { store in
+            _ = try store.restore(at: start)
+            for round in 1...60 as ClosedRange<Int64> {
+                try store.commit(batch(round * 10), at: start + round)
+            }
+            try store.close()
+        }
+        var after = 0
+        var struck = true
+        while struck {
+            let faults = try #require(FaultPlan())
+            faults.arm(.read, after: after, times: times)
+            do {
+                let store = try disk.open {
+                    $0.faults = faults
+                    $0.check = check
+                }
+                #expect(try store.restore(at: start).core.calls.count == 60)
+                struck = faults.hits > 0
+            } catch {
+                #expect(error.kind == .inputOutput, "after \(after): \(error)")
+                #expect(error.description.contains("try again"))
+            }
+            after += 1
+        }
+        #expect(after > 60, "fewer reads than expected: \(after)")
+    }
+
     @Test func aFailureWhileTheStoreIsMadeIsReported() throws {
         for operation in [FaultPlan.Operations.sync, .write] {
             var after = 0

@@ -21,7 +21,7 @@ private let table: [String: Set<String>] = [
     "callagent": ["AgentServer", "CallSimulator", "CallClient"],
 ]
 
-private let shims: Set<String> = ["CLua", "CSQLite", "CUV", "COpenSSL", "CCurl"]
+private let shims: Set<String> = ["CLua", "CSQLite", "CUV", "COpenSSL", "CCurl", "CJemalloc"]
 
 /// The core and wire rings: no module of the system at all.
 let pureTargets: Set<String> = [

@@ -32,6 +32,9 @@ extension Agent {
                 respond(.json(200, .object(json)))
             }
         }
+        admin.route(.get, "/admin/files") { [unowned self] _, respond in
+            respond(.json(200, reloader?.active.loaded.json ?? [:]))
+        }
         admin.route(.get, "/admin/explain") { [unowned self] request, respond in
             guard let id = request.target.query("call").flatMap({ CallID($0) }) else {
                 return respond(.trouble(400, "call: 32 lower-case hex digits are wanted"))

@@ -5,6 +5,7 @@ import CallModel
 import CallWire
 import EventLoop
 import JSON
+import Storage
 import WebProtocols
 
 extension Agent {
@@ -77,6 +78,10 @@ extension Agent {
                 .gauge("unsent_bytes", "What clients have not read.", gateway.unsentBytes),
                 .gauge("sessions", "Sessions, connected or resumable.", gateway.sessionCount),
                 .gauge("ready", "Whether calls are accepted.", exchange.isReady ? 1 : 0),
+                .gauge("heap_bytes", "Memory in use, that of the store included.", Heap.bytes),
+                .gauge(
+                    "store_memory_bytes", "Memory of the store, mostly pages of its file.",
+                    StoreMemory.bytes),
                 .gauge(
                     "commit_age_ms", "How long the oldest open commit has waited for the store.",
                     Int(exchange.commitAge)),

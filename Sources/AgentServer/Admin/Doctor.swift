@@ -46,8 +46,10 @@ public struct Doctor {
     public private(set) var configuration = Configuration()
     /// The generation on disk; nil when it does not load.
     public private(set) var generation: String?
+    /// The files of that generation.
+    public private(set) var files: LoadedFiles?
     /// The process that has the state directory.
-    public private(set) var process: Int32?
+    public internal(set) var process: Int32?
     /// What was found so far.
     public private(set) var findings: [Finding] = []
     private let file: String?
@@ -69,7 +71,9 @@ public struct Doctor {
             examineStore(place)
         }
         examineDescriptors()
-        if process == nil { examineAddress() }
+        examineClock()
+        if process == nil { examineAddresses() }
+        examineReach()
     }
 
     /// Adds what others found.
@@ -81,11 +85,18 @@ public struct Doctor {
     // MARK: Files
 
     private mutating func readFiles() -> Bool {
+        let isReadable = findProcess()
         let name = file ?? "the defaults (no callagent.lua here)"
+        let theirs = process.map { Self.environment(of: $0) } ?? [:]
         do throws(AgentError) {
-            let deployment = try Deployment(file: file, seed: 0)
+            let deployment = try Deployment(file: file, seed: 0) { name in
+                Deployment.ownEnvironment(name) ?? theirs[name]
+            }
             configuration = deployment.configuration
             generation = deployment.name
+            files = deployment.loaded
+            // Addresses and keys are looked at only when they are put together.
+            _ = try AgentOptions(deployment)
             note(.good("\(name): generation \(deployment.name)"))
             for plugin in deployment.unlistedPlugins {
                 note(
@@ -94,12 +105,36 @@ public struct Doctor {
             }
             return true
         } catch {
-            note(.trouble("\(error)", "mend the file; callagent check tells all there is"))
+            note(
+                .trouble(
+                    "\(error)",
+                    "mend the file, or set what it asks for as the service does; "
+                        + "callagent check tells all there is"))
         }
         // What else is wrong can be told only as far as the file can be read.
-        guard let readable = try? Deployment.configuration(at: file) else { return false }
+        return isReadable
+    }
+
+    /// Who has the state directory: the secrets that this shell lacks are in its environment.
+    private mutating func findProcess() -> Bool {
+        let readable = try? Deployment.configuration(at: file) { name in
+            Deployment.ownEnvironment(name) ?? String(repeating: "?", count: 64)
+        }
+        guard let readable else { return false }
         configuration = readable
+        let place = AgentOptions.place(readable)
+        if place != ":memory:" { process = try? StoreExamination.holder(of: place) }
         return true
+    }
+
+    private static func environment(of process: Int32) -> [String: String] {
+        let text = FileText.read("/proc/\(process)/environ") ?? []
+        let pairs = text.split(separator: 0).map { pair in
+            let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1)
+            return parts.map { String(decoding: $0, as: UTF8.self) }
+        }
+        return Dictionary(
+            pairs.filter { $0.count == 2 }.map { ($0[0], $0[1]) }, uniquingKeysWith: { a, _ in a })
     }
 
     private var isReachable: Bool {
@@ -134,7 +169,15 @@ public struct Doctor {
         }
         do throws(EventLoopError) {
             let context = try files.load()
-            let left = (context.expiresAt ?? .max) - Clock.wallMilliseconds() / 1_000
+            let now = Clock.wallMilliseconds() / 1_000
+            let left = (context.expiresAt ?? .max) - now
+            if let begin = context.validFrom, begin > now {
+                note(
+                    .trouble(
+                        "the certificate \(files.certificate) is not valid for another "
+                            + "\((begin - now) / 3_600 + 1) h",
+                        "look at the clock of this machine, else wait"))
+            }
             switch left {
             case ..<0:
                 note(
@@ -157,107 +200,6 @@ public struct Doctor {
                 .warning(
                     "others on this machine may read the key \(files.key)",
                     "chmod 600 \(files.key)"))
-        }
-    }
-
-    // MARK: State
-
-    private mutating func examineDirectory(_ place: String) {
-        var status = stat()
-        guard stat(place, &status) == 0 else {
-            return note(.good("state_dir \(place) is not there yet; a start makes it"))
-        }
-        guard status.st_mode & S_IFMT == S_IFDIR else {
-            return note(.trouble("state_dir \(place) is no directory", "give another state_dir"))
-        }
-        guard access(place, R_OK | W_OK | X_OK) == 0 else {
-            return note(
-                .trouble(
-                    "this user may not write into \(place)",
-                    "run as user \(status.st_uid), or chown it"))
-        }
-        if status.st_uid != getuid() {
-            note(
-                .warning(
-                    "\(place) belongs to user \(status.st_uid), this is user \(getuid())",
-                    "look as the user that runs the server"))
-        }
-        if status.st_mode & 0o077 != 0 {
-            note(.warning("others on this machine may look into \(place)", "chmod 700 \(place)"))
-        }
-    }
-
-    private mutating func examineSpace(_ place: String) {
-        var space = statvfs()
-        let folder = access(place, F_OK) == 0 ? place : "."
-        guard statvfs(folder, &space) == 0 else { return }
-        if space.f_flag & UInt(ST_RDONLY) != 0 {
-            return note(.trouble("\(place) is mounted read-only", "mount it for writing"))
-        }
-        let free = (Int(space.f_bavail) * Int(space.f_frsize)) >> 20
-        switch free {
-        case ..<64: note(.trouble("\(free) MB are free at \(place)", "free some space"))
-        case ..<1_024: note(.warning("\(free) MB are free at \(place)", "free some space soon"))
-        default: note(.good("\(free >> 10) GB are free at \(place)"))
-        }
-    }
-
-    private mutating func examineStore(_ place: String) {
-        do throws(StoreError) {
-            process = try StoreExamination.holder(of: place)
-            guard let verdict = try StoreExamination.check(place) else {
-                return note(.good("no store yet"))
-            }
-            if verdict.version < verdict.newest {
-                note(
-                    .warning(
-                        "the store has version \(verdict.version) of \(verdict.newest)",
-                        "the next start migrates it; keep a backup if you may want to go back"))
-            }
-            note(.good("the store is sound: \(verdict.calls) live calls"))
-        } catch {
-            note(.trouble("\(error)", "nothing starts with this store"))
-        }
-    }
-
-    // MARK: Machine
-
-    private mutating func examineDescriptors() {
-        var limit = rlimit()
-        let files = process.flatMap { Self.descriptors(of: $0) }
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
-        let allowed = files ?? Int(clamping: limit.rlim_max)
-        let wanted = configuration.limits.connections + 64
-        if allowed < wanted {
-            note(
-                .warning(
-                    "\(allowed) files may be open, limits.connections is "
-                        + "\(configuration.limits.connections)",
-                    "raise LimitNOFILE to \(wanted), or lower limits.connections"))
-        } else {
-            note(.good("\(allowed) files may be open"))
-        }
-    }
-
-    /// `Max open files` of another process.
-    private static func descriptors(of process: Int32) -> Int? {
-        guard let text = FileText.read("/proc/\(process)/limits") else { return nil }
-        let lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
-        let words = lines.first { $0.hasPrefix("Max open files") }?.split(separator: " ")
-        return words.flatMap { $0.count > 4 ? Int($0[4]) : nil }
-    }
-
-    private mutating func examineAddress() {
-        do throws(EventLoopError) {
-            let endpoint = try Endpoint(parsing: configuration.listen)
-            let loop = try EventLoop()
-            defer { loop.close() }
-            let listener = try Listener(
-                at: endpoint, on: loop, failed: { _ in }, accepted: { $0.abort() })
-            listener.close()
-            note(.good("\(endpoint) is free to listen at"))
-        } catch {
-            note(.trouble("\(error)", "stop what has it, or change listen"))
         }
     }
 }

@@ -7,6 +7,7 @@ final class Metrics {
     var malformed: UInt64 = 0
     var refusedTokens: UInt64 = 0
     var slowReaders: UInt64 = 0
+    var slowSenders: UInt64 = 0
     var refusedConnections: UInt64 = 0
 
     /// What plugins count and observe.
@@ -28,6 +29,8 @@ final class Metrics {
             Sample("malformed_total", "Messages that could not be understood.", malformed),
             Sample("refused_tokens_total", "Tokens that were not good.", refusedTokens),
             Sample("slow_readers_total", "Clients cut off for not reading.", slowReaders),
+            Sample(
+                "slow_senders_total", "Clients cut off in the middle of a message.", slowSenders),
             Sample(
                 "refused_connections_total", "Connections over a limit.", refusedConnections),
             Sample(

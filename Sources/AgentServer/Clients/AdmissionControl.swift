@@ -7,17 +7,17 @@ import WebProtocols
 /// Counts connections, in all and by address. Owner: the loop's thread.
 struct AdmissionControl {
     private var total = 0
-    private var byHost: [String: Int] = [:]
+    private var bySource: [PeerAddress.Source: Int] = [:]
     /// Bad tokens by address, and since when they are counted.
-    private var failures: [String: (count: Int, since: Moment)] = [:]
+    private var failures: [PeerAddress.Source: (count: Int, since: Moment)] = [:]
 
     /// Lets a connection in, unless there are enough.
     mutating func admits(_ peer: PeerAddress, limits: ServerLimits) -> Bool {
         guard total < limits.connections else { return false }
-        if let host = Self.counted(peer) {
-            let count = byHost[host, default: 0]
+        if let source = peer.source {
+            let count = bySource[source, default: 0]
             guard count < limits.connectionsPerAddress else { return false }
-            byHost[host] = count + 1
+            bySource[source] = count + 1
         }
         total += 1
         return true
@@ -26,17 +26,17 @@ struct AdmissionControl {
     /// A connection that was let in is gone.
     mutating func leaves(_ peer: PeerAddress) {
         total -= 1
-        guard let host = Self.counted(peer), let count = byHost[host] else { return }
-        byHost[host] = count > 1 ? count - 1 : nil
+        guard let source = peer.source, let count = bySource[source] else { return }
+        bySource[source] = count > 1 ? count - 1 : nil
     }
 
     /// A token was no good; whether the address has had too many of them. Good tokens are none of
     /// this: whoever shares an address with a guesser, such as a proxy, does not feel it.
     mutating func isGuessing(_ peer: PeerAddress, at now: Moment, limits: ServerLimits) -> Bool {
-        guard let host = Self.counted(peer) else { return false }
-        var (count, since) = failures[host] ?? (0, now)
+        guard let source = peer.source else { return false }
+        var (count, since) = failures[source] ?? (0, now)
         if now - since >= limits.authWindow { (count, since) = (0, now) }
-        failures[host] = (count + 1, since)
+        failures[source] = (count + 1, since)
         return count >= limits.authFailures
     }
 
@@ -44,10 +44,5 @@ struct AdmissionControl {
     mutating func forget(at now: Moment, limits: ServerLimits) {
         guard !failures.isEmpty else { return }
         failures = failures.filter { now - $0.value.since < limits.authWindow }
-    }
-
-    /// Who uses a Unix socket stands for many, as a proxy does.
-    private static func counted(_ peer: PeerAddress) -> String? {
-        peer.host == PeerAddress.unixHost ? nil : peer.host
     }
 }

@@ -47,6 +47,10 @@ final class ClientLink: ConnectionHandler {
         var since: Moment
         /// `since` is to be set again: something has begun or ended.
         var isStirred = false
+        /// Bytes of the request under way.
+        var received = 0
+        /// How fast they come.
+        var pace = Pace(from: 0)
 
         init(_ limits: HTTPLimits, at now: Moment) {
             parser = HTTPRequestParser(limits: limits)
@@ -65,8 +69,8 @@ final class ClientLink: ConnectionHandler {
     /// Weight of the requests under way over WebSocket.
     private var load = 0
     private var unsentBefore = 0
-    /// Since when the message under way has been seen to be incomplete.
-    private var incompleteSince: Moment?
+    /// The message under way, from when it was seen to be incomplete.
+    private var unfinished: Unfinished?
     /// The session that speaks over this connection.
     var session: LiveSession?
     /// What a message means at this moment.
@@ -162,6 +166,7 @@ final class ClientLink: ConnectionHandler {
         if box.parser.isIdle { box.isStirred = true }
         do throws(HTTPError) {
             let event = try box.parser.next(&input)
+            box.received += rest.count - input.count
             rest = .init(rebasing: rest[(rest.count - input.count)...])
             switch event {
             case .continueWanted:
@@ -170,6 +175,7 @@ final class ClientLink: ConnectionHandler {
                 transport.send(output)
             case .request(let request):
                 box.current = request
+                box.received = 0
                 owner?.link(self, asks: request)
             case nil: break
             }
@@ -183,7 +189,7 @@ final class ClientLink: ConnectionHandler {
         do throws(WebSocketError) {
             switch try frames.next(&rest) {
             case .text(let message):
-                incompleteSince = nil
+                unfinished = nil
                 owner?.link(self, says: message)
             case .binary: owner?.linkSaysBinary(self)
             case .ping(let payload): sendFrame(.pong, payload)
@@ -221,20 +227,37 @@ final class ClientLink: ConnectionHandler {
         if box.isStirred || box.current != nil {
             box.isStirred = false
             box.since = now
+            box.pace = Pace(from: box.received)
             return false
         }
-        return now - box.since >= (box.parser.isIdle ? limits.idleMax : limits.requestWithin)
+        guard !box.parser.isIdle else { return now - box.since >= limits.idleMax }
+        return now - box.since >= limits.requestWithin
+            || box.pace.isTooSlow(box.received, limits)
     }
 
-    /// Whether a message has been under way for longer than it may take, as far as two looks tell.
+    /// Whether a message has been under way for longer than it may take, or comes too slowly, as
+    /// far as looks tell.
     func isDawdling(at now: Moment, limits: ServerLimits) -> Bool {
         guard isWebSocket, frames.isMidMessage, !isHeld else {
-            incompleteSince = nil
+            unfinished = nil
             return false
         }
-        let since = incompleteSince ?? now
-        incompleteSince = since
-        return now - since >= limits.messageWithin
+        let count = frames.incompleteBytes
+        guard let unfinished else {
+            unfinished = Unfinished(since: now, count)
+            return false
+        }
+        return now - unfinished.since >= limits.messageWithin
+            || unfinished.pace.isTooSlow(count, limits)
+    }
+
+    /// What is kept of what the peer said and that is not whole, or waits.
+    var incompleteBytes: Int {
+        switch phase {
+        case .http(let box): box.received + behind.count
+        case .webSocket: frames.incompleteBytes + behind.count
+        case .closing: 0
+        }
     }
 
     // MARK: Answering HTTP
@@ -335,6 +358,9 @@ final class ClientLink: ConnectionHandler {
 
     /// Ends a connection that is not a WebSocket.
     func end() { close() }
+
+    /// Ends the connection of somebody who keeps us waiting.
+    func giveUp() { close(.tooSlow, "a message comes too slowly") }
 
     private func close() {
         phase = .closing

@@ -58,7 +58,7 @@ extension Gateway {
     private func operation(_ name: OperationName, _ request: HTTPRequest, _ link: ClientLink) {
         do throws(Refusal) {
             let body = try decoder.request(
-                name, body: request.body, key: request.headers["Idempotency-Key"])
+                name, body: request.body, key: try request.only("Idempotency-Key"))
             switch body {
             case .operation(let operation, let key): perform(operation, key: key, request, link)
             case .bye: try logOut(request, link)
@@ -94,18 +94,18 @@ extension Gateway {
 
     /// Who asks: the token's user, or for a server's token the one in `X-User`.
     private func asker(of request: HTTPRequest) throws(Refusal) -> (Identity, Address) {
-        guard let header = request.headers["Authorization"] else {
+        guard let header = try request.only("Authorization") else {
             throw Refusal(.unauthenticated, "the header Authorization is missing")
         }
         let parts = header.split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == "bearer" else {
             throw Refusal(.unauthenticated, "the header Authorization is not Bearer TOKEN")
         }
-        guard let device = DeviceID(checking: request.headers["X-Device"] ?? "http") else {
+        guard let device = DeviceID(checking: try request.only("X-Device") ?? "http") else {
             throw Refusal(.badRequest, "X-Device is not a device", detail: .field("X-Device"))
         }
         let identity = try identity(in: String(parts[1]), on: device)
-        guard let name = request.headers["X-User"] else {
+        guard let name = try request.only("X-User") else {
             guard identity.namesUser else {
                 throw Refusal(
                     .badRequest, "X-User is missing, and the token names no user",
@@ -120,6 +120,18 @@ extension Gateway {
             throw Refusal(.badRequest, "X-User is not a user", detail: .field("X-User"))
         }
         return (identity, Address(user, device))
+    }
+}
+
+extension HTTPRequest {
+    /// The value of the field `name`, which says who asks for what: of two, whoever stands between
+    /// here and the client may have looked at the other one.
+    fileprivate func only(_ name: String) throws(Refusal) -> String? {
+        let values = headers.all(name)
+        guard values.count < 2 else {
+            throw Refusal(.badRequest, "\(name) is there twice", detail: .field(name))
+        }
+        return values.first
     }
 }
 

@@ -8,11 +8,12 @@ extension Gateway {
     func keepHouse() {
         let now = exchange.now()
         let wall = Clock.wallMilliseconds()
+        boundStrangers()
         for link in links {
             if link.isWebSocket {
                 look(after: link, at: now, wall: wall)
             } else if link.isOverdue(at: now, limits: limits) {
-                link.end()
+                if link.incompleteBytes > 0 { giveUp(link) } else { link.end() }
             }
         }
         expireSessions(at: now)
@@ -31,7 +32,7 @@ extension Gateway {
             return link.close(.expired, "the token has run out")
         }
         if link.isDawdling(at: now, limits: limits) {
-            return link.close(.tooSlow, "a message takes too long")
+            return giveUp(link)
         }
         if link.isExcused() { link.keepAlive.heard(at: now) }
         switch link.keepAlive.due(at: now, limits: limits.session) {
@@ -39,6 +40,27 @@ extension Gateway {
         case .ping: link.ping()
         case .close: link.close(.pingTimeout, "nothing heard")
         }
+    }
+
+    /// Bounds what is kept of those who have not said who they are: over the limit, whoever has
+    /// more than an equal share of it goes.
+    private func boundStrangers() {
+        var (bytes, speakers) = (0, 0)
+        for link in links where link.identity == nil {
+            let count = link.incompleteBytes
+            bytes += count
+            speakers += count > 0 ? 1 : 0
+        }
+        guard bytes > limits.strangersBytes else { return }
+        let share = limits.strangersBytes / speakers
+        let greedy = links.filter { $0.identity == nil && $0.incompleteBytes > share }
+        log.debug("strangers have begun too much", ("bytes", "\(bytes)"))
+        for link in greedy { giveUp(link) }
+    }
+
+    private func giveUp(_ link: ClientLink) {
+        metrics.slowSenders += 1
+        link.giveUp()
     }
 
     private func expireSessions(at now: Moment) {

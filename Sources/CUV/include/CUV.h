@@ -21,5 +21,11 @@ long cuv_send(int socket, const void *bytes, size_t count);
 /// Receives what is there, up to `count` bytes. Returns the count, 0 at the end, or -errno.
 long cuv_receive(int socket, void *bytes, size_t count);
 
+/// Whether the kernel says that somebody keeps its clock in step (adjtimex).
+int cuv_clock_is_kept(void);
+
+/// The bytes that malloc has handed out and that were not freed (mallinfo2).
+size_t cuv_heap_in_use(void);
+
 /// Names the calling thread; the kernel keeps 15 bytes.
 void cuv_name_thread(const char *name);

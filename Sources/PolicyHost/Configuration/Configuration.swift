@@ -57,6 +57,8 @@ public struct Configuration: Sendable, Equatable {
     public var lines: [String: Int] = [:]
     /// The file; nil: the defaults.
     public var file: String?
+    /// The files whose texts are secrets of this one, as it names them.
+    public var secretFiles: [String] = []
 
     /// The defaults.
     public init() {}
@@ -173,6 +175,8 @@ public struct Configuration: Sendable, Equatable {
         public var invitees = 9
         /// Pending and joined participants of one call.
         public var participants = 10
+        /// Items of one call.
+        public var items = 10
         /// Requests of one user.
         public var requestsPerSecond = 200
         /// Connections in all.
@@ -209,6 +213,12 @@ public struct Configuration: Sendable, Equatable {
         public var helloTime: Milliseconds = 5_000
         /// Time for a whole message.
         public var messageTime: Milliseconds = 60_000
+        /// Bytes a second that must come of a message under way; 0: any.
+        public var minRate = 1_024
+        /// Over how long that is measured.
+        public var minRateTime: Milliseconds = 5_000
+        /// Bytes that all those who have not said who they are may have begun to say.
+        public var strangers = 64 << 20
         /// How long a connection that speaks HTTP may be idle.
         public var idleTime: Milliseconds = 60_000
         /// Time between pings.
@@ -242,6 +252,7 @@ extension Configuration {
         settings.callAgeMax = maxCallAge
         settings.keysPerUser = limits.keysPerUser
         settings.keysMax = limits.keys
+        settings.itemsMax = limits.items
         // Receivers of events are told of what the report hooks are told of.
         if !webhooks.isEmpty { settings.hooks.insert(.reports) }
         // Also without a push service: who was called in vain is told at the next connection.

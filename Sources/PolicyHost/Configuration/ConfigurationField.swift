@@ -158,6 +158,9 @@ extension ConfigurationField {
         .init("limits.participants", "integer", "10", "Participants of one call.") {
             c, v throws(LuaProblem) in c.limits.participants = try v.integer(2...256)
         },
+        .init("limits.items", "integer", "10", "Items of one call.") {
+            c, v throws(LuaProblem) in c.limits.items = try v.integer(0...100)
+        },
         .init("limits.requests_per_second", "integer", "200", "Requests of one user.") {
             c, v throws(LuaProblem) in c.limits.requestsPerSecond = try v.integer(1...1_000_000)
         },
@@ -226,6 +229,15 @@ extension ConfigurationField {
         },
         .init("limits.message_time", "duration", "\"60s\"", "For a whole message.") {
             c, v throws(LuaProblem) in c.limits.messageTime = try v.duration(1_000...600_000)
+        },
+        .init("limits.min_rate", "size", "\"1KB\"", "Each second of a message under way; 0: any.") {
+            c, v throws(LuaProblem) in c.limits.minRate = try v.size(0...1 << 20)
+        },
+        .init("limits.min_rate_time", "duration", "\"5s\"", "Over which that is measured.") {
+            c, v throws(LuaProblem) in c.limits.minRateTime = try v.duration(500...600_000)
+        },
+        .init("limits.strangers", "size", "\"64MB\"", "Begun by all who have not said hello.") {
+            c, v throws(LuaProblem) in c.limits.strangers = try v.size(65_536...1 << 40)
         },
         .init("limits.idle_time", "duration", "\"60s\"", "Idle connections over HTTP.") {
             c, v throws(LuaProblem) in c.limits.idleTime = try v.duration(1_000...86_400_000)

@@ -34,6 +34,7 @@ extension Configuration {
         }
         var configuration = Configuration()
         configuration.lines = sandbox.lines
+        configuration.secretFiles = sandbox.secretFiles
         var problems: [PolicyProblem] = []
         for name in ConfigurationField.topLevel {
             do throws(LuaProblem) {
@@ -79,6 +80,7 @@ extension Configuration {
 /// The Lua state in which a file of settings runs.
 private final class SettingsSandbox {
     private(set) var lines: [String: Int] = [:]
+    private(set) var secretFiles: [String] = []
     private let folder: String
     private let environment: (String) -> String?
     private let reply = PlainWriter()
@@ -183,6 +185,7 @@ private final class SettingsSandbox {
         guard let bytes = Files.read(full, limit: 65_536) else {
             throw Refused("secret: cannot read '\(full)'")
         }
+        secretFiles.append(path)
         let text = String(decoding: bytes, as: UTF8.self)
         return text.hasSuffix("\n") ? String(text.dropLast()) : text
     }

@@ -230,6 +230,8 @@ struct PlainReader {
 
     private mutating func string() -> LuaValue {
         let block = block(length())
+        // Most texts are short and of ASCII; the general check costs as much as the hook itself.
+        if block.allSatisfy({ $0 < 0x80 }) { return .text(String(decoding: block, as: UTF8.self)) }
         if let text = String(validating: block, as: UTF8.self) { return .text(text) }
         return .bytes(Array(block))
     }
@@ -242,7 +244,8 @@ struct PlainReader {
             let key = value()
             pairs.append(LuaValue.Pair(key: key, value: value()))
         }
-        return .table(pairs.sorted { $0.key.isBefore($1.key) })
+        if count > 1 { pairs.sort { $0.key.isBefore($1.key) } }
+        return .table(pairs)
     }
 }
 

@@ -63,13 +63,11 @@ struct Tally: Equatable {
     /// Pending timers whose name the new generation lacked.
     var droppedTimers = 0
     /// By the place of the hook.
-    var hooks = [HookTally?](repeating: nil, count: Hook.allCases.count)
+    var hooks = [HookTally](repeating: HookTally(), count: Hook.allCases.count)
 
     mutating func note(
         _ hook: Hook, _ verdict: DecisionRecord.Verdict, processor: UInt64, wall: Milliseconds
     ) {
-        let place = hook.index
-        if hooks[place] == nil { hooks[place] = HookTally() }
-        hooks[place]?.note(verdict, processor: processor, wall: wall)
+        hooks[hook.index].note(verdict, processor: processor, wall: wall)
     }
 }

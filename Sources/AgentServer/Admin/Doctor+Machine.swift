@@ -1,0 +1,78 @@
+// What the machine gives a server: descriptors, a clock, an address.
+
+import EventLoop
+import Glibc
+import PolicyHost
+
+extension Doctor {
+    mutating func examineDescriptors() {
+        var limit = rlimit()
+        let files = process.flatMap { Self.descriptors(of: $0) }
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        let allowed = files ?? Int(clamping: limit.rlim_max)
+        let wanted = configuration.limits.connections + 64
+        if allowed < wanted {
+            note(
+                .warning(
+                    "\(allowed) files may be open, limits.connections is "
+                        + "\(configuration.limits.connections)",
+                    "raise LimitNOFILE to \(wanted), or lower limits.connections"))
+        } else {
+            note(.good("\(allowed) files may be open"))
+        }
+    }
+
+    /// `Max open files` of another process.
+    private static func descriptors(of process: Int32) -> Int? {
+        guard let text = FileText.read("/proc/\(process)/limits") else { return nil }
+        let lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
+        let words = lines.first { $0.hasPrefix("Max open files") }?.split(separator: " ")
+        return words.flatMap { $0.count > 4 ? Int($0[4]) : nil }
+    }
+
+    /// Tokens run out by the wall clock, and opening hours go by it.
+    mutating func examineClock() {
+        guard !Clock.isKept else { return }
+        note(
+            .warning(
+                "nobody keeps the clock of this machine right",
+                "start chrony or systemd-timesyncd: tokens run out by the clock"))
+    }
+
+    mutating func examineAddresses() {
+        do throws(EventLoopError) {
+            let endpoint = try Endpoint(parsing: configuration.listen)
+            let loop = try EventLoop()
+            defer { loop.close() }
+            let listener = try Listener(
+                at: endpoint, on: loop, failed: { _ in }, accepted: { $0.abort() })
+            listener.close()
+            note(.good("\(endpoint) is free to listen at"))
+        } catch {
+            note(.trouble("\(error)", Self.advice(on: error.kind)))
+        }
+        guard configuration.admin == nil,
+            case .unix(let path) = Endpoint.admin(
+                stateDirectory: AgentOptions.place(configuration)),
+            path.utf8.count > Self.socketPathMax
+        else { return }
+        note(
+            .trouble(
+                "the path of the admin socket is too long: \(path)",
+                "a socket's path has at most \(Self.socketPathMax) bytes: shorten state_dir"))
+    }
+
+    /// Bytes of `sun_path` without the zero at its end.
+    private static let socketPathMax = 107
+
+    private static func advice(on kind: EventLoopError.Kind) -> String {
+        switch kind {
+        case .addressInUse: "stop what has it (ss -ltnp tells), or change listen"
+        case .permissionDenied: "ports below 1024 need CAP_NET_BIND_SERVICE; or change listen"
+        case .addressUnavailable: "this machine has no such address (ip addr); change listen"
+        case .invalidAddress, .refused, .unreachable, .reset, .timedOut, .nameNotFound,
+            .outOfDescriptors, .tls, .cancelled, .system:
+            "change listen"
+        }
+    }
+}

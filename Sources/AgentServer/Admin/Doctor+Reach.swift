@@ -1,0 +1,69 @@
+// Whether those to whom pushes and events go can be reached from here.
+
+import EventLoop
+import Outbound
+import PolicyHost
+
+extension Doctor {
+    /// Connects to every push service and receiver of events, all at once, and says nothing to any.
+    mutating func examineReach() {
+        guard let plan = try? OutboundPlan(configuration) else { return }
+        var failures: [String: EventLoopError] = [:]
+        let all = Set(plan.places)
+        do throws(EventLoopError) {
+            failures = try Self.failures(of: all)
+        } catch {
+            return note(.warning("\(error)", "look again"))
+        }
+        for place in all.sorted(by: { $0.origin < $1.origin }) {
+            guard let error = failures[place.origin] else {
+                note(.good("\(place.origin) can be reached"))
+                continue
+            }
+            note(
+                .warning(
+                    "\(place.origin) cannot be reached from here: \(error)",
+                    "look at its name, the firewall and the network; what goes there waits"))
+        }
+    }
+
+    /// Milliseconds for a name, a connection and TLS.
+    private static let patience: Int64 = 3_000
+
+    private static func failures(
+        of places: Set<HTTPURL>
+    ) throws(EventLoopError) -> [String: EventLoopError] {
+        let loop = try EventLoop()
+        defer { loop.close() }
+        let trust = try TLSContext.client()
+        var failures: [String: EventLoopError] = [:]
+        var open = places.count
+        for place in places {
+            var options = Connector.Options()
+            options.timeout = patience
+            options.tls = place.isSecure ? trust : nil
+            let endpoint = Endpoint.tcp(host: place.host, port: UInt16(clamping: place.port))
+            Connector.connect(to: endpoint, on: loop, options: options) { result in
+                switch result {
+                case .success(let connection): connection.abort()
+                case .failure(let error): failures[place.origin] = error
+                }
+                open -= 1
+                if open == 0 { loop.stop() }
+            }
+        }
+        if open > 0 { loop.run() }
+        return failures
+    }
+}
+
+extension OutboundPlan {
+    /// Where pushes and events go. Subscriptions of browsers name their own places.
+    fileprivate var places: [HTTPURL] {
+        var all = webhooks.map(\.url)
+        if let apns = push.apns { all.append(apns.production) }
+        if let fcm = push.fcm { all += [fcm.service, fcm.tokenURL] }
+        if let gateway = push.webhook { all.append(gateway.url) }
+        return all
+    }
+}

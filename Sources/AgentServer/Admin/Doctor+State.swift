@@ -1,0 +1,124 @@
+// What a state directory and its store look like from outside.
+
+import CallModel
+import EventLoop
+import Glibc
+import PolicyHost
+import Storage
+
+extension Doctor {
+    mutating func examineDirectory(_ place: String) {
+        var status = stat()
+        guard stat(place, &status) == 0 else {
+            return note(.good("state_dir \(place) is not there yet; a start makes it"))
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            return note(.trouble("state_dir \(place) is no directory", "give another state_dir"))
+        }
+        guard access(place, R_OK | W_OK | X_OK) == 0 else {
+            // A disk that is read-only is told with the disk.
+            guard errno != EROFS else { return }
+            return note(
+                .trouble(
+                    "this user may not write into \(place)",
+                    "run as user \(status.st_uid), or chown it"))
+        }
+        if status.st_uid != getuid() {
+            note(
+                .warning(
+                    "\(place) belongs to user \(status.st_uid), this is user \(getuid())",
+                    "look as the user that runs the server"))
+        }
+        if status.st_mode & 0o077 != 0 {
+            note(.warning("others on this machine may look into \(place)", "chmod 700 \(place)"))
+        }
+        examineOwners(place, status.st_uid)
+    }
+
+    /// Whoever once started the server as another user has left files that it cannot write.
+    private mutating func examineOwners(_ place: String, _ owner: uid_t) {
+        for name in ["callagent.db", "callagent.db-wal", "callagent.db-shm", "lock"] {
+            var status = stat()
+            guard stat("\(place)/\(name)", &status) == 0, status.st_uid != owner else { continue }
+            note(
+                .trouble(
+                    "\(place)/\(name) belongs to user \(status.st_uid), "
+                        + "the directory to user \(owner)",
+                    "chown it to user \(owner): callagent was started as another user once"))
+        }
+    }
+
+    mutating func examineSpace(_ place: String) {
+        var space = statvfs()
+        let folder = access(place, F_OK) == 0 ? place : "."
+        guard statvfs(folder, &space) == 0 else { return }
+        if space.f_flag & UInt(ST_RDONLY) != 0 {
+            return note(.trouble("\(place) is mounted read-only", "mount it for writing"))
+        }
+        if space.f_files > 0, space.f_favail < 100 {
+            note(.trouble("no more files can be made at \(place)", "free some inodes (df -i)"))
+        }
+        examineFileSystem(folder)
+        let free = (Int(space.f_bavail) * Int(space.f_frsize)) >> 20
+        switch free {
+        case ..<64: note(.trouble("\(free) MB are free at \(place)", "free some space"))
+        case ..<1_024: note(.warning("\(free) MB are free at \(place)", "free some space soon"))
+        default: note(.good("\(free >> 10) GB are free at \(place)"))
+        }
+    }
+
+    /// SQLite's log needs memory that all who use it share: a network has none.
+    private mutating func examineFileSystem(_ folder: String) {
+        guard let path = realpath(folder, nil) else { return }
+        defer { free(path) }
+        let place = String(cString: path) + "/"
+        let lines = (FileText.read("/proc/self/mounts") ?? []).split(separator: 0x0A)
+        let mounts = lines.map { String(decoding: $0, as: UTF8.self).split(separator: " ") }
+            .filter { $0.count > 2 && place.hasPrefix($0[1] == "/" ? "/" : "\($0[1])/") }
+        guard let kind = mounts.max(by: { $0[1].count < $1[1].count })?[2],
+            ["nfs", "nfs4", "cifs", "smb3", "ceph", "fuse.sshfs"].contains(kind)
+        else { return }
+        note(
+            .warning(
+                "\(folder) is on a network file system (\(kind))",
+                "keep state_dir on a disk of this machine, else the store may be damaged"))
+    }
+
+    mutating func examineStore(_ place: String) {
+        do throws(StoreError) {
+            process = try StoreExamination.holder(of: place)
+            guard let verdict = try StoreExamination.check(place) else {
+                return note(.good("no store yet"))
+            }
+            if verdict.version < verdict.newest {
+                note(
+                    .warning(
+                        "the store has version \(verdict.version) of \(verdict.newest)",
+                        "the next start migrates it; keep a backup if you may want to go back"))
+            }
+            let ahead = verdict.writtenAt.milliseconds - Clock.wallMilliseconds()
+            if ahead > 60_000 {
+                note(
+                    .trouble(
+                        "the clock of this machine is \(ahead / 1_000) s behind what the store "
+                            + "has noted last",
+                        "set the clock (timedatectl): tokens and plugins go by it"))
+            }
+            note(.good("the store is sound: \(verdict.calls) live calls"))
+        } catch {
+            note(.trouble("\(error)", "nothing starts with this store"))
+        }
+        examineLog(place)
+    }
+
+    /// SQLite cuts its log to 64 MiB whenever it is copied into the store.
+    private mutating func examineLog(_ place: String) {
+        var status = stat()
+        guard stat("\(place)/callagent.db-wal", &status) == 0, status.st_size > 128 << 20
+        else { return }
+        note(
+            .warning(
+                "\(place)/callagent.db-wal has \(status.st_size >> 20) MB",
+                "whoever else reads the store holds it back: end that (lsof), then restart"))
+    }
+}

@@ -1,0 +1,35 @@
+// How fast a message comes that is not whole yet, as far as looks from time to time tell.
+
+import CallModel
+
+/// Compares, window by window, how much came with how much has to come.
+///
+/// Looks are counted, not milliseconds: a process that could not look for a while could not read
+/// either, and nobody is to blame for that.
+struct Pace {
+    private var looks = 0
+    private var before: Int
+
+    /// Begins with a message of which `count` bytes are there.
+    init(from count: Int) { before = count }
+
+    /// One look, every `Gateway.lookAroundEvery`, at a message of which `count` bytes are there.
+    mutating func isTooSlow(_ count: Int, _ limits: ServerLimits) -> Bool {
+        looks += 1
+        let window = Int(max(limits.rateWindow, Gateway.lookAroundEvery))
+        guard looks * Int(Gateway.lookAroundEvery) >= window else { return false }
+        defer { (looks, before) = (0, count) }
+        return (count - before) * 1_000 < limits.bytesPerSecondMin * window
+    }
+}
+
+/// A message that was seen to be incomplete. An object of its own, because few links have one.
+final class Unfinished {
+    let since: Moment
+    var pace: Pace
+
+    init(since now: Moment, _ count: Int) {
+        since = now
+        pace = Pace(from: count)
+    }
+}

@@ -1,0 +1,52 @@
+// Which files a deployment was read from, and what was in them.
+
+import JSON
+import Outbound
+import PolicyHost
+import Storage
+
+/// The files behind a deployment, each with a digest of its content: enough to tell whether they
+/// have changed since, and nothing of what they say.
+public struct LoadedFiles: Sendable, Equatable {
+    private var digests: [String: String] = [:]
+
+    /// The operator's file and the plugins as they were read, and the secrets, certificate and key
+    /// that the operator's file names, as they are now.
+    init(_ files: StoredGeneration, _ configuration: Configuration) {
+        for file in files.files { add(file.path, file.source) }
+        let tls = configuration.tls.map { [$0.certificate, $0.key] } ?? []
+        let folder = Deployment.folder(of: configuration.file)
+        for path in configuration.secretFiles + tls {
+            add(path, FileText.read(path.hasPrefix("/") ? path : "\(folder)/\(path)"))
+        }
+    }
+
+    /// What a process said of the files that it has in force; nil: it does not say.
+    public init?(_ json: JSONValue) {
+        guard let files = json["files"]?.object else { return nil }
+        for file in files.members { digests[file.key] = file.value.string }
+    }
+
+    private mutating func add(_ path: String, _ text: [UInt8]?) {
+        let digest = HashFunction.sha256.hash(text ?? [])
+        digests[path] = digest.prefix(8).map { byte in
+            String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+        }.joined()
+    }
+
+    /// The names of files that one has and the other has not, or has otherwise.
+    public func difference(from other: LoadedFiles) -> [String] {
+        Set(digests.keys).union(other.digests.keys)
+            .filter { digests[$0] != other.digests[$0] }.sorted()
+    }
+
+    /// `files`: the digest of each by its name.
+    var json: JSONValue {
+        [
+            "files": .object(
+                JSONObject(
+                    digests.sorted { $0.key < $1.key }
+                        .map { .init(key: $0.key, value: .string($0.value)) }))
+        ]
+    }
+}
