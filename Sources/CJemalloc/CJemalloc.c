@@ -3,6 +3,7 @@
 // tenth of what a request costs. Debug builds do without, so that sanitizers see every allocation.
 #include "CJemalloc.h"
 
-// One arena, because few threads allocate; what is free for 20 ms goes back to the system, so that
-// a burst is not remembered in memory.
-const char *malloc_conf = "narenas:1,dirty_decay_ms:20,muzzy_decay_ms:0";
+// One arena, because few threads allocate. What is free for a second goes back to the system, and
+// the tables that were outgrown, a megabyte and more, at once.
+const char *malloc_conf =
+    "narenas:1,oversize_threshold:1048576,dirty_decay_ms:1000,muzzy_decay_ms:0";

@@ -6,6 +6,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
@@ -53,7 +54,17 @@ int cuv_clock_is_kept(void) {
     return adjtimex(&state) != TIME_ERROR;
 }
 
+// There where the program is linked with jemalloc.
+extern int mallctl(const char *name, void *old, size_t *old_size, void *new, size_t new_size)
+    __attribute__((weak));
+
 size_t cuv_heap_in_use(void) {
+    uint64_t epoch = 1;
+    size_t size = sizeof epoch, in_use, in_use_size = sizeof in_use;
+    // Figures are those of the moment at which the epoch was last set.
+    if (mallctl && mallctl("epoch", &epoch, &size, &epoch, size) == 0 &&
+        mallctl("stats.allocated", &in_use, &in_use_size, NULL, 0) == 0)
+        return in_use;
     struct mallinfo2 info = mallinfo2();
     return info.uordblks + info.hblkhd;
 }

@@ -24,7 +24,7 @@ long cuv_receive(int socket, void *bytes, size_t count);
 /// Whether the kernel says that somebody keeps its clock in step (adjtimex).
 int cuv_clock_is_kept(void);
 
-/// The bytes that malloc has handed out and that were not freed (mallinfo2).
+/// The bytes that malloc has handed out and that were not freed, by jemalloc's count or mallinfo2.
 size_t cuv_heap_in_use(void);
 
 /// Names the calling thread; the kernel keeps 15 bytes.
