@@ -2,21 +2,13 @@
 
 import CallModel
 
-/// What can be told of a token without asking who made it.
+/// What can be told of a token without asking who made it: only its maker knows its length.
 enum PushToken {
-    /// Apple's tokens have 32 bytes and may grow; nobody has seen one beyond 100.
-    private static let appleDigits = 64...200
-
-    /// Refuses what is no device token of Apple: an even number of hexadecimal digits.
+    /// Refuses what is no device token of Apple: its hexadecimal digits become part of a path, so
+    /// nothing may stand in it that means something there.
     static func checkApple(_ token: String) throws(Refusal) {
-        let count = token.utf8.count
-        guard appleDigits.contains(count), count.isMultiple(of: 2),
-            token.utf8.allSatisfy(isHexDigit)
-        else {
-            throw .badField(
-                "token",
-                "must be \(appleDigits.lowerBound) to \(appleDigits.upperBound) hexadecimal digits,"
-                    + " two for each byte")
+        guard token.utf8.allSatisfy(isUnreserved) else {
+            throw .badField("token", "must be the token's bytes as hexadecimal digits")
         }
     }
 
@@ -27,10 +19,12 @@ enum PushToken {
         }
     }
 
-    private static func isHexDigit(_ byte: UInt8) -> Bool {
+    /// Whether the byte means itself in a URL (RFC 3986 section 2.3).
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
-            UInt8(ascii: "A")...UInt8(ascii: "F"):
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "_"), UInt8(ascii: "~"):
             true
         default: false  // external: a byte of a client's text
         }
