@@ -63,6 +63,7 @@ extension PolicyHost {
             services.emit(.perform(waitID, plugin: plugin.name, request))
         case .operation(let user, let operation):
             running[id]?.isRequest = true
+            running[id]?.isOperation = true
             noteRequest({ operation.words }, plugin, id)
             services.emit(.operate(waitID, user, plugin: plugin.name, operation))
         case .all(let functions): startParts(functions, of: id, plugin)
@@ -113,8 +114,10 @@ extension PolicyHost {
         handler.wait = WaitID(newID())
         handler.isRequest = false
         handler.isFetch = false
+        handler.isOperation = false
         handler.asking = nil
         keep(handler, as: id)
+        if handler.isPastCall { return endPastCall(handler) }
         request(plugin, handler.wait, id)
     }
 
@@ -233,19 +236,37 @@ extension PolicyHost {
         return handler
     }
 
-    /// A call is over: what still runs for it ends, and what was kept for it goes.
+    /// A call is over: what still runs for it ends, and what was kept for it goes. A handler that
+    /// waits for an operation is told what came of it first: it may be what ended the call.
     func endCall(_ call: CallID) {
         ended.insert(call)
         for id in handlersOfCalls[call] ?? [] {
-            guard let task = running[id]?.task else { continue }
-            stop(task)
-            if case .report(let key) = task { nextReport(key) }
+            guard let handler = running[id] else { continue }
+            if handler.isOperation {
+                running[id]?.isPastCall = true
+            } else {
+                end(handler.task)
+            }
         }
         dropTimers(of: call)
         // What is told of the end may come after it.
         if memories.values.contains(where: { $0.vars[call] != nil }) {
             deadlines.add(.forget(call), at: services.now + 10_000)
         }
+    }
+
+    private func end(_ task: HandlerTask) {
+        stop(task)
+        if case .report(let key) = task { nextReport(key) }
+    }
+
+    /// Ends a handler whose call is over where it would wait again.
+    private func endPastCall(_ handler: Running) {
+        if case .all(let functions)? = handler.plugin.pending {
+            for function in functions { callua_release(handler.plugin.vm, function) }
+        }
+        handler.plugin.pending = nil
+        end(handler.task)
     }
 
     private func forgetVars(of call: CallID) {

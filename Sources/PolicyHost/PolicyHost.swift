@@ -148,6 +148,10 @@ struct Running {
     var isRequest = false
     /// Whether that is a request of `http`.
     var isFetch = false
+    /// Whether that is an operation on its call: its reply comes also when the call ends by it.
+    var isOperation = false
+    /// Whether its call is over, so that it goes on to its next wait and no further.
+    var isPastCall = false
     /// The results of `all { … }` so far.
     var parts: [LuaValue?] = []
 }

@@ -295,7 +295,13 @@ def test_a_call_in_progress_survives_reloads(bot):
 
 def test_a_plugin_ends_a_call_with_a_code(bot):
     """Also in a mode that has no call.end, while another invitee still rings."""
-    agent = bot(ACCEPT + "on.accepted(function(call) call:finish \"over_limit\" end)\n")
+    agent = bot(ACCEPT + """
+on.accepted(function(call)
+  log.info("finished " .. tostring(call:finish "over_limit"))
+  sleep "1ms"
+  log.info "went on"
+end)
+""")
     alice, carol = agent.connect("alice"), agent.connect("carol")
     alice.ok("call.invite", invitees=["support", "carol"])
     alice.event("call.created")
@@ -304,6 +310,8 @@ def test_a_plugin_ends_a_call_with_a_code(bot):
     carol.event("call.changed")
     for device in (alice, carol):
         assert ended(device) == ("policy", "over_limit")
+    wait_for("the plugin's line", lambda: "finished true" in agent.log_text())
+    assert "went on" not in agent.log_text()
 
 
 def test_plugins_are_listed_with_their_hooks(bot):

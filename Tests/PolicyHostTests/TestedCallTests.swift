@@ -118,7 +118,8 @@ import Testing
             on.invite(function() return accept {} end)
             on.accepted(function(call)
               log.info(tostring(call:signal { hi = 1 }))
-              call:finish()
+              log.info("finished " .. tostring(call:finish()))
+              sleep "1s"
               log.info "never"
             end)
             on.ended(function(call, summary) log.info(summary.by) end)
@@ -126,7 +127,8 @@ import Testing
             """,
             """
             t.expect(t.invite { to = "desk", mode = "advanced" }, accept {})
-            t.equal(t.logs(), { "true", "desk" })
+            t.advance "2s"
+            t.equal(t.logs(), { "true", "finished true", "desk" })
             """
         ),
         (

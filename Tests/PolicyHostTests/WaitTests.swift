@@ -308,6 +308,26 @@ import Testing
             refused == ["nilcall:finish: a code is 1-64 bytes of printable ASCII without space"])
     }
 
+    @Test(arguments: ["sleep '1s'", "kv.get 'k'", "all { function() sleep '1s' end }"])
+    func whoEndsItsCallHearsOfItAndWaitsNoMore(_ wait: String) throws {
+        let rig = try Rig(
+            """
+            on.accepted(function(call)
+              log.info(tostring(call:finish()))
+              \(wait)
+              log.info "never"
+            end)
+            on.ended(function(call) log.info "ended" end)
+            """)
+        let call = rig.call()
+        let effects = rig.tell(.accepted(UserID("bob")), call)
+        #expect(rig.end(call).isEmpty)
+        #expect(rig.tell(.ended, call).said.isEmpty)
+        #expect(rig.reply(effects.wait, .operation(nil)).said == ["true", "ended"])
+        #expect(rig.pass(10_000).said.isEmpty)
+        #expect(rig.host.running.isEmpty)
+    }
+
     @Test func aHandlerThatNeverEndsIsEnded() throws {
         let rig = try Rig("on.accepted(function() while true do sleep '10s' end end)")
         _ = rig.tell(.accepted(UserID("bob")))
