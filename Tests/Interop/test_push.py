@@ -208,7 +208,7 @@ def refused(agent, field, **registration):
 
 
 @pytest.mark.parametrize("provider, value", [
-    ("apns", "0" * 62), ("apns", "0" * 65), ("apns_voip", "x" * 64), ("fcm", "a token")])
+    ("apns", "a token"), ("apns", "../device"), ("apns_voip", "AAECAw=="), ("fcm", "a token")])
 def test_a_token_that_is_none_is_refused(pusher, provider, value):
     refused(pusher(), "token", provider=provider, token=value)
 
