@@ -18,9 +18,9 @@ public struct Backoff: Sendable, Equatable {
 
     /// The wait after `failures` attempts in a row that failed, at least one: anything up to the
     /// bound, all alike.
-    func wait(after failures: Int, using dice: inout some RandomNumberGenerator) -> Milliseconds {
+    func wait(after failures: Int) -> Milliseconds {
         let doublings = min(max(failures, 1) - 1, 30)
         let bound = min(first << Milliseconds(doublings), longest)
-        return shortest + Milliseconds.random(in: 0...max(bound - shortest, 0), using: &dice)
+        return shortest + Milliseconds.random(in: 0...max(bound - shortest, 0))
     }
 }

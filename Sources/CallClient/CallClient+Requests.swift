@@ -18,9 +18,7 @@ extension CallClient {
     public func perform(
         _ operation: Operation, key: RequestKey = .automatic, _ completion: @escaping Answer
     ) {
-        var dice = SystemRandomNumberGenerator()
-        let key = key.text(for: operation, using: &dice)
-        begin(.operation(operation), key: key, completion)
+        begin(.operation(operation), key: key.text(for: operation), completion)
     }
 
     /// Asks for an operation by its name on the wire: for those that this client does not know.

@@ -195,9 +195,7 @@ public final class CallClient {
         switch loss.reaction {
         case .reconnect:
             detach(to: .waiting)
-            var dice = SystemRandomNumberGenerator()
-            let wait = max(
-                options.backoff.wait(after: failures, using: &dice), refusal?.retryAfter ?? 0)
+            let wait = max(options.backoff.wait(after: failures), refusal?.retryAfter ?? 0)
             refusal = nil
             alarm?.arm(after: wait)
             onEvent(.lost(loss, retryAfter: wait))

@@ -55,17 +55,18 @@ public enum RequestKey: Sendable, Equatable {
     case text(String)
 
     /// The key for `operation`.
-    func text(for operation: Operation, using dice: inout some RandomNumberGenerator) -> String? {
+    func text(for operation: Operation) -> String? {
         switch self {
         case .none: nil
         case .text(let text): text
-        case .automatic: operation.isWorthAKey ? Self.new(using: &dice) : nil
+        case .automatic: operation.isWorthAKey ? Self.new() : nil
         }
     }
 
     /// A key that nobody has used.
-    static func new(using dice: inout some RandomNumberGenerator) -> String {
-        SessionID(high: dice.next(), low: dice.next()).description
+    static func new() -> String {
+        var dice = SystemRandomNumberGenerator()
+        return SessionID(high: dice.next(), low: dice.next()).description
     }
 }
 

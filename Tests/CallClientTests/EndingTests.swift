@@ -238,12 +238,11 @@ import WebProtocols
 
 @Suite struct BackoffTests {
     @Test func waitsGrowToABoundAndAreSpread() {
-        var dice = SystemRandomNumberGenerator()
         let backoff = Backoff()
         for (failures, bound) in [
             (1, 500), (2, 1_000), (5, 8_000), (6, 16_000), (7, 20_000), (900, 20_000),
         ] {
-            let waits = (0..<400).map { _ in backoff.wait(after: failures, using: &dice) }
+            let waits = (0..<400).map { _ in backoff.wait(after: failures) }
             #expect(waits.allSatisfy { (20...Milliseconds(bound)).contains($0) })
             #expect(waits.max() ?? 0 > Milliseconds(bound / 2))
             #expect(waits.min() ?? .max < Milliseconds(bound / 2))
