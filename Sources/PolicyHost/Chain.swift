@@ -18,7 +18,7 @@ enum Inquiry {
     case outgoing(
         [Question.OutgoingText], place: Int, text: String?, views: [Call.View])
     /// `on.push`: the push as shaped so far; nil: dropped.
-    case push(PushDraft, job: PushID)
+    indirect case push(PushDraft, job: PushID)
 
     /// The hook that is asked.
     var hook: Hook {

@@ -24,12 +24,13 @@ public enum PolicyInput: Sendable {
     case deadlineReached
 }
 
-/// What a policy host tells its shell to do, in this order.
+/// What a policy host tells its shell to do, in this order. What is large stands apart, because
+/// every answer is copied some times on its way and would be as large.
 public enum PolicyEffect: Sendable, Equatable {
     /// Give the core this answer (`Input.answered`).
     case answer(QuestionID, Answer)
     /// Send this push; nil: send nothing.
-    case shaped(PushID, PushDraft?)
+    indirect case shaped(PushID, PushDraft?)
     /// Write a line to the log.
     indirect case log(PolicyLog)
     /// Write a line to the decision log.
@@ -37,9 +38,9 @@ public enum PolicyEffect: Sendable, Equatable {
     /// Give the core this request (`Input.policyRequest`); answer with `WaitReply.operation`.
     indirect case operate(WaitID, UserID, plugin: String, Operation)
     /// Answer with `WaitReply.values` or `.trouble`.
-    case perform(WaitID, plugin: String, WaitRequest)
+    indirect case perform(WaitID, plugin: String, WaitRequest)
     /// Keep a timer over a restart (`PolicyHost.restore`), in the place of one with the same id.
-    case keepTimer(PolicyTimer)
+    indirect case keepTimer(PolicyTimer)
     /// Forget the timer with this id.
     case dropTimer(UInt64)
     /// The active generation failed its probation: the one before is active again. The shell

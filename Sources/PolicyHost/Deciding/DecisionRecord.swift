@@ -32,7 +32,7 @@ public struct DecisionRecord: Sendable, Equatable {
     public enum Outcome: Sendable, Equatable {
         case answer(Answer)
         /// A push as it is to be sent; nil: not at all.
-        case push(PushDraft?)
+        indirect case push(PushDraft?)
     }
 
     /// The hook.
