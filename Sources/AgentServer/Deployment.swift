@@ -306,47 +306,11 @@ extension AgentOptions {
         }
     }
 
-    private static func path(_ path: String, in configuration: Configuration) -> String {
+    /// A path of the operator's file, as seen from the process.
+    static func path(_ path: String, in configuration: Configuration) -> String {
         guard !path.hasPrefix("/"), let file = configuration.file else { return path }
         let folder = Deployment.folder(of: file)
         return folder == "." ? path : "\(folder)/\(path)"
-    }
-}
-
-extension ServerLimits {
-    init(_ configuration: Configuration) {
-        self.init()
-        wire.messageBytes = configuration.limits.message
-        http.body = configuration.limits.message
-        wire.extendedDataBytes = configuration.limits.extendedData
-        wire.keys = configuration.limits.keysPerUser
-        wire.items = configuration.limits.items
-        unsentBytes = configuration.limits.unsent
-        requestsPerSecond = configuration.limits.requestsPerSecond
-        connections = configuration.limits.connections
-        connectionsPerAddress = configuration.limits.connectionsPerAddress
-        drainWithin = configuration.limits.drain
-        take(transport: configuration.limits)
-        tokenLeeway = configuration.limits.tokenLeeway
-        tokenLifetime = configuration.limits.tokenLifetime
-    }
-}
-
-extension ServerLimits {
-    private mutating func take(transport limits: Configuration.Limits) {
-        wire.signalBytes = limits.signal
-        invitationsPerMinute = limits.invitationsPerMinute
-        requestsUnderWay = limits.requestsUnderWay
-        acceptsPerSecond = limits.acceptsPerSecond
-        (authFailures, authDelay) = (limits.authFailures, limits.authDelay)
-        (handshakeWithin, requestWithin) = (limits.tlsTime, limits.requestTime)
-        (messageWithin, idleMax) = (limits.messageTime, limits.idleTime)
-        (bytesPerSecondMin, rateWindow) = (limits.minRate, limits.minRateTime)
-        strangersBytes = limits.strangers
-        session.helloWithin = limits.helloTime
-        (session.pingInterval, session.silenceMax) = (limits.ping, limits.silence)
-        session.resumeWindow = limits.resumeTime
-        (session.heldEvents, session.heldBytes) = (limits.resumeEvents, limits.resumeBytes)
     }
 }
 

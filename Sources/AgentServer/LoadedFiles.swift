@@ -15,9 +15,8 @@ public struct LoadedFiles: Sendable, Equatable {
     init(_ files: StoredGeneration, _ configuration: Configuration) {
         for file in files.files { add(file.path, file.source) }
         let tls = configuration.tls.map { [$0.certificate, $0.key] } ?? []
-        let folder = Deployment.folder(of: configuration.file)
         for path in configuration.secretFiles + tls {
-            add(path, FileText.read(path.hasPrefix("/") ? path : "\(folder)/\(path)"))
+            add(path, FileText.read(AgentOptions.path(path, in: configuration)))
         }
     }
 

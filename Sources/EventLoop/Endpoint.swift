@@ -10,6 +10,9 @@ public enum Endpoint: Hashable, Sendable, CustomStringConvertible {
     /// The path of a Unix socket.
     case unix(path: String)
 
+    /// The most bytes of the path of a Unix socket.
+    public static var unixPathMax: Int { cuv_unix_path_limit() }
+
     /// Reads `127.0.0.1:7600`, `[::1]:7600`, `name:7600` or `unix:/run/callagent.sock`.
     ///
     /// - Throws: `invalidAddress`, saying what is wrong with the text.

@@ -42,7 +42,7 @@ public enum StoreExamination {
     ///
     /// - Throws: what keeps a start from using it: `corrupt`, `newer`, `foreign`, `cannotOpen`.
     public static func check(_ directory: String) throws(StoreError) -> Verdict? {
-        let path = directory + "/callagent.db"
+        let path = StateDirectory.database(in: directory)
         guard access(path, F_OK) == 0 else { return nil }
         let connection = try Connection(path: path, access: .reading, faults: nil)
         let version = try Schema.current.examine(connection)

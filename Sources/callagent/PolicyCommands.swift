@@ -140,7 +140,7 @@ enum ReloadText {
 /// Follows the decisions of a running process.
 struct DecisionTrace {
     private let server: ServerAddress
-    private let query: String
+    private let query: URLQuery
     private let isJSON: Bool
     private let isLong: Bool
     private let most: Int
@@ -150,26 +150,28 @@ struct DecisionTrace {
         isJSON = arguments.has("--json")
         isLong = arguments.has("--long")
         most = try arguments.number("--count", in: 1...Int.max) ?? Int.max
-        var query = ""
+        var query = URLQuery()
         if let text = arguments.text("--call") {
             guard CallID(text) != nil else {
                 throw .usage("--call '\(text)' is no call id, which has 32 lower-case hex digits")
             }
-            query += "&call=\(text)"
+            query.add("call", text)
         }
         if let text = arguments.text("--user") {
-            query += "&user=\(Self.escaped(try Arguments.user(text, "--user").text))"
+            query.add("user", try Arguments.user(text, "--user").text)
         }
-        if let text = arguments.text("--plugin") { query += "&plugin=\(Self.escaped(text))" }
+        if let text = arguments.text("--plugin") { query.add("plugin", text) }
         self.query = query
     }
 
     /// Shows decisions until there are enough, or the server goes; returns the exit code.
     func run() -> Int32 {
         var left = most
-        var place = ""
+        var after: Int64?
         while true {
-            let answer = AdminAnswer.get("/admin/trace?\(place)\(query)", from: server)
+            var query = query
+            if let after { query.add("after", "\(after)") }
+            let answer = AdminAnswer.get("/admin/trace?\(query.text)", from: server)
             guard case .answer(let page) = answer else {
                 return answer.show(isJSON: false) { _ in }
             }
@@ -181,7 +183,7 @@ struct DecisionTrace {
                 left -= 1
                 if left == 0 { return ExitCode.success }
             }
-            place = "after=\(page["next"]?.integer ?? 0)"
+            after = page["next"]?.integer ?? 0
         }
     }
 
@@ -202,14 +204,5 @@ struct DecisionTrace {
             return (page["decisions"]?.array ?? []).compactMap { DecisionRecord($0) }
         case .refused(let text), .unreachable(let text): throw .failure(text)
         }
-    }
-
-    private static func escaped(_ text: String) -> String {
-        text.utf8.map { byte in
-            let scalar = Unicode.Scalar(byte)
-            let isPlain = scalar.isASCII && (scalar.properties.isAlphabetic || "0"..."9" ~= scalar)
-            if isPlain || "-._~".unicodeScalars.contains(scalar) { return String(scalar) }
-            return "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-        }.joined()
     }
 }

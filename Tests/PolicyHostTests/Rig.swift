@@ -182,19 +182,10 @@ extension TestTools {
     /// A real switchboard, and these signatures.
     static func signing(_ cryptography: Cryptography) -> TestTools {
         TestTools(cryptography: cryptography) { settings, seed, now in
-            BoardUnderTest(board: Switchboard(settings: settings, seed: seed, at: now))
+            Switchboard(settings: settings, seed: seed, at: now)
         }
     }
     static let plain = signing(.none)
 }
 
-private struct BoardUnderTest: TestSwitchboard {
-    var board: Switchboard
-    mutating func handle(_ input: Input, at now: Moment) -> [Effect] {
-        board.handle(input, at: now)
-    }
-    var nextDeadline: Moment? { board.nextDeadline }
-    var liveCalls: [Call] { board.liveCalls }
-    func call(_ id: CallID) -> Call? { board.call(id) }
-    func facts(of user: UserID) -> UserFacts { board.facts(of: user) }
-}
+extension Switchboard: TestSwitchboard {}

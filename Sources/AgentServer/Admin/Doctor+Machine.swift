@@ -54,16 +54,13 @@ extension Doctor {
         guard configuration.admin == nil,
             case .unix(let path) = Endpoint.admin(
                 stateDirectory: AgentOptions.place(configuration)),
-            path.utf8.count > Self.socketPathMax
+            path.utf8.count > Endpoint.unixPathMax
         else { return }
         note(
             .trouble(
                 "the path of the admin socket is too long: \(path)",
-                "a socket's path has at most \(Self.socketPathMax) bytes: shorten state_dir"))
+                "a socket's path has at most \(Endpoint.unixPathMax) bytes: shorten state_dir"))
     }
-
-    /// Bytes of `sun_path` without the zero at its end.
-    private static let socketPathMax = 107
 
     private static func advice(on kind: EventLoopError.Kind) -> String {
         switch kind {

@@ -192,19 +192,9 @@ extension PluginTestLine {
 extension TestTools {
     /// What this process itself works with.
     static let system = TestTools(cryptography: .system) { settings, seed, now in
-        SwitchboardUnderTest(board: Switchboard(settings: settings, seed: seed, at: now))
+        Switchboard(settings: settings, seed: seed, at: now)
     }
 }
 
-/// The switchboard that servers run, at the time of a test.
-private struct SwitchboardUnderTest: TestSwitchboard {
-    var board: Switchboard
-
-    mutating func handle(_ input: Input, at now: Moment) -> [Effect] {
-        board.handle(input, at: now)
-    }
-    var nextDeadline: Moment? { board.nextDeadline }
-    var liveCalls: [Call] { board.liveCalls }
-    func call(_ id: CallID) -> Call? { board.call(id) }
-    func facts(of user: UserID) -> UserFacts { board.facts(of: user) }
-}
+/// Tests have the switchboard that servers run.
+extension Switchboard: TestSwitchboard {}
