@@ -197,7 +197,7 @@ static int layer_last_error(sqlite3_vfs *layer, int count, char *into) {
 }
 
 csqlite_faults *csqlite_faults_create(const char *name) {
-    sqlite3_vfs *system = sqlite3_vfs_find(NULL);
+    sqlite3_vfs *system = sqlite3_vfs_find(csqlite_gathering());
     csqlite_faults *faults = system ? calloc(1, sizeof *faults) : NULL;
     if (!faults) return NULL;
     strncpy(faults->name, name, sizeof faults->name - 1);

@@ -49,9 +49,9 @@ final class CallTable {
             indexed[call.id] = nil
             try putEnded.run(
                 .id(call.id), .moment(call.endedAt ?? call.createdAt), .text(end.reason.rawValue),
-                .bytes(writer.bytes))
+                .written(writer.written))
         } else {
-            try putLive.run(.id(call.id), .bytes(writer.bytes))
+            try putLive.run(.id(call.id), .written(writer.written))
             indexed[call.id] = UInt16(clamping: call.participants.count)
         }
         for participant in call.participants.dropFirst(Int(known ?? 0)) {

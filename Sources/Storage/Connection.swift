@@ -9,6 +9,9 @@ final class Connection {
     private let handle: OpaquePointer
     private let faults: FaultPlan?
 
+    /// The file layer of all connections.
+    private static let layer = csqlite_gathering().map { String(cString: $0) }
+
     /// What a connection is for.
     enum Access {
         case writing, reading
@@ -21,7 +24,8 @@ final class Connection {
             ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY
         var opened: OpaquePointer?
         // NOMUTEX: a connection has one owner, so its own lock would only cost.
-        let code = sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_NOMUTEX, faults?.layer)
+        let code = sqlite3_open_v2(
+            path, &opened, flags | SQLITE_OPEN_NOMUTEX, faults?.layer ?? Self.layer)
         guard let opened else {
             throw StoreError(.other, path: path, operation: "opening", detail: "no memory")
         }

@@ -9,6 +9,8 @@ enum SQLValue {
     case integer(Int64)
     case text(String)
     case bytes([UInt8])
+    /// Bytes that stay where they are until the statement has run, and so are not copied.
+    case written(UnsafeRawBufferPointer)
     case id(CallID)
 
     static func moment(_ moment: Moment?) -> SQLValue {
@@ -128,6 +130,8 @@ struct Statement: ~Copyable {
                 bytes.withUnsafeBytes {
                     csqlite_bind_bytes(handle, index, $0.baseAddress, Int32($0.count))
                 }
+            case .written(let bytes):
+                sqlite3_bind_blob(handle, index, bytes.baseAddress, Int32(bytes.count), nil)
             case .id(let id): bind(id, at: index)
             }
         guard code == SQLITE_OK else { throw connection.error("\(operation)") }

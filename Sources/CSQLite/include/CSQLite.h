@@ -1,4 +1,5 @@
-// CSQLite: what Swift cannot call of the library itself, and a file layer that fails on purpose.
+// CSQLite: what Swift cannot call of the library itself, a file layer that gathers what is written
+// to the log, and one that fails on purpose.
 #pragma once
 #include <sqlite3.h>
 #include <stdint.h>
@@ -15,7 +16,12 @@ static inline int csqlite_bind_text(
     return sqlite3_bind_text(statement, index, text, count, SQLITE_TRANSIENT);
 }
 
-/// A file layer over the system's own in which chosen operations fail: for tests of what happens
+/// The name of a file layer over the system's own that writes each transaction to the log in large
+/// pieces, which `sqlite3_open_v2` then takes. NULL: there is none. To be called by one thread
+/// first.
+const char *csqlite_gathering(void);
+
+/// A file layer over the gathering one in which chosen operations fail: for tests of what happens
 /// when a disk is full, read-only or broken.
 typedef struct csqlite_faults csqlite_faults;
 
