@@ -54,7 +54,7 @@ private final class Place {
         let log = place.log()
         for number in 1...2_500 { log.note(.decision(record(UInt64(number)))) }
         log.flush()
-        #expect(log.records.map(\.call.low) == (1_501...2_500).map { UInt64($0) })
+        #expect(log.newest(5_000).map(\.call.low) == (1_501...2_500).map { UInt64($0) })
         #expect(log.entries(about: CallID(high: 0x0199, low: 1_500)).isEmpty)
         #expect(log.entries(about: CallID(high: 0x0199, low: 1_501)).count == 1)
         #expect(log.newest(2).map(\.call.low) == [2_499, 2_500])
@@ -64,6 +64,33 @@ private final class Place {
         let lines = files.lines(about: CallID(high: 0x0199, low: 7))
         #expect(lines.count == 1 && lines.first.flatMap { DecisionRecord(line: $0) } == record(7))
         #expect(files.lines(about: CallID(high: 1, low: 1)).isEmpty)
+    }
+
+    @Test func inMemoryTheNewestCanBeAskedAgain() throws {
+        let place = try Place()
+        let log = DecisionLog(directory: nil, log: Log(level: .error), loop: place.loop)
+        func hasInput(_ entry: DecisionEntry) -> Bool {
+            if case .decision(let record) = entry { record.input != nil } else { false }
+        }
+        for number in 1...1_300 {
+            var record = record(UInt64(number))
+            record.input = input(number)
+            log.note(.decision(record))
+            let kept = log.newest(1_000)
+            #expect(kept.count == min(number, 1_000))
+            #expect(kept.suffix(250).allSatisfy(hasInput))
+            #expect(!kept.dropLast(250).contains(where: hasInput))
+        }
+        #expect(log.records.map(\.input) == (1_051...1_300).map { input($0) })
+    }
+
+    private func input(_ number: Int) -> DecisionInput {
+        let call = Call(
+            id: CallID(high: 0x0199, low: UInt64(number)), mode: ModeIndex(0), kind: "audio",
+            ringTime: 30_000, deliveryCheck: false, createdAt: Moment(1_790_000_000_000))
+        return DecisionInput(
+            subject: .question(.invite(call, callee: UserID("bob"), from: 0)), facts: [],
+            decideIn: 2_000, wallOffset: 0, dice: UInt64(number), vars: [], seen: [])
     }
 
     @Test func filesAreMovedAsideWhenFullAndTheOldestGoes() throws {

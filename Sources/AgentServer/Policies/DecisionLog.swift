@@ -12,6 +12,9 @@ import PolicyHost
 final class DecisionLog {
     /// Decisions kept in memory.
     static let kept = 1_000
+    /// Decisions kept with what is needed to ask again, which is most of their memory; the files
+    /// have it of all.
+    static let keptInputs = 250
 
     private let path: String?
     private let log: Log
@@ -55,6 +58,7 @@ final class DecisionLog {
             ring[last % Self.kept] = entry
         }
         last += 1
+        if last > Self.keptInputs { ring[(last - 1 - Self.keptInputs) % Self.kept].dropInput() }
         guard file >= 0 else { return }
         pending.startText()
         entry.write(into: &pending)
@@ -78,9 +82,11 @@ final class DecisionLog {
         return (last - number..<last).map { ring[$0 % Self.kept] }
     }
 
-    /// The newest decisions, oldest first.
+    /// The newest decisions with what is needed to ask again, oldest first.
     var records: [DecisionRecord] {
-        newest(Self.kept).compactMap { if case .decision(let record) = $0 { record } else { nil } }
+        newest(Self.keptInputs).compactMap {
+            if case .decision(let record) = $0 { record } else { nil }
+        }
     }
 
     // MARK: Following along
@@ -176,6 +182,13 @@ enum DecisionEntry: Sendable {
         case .decision(let record): record.user
         case .shadow(let change, _): change.user
         }
+    }
+
+    /// Forgets what is needed to ask again.
+    mutating func dropInput() {
+        guard case .decision(var record) = self else { return }
+        record.input = nil
+        self = .decision(record)
     }
 
     /// Writes it as one JSON object.

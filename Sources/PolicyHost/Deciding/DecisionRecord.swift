@@ -91,7 +91,7 @@ public struct DecisionInput: Sendable, Equatable {
     /// What was asked.
     public enum Subject: Sendable, Equatable {
         case question(Question.Subject)
-        case push(PushDraft, Call)
+        indirect case push(PushDraft, Call)
     }
 
     /// See `Subject`.
