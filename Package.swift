@@ -8,6 +8,11 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// Inlined into other modules in release builds: a request passes through all of these.
+let inlined: [SwiftSetting] = [
+    .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release))
+]
+
 /// For objects that one thread owns: the checks at run time that no two accesses to a property
 /// overlap stay in debug builds, where all tests run. They cost a tenth of a request.
 let confined: [SwiftSetting] = [
@@ -55,17 +60,19 @@ let package = Package(
             name: "CJemalloc",
             linkerSettings: [.linkedLibrary("jemalloc", .when(configuration: .release))]),
         // core
-        module("CallModel"),
-        module("Bookkeeping", ["CallModel"]),
-        module("CallCore", ["CallModel", "Bookkeeping"]),
+        module("CallModel", and: inlined),
+        module("Bookkeeping", ["CallModel"], and: inlined),
+        module("CallCore", ["CallModel", "Bookkeeping"], and: inlined),
         // wire
-        module("JSON"),
-        module("WebProtocols"),
-        module("CallWire", ["CallModel", "JSON"]),
+        module("JSON", and: inlined),
+        module("WebProtocols", and: inlined),
+        module("CallWire", ["CallModel", "JSON"], and: inlined),
         // adapter
         module("EventLoop", ["CUV", "COpenSSL"]),
-        module("Storage", ["CallModel", "JSON", "CSQLite"], and: confined),
-        module("PolicyHost", ["CallModel", "JSON", "CLua"], and: confined),
+        module(
+            "Storage", ["CallModel", "Bookkeeping", "JSON", "CSQLite"], and: confined + inlined),
+        module(
+            "PolicyHost", ["CallModel", "Bookkeeping", "JSON", "CLua"], and: confined + inlined),
         module("Outbound", ["JSON", "CCurl", "COpenSSL"]),
         // shell
         module(

@@ -197,16 +197,17 @@ final class Exchange {
     // MARK: Effects
 
     private func sort(_ effects: [Effect]) {
-        for effect in effects {
-            switch effect {
+        // By place, because a loop over the elements would copy each.
+        for place in effects.indices {
+            switch effects[place] {
             case .persist(let records): keep(records)
             case .consult(let question): policies?.ask(question)
             case .withdraw(let question): policies?.withdraw(question)
             case .tell(let report):
                 outbox?.note(report)
-                if report.isForHooks { queue.add(.effect(effect)) }
+                if report.isForHooks { queue.add(.effect(effects[place])) }
             case .reply, .welcome, .send, .replace, .recall, .recallKey, .list:
-                queue.add(.effect(effect))
+                queue.add(.effect(effects[place]))
             }
         }
         if let entry = outbox?.takeEvents() { add(entry) }
@@ -215,11 +216,11 @@ final class Exchange {
     }
 
     private func keep(_ records: [Record]) {
-        for record in records {
-            if case .push(let job) = record, let outbox {
+        for place in records.indices {
+            if case .push(let job) = records[place], let outbox {
                 add(outbox.entry(for: job, of: records))
             } else {
-                queue.add(storeRecord(record), at: now())
+                queue.add(storeRecord(records[place]), at: now())
             }
         }
         outbox?.kept(records)
@@ -254,16 +255,19 @@ final class Exchange {
     private func drain() {
         guard !isDraining else { return }
         isDraining = true
-        while queue.takeReady(into: &leaving) {
-            for item in leaving {
-                switch item {
+        var items: [EffectQueue.Item] = []
+        swap(&items, &leaving)
+        while queue.takeReady(into: &items) {
+            for place in items.indices {
+                switch items[place] {
                 case .effect(let effect): perform(effect)
                 case .notice(let ticket): storeAnswered(.durable(ticket))
                 case .then(let action): action()
                 }
             }
-            leaving.removeAll(keepingCapacity: true)
+            items.removeAll(keepingCapacity: true)
         }
+        swap(&items, &leaving)
         isDraining = false
     }
 

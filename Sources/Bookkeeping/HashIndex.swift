@@ -1,5 +1,7 @@
 // Where something stands in a slab, found by the hash of its name.
 
+import CallModel
+
 /// An open-addressed table of hashes and places. The names stand in the slab alone: that keeps
 /// the table small, and most look-ups touch one line of it.
 package struct HashIndex: Sendable {
@@ -68,4 +70,9 @@ package struct HashIndex: Sendable {
         buckets[gap] = Self.empty
         count -= 1
     }
+}
+
+extension CallID {
+    /// Bits that differ from call to call: the lower half is random.
+    package var hash: UInt32 { UInt32(truncatingIfNeeded: low) }
 }

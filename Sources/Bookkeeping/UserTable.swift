@@ -15,6 +15,10 @@ public struct ParticipantKey: Hashable, Sendable {
         self.user = user
         self.call = call
     }
+
+    /// Few parts in one call are waited for at a time, so its random half is hash enough.
+    @inlinable
+    public func hash(into hasher: inout Hasher) { hasher.combine(call.low) }
 }
 
 /// A place in the table of calls.
@@ -112,11 +116,12 @@ public struct UserTable: Sendable {
 
     /// Forgets the user at `place` if nothing is known of it any more.
     public mutating func releaseIfIdle(_ place: Int32) {
-        let state = self[place]
-        guard state.devices.isEmpty, state.calls.isEmpty, state.lostTimer == .none,
-            !state.isOnline, find(state.id) == place
+        guard self[place].calls.isEmpty, self[place].devices.isEmpty,
+            self[place].lostTimer == .none, !self[place].isOnline
         else { return }
-        places.remove(state.id.hash(seed), place)
+        let id = self[place].id
+        guard find(id) == place else { return }
+        places.remove(id.hash(seed), place)
         slab[Int(place)] = UserState(id: UserID(""))
         free.append(place)
     }
@@ -130,6 +135,16 @@ public struct UserTable: Sendable {
 
     /// The user, if it is held.
     public subscript(user: UserID) -> UserState? { find(user).map { slab[Int($0)] } }
+
+    /// Live calls that the user is in or called for.
+    public func callCount(of user: UserID) -> Int {
+        find(user).map { slab[Int($0)].calls.count } ?? 0
+    }
+
+    /// Whether the user has a device, connected or resumable.
+    public func hasDevices(_ user: UserID) -> Bool {
+        find(user).map { !slab[Int($0)].devices.isEmpty } ?? false
+    }
 }
 
 extension UserID {

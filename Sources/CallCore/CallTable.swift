@@ -10,9 +10,8 @@ struct CallTable: Sendable {
     private var slab: [Call] = []
     private var timers: [TimerHandle] = []
     private var free: [CallSlot] = []
-    /// Ended calls, from `first` on in the order in which they are forgotten.
-    private var ended: [(slot: CallSlot, until: Moment)] = []
-    private var first = 0
+    /// Ended calls in the order in which they are forgotten.
+    private var ended = Queue<(slot: CallSlot, until: Moment)>()
     /// Live calls.
     private(set) var liveCount = 0
 
@@ -57,21 +56,16 @@ struct CallTable: Sendable {
     mutating func retire(_ slot: CallSlot, until moment: Moment, limit: Int) {
         liveCount -= 1
         ended.append((slot, moment))
-        while ended.count - first > limit { forgetFirst() }
+        while ended.count > limit { forgetFirst() }
     }
 
     /// Forgets the ended calls that are not kept any longer.
     mutating func forget(at now: Moment) {
-        while first < ended.count, ended[first].until <= now { forgetFirst() }
+        while let next = ended.first, next.until <= now { forgetFirst() }
     }
 
     private mutating func forgetFirst() {
-        let slot = ended[first].slot
-        first += 1
-        if first > 1_024, first * 2 > ended.count {
-            ended.removeFirst(first)
-            first = 0
-        }
+        guard let slot = ended.removeFirst()?.slot else { return }
         places.remove(self[slot].id.hash, slot)
         self[slot] = Self.vacant
         free.append(slot)
@@ -85,9 +79,4 @@ struct CallTable: Sendable {
 
     /// Every live call in order of its place.
     var live: [Call] { slab.filter(\.isLive) }
-}
-
-extension CallID {
-    /// Bits that differ from call to call: the lower half is random.
-    fileprivate var hash: UInt32 { UInt32(truncatingIfNeeded: low) }
 }

@@ -101,7 +101,7 @@ struct Commit: ~Copyable {
     }
 
     /// Adds a participant.
-    mutating func add(_ participant: Participant) {
+    mutating func add(_ participant: consuming Participant) {
         changes.append(Change(index: call.participants.count, from: nil, wasVisible: false))
         call.participants.append(participant)
     }

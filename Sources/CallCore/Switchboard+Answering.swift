@@ -32,13 +32,12 @@ extension Switchboard {
 
     /// A lost answer gets its own state's code first (A8).
     private func checkMayAnswer(_ place: Place) throws(Refusal) {
-        let participant = self[place]
-        switch participant.state {
+        switch self[place].state {
         case .inviting, .undelivered, .ringing: break
         case .accepting, .joined, .rejected, .left:
-            throw Refusal(.alreadyAnswered, "\(participant.user) has answered")
+            throw Refusal(.alreadyAnswered, "\(self[place].user) has answered")
         case .timedOut,
-            .failed where participant.reason == .expired:
+            .failed where self[place].reason == .expired:
             throw Refusal(.expired, "the ring time has passed")
         case .cancelled: throw Refusal(.cancelled, "the invitation was withdrawn")
         case .failed: throw .callEnded

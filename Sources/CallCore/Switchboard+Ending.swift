@@ -71,20 +71,24 @@ extension Switchboard {
     /// Why a call ends that nobody is pending in any more: the first rule that fits.
     private func outcome(of call: Call) -> Call.End {
         if call.answeredAt != nil { return Call.End(.settled, detail: .answered) }
-        let participants = call.participants
-        let invitees = participants.indices.filter {
-            participants[$0].role != .caller && participants[$0].reason != .forwarded
+        var (others, late, refused, busy, failed, last) = (0, 0, 0, 0, 0, 0)
+        for index in call.participants.indices
+        where call.participants[index].role != .caller
+            && call.participants[index].reason != .forwarded
+        {
+            (others, last) = (others + 1, index)
+            let state = call.participants[index].state
+            if state == .timedOut { late += 1 }
+            if state == .failed { failed += 1 }
+            if state == .rejected { refused += 1 }
+            if state == .rejected, call.participants[index].reason == .busy { busy += 1 }
         }
-        func all(_ state: Participant.State) -> Bool {
-            invitees.allSatisfy { participants[$0].state == state }
+        if late == others { return Call.End(.noAnswer) }
+        if refused == others {
+            let by = others == 1 ? call.participants[last].user : nil
+            return Call.End(busy == others ? .busy : .rejected, by: by)
         }
-        if all(.timedOut) { return Call.End(.noAnswer) }
-        if all(.rejected) {
-            let isBusy = invitees.allSatisfy { participants[$0].reason == .busy }
-            let by = invitees.count == 1 ? participants[invitees[0]].user : nil
-            return Call.End(isBusy ? .busy : .rejected, by: by)
-        }
-        if all(.failed), let last = invitees.last { return failure(participants[last].reason) }
+        if failed == others { return failure(call.participants[last].reason) }
         return Call.End(.settled, detail: .mixed)
     }
 

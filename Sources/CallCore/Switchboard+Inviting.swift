@@ -39,6 +39,7 @@ extension Switchboard {
             call, calls.open(id), by: asker, .invited(selection.errors), isFirst: true)
         commit.push = invitation.push
         commit.call.participants.reserveCapacity(1 + selection.usable.count)
+        commit.changes.reserveCapacity(1 + selection.usable.count)
         commit.add(callerOf(call, asker))
         for user in selection.usable { admit(user, by: asker.user, into: &commit) }
         finish(&commit)
@@ -134,7 +135,8 @@ extension Switchboard {
         let isAnsweredFor = settings.answerFor.contains(user)
         if isAnsweredFor || (mode.has(.rejectsBusy) && isBusy(user)) {
             newcomer.asking = .deciding
-            newcomer.policyAlarm = decideBy(newcomer, in: commit.call) + settings.decideGrace
+            newcomer.policyAlarm =
+                decideBy(newcomer.deadlineAt, in: commit.call) + settings.decideGrace
         } else {
             startDeliveryClock(&newcomer, mode, checked: commit.call.deliveryCheck)
         }
@@ -147,12 +149,12 @@ extension Switchboard {
         } else {
             commit.add(newcomer)
         }
-        if isAnsweredFor, users[user]?.devices.isEmpty ?? true {
+        if isAnsweredFor, !users.hasDevices(user) {
             commit.call.markDelivered(index, mode, at: now)
         }
-        let invitees = commit.call.participants.count {
-            $0.role == .invitee && $0.reason != .forwarded
-        }
+        var invitees = 0
+        for index in commit.call.participants.indices
+        where commit.call.participants[index].countsAsInvitee { invitees += 1 }
         if invitees > 1 { commit.call.isGroup = true }
     }
 
@@ -220,7 +222,7 @@ extension Switchboard {
     }
 
     /// Whether the user is pending or joined in another live call (A12).
-    func isBusy(_ user: UserID) -> Bool { !(users[user]?.calls.isEmpty ?? true) }
+    func isBusy(_ user: UserID) -> Bool { users.callCount(of: user) > 0 }
 
     private func isIn(modesWith feature: Mode.Features, _ user: UserID) -> Bool {
         users[user]?.calls.contains { settings.mode(calls[$0].mode).has(feature) } ?? false

@@ -14,8 +14,8 @@ extension Switchboard {
     // MARK: Asking
 
     /// When a question about an invitation must be answered.
-    func decideBy(_ participant: Participant, in call: Call) -> Moment {
-        let remaining = participant.deadlineAt.map { max(0, $0 - now) } ?? call.ringTime
+    func decideBy(_ deadline: Moment?, in call: Call) -> Moment {
+        let remaining = deadline.map { max(0, $0 - now) } ?? call.ringTime
         return now + min(settings.decideWithin, remaining / 4)
     }
 
@@ -33,7 +33,7 @@ extension Switchboard {
             guard openQuestions[invitee] == nil else { continue }
             let isNew = calls[slot].participants[index].asking == .deciding
             if isNew, settings.mode(calls[slot].mode).has(.rejectsBusy),
-                (users[user]?.calls.count ?? 0) > 1
+                users.callCount(of: user) > 1
             {
                 let text = calls[slot].busyText
                 decide(invitee, by: "busy", .reject(busy: true), saying: text)
@@ -47,11 +47,11 @@ extension Switchboard {
 
     private mutating func ask(_ slot: CallSlot, _ index: Int, push: PushText?) {
         let call = calls[slot]
-        let participant = call.participants[index]
-        let invitee = ParticipantKey(user: participant.user, call: call.id)
+        let invitee = ParticipantKey(user: call.participants[index].user, call: call.id)
+        let from = Int(call.participants[index].askFrom)
         let question = Question(
-            id: newQuestionID(), decideBy: decideBy(participant, in: call),
-            subject: .invite(call, callee: participant.user, from: Int(participant.askFrom)),
+            id: newQuestionID(), decideBy: decideBy(call.participants[index].deadlineAt, in: call),
+            subject: .invite(call, callee: invitee.user, from: from),
             facts: facts(of: call))
         questions[question.id] = InviteQuestion(invitee: invitee, push: push)
         openQuestions[invitee] = question.id
@@ -73,7 +73,8 @@ extension Switchboard {
 
     private mutating func startDeciding(_ slot: CallSlot, _ index: Int) {
         calls[slot].participants[index].policyAlarm =
-            decideBy(calls[slot].participants[index], in: calls[slot]) + settings.decideGrace
+            decideBy(calls[slot].participants[index].deadlineAt, in: calls[slot])
+            + settings.decideGrace
     }
 
     /// What is known of the users that a question concerns.
@@ -100,10 +101,11 @@ extension Switchboard {
     public func facts(of user: UserID) -> UserFacts { facts(of: user, but: nil) }
 
     private func facts(of user: UserID, but slot: CallSlot?) -> UserFacts {
-        guard let state = users[user] else { return UserFacts(user, calls: 0, devices: 0) }
-        let isCounted = slot.map { state.calls.contains($0) } ?? false
+        guard let place = users.find(user) else { return UserFacts(user, calls: 0, devices: 0) }
+        let isCounted = slot.map { users[place].calls.contains($0) } ?? false
         return UserFacts(
-            user, calls: state.calls.count - (isCounted ? 1 : 0), devices: state.connectedCount)
+            user, calls: users[place].calls.count - (isCounted ? 1 : 0),
+            devices: users[place].connectedCount)
     }
 
     // MARK: Answers

@@ -51,27 +51,26 @@ extension Switchboard {
     /// Adds the push jobs that follow from a commit.
     func addPushJobs(of commit: borrowing Commit, to records: inout [Record]) {
         guard settings.wakesDevices else { return }
-        for (index, participant) in commit.call.participants.enumerated() {
-            let change = commit.change(of: index)
-            guard let kind = pushKind(participant, change, commit.call) else { continue }
+        for index in commit.call.participants.indices {
+            guard let kind = pushKind(commit, index) else { continue }
+            let participant = commit.call.participants[index]
             addPushJob(kind, for: participant, in: commit.call, commit.push, to: &records)
         }
     }
 
-    private func pushKind(
-        _ participant: Participant, _ change: Commit.Change?, _ call: Call
-    ) -> PushJob.Kind? {
-        guard let change else {
-            return !call.isLive && participant.state.isPending ? .end : nil
+    private func pushKind(_ commit: borrowing Commit, _ index: Int) -> PushJob.Kind? {
+        let (state, isLive) = (commit.call.participants[index].state, commit.call.isLive)
+        guard let change = commit.change(of: index) else {
+            return !isLive && state.isPending ? .end : nil
         }
-        if change.isInvitation(in: call) {
-            return call.isLive && participant.isVisible ? .invite : nil
+        if change.isInvitation(in: commit.call) {
+            return isLive && commit.call.participants[index].asking.isVisible ? .invite : nil
         }
         guard change.wasVisible, change.from?.isPending == true else { return nil }
-        switch participant.state {
+        switch state {
         case .cancelled: return .cancel
         case .timedOut, .failed: return change.from?.mayAnswer == true ? .missed : nil
-        case .inviting, .undelivered, .ringing, .accepting: return call.isLive ? nil : .end
+        case .inviting, .undelivered, .ringing, .accepting: return isLive ? nil : .end
         case .joined, .rejected, .left: return nil
         }
     }

@@ -168,7 +168,9 @@ extension Switchboard {
     }
 
     /// The participant at `place`.
-    subscript(place: Place) -> Participant { calls[place.slot].participants[place.index] }
+    subscript(place: Place) -> Participant {
+        _read { yield calls[place.slot].participants[place.index] }
+    }
 
     /// The mode of the call at `slot`.
     func mode(_ slot: CallSlot) -> Mode { settings.mode(calls[slot].mode) }
@@ -186,7 +188,7 @@ extension Switchboard {
     ) throws(Refusal) -> Place {
         let slot = try find(id, needs: features)
         guard let index = calls[slot].index(of: asker.user),
-            calls[slot].participants[index].isVisible || asker.isDecision
+            calls[slot].participants[index].asking.isVisible || asker.isDecision
         else { throw .notInvited(asker.user) }
         return Place(slot: slot, index: index)
     }

@@ -136,6 +136,10 @@ public struct Participant: Sendable, Equatable {
     @inlinable
     public var isInQuestion: Bool { asking.isInQuestion }
 
+    /// Whether the call is one with this invitee; who forwarded it gave the place away.
+    @inlinable
+    public var countsAsInvitee: Bool { role == .invitee && reason != .forwarded }
+
     /// Whether the user is in the call by a policy's decision alone, without a device.
     public var isUnattended: Bool { isAnsweredFor && state == .joined && device == nil }
 

@@ -172,7 +172,7 @@ public struct NumberedEvent: Sendable, Equatable {
     public let tail: [UInt8]
 }
 
-/// The events that a session keeps, oldest first. Empty, it owns no memory.
+/// The events that a session keeps, oldest first. Empty, it owns little memory or none.
 struct HeldEvents: Sendable, Equatable {
     private var slots: [[UInt8]] = []
     /// Slots at the front that are free.
@@ -194,10 +194,7 @@ struct HeldEvents: Sendable, Equatable {
 
     /// Takes the `count` oldest away.
     mutating func removeFirst(_ count: Int) {
-        guard count < self.count else {
-            self = HeldEvents()
-            return
-        }
+        guard count < self.count else { return removeAll() }
         for place in free..<free + count {
             bytes -= slots[place].count
             slots[place] = []
@@ -209,6 +206,16 @@ struct HeldEvents: Sendable, Equatable {
             free = 0
         }
     }
+
+    /// Forgets all; most clients acknowledge every event at once, and go on with as few.
+    private mutating func removeAll() {
+        slots.removeAll(keepingCapacity: slots.capacity <= Self.keptCapacity)
+        free = 0
+        bytes = 0
+    }
+
+    /// How many events have room while there are none.
+    private static let keptCapacity = 8
 
     static func == (left: HeldEvents, right: HeldEvents) -> Bool {
         left.tails == right.tails

@@ -1,5 +1,6 @@
 // The policy host: runs the plugins of one generation, decides nothing itself.
 
+import Bookkeeping
 import CLua
 import CallModel
 import JSON
@@ -184,17 +185,25 @@ struct ReportKey: Hashable {
 /// The calls that ended last.
 struct RecentCalls {
     private static let most = 4_096
-    private var order: [CallID] = []
+    private var places = HashIndex()
+    private var calls: [CallID] = []
     private var next = 0
-    private var members: Set<CallID> = []
 
-    func contains(_ call: CallID) -> Bool { members.contains(call) }
+    func contains(_ call: CallID) -> Bool { find(call) != nil }
+
+    private func find(_ call: CallID) -> Int32? {
+        places.find(call.hash) { calls[Int($0)] == call }
+    }
 
     mutating func insert(_ call: CallID) {
-        guard members.insert(call).inserted else { return }
-        if order.count < Self.most { return order.append(call) }
-        members.remove(order[next])
-        order[next] = call
+        guard find(call) == nil else { return }
+        if calls.count < Self.most {
+            calls.append(call)
+        } else {
+            places.remove(calls[next].hash, Int32(next))
+            calls[next] = call
+        }
+        places.insert(call.hash, Int32(next))
         next = (next + 1) % Self.most
     }
 }

@@ -1,32 +1,52 @@
 // Calls in memory: live ones, the last ended ones, and who was in them.
 
+import Bookkeeping
 import CallModel
 
-/// What `CallTable` and `HistoryTable` are on disk.
+/// What `CallTable` and `HistoryTable` are on disk: a slab of calls, found by id. Ended calls lie
+/// in it as they ended, because most of them are written once and read once more, when they are
+/// forgotten: in a table by id each would be a miss of the processor's caches.
 struct MemoryCalls {
-    private var liveCalls: [CallID: Call] = [:]
-    /// Calls by their ends.
-    private var ended = CallQueue()
+    private var places = HashIndex()
+    private var slab: [Call?] = []
+    private var free: [Int32] = []
+    /// Ended calls by their ends.
+    private var ended = Queue<(place: Int32, at: Moment)>()
     private var participations: [UserID: UserCalls] = [:]
     private var missed: [UserID: [CallID: Moment]] = [:]
 
-    subscript(id: CallID) -> Call? { liveCalls[id] ?? ended[id] }
+    subscript(id: CallID) -> Call? { find(id).flatMap { slab[Int($0)] } }
+
+    private func find(_ id: CallID) -> Int32? {
+        places.find(id.hash) { slab[Int($0)]?.id == id }
+    }
 
     /// Live calls by id.
-    var live: [Call] { liveCalls.values.sorted { $0.id < $1.id } }
+    var live: [Call] {
+        slab.compactMap { $0 }.filter { $0.endedAt == nil }.sorted { $0.id < $1.id }
+    }
 
     /// Stores `call` and forgets the oldest ended calls beyond `endedMax`, which it returns.
     mutating func put(_ call: Call, endedMax: Int) -> [CallID] {
-        guard let endedAt = call.endedAt else {
-            let before = liveCalls.updateValue(call, forKey: call.id)
-            index(call, from: before?.participants.count ?? 0)
-            return []
-        }
-        if ended.update(call) { return [] }
-        let before = liveCalls.removeValue(forKey: call.id)
+        let place = find(call.id) ?? open(call.id)
+        let before = slab[Int(place)]
+        slab[Int(place)] = call
+        // Nobody comes into a call that has ended, and it ends once.
+        if before?.endedAt != nil { return [] }
         index(call, from: before?.participants.count ?? 0)
-        ended.put(call, stamp: endedAt)
+        guard let endedAt = call.endedAt else { return [] }
+        ended.append((place, endedAt))
         return forgetEnded { count, _ in count > endedMax }
+    }
+
+    private mutating func open(_ id: CallID) -> Int32 {
+        if free.isEmpty {
+            free.append(Int32(slab.count))
+            slab.append(nil)
+        }
+        let place = free.removeLast()
+        places.insert(id.hash, place)
+        return place
     }
 
     /// Notes the participants from `first` on: they are only ever added at the end.
@@ -40,7 +60,11 @@ struct MemoryCalls {
     /// and the end of the oldest of them.
     private mutating func forgetEnded(while condition: (Int, Moment) -> Bool) -> [CallID] {
         var forgotten: [CallID] = []
-        while let end = ended.oldest, condition(ended.count, end), let call = ended.removeFirst() {
+        while let oldest = ended.first, condition(ended.count, oldest.at) {
+            _ = ended.removeFirst()
+            guard let call = slab[Int(oldest.place)].take() else { continue }
+            places.remove(call.id.hash, oldest.place)
+            free.append(oldest.place)
             forget(call)
             forgotten.append(call.id)
         }

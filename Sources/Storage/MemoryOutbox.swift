@@ -115,7 +115,9 @@ struct MemoryOutbox {
     }
 
     /// Forgets what is part of the history of `call`.
-    mutating func forget(_ call: CallID) { outcomes[call] = nil }
+    mutating func forget(_ call: CallID) {
+        if !outcomes.isEmpty { outcomes[call] = nil }
+    }
 
     /// Removes webhooks in `state` of `moment` or before, looking at the `step` oldest; how many.
     mutating func sweep(_ state: WebhookProgress.State, upTo moment: Moment, step: Int) -> Int {

@@ -1,5 +1,6 @@
 // The store on disk: one SQLite file, one writer, group commit.
 
+import Bookkeeping
 import CallModel
 
 /// Durable state in SQLite: write-ahead log, one transaction per batch.
@@ -185,12 +186,21 @@ struct Superseded {
     init(_ batch: [StoreRecord]) {
         isSuperseded = Array(repeating: false, count: batch.count)
         guard batch.count > 1 else { return }
-        var seen = Set<CallID>(minimumCapacity: batch.count)
+        var newest = HashIndex()
         for place in batch.indices.reversed() {
-            guard case .call(let call) = batch[place] else { continue }
-            isSuperseded[place] = !seen.insert(call.id).inserted
+            guard let id = batch[place].writtenCall else { continue }
+            isSuperseded[place] =
+                newest.find(id.hash) { batch[Int($0)].writtenCall == id } != nil
+            if !isSuperseded[place] { newest.insert(id.hash, Int32(place)) }
         }
     }
 
     func contains(_ place: Int) -> Bool { isSuperseded[place] }
+}
+
+extension StoreRecord {
+    /// The call whose newest version this is.
+    fileprivate var writtenCall: CallID? {
+        if case .call(let call) = self { call.id } else { nil }
+    }
 }

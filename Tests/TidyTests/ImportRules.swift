@@ -9,8 +9,8 @@ private let table: [String: Set<String>] = [
     "WebProtocols": [],
     "CallWire": ["CallModel", "JSON"],
     "EventLoop": ["CUV", "COpenSSL"],
-    "Storage": ["CallModel", "JSON", "CSQLite"],
-    "PolicyHost": ["CallModel", "JSON", "CLua"],
+    "Storage": ["CallModel", "Bookkeeping", "JSON", "CSQLite"],
+    "PolicyHost": ["CallModel", "Bookkeeping", "JSON", "CLua"],
     "Outbound": ["JSON", "CCurl", "COpenSSL"],
     "AgentServer": [
         "CallCore", "JSON", "WebProtocols", "CallWire", "EventLoop", "Storage", "PolicyHost",

@@ -1,0 +1,39 @@
+// What comes at one end and leaves at the other.
+
+/// Plain values in the order in which they came. Both ends cost the same however many there are.
+public struct Queue<Element> {
+    @usableFromInline var elements: [Element] = []
+    /// Places at the front whose values have left; what they hold goes when the rest moves.
+    @usableFromInline var left = 0
+
+    /// An empty queue.
+    @inlinable
+    public init() {}
+
+    /// How many values there are.
+    @inlinable
+    public var count: Int { elements.count - left }
+
+    /// The oldest value.
+    @inlinable
+    public var first: Element? { left < elements.count ? elements[left] : nil }
+
+    /// Adds a value behind the others.
+    @inlinable
+    public mutating func append(_ value: Element) { elements.append(value) }
+
+    /// Takes the oldest value out.
+    @inlinable
+    public mutating func removeFirst() -> Element? {
+        guard let oldest = first else { return nil }
+        left += 1
+        // Moving the rest only when half has left keeps the cost of each value constant.
+        if left > elements.count / 2 {
+            elements.removeFirst(left)
+            left = 0
+        }
+        return oldest
+    }
+}
+
+extension Queue: Sendable where Element: Sendable {}
