@@ -64,7 +64,8 @@ final class Exchange {
     private var lastJob: Int64
     /// Set once, before the loop runs.
     var store: (any StoreLink)?
-    weak var deliverer: (any Deliverer)?
+    /// Holds this exchange; set before the loop runs.
+    unowned var deliverer: (any Deliverer)?
     var policies: (any PolicyLink)?
     /// See `StoreAnswer`.
     var storeAnswered: (StoreAnswer) -> Void = { _ in }
@@ -255,12 +256,13 @@ final class Exchange {
     private func drain() {
         guard !isDraining else { return }
         isDraining = true
+        let deliverer = deliverer
         var items: [EffectQueue.Item] = []
         swap(&items, &leaving)
         while queue.takeReady(into: &items) {
             for place in items.indices {
                 switch items[place] {
-                case .effect(let effect): perform(effect)
+                case .effect(let effect): perform(effect, by: deliverer)
                 case .notice(let ticket): storeAnswered(.durable(ticket))
                 case .then(let action): action()
                 }
@@ -271,7 +273,7 @@ final class Exchange {
         isDraining = false
     }
 
-    private func perform(_ effect: Effect) {
+    private func perform(_ effect: Effect, by deliverer: (any Deliverer)?) {
         switch effect {
         case .reply(let request, let reply): deliverer?.deliver(reply, to: request)
         case .welcome(let request, let calls, let more):

@@ -221,12 +221,12 @@ extension Switchboard {
 
     /// Forgets what waited for participants that wait no longer.
     private mutating func release(_ commit: borrowing Commit) {
-        guard !commit.isFirst, !openQuestions.isEmpty || !heldSignals.isEmpty else { return }
+        guard !commit.isFirst, !questions.isEmpty || !heldSignals.isEmpty else { return }
         for index in commit.call.participants.indices
         where !commit.call.isLive || !commit.call.participants[index].state.mayAnswer {
             let user = commit.call.participants[index].user
             let key = ParticipantKey(user: user, call: commit.call.id)
-            if !openQuestions.isEmpty { withdrawQuestion(key) }
+            if !questions.isEmpty { withdrawQuestion(key) }
             if !heldSignals.isEmpty { heldSignals[key] = nil }
         }
     }

@@ -3,13 +3,6 @@
 import Bookkeeping
 import CallModel
 
-/// An open question about an invitation.
-struct InviteQuestion: Sendable {
-    let invitee: ParticipantKey
-    /// What a push shows if the devices are to ring.
-    let push: PushText?
-}
-
 extension Switchboard {
     // MARK: Asking
 
@@ -30,7 +23,7 @@ extension Switchboard {
             else { continue }
             let user = calls[slot].participants[index].user
             let invitee = ParticipantKey(user: user, call: id)
-            guard openQuestions[invitee] == nil else { continue }
+            guard !questions.contains(invitee) else { continue }
             let isNew = calls[slot].participants[index].asking == .deciding
             if isNew, settings.mode(calls[slot].mode).has(.rejectsBusy),
                 users.callCount(of: user) > 1
@@ -53,8 +46,7 @@ extension Switchboard {
             id: newQuestionID(), decideBy: decideBy(call.participants[index].deadlineAt, in: call),
             subject: .invite(call, callee: invitee.user, from: from),
             facts: facts(of: call))
-        questions[question.id] = InviteQuestion(invitee: invitee, push: push)
-        openQuestions[invitee] = question.id
+        questions.open(question.id, InviteQuestion(invitee: invitee, push: push))
         effects.append(.consult(question))
     }
 
@@ -112,8 +104,7 @@ extension Switchboard {
 
     mutating func answered(_ id: QuestionID, _ answer: Answer) {
         if shapingAnswered(id, answer) || tokenAnswered(id, answer) { return }
-        guard let question = questions.removeValue(forKey: id) else { return }
-        openQuestions[question.invitee] = nil
+        guard let question = questions.close(id) else { return }
         guard let slot = calls.find(question.invitee.call), calls[slot].isLive,
             let index = calls[slot].index(of: question.invitee.user),
             calls[slot].participants[index].asking.isInQuestion
@@ -244,7 +235,7 @@ extension Switchboard {
         switch participant.asking {
         case .nothing: break
         case .deciding, .decidingAgain:
-            let push = openQuestions[invitee].flatMap { questions[$0] }?.push
+            let push = questions[invitee]?.push
             withdrawQuestion(invitee)
             apply(
                 settings.inviteWhenLate, InviteQuestion(invitee: invitee, push: push), slot, index)
@@ -262,8 +253,7 @@ extension Switchboard {
 
     /// Takes the open question of an invitation back.
     mutating func withdrawQuestion(_ invitee: ParticipantKey) {
-        guard let id = openQuestions.removeValue(forKey: invitee) else { return }
-        questions[id] = nil
+        guard let id = questions.close(about: invitee) else { return }
         effects.append(.withdraw(id))
     }
 }

@@ -32,9 +32,8 @@ public struct Switchboard: Sendable {
     var waiting: [ParticipantKey: [Asker]] = [:]
     /// `call.token` requests that wait for the policies.
     var tokenRequests: [QuestionID: TokenRequest] = [:]
-    /// Open questions about invitations, and the same by invitee.
-    var questions: [QuestionID: InviteQuestion] = [:]
-    var openQuestions: [ParticipantKey: QuestionID] = [:]
+    /// Open questions about invitations.
+    var questions = OpenQuestions()
     /// Signals for pending addressees whose devices may not know of the call yet.
     var heldSignals: [ParticipantKey: [CallEvent]] = [:]
     /// What `handle` has to tell so far.
@@ -111,7 +110,7 @@ public struct Switchboard: Sendable {
 
     /// The questions that policies have not answered, oldest first.
     public var unanswered: [QuestionID] {
-        (Array(questions.keys) + staged.keys + tokenRequests.keys)
+        (questions.ids + staged.keys + tokenRequests.keys)
             .sorted { $0.value < $1.value }
     }
 

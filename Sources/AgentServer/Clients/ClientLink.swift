@@ -59,7 +59,8 @@ final class ClientLink: ConnectionHandler {
     }
 
     let transport: Connection
-    private weak var owner: (any ClientLinkOwner)?
+    /// Nil when the link is gone; it is asked for too often to be weak.
+    private var owner: (any ClientLinkOwner)?
     private var phase: Phase
     private var frames: FrameDecoder
     /// What the peer said while the link was held.
@@ -371,6 +372,7 @@ final class ClientLink: ConnectionHandler {
     func connectionClosed(_ connection: Connection, error: EventLoopError?) {
         phase = .closing
         owner?.linkIsGone(self)
+        owner = nil
     }
 }
 

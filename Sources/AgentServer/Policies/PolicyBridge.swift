@@ -51,9 +51,7 @@ final class PolicyBridge {
         self.loop = loop
         log = gateway.log
         metrics = gateway.metrics
-        let news = try Mailbox<PolicyNews>(on: loop) { [unowned self] batch in
-            for item in batch { receive(item) }
-        }
+        let news = try Mailbox<PolicyNews>(on: loop) { [unowned self] in receive($0) }
         let thread = try PolicyThread(
             host,
             clock: { [unowned exchange] in (exchange.now(), exchange.clock.gap) }, news: news)
@@ -126,13 +124,15 @@ final class PolicyBridge {
 
     // MARK: What the policies want
 
-    private func receive(_ news: PolicyNews) {
-        switch news {
-        case .swapped(let problems): swaps.removeFirst()(problems)
-        case .thought: thread?.thought()
-        case .stopped: stopped()
-        case .status(let status): statusWanted.removeFirst()(status)
-        case .effect(let effect): carryOut(effect)
+    private func receive(_ batch: [PolicyNews]) {
+        for place in batch.indices {
+            switch batch[place] {
+            case .swapped(let problems): swaps.removeFirst()(problems)
+            case .thought: thread?.thought()
+            case .stopped: stopped()
+            case .status(let status): statusWanted.removeFirst()(status)
+            case .effect(let effect): carryOut(effect)
+            }
         }
     }
 

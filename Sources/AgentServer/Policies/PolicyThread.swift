@@ -170,8 +170,8 @@ final class PolicyThread: PolicyLink {
         func carryOut(_ batch: Batch) {
             offset = batch.now.milliseconds - batch.boot
             host.wallOffset = batch.wallOffset
-            for order in batch.orders {
-                switch order {
+            for place in batch.orders.indices {
+                switch batch.orders[place] {
                 case .input(let input): tell(host.handle(input, at: now))
                 case .start(let timers):
                     tell(host.restore(timers, at: now))

@@ -1,0 +1,82 @@
+// Questions about invitations that the policies have not answered.
+
+import CallModel
+
+/// A question about an invitation.
+public struct InviteQuestion: Sendable {
+    /// Whose invitation.
+    public let invitee: ParticipantKey
+    /// What a push shows if the devices are to ring.
+    public let push: PushText?
+
+    /// A question about the invitation of `invitee`.
+    public init(invitee: ParticipantKey, push: PushText?) {
+        self.invitee = invitee
+        self.push = push
+    }
+}
+
+/// Open questions, at most one about each invitation, found by their id and by that.
+public struct OpenQuestions: Sendable {
+    private var byID = HashIndex()
+    private var byInvitee = HashIndex()
+    private var slab: [(id: QuestionID, question: InviteQuestion)?] = []
+    private var free: [Int32] = []
+
+    /// No questions.
+    public init() {}
+
+    /// Whether no question is open.
+    public var isEmpty: Bool { free.count == slab.count }
+
+    /// The ids of all.
+    public var ids: [QuestionID] { slab.compactMap { $0?.id } }
+
+    /// The question about the invitation of `invitee`.
+    public subscript(invitee: ParticipantKey) -> InviteQuestion? {
+        find(invitee).flatMap { slab[Int($0)]?.question }
+    }
+
+    /// Whether there is a question about the invitation of `invitee`.
+    public func contains(_ invitee: ParticipantKey) -> Bool { find(invitee) != nil }
+
+    /// Adds the question `id`.
+    public mutating func open(_ id: QuestionID, _ question: InviteQuestion) {
+        precondition(!contains(question.invitee), "two questions about \(question.invitee)")
+        if free.isEmpty {
+            free.append(Int32(slab.count))
+            slab.append(nil)
+        }
+        let place = free.removeLast()
+        slab[Int(place)] = (id, question)
+        byID.insert(id.hash, place)
+        byInvitee.insert(question.invitee.call.hash, place)
+    }
+
+    /// Takes the question `id` out; nil: it is not open.
+    public mutating func close(_ id: QuestionID) -> InviteQuestion? {
+        byID.find(id.hash) { slab[Int($0)]?.id == id }.flatMap { close($0)?.question }
+    }
+
+    /// Takes the question about the invitation of `invitee` out, and returns its id.
+    public mutating func close(about invitee: ParticipantKey) -> QuestionID? {
+        find(invitee).flatMap { close($0)?.id }
+    }
+
+    private func find(_ invitee: ParticipantKey) -> Int32? {
+        byInvitee.find(invitee.call.hash) { slab[Int($0)]?.question.invitee == invitee }
+    }
+
+    private mutating func close(_ place: Int32) -> (id: QuestionID, question: InviteQuestion)? {
+        guard let entry = slab[Int(place)].take() else { return nil }
+        byID.remove(entry.id.hash, place)
+        byInvitee.remove(entry.question.invitee.call.hash, place)
+        free.append(place)
+        return entry
+    }
+}
+
+extension QuestionID {
+    /// Its lower bits: questions are numbered.
+    fileprivate var hash: UInt32 { UInt32(truncatingIfNeeded: value) }
+}
