@@ -50,7 +50,7 @@ public struct OpenQuestions: Sendable {
         let place = free.removeLast()
         slab[Int(place)] = (id, question)
         byID.insert(id.hash, place)
-        byInvitee.insert(question.invitee.call.hash, place)
+        byInvitee.insert(question.invitee.hash, place)
     }
 
     /// Takes the question `id` out; nil: it is not open.
@@ -64,19 +64,27 @@ public struct OpenQuestions: Sendable {
     }
 
     private func find(_ invitee: ParticipantKey) -> Int32? {
-        byInvitee.find(invitee.call.hash) { slab[Int($0)]?.question.invitee == invitee }
+        byInvitee.find(invitee.hash) { slab[Int($0)]?.question.invitee == invitee }
     }
 
     private mutating func close(_ place: Int32) -> (id: QuestionID, question: InviteQuestion)? {
         guard let entry = slab[Int(place)].take() else { return nil }
         byID.remove(entry.id.hash, place)
-        byInvitee.remove(entry.question.invitee.call.hash, place)
+        byInvitee.remove(entry.question.invitee.hash, place)
         free.append(place)
         return entry
     }
 }
 
+extension ParticipantKey {
+    /// A hash of the user that the random half of the call's id decides.
+    fileprivate var hash: UInt32 { user.hash(call.low) }
+}
+
 extension QuestionID {
-    /// Its lower bits: questions are numbered.
-    fileprivate var hash: UInt32 { UInt32(truncatingIfNeeded: value) }
+    /// Bits far from those of its neighbours: questions are numbered, and a row of buckets that are
+    /// all taken is slow to search.
+    fileprivate var hash: UInt32 {
+        UInt32(truncatingIfNeeded: (value &* 0x9E37_79B9_7F4A_7C15) >> 32)
+    }
 }

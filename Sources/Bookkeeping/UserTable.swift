@@ -149,7 +149,7 @@ public struct UserTable: Sendable {
 
 extension UserID {
     /// A hash that a seed decides.
-    fileprivate func hash(_ seed: UInt64) -> UInt32 {
+    package func hash(_ seed: UInt64) -> UInt32 {
         var text = text
         return text.withUTF8 { bytes in
             let raw = UnsafeRawBufferPointer(bytes)

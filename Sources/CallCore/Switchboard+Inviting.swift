@@ -145,9 +145,9 @@ extension Switchboard {
             let from = commit.call.participants[index].state
             commit.changes.append(.init(index: index, from: from, wasVisible: false))
             if index == 0 { newcomer.role = .caller }
-            commit.call.participants[index] = newcomer
+            commit.call.participants[index] = consume newcomer
         } else {
-            commit.add(newcomer)
+            commit.add(consume newcomer)
         }
         if isAnsweredFor, !users.hasDevices(user) {
             commit.call.markDelivered(index, mode, at: now)

@@ -23,12 +23,11 @@ extension WireEncoder {
             $0.field("media", plain: call.media.rawValue)
             $0.key("end")
             if let end = call.end { $0.value(call.end(end, for: viewer)) } else { $0.null() }
-            // Held here, because each would be copied out of a call that others may share.
-            let participants = call.participants
             $0.array("participants") {
-                for index in participants.indices {
+                for index in call.participants.indices {
                     $0.value(
-                        participants[index], text: call.text(ofParticipant: index, for: viewer))
+                        call.participants[index], text: call.text(ofParticipant: index, for: viewer)
+                    )
                 }
             }
         }
