@@ -17,7 +17,7 @@ enum Opening {
             PRAGMA synchronous = \(options.synchronous.rawValue);
             PRAGMA cache_size = -\(options.cacheKiB);
             PRAGMA journal_size_limit = 67108864;
-            PRAGMA wal_autocheckpoint = 8000;
+            PRAGMA wal_autocheckpoint = 4000;
             PRAGMA temp_store = MEMORY;
             """, for: "opening")
         try schema.migrate(connection, from: version)

@@ -189,8 +189,8 @@ import Testing
         }
         var status = stat()
         #expect(stat(disk.database + "-wal", &status) == 0)
-        // 8,000 pages of 4 KiB, and the commit that is one too many.
-        #expect(status.st_size < 33 << 20, "the log has \(status.st_size) bytes")
+        // 4,000 pages of 4 KiB, and the commit that is one too many.
+        #expect(status.st_size < 17 << 20, "the log has \(status.st_size) bytes")
     }
 }
 
