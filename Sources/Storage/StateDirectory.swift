@@ -13,10 +13,12 @@ public final class StateDirectory: Sendable {
 
     static func database(in path: String) -> String { path + "/callagent.db" }
 
-    /// Makes the directory when it is not there (mode 0700) and claims it.
+    /// Makes the directory when it is not there (mode 0700) and claims it. Ignores SIGXFSZ for the
+    /// whole process: a file that may not grow is an error of its write.
     ///
     /// - Throws: `inUse` naming the process that holds it, `cannotOpen`, `readOnly`, `diskFull`.
     public init(claiming path: String) throws(StoreError) {
+        signal(SIGXFSZ, SIG_IGN)
         if mkdir(path, 0o700) == 0 {
             Self.syncParent(of: path)
         } else if errno != EEXIST {

@@ -1,5 +1,6 @@
 """A disk that fails: nothing is acknowledged that is not stored, and the server goes on."""
 
+import resource
 import sqlite3
 
 import pytest
@@ -70,6 +71,42 @@ def test_clients_are_told_to_come_back_and_then_find_their_calls(make_agent):
     assert first in [call["call_id"] for call in bob.hello["calls"]]
     bob.ok("call.accept", call_id=first)
     assert changes(alice.event("call.changed")) == {"bob": ("joined", None)}
+
+
+def test_a_log_that_may_not_grow_holds_back_and_loses_nothing(make_agent):
+    """Here the system itself refuses to write, in the middle of what is written at once."""
+    agent = make_agent().start()
+    alice, made = None, {}
+    for number in range(5):
+        alice, made[number] = place(agent, alice, f"k{number}")
+    log = agent.folder / "state" / "callagent.db-wal"
+    before = resource.prlimit(agent.process.pid, resource.RLIMIT_FSIZE)
+    limit = log.stat().st_size + 30_000
+    resource.prlimit(agent.process.pid, resource.RLIMIT_FSIZE, (limit, before[1]))
+    while True:
+        try:
+            reply = alice.ask(
+                "call.invite", key=f"k{len(made)}", invitees=["bob"], mode="advanced")
+        except ConnectionClosed:
+            break
+        if "error" in reply:
+            assert reply["error"]["code"] == "unavailable", reply
+            break
+        made[len(made)] = reply["ok"]["call_id"]
+        assert len(made) < 100, "the limit had no effect"
+    wait_for("the failure", lambda: "store failed" in agent.log_text())
+    assert not agent.is_ready()
+    resource.prlimit(agent.process.pid, resource.RLIMIT_FSIZE, before)
+    wait_for("readiness", agent.is_ready, patience=30)
+    alice = agent.connect("alice")
+    alice, made[len(made)] = place(agent, alice, f"k{len(made)}")
+    agent.crash()
+    agent.start()
+    alice = agent.connect("alice")
+    assert {call["call_id"] for call in alice.hello["calls"]} == set(made.values())
+    for number, call in made.items():
+        again = alice.ok("call.invite", key=f"k{number}", invitees=["bob"], mode="advanced")
+        assert again["call_id"] == call
 
 
 # What a start does not touch
