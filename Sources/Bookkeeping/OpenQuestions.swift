@@ -20,21 +20,20 @@ public struct InviteQuestion: Sendable {
 public struct OpenQuestions: Sendable {
     private var byID = HashIndex()
     private var byInvitee = HashIndex()
-    private var slab: [(id: QuestionID, question: InviteQuestion)?] = []
-    private var free: [Int32] = []
+    private var slab = Slab<(id: QuestionID, question: InviteQuestion)>()
 
     /// No questions.
     public init() {}
 
     /// Whether no question is open.
-    public var isEmpty: Bool { free.count == slab.count }
+    public var isEmpty: Bool { slab.isEmpty }
 
     /// The ids of all.
-    public var ids: [QuestionID] { slab.compactMap { $0?.id } }
+    public var ids: [QuestionID] { slab.values.map(\.id) }
 
     /// The question about the invitation of `invitee`.
     public subscript(invitee: ParticipantKey) -> InviteQuestion? {
-        find(invitee).flatMap { slab[Int($0)]?.question }
+        find(invitee).flatMap { slab[$0]?.question }
     }
 
     /// Whether there is a question about the invitation of `invitee`.
@@ -43,19 +42,14 @@ public struct OpenQuestions: Sendable {
     /// Adds the question `id`.
     public mutating func open(_ id: QuestionID, _ question: InviteQuestion) {
         precondition(!contains(question.invitee), "two questions about \(question.invitee)")
-        if free.isEmpty {
-            free.append(Int32(slab.count))
-            slab.append(nil)
-        }
-        let place = free.removeLast()
-        slab[Int(place)] = (id, question)
+        let place = slab.insert((id, question))
         byID.insert(id.hash, place)
         byInvitee.insert(question.invitee.hash, place)
     }
 
     /// Takes the question `id` out; nil: it is not open.
     public mutating func close(_ id: QuestionID) -> InviteQuestion? {
-        byID.find(id.hash) { slab[Int($0)]?.id == id }.flatMap { close($0)?.question }
+        byID.find(id.hash) { slab[$0]?.id == id }.flatMap { close($0)?.question }
     }
 
     /// Takes the question about the invitation of `invitee` out, and returns its id.
@@ -64,14 +58,13 @@ public struct OpenQuestions: Sendable {
     }
 
     private func find(_ invitee: ParticipantKey) -> Int32? {
-        byInvitee.find(invitee.hash) { slab[Int($0)]?.question.invitee == invitee }
+        byInvitee.find(invitee.hash) { slab[$0]?.question.invitee == invitee }
     }
 
     private mutating func close(_ place: Int32) -> (id: QuestionID, question: InviteQuestion)? {
-        guard let entry = slab[Int(place)].take() else { return nil }
+        guard let entry = slab.remove(at: place) else { return nil }
         byID.remove(entry.id.hash, place)
         byInvitee.remove(entry.question.invitee.hash, place)
-        free.append(place)
         return entry
     }
 }

@@ -3,6 +3,7 @@
 // transaction is complete, so that many pages cost one request to the system.
 #include "CSQLite.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,16 +164,19 @@ static int layer_open(
     return code;
 }
 
-const char *csqlite_gathering(void) {
-    if (system_layer) return layer.zName;
-    sqlite3_vfs *found = sqlite3_vfs_find(NULL);
-    if (!found) return NULL;
-    layer = *found;
+static void make_layer(void) {
+    system_layer = sqlite3_vfs_find(NULL);
+    if (!system_layer) return;
+    layer = *system_layer;
     layer.zName = "gathering";
     layer.pNext = NULL;
-    layer.szOsFile = (int)sizeof(log_file) + found->szOsFile;
+    layer.szOsFile = (int)sizeof(log_file) + system_layer->szOsFile;
     layer.xOpen = layer_open;
-    if (sqlite3_vfs_register(&layer, 0) != SQLITE_OK) return NULL;
-    system_layer = found;
+    if (sqlite3_vfs_register(&layer, 0) != SQLITE_OK) layer.zName = NULL;
+}
+
+const char *csqlite_gathering(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_layer);
     return layer.zName;
 }

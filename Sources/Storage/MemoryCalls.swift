@@ -8,45 +8,40 @@ import CallModel
 /// forgotten: in a table by id each would be a miss of the processor's caches.
 struct MemoryCalls {
     private var places = HashIndex()
-    private var slab: [Call?] = []
-    private var free: [Int32] = []
+    private var slab = Slab<Call>()
     /// Ended calls by their ends.
     private var ended = Queue<(place: Int32, at: Moment)>()
     private var participations: [UserID: UserCalls] = [:]
     private var missed: [UserID: [CallID: Moment]] = [:]
 
-    subscript(id: CallID) -> Call? { find(id).flatMap { slab[Int($0)] } }
+    subscript(id: CallID) -> Call? { find(id).flatMap { slab[$0] } }
 
     private func find(_ id: CallID) -> Int32? {
-        places.find(id.hash) { slab[Int($0)]?.id == id }
+        places.find(id.hash) { slab[$0]?.id == id }
     }
 
     /// Live calls by id.
     var live: [Call] {
-        slab.compactMap { $0 }.filter { $0.endedAt == nil }.sorted { $0.id < $1.id }
+        slab.values.filter { $0.endedAt == nil }.sorted { $0.id < $1.id }
     }
 
     /// Stores `call` and forgets the oldest ended calls beyond `endedMax`, which it returns.
     mutating func put(_ call: Call, endedMax: Int) -> [CallID] {
-        let place = find(call.id) ?? open(call.id)
-        let before = slab[Int(place)]
-        slab[Int(place)] = call
+        let place: Int32
+        var before: Call?
+        if let known = find(call.id) {
+            (place, before) = (known, slab[known])
+            slab[known] = call
+        } else {
+            place = slab.insert(call)
+            places.insert(call.id.hash, place)
+        }
         // Nobody comes into a call that has ended, and it ends once.
         if before?.endedAt != nil { return [] }
         index(call, from: before?.participants.count ?? 0)
         guard let endedAt = call.endedAt else { return [] }
         ended.append((place, endedAt))
         return forgetEnded { count, _ in count > endedMax }
-    }
-
-    private mutating func open(_ id: CallID) -> Int32 {
-        if free.isEmpty {
-            free.append(Int32(slab.count))
-            slab.append(nil)
-        }
-        let place = free.removeLast()
-        places.insert(id.hash, place)
-        return place
     }
 
     /// Notes the participants from `first` on: they are only ever added at the end.
@@ -62,9 +57,8 @@ struct MemoryCalls {
         var forgotten: [CallID] = []
         while let oldest = ended.first, condition(ended.count, oldest.at) {
             _ = ended.removeFirst()
-            guard let call = slab[Int(oldest.place)].take() else { continue }
+            guard let call = slab.remove(at: oldest.place) else { continue }
             places.remove(call.id.hash, oldest.place)
-            free.append(oldest.place)
             forget(call)
             forgotten.append(call.id)
         }

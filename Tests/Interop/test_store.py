@@ -36,6 +36,17 @@ def place(agent, alice, key):
     return alice, found
 
 
+def outlives_a_crash(agent, made):
+    """Every call that was made under the key of its number is there once after a `kill -9`."""
+    agent.crash()
+    agent.start()
+    alice = agent.connect("alice")
+    assert {call["call_id"] for call in alice.hello["calls"]} == set(made.values())
+    for number, call in made.items():
+        again = alice.ok("call.invite", key=f"k{number}", invitees=["bob"], mode="advanced")
+        assert again["call_id"] == call
+
+
 @pytest.mark.parametrize("faults", TROUBLE)
 def test_every_acknowledged_call_is_there_once(make_agent, faults):
     agent = make_agent(environment={"CALLAGENT_STORE_FAULTS": faults}).start()
@@ -48,13 +59,7 @@ def test_every_acknowledged_call_is_there_once(make_agent, faults):
     listed = alice.ok("call.list", limit=100)["calls"]
     assert {call["call_id"] for call in listed} == set(made.values())
     agent.environment.pop("CALLAGENT_STORE_FAULTS")
-    agent.crash()
-    agent.start()
-    alice = agent.connect("alice")
-    assert {call["call_id"] for call in alice.hello["calls"]} == set(made.values())
-    for number, call in made.items():
-        again = alice.ok("call.invite", key=f"k{number}", invitees=["bob"], mode="advanced")
-        assert again["call_id"] == call
+    outlives_a_crash(agent, made)
 
 
 def test_clients_are_told_to_come_back_and_then_find_their_calls(make_agent):
@@ -100,13 +105,7 @@ def test_a_log_that_may_not_grow_holds_back_and_loses_nothing(make_agent):
     wait_for("readiness", agent.is_ready, patience=30)
     alice = agent.connect("alice")
     alice, made[len(made)] = place(agent, alice, f"k{len(made)}")
-    agent.crash()
-    agent.start()
-    alice = agent.connect("alice")
-    assert {call["call_id"] for call in alice.hello["calls"]} == set(made.values())
-    for number, call in made.items():
-        again = alice.ok("call.invite", key=f"k{number}", invitees=["bob"], mode="advanced")
-        assert again["call_id"] == call
+    outlives_a_crash(agent, made)
 
 
 # What a start does not touch

@@ -17,8 +17,7 @@ static inline int csqlite_bind_text(
 }
 
 /// The name of a file layer over the system's own that writes each transaction to the log in large
-/// pieces, which `sqlite3_open_v2` then takes. NULL: there is none. To be called by one thread
-/// first.
+/// pieces, which `sqlite3_open_v2` then takes. NULL: there is none, and the system's own is taken.
 const char *csqlite_gathering(void);
 
 /// A file layer over the gathering one in which chosen operations fail: for tests of what happens

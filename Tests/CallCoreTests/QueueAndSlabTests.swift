@@ -1,4 +1,4 @@
-// Values come at the end of a queue and leave at its front.
+// Values come at the end of a queue and leave at its front; in a slab they stand still.
 
 import Bookkeeping
 import Testing
@@ -35,5 +35,24 @@ import Testing
             oldest += 1
         }
         #expect(oldest == next)
+    }
+}
+
+@Suite struct SlabTests {
+    @Test func valuesKeepTheirPlacesAndFreePlacesAreUsedAgain() {
+        var slab = Slab<String>()
+        #expect(slab.isEmpty && slab.values.isEmpty)
+        let (a, b, c) = (slab.insert("a"), slab.insert("b"), slab.insert("c"))
+        #expect(Set([a, b, c]).count == 3 && !slab.isEmpty)
+        #expect(slab[a] == "a" && slab[b] == "b" && slab[c] == "c")
+        slab[b] = "d"
+        let taken = slab.remove(at: a)
+        #expect(taken == "a" && slab[a] == nil && slab[b] == "d")
+        let again = slab.remove(at: a)
+        #expect(again == nil && slab.values == ["d", "c"])
+        #expect(slab.insert("e") == a)
+        #expect(slab.insert("f") == 3)
+        for place in [a, b, c, 3] { _ = slab.remove(at: place) }
+        #expect(slab.isEmpty && slab.values.isEmpty)
     }
 }

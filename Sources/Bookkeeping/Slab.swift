@@ -1,0 +1,48 @@
+// Values that stand still, each at a place that others may remember.
+
+/// Values that keep their places until they are taken out. A place that is free is used again, the
+/// last one first.
+public struct Slab<Element> {
+    @usableFromInline var places: [Element?] = []
+    @usableFromInline var free: [Int32] = []
+
+    /// An empty slab.
+    @inlinable
+    public init() {}
+
+    /// Whether no place is taken.
+    @inlinable
+    public var isEmpty: Bool { free.count == places.count }
+
+    /// All values, by their places.
+    @inlinable
+    public var values: [Element] { places.compactMap { $0 } }
+
+    /// The value at `place`; nil: it is free. Only a value may take the place of a value.
+    @inlinable
+    public subscript(place: Int32) -> Element? {
+        _read { yield places[Int(place)] }
+        _modify { yield &places[Int(place)] }
+    }
+
+    /// Puts `value` at a free place, which it returns.
+    @inlinable
+    public mutating func insert(_ value: Element) -> Int32 {
+        guard let place = free.popLast() else {
+            places.append(value)
+            return Int32(places.count - 1)
+        }
+        places[Int(place)] = value
+        return place
+    }
+
+    /// Takes the value at `place` out, and frees the place; nil: it was free.
+    @inlinable
+    public mutating func remove(at place: Int32) -> Element? {
+        guard let value = places[Int(place)].take() else { return nil }
+        free.append(place)
+        return value
+    }
+}
+
+extension Slab: Sendable where Element: Sendable {}
