@@ -11,7 +11,7 @@ extension WireEncoder {
             $0.field("mode", plain: name(of: call.mode))
             $0.field("kind", call.kind)
             $0.field("state", plain: call.state.rawValue)
-            $0.field("caller", plain: call.caller.text)
+            $0.field("caller", call.caller.text)
             $0.field("extended_data", call.extendedData(of: .call, for: viewer))
             $0.field("items", call.items)
             $0.field("created_at", call.createdAt)

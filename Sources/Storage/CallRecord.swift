@@ -35,8 +35,8 @@ enum CallRecord {
         writer.field("ring", call.ringTime)
         writer.field("created", call.createdAt.milliseconds)
         writer.field("rev", Int(call.revision))
-        if call.state != .ringing { writer.field("state", call.state.rawValue) }
-        if call.media != .none { writer.field("media", call.media.rawValue) }
+        if call.state != .ringing { writer.field("state", plain: call.state.rawValue) }
+        if call.media != .none { writer.field("media", plain: call.media.rawValue) }
         if call.deliveryCheck { writer.field("check", true) }
         if call.isGroup { writer.field("group", true) }
     }
@@ -83,7 +83,7 @@ enum CallRecord {
 
     private static func write(_ end: Call.End, _ writer: inout JSONWriter) {
         writer.object("end") {
-            $0.field("reason", end.reason.rawValue)
+            $0.field("reason", plain: end.reason.rawValue)
             $0.present("detail", end.detail?.rawValue)
             $0.present("by", end.by?.text)
             $0.present("data", end.extendedData)
@@ -93,8 +93,8 @@ enum CallRecord {
     private static func write(_ participant: Participant, _ writer: inout JSONWriter) {
         writer.key(text: participant.user.text)
         writer.object {
-            if participant.role != .invitee { $0.field("role", participant.role.rawValue) }
-            $0.field("state", participant.state.rawValue)
+            if participant.role != .invitee { $0.field("role", plain: participant.role.rawValue) }
+            $0.field("state", plain: participant.state.rawValue)
             $0.present("reason", participant.reason?.rawValue)
             $0.present("by", participant.invitedBy?.text)
             $0.present("data", participant.extendedData)
@@ -120,7 +120,9 @@ enum CallRecord {
         if participant.isAnsweredFor { writer.field("answered_for", true) }
         if participant.hops != 0 { writer.field("hops", Int(participant.hops)) }
         if participant.askFrom != 0 { writer.field("ask_from", Int(participant.askFrom)) }
-        if participant.asking != .nothing { writer.field("asking", participant.asking.rawValue) }
+        if participant.asking != .nothing {
+            writer.field("asking", plain: participant.asking.rawValue)
+        }
         writer.present("policy_alarm", participant.policyAlarm)
         guard let waiting = participant.waitingAccept else { return }
         writer.object("waiting") {

@@ -195,6 +195,33 @@ enum Sample {
         #expect(try value(made)["mode"]?.string == name)
     }
 
+    /// Names may hold what JSON escapes.
+    @Test func whatPeopleChooseIsEscaped() throws {
+        let (caller, callee) = (UserID(#"an"n\"#), UserID(#"\"bob"#))
+        var call = Call(
+            id: Sample.id, mode: ModeIndex(0), kind: #"vi"de\o"#, ringTime: 1,
+            deliveryCheck: false, createdAt: Sample.created)
+        var first = Participant(user: caller, role: .caller, state: .joined, at: Sample.created)
+        first.device = DeviceID(#"tab"let\"#)
+        var second = Participant(user: callee, role: .invitee, state: .left, at: Sample.created)
+        second.invitedBy = caller
+        second.extendedData = #"{"a":"\n"}"#
+        call.participants = [first, second]
+        call.items = [Call.Item(key: #"k"\"#, value: #"v"\"#)]
+        call.end = Call.End(.completed, by: callee, extendedData: #"\""#)
+        let value = try value(call)
+        #expect(value["caller"]?.string == caller.text)
+        #expect(value["kind"]?.string == call.kind)
+        #expect(value["items"] == .object([#"k"\"#: .string(#"v"\"#)]))
+        #expect(value["end"]?["by"]?.string == callee.text)
+        #expect(value["end"]?["extended_data"]?.string == #"\""#)
+        let people = value["participants"]?.array ?? []
+        #expect(people.map { $0["user"]?.string } == [caller.text, callee.text])
+        #expect(people.map { $0["invited_by"]?.string } == [nil, caller.text])
+        #expect(people.first?["device"]?.string == first.device?.text)
+        #expect(people.last?["extended_data"]?.string == second.extendedData)
+    }
+
     @Test func eachViewerSeesItsOwnTexts() throws {
         var call = Sample.refused
         call.views = [

@@ -200,3 +200,28 @@ def test_two_users_call_each_other(agent):
         listed = device.ok("call.list")["calls"]
         assert [(call["call_id"], call["state"]) for call in listed] == [
             (other, "active"), (one, "active")]
+
+
+def test_names_may_hold_what_json_escapes(make_agent):
+    """Quotes and backslashes in every name that people choose, also after a restart."""
+    caller, callee, device = 'an"n\\', '\\"bob"', '"tab\\let"'
+    plugin = "on.invite(function(call) log(call.caller.id) return ring {} end)"
+    agent = make_agent(
+        'answer_for = { "*" }\nplugins = { "p" }', plugins={"p": plugin}).start()
+    ann, bob = agent.connect(caller, device), agent.connect(callee)
+    call = ann.ok(
+        "call.invite", invitees=[callee], mode="advanced", kind='vi"deo\\',
+        extended_data='"\\')["call_id"]
+    assert ann.event("call.created")["call"]["caller"] == caller
+    shown = bob.event("call.incoming")
+    assert (shown["inviter"], shown["call"]["caller"]) == (caller, caller)
+    assert (shown["call"]["kind"], shown["call"]["extended_data"]) == ('vi"deo\\', '"\\')
+    bob.ok("call.accept", call_id=call, extended_data='\\"')
+    assert changes(ann.event("call.changed")) == {callee: ("joined", None)}
+    agent.crash()
+    agent.start()
+    kept = agent.connect(caller, device).hello["calls"][0]
+    assert kept["caller"] == caller and participant(kept, caller)["device"] == device
+    assert participant(kept, callee)["invited_by"] == caller
+    assert participant(kept, callee)["extended_data"] == '\\"'
+    assert caller in agent.tool("explain", call)[1]

@@ -11,7 +11,7 @@ extension DecisionRecord {
             $0.field("at", at.milliseconds)
             $0.key("call")
             $0.value(hex: call.high, call.low)
-            $0.field("event", hook.rawValue)
+            $0.field("event", plain: hook.rawValue)
             $0.field("user", user.text)
             $0.field("generation", generation)
             $0.field("took_ms", took)
@@ -105,7 +105,7 @@ extension Decision {
             writer.field("extended_data", data)
         case .reject(let busy, let data):
             writer.field("action", literal: "reject")
-            writer.field("reason", busy ? "busy" : "declined")
+            writer.field("reason", plain: busy ? "busy" : "declined")
             writer.field("extended_data", data)
         case .ring(let time):
             writer.field("action", literal: "ring")
@@ -260,9 +260,9 @@ extension JSONWriter {
     /// What handlers see of a call.
     fileprivate mutating func call(_ call: Call, _ facts: [UserFacts]) {
         object {
-            $0.field("mode", Mode.all[Int(call.mode.value)].name)
+            $0.field("mode", plain: Mode.all[Int(call.mode.value)].name)
             $0.field("kind", call.kind)
-            $0.field("state", call.state.rawValue)
+            $0.field("state", plain: call.state.rawValue)
             $0.field("created_at", call.createdAt.milliseconds)
             $0.field("timeout_ms", call.ringTime)
             if call.isGroup { $0.field("group", true) }
@@ -292,8 +292,8 @@ extension JSONWriter {
     private mutating func participant(_ participant: Participant) {
         object {
             $0.field("user", participant.user.text)
-            $0.field("role", participant.role.rawValue)
-            $0.field("state", participant.state.rawValue)
+            $0.field("role", plain: participant.role.rawValue)
+            $0.field("state", plain: participant.state.rawValue)
             if let inviter = participant.invitedBy { $0.field("invited_by", inviter.text) }
             if let deadline = participant.deadlineAt {
                 $0.field("deadline_at", deadline.milliseconds)
