@@ -69,9 +69,6 @@ private final class Place {
     @Test func inMemoryTheNewestCanBeAskedAgain() throws {
         let place = try Place()
         let log = DecisionLog(directory: nil, log: Log(level: .error), loop: place.loop)
-        func hasInput(_ entry: DecisionEntry) -> Bool {
-            if case .decision(let record) = entry { record.input != nil } else { false }
-        }
         for number in 1...1_300 {
             var record = record(UInt64(number))
             record.input = input(number)
@@ -84,10 +81,40 @@ private final class Place {
         #expect(log.records.map(\.input) == (1_051...1_300).map { input($0) })
     }
 
+    @Test func onDiskTheFilesHaveWhatIsNeededToAskAgain() throws {
+        let place = try Place()
+        let log = place.log()
+        func note(_ number: Int) {
+            var record = record(UInt64(number))
+            record.input = input(number)
+            log.note(.decision(record))
+        }
+        note(1)
+        var followed: [DecisionEntry] = []
+        log.trace(after: nil, DecisionFilter()) { followed = $0.entries }
+        note(2)
+        log.flush()
+        note(3)
+        log.flush()
+        #expect(log.newest(10).map(hasInput) == [false, true, false])
+        #expect(followed.map(\.call.low) == [2] && followed.allSatisfy(hasInput))
+        let kept = DecisionFiles(directory: place.path).newest(10)
+        #expect(kept.map { $0.input != nil } == [true, true, true])
+    }
+
+    private func hasInput(_ entry: DecisionEntry) -> Bool {
+        if case .decision(let record) = entry { record.input != nil } else { false }
+    }
+
     private func input(_ number: Int) -> DecisionInput {
-        let call = Call(
+        let created = Moment(1_790_000_000_000)
+        var call = Call(
             id: CallID(high: 0x0199, low: UInt64(number)), mode: ModeIndex(0), kind: "audio",
-            ringTime: 30_000, deliveryCheck: false, createdAt: Moment(1_790_000_000_000))
+            ringTime: 30_000, deliveryCheck: false, createdAt: created)
+        call.participants = [
+            Participant(user: UserID("ann"), role: .caller, state: .joined, at: created),
+            Participant(user: UserID("bob"), role: .invitee, state: .inviting, at: created),
+        ]
         return DecisionInput(
             subject: .question(.invite(call, callee: UserID("bob"), from: 0)), facts: [],
             decideIn: 2_000, wallOffset: 0, dice: UInt64(number), vars: [], seen: [])

@@ -12,8 +12,8 @@ import PolicyHost
 final class DecisionLog {
     /// Decisions kept in memory.
     static let kept = 1_000
-    /// Decisions kept with what is needed to ask again, which is most of their memory; the files
-    /// have it of all.
+    /// Decisions kept with what is needed to ask again, which is most of their memory, where there
+    /// are no files that have it.
     static let keptInputs = 250
 
     private let path: String?
@@ -52,17 +52,28 @@ final class DecisionLog {
 
     /// Notes one decision; `flush` writes it.
     func note(_ entry: DecisionEntry) {
+        guard file >= 0 else {
+            keep(entry)
+            let old = last - Self.keptInputs
+            if old > 0 { ring[(old - 1) % Self.kept].dropInput() }
+            return
+        }
+        pending.startText()
+        entry.write(into: &pending)
+        pending.append(UInt8(ascii: "\n"))
+        var entry = entry
+        // Those who follow along are shown it at the end of this turn.
+        if traces.isEmpty { entry.dropInput() }
+        keep(entry)
+    }
+
+    private func keep(_ entry: DecisionEntry) {
         if ring.count < Self.kept {
             ring.append(entry)
         } else {
             ring[last % Self.kept] = entry
         }
         last += 1
-        if last > Self.keptInputs { ring[(last - 1 - Self.keptInputs) % Self.kept].dropInput() }
-        guard file >= 0 else { return }
-        pending.startText()
-        entry.write(into: &pending)
-        pending.append(UInt8(ascii: "\n"))
     }
 
     /// Writes what was noted since the last time, and tells those who wait for it.

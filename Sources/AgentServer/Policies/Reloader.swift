@@ -34,15 +34,15 @@ final class Reloader {
 
     /// Where the recorded decisions are that a generation is asked before it is in force.
     struct Records: Sendable {
-        /// Those of this life of the process.
+        /// Those in memory that can be asked again, where there are no files.
         let own: [DecisionRecord]
-        /// Where older ones are.
+        /// Where the files are.
         let directory: String?
 
         /// The newest ones, at most `count`.
         func newest(_ count: Int) -> [DecisionRecord] {
-            guard let directory, own.count < count else { return own.suffix(count) }
-            return DecisionFiles(directory: directory).newest(count)
+            let kept = directory.map { DecisionFiles(directory: $0).newest(count) } ?? []
+            return kept.isEmpty ? own.suffix(count) : kept
         }
     }
 
