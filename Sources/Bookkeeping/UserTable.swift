@@ -15,10 +15,6 @@ public struct ParticipantKey: Hashable, Sendable {
         self.user = user
         self.call = call
     }
-
-    /// Few parts in one call are waited for at a time, so its random half is hash enough.
-    @inlinable
-    public func hash(into hasher: inout Hasher) { hasher.combine(call.low) }
 }
 
 /// A place in the table of calls.

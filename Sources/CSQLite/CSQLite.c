@@ -1,5 +1,6 @@
 // The file layer that fails on purpose: every operation is the system's own, unless it is armed.
 #include "CSQLite.h"
+#include "layered.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -21,9 +22,8 @@ struct csqlite_faults {
 };
 
 typedef struct {
-    sqlite3_file base;
+    layered_file file;
     csqlite_faults *faults;
-    sqlite3_file *system;
 } faulty_file;
 
 // Whether this operation fails; then the code to fail with, else SQLITE_OK.
@@ -47,7 +47,6 @@ static int verdict(csqlite_faults *faults, int operation) {
     return code;
 }
 
-static sqlite3_file *system_file(sqlite3_file *file) { return ((faulty_file *)file)->system; }
 static csqlite_faults *faults_of(sqlite3_file *file) { return ((faulty_file *)file)->faults; }
 
 static int file_close(sqlite3_file *file) {
@@ -83,30 +82,6 @@ static int file_sync(sqlite3_file *file, int flags) {
 
 static int file_size(sqlite3_file *file, sqlite3_int64 *size) {
     return system_file(file)->pMethods->xFileSize(system_file(file), size);
-}
-
-static int file_lock(sqlite3_file *file, int level) {
-    return system_file(file)->pMethods->xLock(system_file(file), level);
-}
-
-static int file_unlock(sqlite3_file *file, int level) {
-    return system_file(file)->pMethods->xUnlock(system_file(file), level);
-}
-
-static int file_check_lock(sqlite3_file *file, int *result) {
-    return system_file(file)->pMethods->xCheckReservedLock(system_file(file), result);
-}
-
-static int file_control(sqlite3_file *file, int operation, void *argument) {
-    return system_file(file)->pMethods->xFileControl(system_file(file), operation, argument);
-}
-
-static int file_sector(sqlite3_file *file) {
-    return system_file(file)->pMethods->xSectorSize(system_file(file));
-}
-
-static int file_traits(sqlite3_file *file) {
-    return system_file(file)->pMethods->xDeviceCharacteristics(system_file(file));
 }
 
 static int file_shm_map(
@@ -151,13 +126,13 @@ static int layer_open(
     sqlite3_vfs *layer, sqlite3_filename path, sqlite3_file *file, int flags, int *out_flags) {
     csqlite_faults *faults = layer->pAppData;
     faulty_file *wrapper = (faulty_file *)file;
-    wrapper->base.pMethods = NULL;
+    wrapper->file.base.pMethods = NULL;
     int code = verdict(faults, csqlite_fault_open);
     if (code != SQLITE_OK) return code;
     wrapper->faults = faults;
-    wrapper->system = (sqlite3_file *)(wrapper + 1);
-    code = faults->system->xOpen(faults->system, path, wrapper->system, flags, out_flags);
-    if (wrapper->system->pMethods) wrapper->base.pMethods = &file_methods;
+    wrapper->file.system = (sqlite3_file *)(wrapper + 1);
+    code = faults->system->xOpen(faults->system, path, wrapper->file.system, flags, out_flags);
+    if (wrapper->file.system->pMethods) wrapper->file.base.pMethods = &file_methods;
     return code;
 }
 

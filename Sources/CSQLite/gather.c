@@ -2,6 +2,7 @@
 // in two: a head of 24 bytes and the page. What stands side by side is gathered here until a
 // transaction is complete, so that many pages cost one request to the system.
 #include "CSQLite.h"
+#include "layered.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,8 +17,7 @@ enum {
 };
 
 typedef struct {
-    sqlite3_file base;
-    sqlite3_file *system;
+    layered_file file;
     // What is to be written at `start`.
     sqlite3_int64 start;
     int count;
@@ -35,7 +35,7 @@ static int flush(log_file *log) {
     if (log->count == 0) return SQLITE_OK;
     int count = log->count;
     log->count = 0;
-    return log->system->pMethods->xWrite(log->system, log->bytes, count, log->start);
+    return log->file.system->pMethods->xWrite(log->file.system, log->bytes, count, log->start);
 }
 
 static int log_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 offset) {
@@ -48,7 +48,7 @@ static int log_write(sqlite3_file *file, const void *bytes, int count, sqlite3_i
         if (code != SQLITE_OK) return code;
     }
     if (offset == 0 || end > log->end) log->end = end;
-    if (!is_new) return log->system->pMethods->xWrite(log->system, bytes, count, offset);
+    if (!is_new) return log->file.system->pMethods->xWrite(log->file.system, bytes, count, offset);
     if (log->count == 0) log->start = offset;
     memcpy(log->bytes + log->count, bytes, (size_t)count);
     log->count += count;
@@ -65,7 +65,7 @@ static int log_read(sqlite3_file *file, void *into, int count, sqlite3_int64 off
     log_file *log = (log_file *)file;
     int code = flush(log);
     if (code != SQLITE_OK) return code;
-    return log->system->pMethods->xRead(log->system, into, count, offset);
+    return log->file.system->pMethods->xRead(log->file.system, into, count, offset);
 }
 
 static int log_close(sqlite3_file *file) {
@@ -73,56 +73,26 @@ static int log_close(sqlite3_file *file) {
     int written = flush(log);
     free(log->bytes);
     log->bytes = NULL;
-    int closed = log->system->pMethods->xClose(log->system);
+    int closed = log->file.system->pMethods->xClose(log->file.system);
     return written != SQLITE_OK ? written : closed;
 }
 
 static int log_truncate(sqlite3_file *file, sqlite3_int64 size) {
     log_file *log = (log_file *)file;
     int code = flush(log);
-    return code != SQLITE_OK ? code : log->system->pMethods->xTruncate(log->system, size);
+    return code != SQLITE_OK ? code : log->file.system->pMethods->xTruncate(log->file.system, size);
 }
 
 static int log_sync(sqlite3_file *file, int flags) {
     log_file *log = (log_file *)file;
     int code = flush(log);
-    return code != SQLITE_OK ? code : log->system->pMethods->xSync(log->system, flags);
+    return code != SQLITE_OK ? code : log->file.system->pMethods->xSync(log->file.system, flags);
 }
 
 static int log_size(sqlite3_file *file, sqlite3_int64 *size) {
     log_file *log = (log_file *)file;
     int code = flush(log);
-    return code != SQLITE_OK ? code : log->system->pMethods->xFileSize(log->system, size);
-}
-
-static int log_lock(sqlite3_file *file, int level) {
-    sqlite3_file *system = ((log_file *)file)->system;
-    return system->pMethods->xLock(system, level);
-}
-
-static int log_unlock(sqlite3_file *file, int level) {
-    sqlite3_file *system = ((log_file *)file)->system;
-    return system->pMethods->xUnlock(system, level);
-}
-
-static int log_check_lock(sqlite3_file *file, int *result) {
-    sqlite3_file *system = ((log_file *)file)->system;
-    return system->pMethods->xCheckReservedLock(system, result);
-}
-
-static int log_control(sqlite3_file *file, int operation, void *argument) {
-    sqlite3_file *system = ((log_file *)file)->system;
-    return system->pMethods->xFileControl(system, operation, argument);
-}
-
-static int log_sector(sqlite3_file *file) {
-    sqlite3_file *system = ((log_file *)file)->system;
-    return system->pMethods->xSectorSize(system);
-}
-
-static int log_traits(sqlite3_file *file) {
-    sqlite3_file *system = ((log_file *)file)->system;
-    return system->pMethods->xDeviceCharacteristics(system);
+    return code != SQLITE_OK ? code : log->file.system->pMethods->xFileSize(log->file.system, size);
 }
 
 static const sqlite3_io_methods log_methods = {
@@ -133,12 +103,12 @@ static const sqlite3_io_methods log_methods = {
     .xTruncate = log_truncate,
     .xSync = log_sync,
     .xFileSize = log_size,
-    .xLock = log_lock,
-    .xUnlock = log_unlock,
-    .xCheckReservedLock = log_check_lock,
-    .xFileControl = log_control,
-    .xSectorSize = log_sector,
-    .xDeviceCharacteristics = log_traits,
+    .xLock = file_lock,
+    .xUnlock = file_unlock,
+    .xCheckReservedLock = file_check_lock,
+    .xFileControl = file_control,
+    .xSectorSize = file_sector,
+    .xDeviceCharacteristics = file_traits,
 };
 
 // All files but the log are the system's own.
@@ -148,16 +118,16 @@ static int layer_open(
     if (!(flags & SQLITE_OPEN_WAL))
         return system_layer->xOpen(system_layer, path, file, flags, out_flags);
     log_file *log = (log_file *)file;
-    log->base.pMethods = NULL;
-    log->system = (sqlite3_file *)(log + 1);
+    log->file.base.pMethods = NULL;
+    log->file.system = (sqlite3_file *)(log + 1);
     log->count = 0;
     log->end = 0;
     log->ends = 0;
     log->bytes = malloc(capacity);
     if (!log->bytes) return SQLITE_NOMEM;
-    int code = system_layer->xOpen(system_layer, path, log->system, flags, out_flags);
-    if (log->system->pMethods) {
-        log->base.pMethods = &log_methods;
+    int code = system_layer->xOpen(system_layer, path, log->file.system, flags, out_flags);
+    if (log->file.system->pMethods) {
+        log->file.base.pMethods = &log_methods;
     } else {
         free(log->bytes);
     }

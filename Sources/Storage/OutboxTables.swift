@@ -80,7 +80,7 @@ final class OutboxTables {
         case .add(let id, let job):
             writer.removeAll()
             PushRecord.write(job, to: &writer)
-            try addPush.run(.integer(id.value), .id(job.callID), .bytes(writer.bytes))
+            try addPush.run(.integer(id.value), .id(job.callID), .written(writer.written))
         case .outcome(let outcome):
             try putOutcome.run(
                 .id(outcome.callID), .integer(outcome.job.value),
