@@ -3,22 +3,23 @@
 import CallModel
 import JSON
 
-/// The tables `live_call`, `ended_call`, `participation` and `missed_call`.
+/// The tables `live_call`, `ended_call` and `missed_call`, and who is in the calls.
 final class CallTable {
     private let connection: Connection
     private let putLive: Statement
     private let removeLive: Statement
     private let putEnded: Statement
-    private let putParticipation: Statement
+    private let participation: ParticipationTable
     private let putMissed: Statement
     private let removeMissedUpTo: Statement
     private var writer = JSONWriter(capacity: 4_096)
-    /// How many participants of each stored live call `participation` has. Participants are only
+    /// How many participants of each stored live call are indexed. Participants are only
     /// ever added at the end, so the rest of a call's list is what is new.
     private var indexed: [CallID: UInt16] = [:]
 
-    init(_ connection: Connection) throws(StoreError) {
+    init(_ connection: Connection, _ participation: ParticipationTable) throws(StoreError) {
         self.connection = connection
+        self.participation = participation
         putLive = try connection.prepare(
             """
             INSERT INTO live_call VALUES (?, ?)
@@ -31,8 +32,6 @@ final class CallTable {
             INSERT INTO ended_call (id, ended_at, reason, record) VALUES (?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE SET record = excluded.record
             """, for: "storing an ended call")
-        putParticipation = try connection.prepare(
-            "INSERT OR IGNORE INTO participation VALUES (?, ?)", for: "indexing a call")
         putMissed = try connection.prepare(
             "INSERT OR REPLACE INTO missed_call VALUES (?, ?, ?)", for: "storing a missed call")
         removeMissedUpTo = try connection.prepare(
@@ -55,7 +54,7 @@ final class CallTable {
             indexed[call.id] = UInt16(clamping: call.participants.count)
         }
         for participant in call.participants.dropFirst(Int(known ?? 0)) {
-            try putParticipation.run(.text(participant.user.text), .id(call.id))
+            participation.add(participant.user, call.id)
         }
     }
 

@@ -5,21 +5,20 @@ import CallModel
 /// The end of the life of what `CallTable` wrote.
 final class HistoryTable {
     private let connection: Connection
+    private let participation: ParticipationTable
     private let oldest: Statement
     private let remove: Statement
-    private let removeParticipation: Statement
     private let removeMissed: Statement
     private let removeOutcomes: Statement
 
-    init(_ connection: Connection) throws(StoreError) {
+    init(_ connection: Connection, _ participation: ParticipationTable) throws(StoreError) {
         self.connection = connection
+        self.participation = participation
         oldest = try connection.prepare(
             "SELECT place, id, ended_at, record FROM ended_call ORDER BY place LIMIT ?",
             for: "reading the oldest calls")
         remove = try connection.prepare(
             "DELETE FROM ended_call WHERE place = ?", for: "removing an old call")
-        removeParticipation = try connection.prepare(
-            "DELETE FROM participation WHERE user = ? AND call = ?", for: "removing an old call")
         removeMissed = try connection.prepare(
             "DELETE FROM missed_call WHERE user = ? AND call = ?", for: "removing an old call")
         removeOutcomes = try connection.prepare(
@@ -43,7 +42,7 @@ final class HistoryTable {
             guard let id else { continue }
             try removeOutcomes.run(.id(id))
             for user in users {
-                try removeParticipation.run(.text(user.text), .id(id))
+                try participation.forget(user, id)
                 try removeMissed.run(.text(user.text), .id(id))
             }
         }

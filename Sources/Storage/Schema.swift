@@ -7,7 +7,7 @@ struct Schema: Sendable {
     let steps: [String]
 
     /// What this program reads and writes.
-    static let current = Schema(steps: [version1, version2, version3])
+    static let current = Schema(steps: [version1, version2, version3, version4])
 
     /// Marks the file as ours: "call" in ASCII.
     static let applicationID: Int64 = 0x6361_6C6C
@@ -112,5 +112,11 @@ extension Schema {
     // What a push service says of a token that was registered again since is out of date.
     private static let version3 = """
         ALTER TABLE registration ADD COLUMN registered_at INTEGER NOT NULL DEFAULT 0;
+        """
+
+    // What is new waits here to go into `participation` together, the whole of a commit in a row.
+    private static let version4 = """
+        CREATE TABLE recent_participation (
+          place INTEGER PRIMARY KEY, participations BLOB NOT NULL);
         """
 }

@@ -16,6 +16,7 @@ public final class Store: CallStore {
     private let begin: Statement
     private let end: Statement
     private let putMark: Statement
+    private let participation: ParticipationTable
     private let calls: CallTable
     private let keys: KeyTable
     private let outbox: OutboxTables
@@ -56,11 +57,12 @@ public final class Store: CallStore {
         end = try connection.prepare("COMMIT", for: "committing")
         putMark = try connection.prepare(
             "UPDATE mark SET value = max(value, ?) WHERE name = ?", for: "storing a mark")
-        calls = try CallTable(connection)
+        participation = try ParticipationTable(connection)
+        calls = try CallTable(connection, participation)
         keys = try KeyTable(connection)
         outbox = try OutboxTables(connection)
         plugins = try PluginTables(connection)
-        history = try HistoryTable(connection)
+        history = try HistoryTable(connection, participation)
     }
 
     public func restore(at now: Moment) throws(StoreError) -> StoredState {
@@ -97,6 +99,7 @@ public final class Store: CallStore {
             for index in batch.indices where !superseded.contains(index) {
                 try apply(batch[index], at: now, &result)
             }
+            try participation.finish(recentMax: limits.recentParticipations)
             try putMark.run(.moment(now), .text("newest"))
             if highestJob > jobBefore { try putMark.run(.integer(highestJob), .text("job")) }
         }

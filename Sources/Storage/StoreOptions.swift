@@ -51,6 +51,8 @@ public struct StoreLimits: Sendable, Equatable {
     public var webhookRetention: Milliseconds = 7 * 24 * 3_600_000
     /// Ended calls, and finished webhooks, kept by a store in memory.
     public var endedCallsInMemory = 10_000
+    /// Participations that wait to be indexed together; see `ParticipationTable`.
+    public var recentParticipations = 2_048
     /// Generations kept, the active one included.
     public var generationsMax = 20
     /// Calls that one page looks through.

@@ -5,12 +5,14 @@ import CallModel
 /// A read-only connection: sees every commit that was durable when a method is called.
 public final class StoreReader: CallReader {
     private let directory: StateDirectory
-    private let connection: Connection
-    private let limits: StoreLimits
+    let connection: Connection
+    let limits: StoreLimits
     private let liveCall: Statement
     private let endedCall: Statement
     private let keptReply: Statement
-    private let callsOfUser: Statement
+    let callsOfUser: Statement
+    let recentParticipations: Statement
+    let listedCall: Statement
     private let missed: Statement
     private let missedNumber: Statement
     private let registrationsOfUser: Statement
@@ -38,6 +40,13 @@ public final class StoreReader: CallReader {
             SELECT p.call, l.record, e.reason, e.record FROM participation AS p
             LEFT JOIN live_call AS l ON l.id = p.call LEFT JOIN ended_call AS e ON e.id = p.call
             WHERE p.user = ? AND p.call >= ? AND p.call < ? ORDER BY p.call DESC
+            """, for: "listing calls")
+        recentParticipations = try connection.prepare(
+            Participations.selectRecent, for: "listing calls")
+        listedCall = try connection.prepare(
+            """
+            SELECT p.call, l.record, e.reason, e.record FROM (SELECT ? AS call) AS p
+            LEFT JOIN live_call AS l ON l.id = p.call LEFT JOIN ended_call AS e ON e.id = p.call
             """, for: "listing calls")
         missed = try connection.prepare(
             "SELECT call, at FROM missed_call WHERE user = ? ORDER BY call DESC LIMIT ?",
@@ -87,39 +96,6 @@ public final class StoreReader: CallReader {
     public func reply(of user: UserID, under key: String) throws(StoreError) -> KeptReply? {
         try keptReply.first(.text(user.text), .text(key)) { row in
             KeptReply(bodyHash: UInt64(bitPattern: row.integer(0)), reply: row.bytes(1))
-        }
-    }
-
-    public func page(
-        of user: UserID, matching query: ListQuery, within budget: PageBudget
-    ) throws(StoreError) -> CallPage {
-        let filter = CallFilter(user: user, query: query)
-        var builder = PageBuilder(filter, budget, scanMax: limits.pageScanMax)
-        var damage: [StoreError] = []
-        let range = filter.range
-        try callsOfUser.rows(.text(user.text), .id(range.from), .id(range.below)) {
-            (row) throws(StoreError) in
-            guard let id = row.id(0) else { return true }
-            return try builder.look(at: id) { () throws(StoreError) in
-                try listedCall(row, filter, &damage)
-            }
-        }
-        var page = builder.page
-        page.damage = damage
-        return page
-    }
-
-    private func listedCall(
-        _ row: Row, _ filter: CallFilter, _ damage: inout [StoreError]
-    ) throws(StoreError) -> Call? {
-        do throws(StoreError) {
-            if !row.isNull(1) { return try connection.call(of: row, id: 0, record: 1) }
-            guard !row.isNull(2), filter.mayAdmit(ended: row.text(2)) else { return nil }
-            return try connection.call(of: row, id: 0, record: 3)
-        } catch {
-            guard error.kind == .damagedRecord else { throw error }
-            damage.append(error)
-            return nil
         }
     }
 
