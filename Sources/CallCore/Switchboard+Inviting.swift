@@ -40,7 +40,7 @@ extension Switchboard {
         commit.push = invitation.push
         commit.call.participants.reserveCapacity(1 + selection.usable.count)
         commit.changes.reserveCapacity(1 + selection.usable.count)
-        commit.add(callerOf(commit.call, asker))
+        commit.add(callerOf(call, asker))
         for user in selection.usable { admit(user, by: asker.user, into: &commit) }
         finish(&commit)
         consult(id, push: invitation.push)

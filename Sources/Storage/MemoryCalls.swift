@@ -11,7 +11,7 @@ struct MemoryCalls {
     private var slab = Slab<Call>()
     /// Ended calls by their ends.
     private var ended = Queue<(place: Int32, at: Moment)>()
-    private var participations: [UserID: UserCalls] = [:]
+    private var participations = Participations()
     private var missed: [UserID: [CallID: Moment]] = [:]
 
     subscript(id: CallID) -> Call? { find(id).flatMap { slab[$0] } }
@@ -47,7 +47,7 @@ struct MemoryCalls {
     /// Notes the participants from `first` on: they are only ever added at the end.
     private mutating func index(_ call: Call, from first: Int) {
         for place in call.participants.indices.dropFirst(first) {
-            participations[call.participants[place].user, default: UserCalls()].insert(call.id)
+            participations.insert(call.participants[place].user, call.id)
         }
     }
 
@@ -68,10 +68,7 @@ struct MemoryCalls {
     private mutating func forget(_ call: Call) {
         for place in call.participants.indices {
             let user = call.participants[place].user
-            if let found = participations.index(forKey: user) {
-                participations.values[found].remove(call.id)
-                if participations.values[found].isEmpty { participations.remove(at: found) }
-            }
+            participations.remove(user, call.id)
             if !missed.isEmpty { missed[user]?[call.id] = nil }
         }
     }
@@ -88,7 +85,7 @@ struct MemoryCalls {
 
     /// The user's calls in `range`, newest first.
     func ids(of user: UserID, _ range: (from: CallID, below: CallID)) -> some Sequence<CallID> {
-        (participations[user] ?? UserCalls()).ids(in: range).reversed()
+        participations[user].ids(in: range).reversed()
     }
 
     mutating func miss(_ user: UserID, _ call: CallID, at moment: Moment) {

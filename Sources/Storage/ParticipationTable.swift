@@ -13,9 +13,9 @@ final class ParticipationTable {
     private let putRecent: Statement
     private let removeRecent: Statement
     /// What the transaction under way adds.
-    private var added = Participations()
+    private var added = ParticipationBytes()
     /// What `recent_participation` has.
-    private var recent = Participations()
+    private var recent = ParticipationBytes()
 
     init(_ connection: Connection) throws(StoreError) {
         put = try connection.prepare(
@@ -28,7 +28,7 @@ final class ParticipationTable {
         removeRecent = try connection.prepare(
             "DELETE FROM recent_participation", for: "indexing calls")
         let all = try connection.prepare(
-            Participations.selectRecent, for: "reading the last indexed calls")
+            ParticipationBytes.selectRecent, for: "reading the last indexed calls")
         try all.rows { (row) throws(StoreError) in
             try connection.participations(of: row) { user, call in
                 recent.append(user, call)
@@ -56,7 +56,7 @@ final class ParticipationTable {
 
     private func merge() throws(StoreError) {
         var place = 0
-        while let next = Participations.next(in: recent.bytes, at: &place) {
+        while let next = ParticipationBytes.next(in: recent.bytes, at: &place) {
             try put.run(.text(String(decoding: next.user, as: UTF8.self)), .id(next.call))
         }
         try removeRecent.run()
@@ -72,7 +72,7 @@ final class ParticipationTable {
 
 /// Users and calls that they are in, one behind the other: the length of the user's id, the id, and
 /// the 16 bytes of the call's.
-struct Participations {
+struct ParticipationBytes {
     private(set) var bytes: [UInt8] = []
     private(set) var count = 0
 
@@ -87,7 +87,7 @@ struct Participations {
         count += 1
     }
 
-    mutating func append(_ others: Participations) {
+    mutating func append(_ others: ParticipationBytes) {
         bytes += others.bytes
         count += others.count
     }
@@ -121,7 +121,9 @@ extension Connection {
     ) throws(StoreError) {
         let bytes = row.raw(0)
         var place = 0
-        while let next = Participations.next(in: bytes, at: &place) { body(next.user, next.call) }
+        while let next = ParticipationBytes.next(in: bytes, at: &place) {
+            body(next.user, next.call)
+        }
         guard place == bytes.count else {
             throw StoreError(
                 .damagedRecord, path: path, operation: "reading the last indexed calls",

@@ -42,7 +42,7 @@ public final class StoreReader: CallReader {
             WHERE p.user = ? AND p.call >= ? AND p.call < ? ORDER BY p.call DESC
             """, for: "listing calls")
         recentParticipations = try connection.prepare(
-            Participations.selectRecent, for: "listing calls")
+            ParticipationBytes.selectRecent, for: "listing calls")
         listedCall = try connection.prepare(
             """
             SELECT p.call, l.record, e.reason, e.record FROM (SELECT ? AS call) AS p

@@ -1,6 +1,56 @@
-// The calls of one user in memory, by age.
+// The calls of each user in memory, by age.
 
+import Bookkeeping
 import CallModel
+
+/// Which calls the users were in: what `ParticipationTable` is on disk.
+struct Participations {
+    private var index = HashIndex()
+    private var users: [UserID] = []
+    private var calls: [UserCalls] = []
+    private var free: [Int32] = []
+    /// Nobody shall know beforehand which users collide.
+    private let seed = UInt64.random(in: .min ... .max)
+
+    /// The calls of `user`.
+    subscript(user: UserID) -> UserCalls {
+        find(user, user.hash(seed)).map { calls[Int($0)] } ?? UserCalls()
+    }
+
+    private func find(_ user: UserID, _ hash: UInt32) -> Int32? {
+        index.find(hash) { users[Int($0)] == user }
+    }
+
+    /// `user` was in the call.
+    mutating func insert(_ user: UserID, _ call: CallID) {
+        let hash = user.hash(seed)
+        let place = find(user, hash) ?? open(user, hash)
+        calls[Int(place)].insert(call)
+    }
+
+    private mutating func open(_ user: UserID, _ hash: UInt32) -> Int32 {
+        let place = free.popLast() ?? Int32(users.count)
+        if place == users.count {
+            users.append(user)
+            calls.append(UserCalls())
+        } else {
+            users[Int(place)] = user
+        }
+        index.insert(hash, place)
+        return place
+    }
+
+    /// The call is forgotten, and so is that `user` was in it.
+    mutating func remove(_ user: UserID, _ call: CallID) {
+        let hash = user.hash(seed)
+        guard let place = find(user, hash) else { return }
+        calls[Int(place)].remove(call)
+        guard calls[Int(place)].isEmpty else { return }
+        calls[Int(place)] = UserCalls()
+        index.remove(hash, place)
+        free.append(place)
+    }
+}
 
 /// Ids of one user's calls, oldest first. Most users are in one call at a time: a single id takes
 /// no memory of its own.

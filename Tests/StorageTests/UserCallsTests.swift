@@ -40,4 +40,28 @@ import Testing
         #expect(Array(some) == [3, 4, 5].map { callID($0) })
         #expect(calls.ids(in: (from: callID(6), below: callID(3))).isEmpty)
     }
+
+    @Test func usersAreFoundAsLongAsTheyHaveCalls() {
+        var all = Participations()
+        var model: [String: Set<CallID>] = [:]
+        var dice = Dice(seed: 5)
+        for _ in 0..<4_000 {
+            let user = "user-\(dice.number(0...60))"
+            let call = callID(Int64(dice.number(1...8)))
+            // Now few and now many, so that users come and go.
+            if dice.chance(model.count > 30 ? 30 : 60) {
+                all.insert(UserID(user), call)
+                model[user, default: []].insert(call)
+            } else {
+                all.remove(UserID(user), call)
+                model[user]?.remove(call)
+                if model[user]?.isEmpty == true { model[user] = nil }
+            }
+            #expect(self.all(all[UserID(user)]) == (model[user] ?? []).sorted())
+        }
+        for number in 0...60 {
+            let user = "user-\(number)"
+            #expect(self.all(all[UserID(user)]) == (model[user] ?? []).sorted())
+        }
+    }
 }
