@@ -36,6 +36,14 @@ public struct AgentOptions: Sendable {
 
     /// Whether nothing is written to disk.
     public var isInMemory: Bool { stateDirectory == ":memory:" }
+
+    /// What the switchboard goes by. A store in memory holds the ended calls within reach, so the
+    /// switchboard holds no more of them than late requests commonly ask for.
+    var switchboardSettings: Settings {
+        var settings = settings
+        if isInMemory { settings.endedCallsMax = min(settings.endedCallsMax, 64) }
+        return settings
+    }
 }
 
 /// A running server. Everything happens on the thread that calls `run`.
@@ -146,8 +154,8 @@ public final class Agent {
         }
         var dice = SystemRandomNumberGenerator()
         exchange = Exchange(
-            options.settings, restored: restored, seed: dice.next(), limits: options.limits,
-            log: log, loop: loop)
+            options.switchboardSettings, restored: restored, seed: dice.next(),
+            limits: options.limits, log: log, loop: loop)
         gateway = Gateway(
             exchange: exchange, loop: loop, limits: options.limits,
             modes: options.settings.modes, tokens: options.tokens ?? DevelopmentTokens(),
@@ -381,7 +389,7 @@ public final class Agent {
 
     /// Puts everything into force that needs no restart.
     private func configure(_ options: AgentOptions) {
-        exchange.configure(options.settings, options.limits)
+        exchange.configure(options.switchboardSettings, options.limits)
         gateway.configure(
             options.limits, modes: options.settings.modes, origins: Origins(options.origins))
         gateway.tokens = options.tokens ?? DevelopmentTokens()

@@ -13,7 +13,7 @@ public struct Call: Sendable, Equatable {
     }
 
     /// How far the media is, where the mode tracks it.
-    public enum Media: String, Sendable, CaseIterable {
+    public enum Media: String, Sendable, CaseIterable, BitwiseCopyable {
         /// Not tracked, or nobody accepted yet.
         case none
         /// Accepted; a side has not reported its media yet.
@@ -173,7 +173,7 @@ public enum TextOwner: Sendable, Hashable {
 }
 
 /// Why a call ended.
-public enum EndReason: String, Sendable, CaseIterable {
+public enum EndReason: String, Sendable, CaseIterable, BitwiseCopyable {
     case completed
     case notConnected = "not_connected"
     case cancelled

@@ -55,7 +55,7 @@ func isIdentifier(_ text: String) -> Bool {
 ///
 /// The upper 48 bits are the millisecond of creation, the next 16 a counter within it,
 /// the lower 64 random: whoever does not know an id cannot guess it.
-public struct CallID: Hashable, Sendable, Comparable, CustomStringConvertible {
+public struct CallID: Hashable, Sendable, Comparable, BitwiseCopyable, CustomStringConvertible {
     /// Milliseconds since 1970 and a counter.
     public let high: UInt64
     /// Random bits.
@@ -137,7 +137,7 @@ public struct QuestionID: Hashable, Sendable {
 public typealias Milliseconds = Int64
 
 /// A moment of the core's clock: milliseconds since 1970 UTC, never going back.
-public struct Moment: Hashable, Sendable, Comparable, CustomStringConvertible {
+public struct Moment: Hashable, Sendable, Comparable, BitwiseCopyable, CustomStringConvertible {
     /// Milliseconds since 1970 UTC.
     public let milliseconds: Int64
 
@@ -164,7 +164,7 @@ public struct Moment: Hashable, Sendable, Comparable, CustomStringConvertible {
 
 /// A moment or none, in the room of a moment: there are many calls.
 @propertyWrapper
-public struct Packed: Sendable, Equatable {
+public struct Packed: Sendable, Equatable, BitwiseCopyable {
     private var milliseconds = Int64.min
 
     /// The moment, if there is one.

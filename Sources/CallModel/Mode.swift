@@ -152,7 +152,7 @@ extension Mode {
 }
 
 /// A mode by its place in `Settings.modes`: what a call stores.
-public struct ModeIndex: Hashable, Sendable {
+public struct ModeIndex: Hashable, Sendable, BitwiseCopyable {
     /// Place in the table.
     public let value: UInt8
 

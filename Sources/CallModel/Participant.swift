@@ -3,13 +3,13 @@
 /// A user's part in one call.
 public struct Participant: Sendable, Equatable {
     /// How a user came into the call.
-    public enum Role: String, Sendable, CaseIterable {
+    public enum Role: String, Sendable, CaseIterable, BitwiseCopyable {
         case caller, invitee, joiner
     }
 
     /// Where a participant stands. The four pending states and `joined` are live; the others
     /// last until the user is invited again or joins, where the mode has that.
-    public enum State: String, Sendable, CaseIterable {
+    public enum State: String, Sendable, CaseIterable, BitwiseCopyable {
         /// Invited; no device has confirmed.
         case inviting
         /// The delivery check passed without a confirmation.
@@ -45,7 +45,7 @@ public struct Participant: Sendable, Equatable {
     }
 
     /// Why a participant stands where it stands (C34).
-    public enum Reason: String, Sendable, CaseIterable {
+    public enum Reason: String, Sendable, CaseIterable, BitwiseCopyable {
         case declined, busy
         case byInviter = "by_inviter"
         case whole

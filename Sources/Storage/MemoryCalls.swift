@@ -3,45 +3,74 @@
 import Bookkeeping
 import CallModel
 
-/// What `CallTable` and `HistoryTable` are on disk: a slab of calls, found by id. Ended calls lie
-/// in it as they ended, because most of them are written once and read once more, when they are
-/// forgotten: in a table by id each would be a miss of the processor's caches.
+/// What `CallTable` and `HistoryTable` are on disk: a slab of calls, found by id.
 struct MemoryCalls {
+    /// A call at its place.
+    private enum Held {
+        case whole(Call)
+        /// An ended call, and its place among the packed ones.
+        case packed(Int32)
+    }
+
     private var places = HashIndex()
-    private var slab = Slab<Call>()
+    private var slab = Slab<Held>()
+    private var packed = PackedCalls()
     /// Ended calls by their ends.
     private var ended = Queue<(place: Int32, at: Moment)>()
     private var participations = Participations()
     private var missed: [UserID: [CallID: Moment]] = [:]
 
-    subscript(id: CallID) -> Call? { find(id).flatMap { slab[$0] } }
+    subscript(id: CallID) -> Call? {
+        switch find(id).flatMap({ slab[$0] }) {
+        case .whole(let call): call
+        case .packed(let place): packed[place]
+        case nil: nil
+        }
+    }
 
     private func find(_ id: CallID) -> Int32? {
-        places.find(id.hash) { slab[$0]?.id == id }
+        places.find(id.hash) { place in
+            switch slab[place] {
+            case .whole(let call): call.id == id
+            case .packed(let place): packed.id(at: place) == id
+            case nil: false
+            }
+        }
     }
 
     /// Live calls by id.
     var live: [Call] {
-        slab.values.filter { $0.endedAt == nil }.sorted { $0.id < $1.id }
+        slab.values.compactMap { held in
+            if case .whole(let call) = held, call.endedAt == nil { call } else { nil }
+        }.sorted { $0.id < $1.id }
     }
 
     /// Stores `call` and forgets the oldest ended calls beyond `endedMax`, which it returns.
     mutating func put(_ call: Call, endedMax: Int) -> [CallID] {
         let place: Int32
-        var before: Call?
         if let known = find(call.id) {
-            (place, before) = (known, slab[known])
-            slab[known] = call
+            place = known
+            guard case .whole(let before) = slab[known], before.endedAt == nil else {
+                // Nobody comes into a call that has ended, and it ends once.
+                keep(call, at: known)
+                return []
+            }
+            index(call, from: before.participants.count)
         } else {
-            place = slab.insert(call)
+            place = slab.insert(.whole(call))
             places.insert(call.id.hash, place)
+            index(call, from: 0)
         }
-        // Nobody comes into a call that has ended, and it ends once.
-        if before?.endedAt != nil { return [] }
-        index(call, from: before?.participants.count ?? 0)
+        keep(call, at: place)
         guard let endedAt = call.endedAt else { return [] }
         ended.append((place, endedAt))
         return forgetEnded { count, _ in count > endedMax }
+    }
+
+    /// Puts `call` at `place`, where there is an older version of it.
+    private mutating func keep(_ call: Call, at place: Int32) {
+        if case .packed(let old) = slab[place] { packed.remove(at: old) }
+        slab[place] = CallBytes.canWrite(call) ? .packed(packed.insert(call)) : .whole(call)
     }
 
     /// Notes the participants from `first` on: they are only ever added at the end.
@@ -57,19 +86,25 @@ struct MemoryCalls {
         var forgotten: [CallID] = []
         while let oldest = ended.first, condition(ended.count, oldest.at) {
             _ = ended.removeFirst()
-            guard let call = slab.remove(at: oldest.place) else { continue }
-            places.remove(call.id.hash, oldest.place)
-            forget(call)
-            forgotten.append(call.id)
+            guard let (id, users) = take(oldest.place) else { continue }
+            places.remove(id.hash, oldest.place)
+            for user in users {
+                participations.remove(user, id)
+                if !missed.isEmpty { missed[user]?[id] = nil }
+            }
+            forgotten.append(id)
         }
         return forgotten
     }
 
-    private mutating func forget(_ call: Call) {
-        for place in call.participants.indices {
-            let user = call.participants[place].user
-            participations.remove(user, call.id)
-            if !missed.isEmpty { missed[user]?[call.id] = nil }
+    /// Takes the ended call at `place` out and tells who was in it.
+    private mutating func take(_ place: Int32) -> (id: CallID, users: [UserID])? {
+        switch slab.remove(at: place) {
+        case .whole(let call): return (call.id, call.participants.map(\.user))
+        case .packed(let place):
+            defer { packed.remove(at: place) }
+            return (packed.id(at: place), packed.users(at: place))
+        case nil: return nil
         }
     }
 

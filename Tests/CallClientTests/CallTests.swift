@@ -136,6 +136,27 @@ import Testing
         #expect(try alice.ask { $0.get(calls[0].id, $1) }.caller == "alice")
     }
 
+    @Test func aCallThatEndedLongAgoIsStillThere() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        let alice = try rig.connected("alice")
+        let first = try alice.invite("bob")
+        _ = try alice.ask { $0.cancel(first.id, $1) }
+        // More than the switchboard holds when the store is in memory.
+        for _ in 0..<100 {
+            let call = try alice.invite("bob")
+            _ = try alice.ask { $0.cancel(call.id, $1) }
+        }
+        let call = try alice.ask { $0.get(first.id, $1) }
+        #expect(call.id == first.id && call.end?.reason == .cancelled)
+        guard case .failure(.refused(let refusal)) = try alice.result({ $0.join(first.id, $1) })
+        else {
+            Issue.record("joined a call that has ended")
+            return
+        }
+        #expect(refusal.code == .callEnded)
+    }
+
     @Test func whatThereIsNotIsRefused() throws {
         let rig = try Rig()
         defer { rig.close() }

@@ -47,7 +47,9 @@ private struct Workload {
     private mutating func change(_ place: Int) -> Call {
         var call = calls[place]
         call.revision += 1
-        call.items = [Call.Item(key: dice.text(), value: dice.text())]
+        // Calls without items lie in memory otherwise, once they have ended.
+        if dice.chance(50) { call.items = [Call.Item(key: dice.text(), value: dice.text())] }
+        call.extendedData = dice.text()
         let newcomer = user()
         if call.isLive, call.index(of: newcomer) == nil {
             call.participants.append(
