@@ -72,8 +72,8 @@ def double(tmp_path):
 def pusher(make_agent, double):
     """Starts a server that pushes to the double."""
 
-    def start(config="", plugins=None):
+    def start(config="", plugins=None, **more):
         return make_agent(
-            double.push_config + config, plugins, environment=double.environment).start()
+            double.push_config + config, plugins, environment=double.environment, **more).start()
 
     return start

@@ -145,6 +145,22 @@ end)
     assert agent.metrics()["callagent_push_tokens_removed_total"] == 1
 
 
+def test_plugins_are_told_of_a_push_that_fails_long_after_its_call(pusher, double):
+    agent = pusher(PLUGIN, {"shape": """-- Tells of pushes that failed.
+on.push_failed(function(push, call, reason)
+  log.info("told", { data = call.extended_raw })
+end)
+"""}, state=":memory:")
+    register(agent, "bob", "phone", "fcm", "bob-1")
+    double.plan("bob-1", {"status": 404, "reason": "UNREGISTERED", "delay": 2.0})
+    alice = agent.connect("alice")
+    call = invite(alice, "bob", mode="advanced", extended_data="the first")
+    alice.ok("call.cancel", call_id=call)
+    for _ in range(80):  # more than the switchboard holds beside a store in memory
+        alice.ok("call.cancel", call_id=invite(alice, "carl", mode="advanced"))
+    wait_for("the plugin", lambda: '"data":"the first"' in agent.log_text())
+
+
 def test_a_token_that_died_before_it_was_registered_again_is_kept(pusher, double):
     """Apple says since when a token is dead; the phone has come back since."""
     agent = pusher()

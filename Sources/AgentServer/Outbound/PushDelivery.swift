@@ -309,10 +309,18 @@ final class PushDelivery {
     }
 
     private func tellPlugins(_ failure: PushFailure, of push: DevicePush) {
-        guard let policies, let stored = jobs[push.job]?.stored,
-            let call = exchange.switchboard.call(stored.callID)
-        else { return }
-        policies.pushFailed(
+        guard policies != nil, let id = jobs[push.job]?.stored.callID else { return }
+        if let call = exchange.switchboard.call(id) { return tellPlugins(failure, of: push, call) }
+        // A push may fail long after its call has ended.
+        exchange.read { reader throws(StoreError) in
+            try reader.call(id)
+        } _: { [weak self] found in
+            if let call = found ?? nil { self?.tellPlugins(failure, of: push, call) }
+        }
+    }
+
+    private func tellPlugins(_ failure: PushFailure, of push: DevicePush, _ call: Call) {
+        policies?.pushFailed(
             push.draft, call, exchange.switchboard.facts(of: call), failure.description)
     }
 
