@@ -30,9 +30,12 @@ final class ParticipationTable {
         let all = try connection.prepare(
             ParticipationBytes.selectRecent, for: "reading the last indexed calls")
         try all.rows { (row) throws(StoreError) in
-            try connection.participations(of: row) { user, call in
-                recent.append(user, call)
+            let bytes = row.raw(0)
+            var place = 0
+            while let next = ParticipationBytes.next(in: bytes, at: &place) {
+                recent.append(next.user, next.call)
             }
+            guard place == bytes.count else { throw connection.cutOff }
             return true
         }
     }
@@ -114,20 +117,31 @@ struct ParticipationBytes {
     }
 }
 
-extension Connection {
-    /// Hands what a row of `recent_participation` has to `body`.
-    func participations(
-        of row: Row, _ body: (_ user: Slice<UnsafeRawBufferPointer>, _ call: CallID) -> Void
-    ) throws(StoreError) {
-        let bytes = row.raw(0)
+extension ParticipationBytes {
+    /// The calls that `user` is in, of which there are few among all that are passed over; nil:
+    /// bytes are missing at the end.
+    static func calls(of user: [UInt8], in bytes: UnsafeRawBufferPointer) -> [CallID]? {
+        var calls: [CallID] = []
         var place = 0
-        while let next = ParticipationBytes.next(in: bytes, at: &place) {
-            body(next.user, next.call)
+        while place < bytes.count {
+            let start = place + 1
+            let end = start + Int(bytes[place])
+            guard end + 16 <= bytes.count else { return nil }
+            if end - start == user.count, bytes[start..<end].elementsEqual(user) {
+                var place = place
+                if let found = next(in: bytes, at: &place) { calls.append(found.call) }
+            }
+            place = end + 16
         }
-        guard place == bytes.count else {
-            throw StoreError(
-                .damagedRecord, path: path, operation: "reading the last indexed calls",
-                detail: "a row of recent_participation is cut off")
-        }
+        return calls
+    }
+}
+
+extension Connection {
+    /// The error for a row of `recent_participation` of which bytes are missing.
+    var cutOff: StoreError {
+        StoreError(
+            .damagedRecord, path: path, operation: "reading the last indexed calls",
+            detail: "a row of recent_participation is cut off")
     }
 }

@@ -49,9 +49,11 @@ extension StoreReader {
         let name = Array(user.text.utf8)
         var calls: Set<CallID> = []
         try recentParticipations.rows { (row) throws(StoreError) in
-            try connection.participations(of: row) { user, call in
-                guard range.from <= call, call < range.below else { return }
-                if user.elementsEqual(name) { calls.insert(call) }
+            guard let found = ParticipationBytes.calls(of: name, in: row.raw(0)) else {
+                throw connection.cutOff
+            }
+            for call in found where range.from <= call && call < range.below {
+                calls.insert(call)
             }
             return true
         }
