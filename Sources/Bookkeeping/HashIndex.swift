@@ -74,10 +74,16 @@ package struct HashIndex: Sendable {
 
 extension CallID {
     /// Neighbours for four calls in a row, which come and go together: they share a line of the
-    /// processor's cache. The groups stand far from each other, because a long row of buckets that
-    /// are all taken is slow to search.
+    /// processor's cache. The groups stand far from each other.
     package var hash: UInt32 {
-        let group = (high >> 2) &* 0x9E37_79B9_7F4A_7C15
-        return UInt32(truncatingIfNeeded: group >> 32) &+ UInt32(truncatingIfNeeded: high & 3)
+        (high >> 2).scattered &+ UInt32(truncatingIfNeeded: high & 3)
+    }
+}
+
+extension UInt64 {
+    /// A hash far from those of the neighbours: a long row of buckets that are all taken is slow
+    /// to search.
+    var scattered: UInt32 {
+        UInt32(truncatingIfNeeded: (self &* 0x9E37_79B9_7F4A_7C15) >> 32)
     }
 }

@@ -75,9 +75,6 @@ extension ParticipantKey {
 }
 
 extension QuestionID {
-    /// Bits far from those of its neighbours: questions are numbered, and a row of buckets that are
-    /// all taken is slow to search.
-    fileprivate var hash: UInt32 {
-        UInt32(truncatingIfNeeded: (value &* 0x9E37_79B9_7F4A_7C15) >> 32)
-    }
+    /// Questions are numbered.
+    fileprivate var hash: UInt32 { value.scattered }
 }

@@ -73,30 +73,21 @@ enum CallBytes {
 
     // MARK: Writing
 
-    /// At least as many bytes as `write` needs.
-    static func room(for call: Call) -> Int {
-        let end = call.end
-        var room = MemoryLayout<Head>.size + size(call.kind) + size(call.extendedData)
-        room += size(end?.detail?.rawValue) + size(end?.by?.text) + size(end?.extendedData)
-        withParticipants(of: call) { first, count in
-            for participant in first..<first + count {
-                room += MemoryLayout<Part>.size + size(participant.pointee.user.text)
-                room += size(participant.pointee.invitedBy?.text)
-                room += size(participant.pointee.extendedData)
-                room += size(participant.pointee.device?.text)
-            }
-        }
-        return room
+    /// How many bytes `call`, which `canWrite`, takes.
+    static func size(of call: Call) -> Int {
+        var pen = Pen(start: nil)
+        write(call, &pen)
+        return pen.count
     }
 
-    private static func size(_ text: String?) -> Int { 5 + (text?.utf8.count ?? 0) }
+    /// Writes `call`, which `canWrite`, from `start` on, where its `size` is free.
+    static func write(_ call: Call, from start: UnsafeMutableRawPointer) {
+        var pen = Pen(start: start)
+        write(call, &pen)
+    }
 
-    /// Writes `call`, which `canWrite`, from `start` on and gives the end of it.
-    static func write(
-        _ call: Call, from start: UnsafeMutableRawPointer
-    ) -> UnsafeMutableRawPointer {
+    private static func write(_ call: Call, _ pen: inout Pen) {
         guard let end = call.end else { preconditionFailure("the call has not ended") }
-        var pen = Pen(place: start)
         pen.put(
             Head(
                 id: call.id, createdAt: call.createdAt, ringTime: call.ringTime,
@@ -115,7 +106,6 @@ enum CallBytes {
         pen.put(end.detail?.rawValue)
         pen.put(end.by?.text)
         pen.put(end.extendedData)
-        return pen.place
     }
 
     private static func write(_ participant: Pointer, _ pen: inout Pen) {
@@ -135,13 +125,17 @@ enum CallBytes {
         pen.put(participant.pointee.device?.text)
     }
 
-    /// Puts one value behind the other.
+    /// Puts one value behind the other, or only counts their bytes.
     private struct Pen {
-        var place: UnsafeMutableRawPointer
+        /// Nil: to count.
+        let start: UnsafeMutableRawPointer?
+        private(set) var count = 0
+
+        init(start: UnsafeMutableRawPointer?) { self.start = start }
 
         mutating func put<Value: BitwiseCopyable>(_ value: Value) {
-            place.storeBytes(of: value, as: Value.self)
-            place += MemoryLayout<Value>.size
+            start?.storeBytes(of: value, toByteOffset: count, as: Value.self)
+            count += MemoryLayout<Value>.size
         }
 
         /// One byte says nil (0) or how long the text is, up to 253; 255 that four more say it.
@@ -154,10 +148,10 @@ enum CallBytes {
                     put(255 as UInt8)
                     put(UInt32(bytes.count))
                 }
-                if let start = bytes.baseAddress {
-                    place.copyMemory(from: start, byteCount: bytes.count)
-                    place += bytes.count
+                if let start, let source = bytes.baseAddress {
+                    (start + count).copyMemory(from: source, byteCount: bytes.count)
                 }
+                count += bytes.count
             }
         }
     }

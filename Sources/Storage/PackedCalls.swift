@@ -38,13 +38,13 @@ struct PackedCalls {
     /// Packs `call`, which `CallBytes` can write, and gives its place.
     mutating func insert(_ call: Call) -> Int32 {
         withUnsafeTemporaryAllocation(
-            byteCount: CallBytes.room(for: call), alignment: 1
-        ) { room in
-            guard let start = room.baseAddress else { preconditionFailure("no memory") }
-            let count = CallBytes.write(call, from: start) - start
-            let piece = pieceWithRoom(for: count)
+            byteCount: CallBytes.size(of: call), alignment: 1
+        ) { bytes in
+            guard let start = bytes.baseAddress else { preconditionFailure("no memory") }
+            CallBytes.write(call, from: start)
+            let piece = pieceWithRoom(for: bytes.count)
             let record = Record(piece: piece, start: Int32(pieces[Int(piece)].bytes.count))
-            pieces[Int(piece)].add(UnsafeRawBufferPointer(rebasing: room[..<count]))
+            pieces[Int(piece)].add(UnsafeRawBufferPointer(bytes))
             return records.insert(record)
         }
     }

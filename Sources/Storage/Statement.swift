@@ -49,10 +49,24 @@ struct Row {
     /// A call id, or nil when there are not 16 bytes.
     func id(_ column: Int32) -> CallID? {
         let bytes = raw(column)
-        guard bytes.count == 16 else { return nil }
-        return CallID(
+        return bytes.count == CallID.byteCount ? CallID(bytes: bytes) : nil
+    }
+}
+
+/// A call id as it is stored: both halves, the highest byte first, so that they sort as ids do.
+extension CallID {
+    static let byteCount = 16
+
+    /// The id of `byteCount` bytes.
+    init(bytes: UnsafeRawBufferPointer) {
+        self.init(
             high: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
             low: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+    }
+
+    /// Hands its bytes to `body`.
+    func withBytes<Value>(_ body: (UnsafeRawBufferPointer) -> Value) -> Value {
+        withUnsafeBytes(of: (high.bigEndian, low.bigEndian), body)
     }
 }
 
@@ -151,8 +165,6 @@ struct Statement: ~Copyable {
     }
 
     private func bind(_ id: CallID, at index: Int32) -> Int32 {
-        withUnsafeBytes(of: (id.high.bigEndian, id.low.bigEndian)) {
-            csqlite_bind_bytes(handle, index, $0.baseAddress, 16)
-        }
+        id.withBytes { csqlite_bind_bytes(handle, index, $0.baseAddress, Int32($0.count)) }
     }
 }

@@ -49,11 +49,9 @@ extension StoreReader {
         let name = Array(user.text.utf8)
         var calls: Set<CallID> = []
         try recentParticipations.rows { (row) throws(StoreError) in
-            guard let found = ParticipationBytes.calls(of: name, in: row.raw(0)) else {
-                throw connection.cutOff
-            }
-            for call in found where range.from <= call && call < range.below {
-                calls.insert(call)
+            try connection.participations(in: row) { one in
+                guard one.user.count == name.count, one.user.elementsEqual(name) else { return }
+                if range.from <= one.call, one.call < range.below { calls.insert(one.call) }
             }
             return true
         }

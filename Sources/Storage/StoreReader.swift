@@ -37,17 +37,13 @@ public final class StoreReader: CallReader {
             for: "reading a kept reply")
         callsOfUser = try connection.prepare(
             """
-            SELECT p.call, l.record, e.reason, e.record FROM participation AS p
-            LEFT JOIN live_call AS l ON l.id = p.call LEFT JOIN ended_call AS e ON e.id = p.call
+            \(Self.selectListed(from: "participation"))
             WHERE p.user = ? AND p.call >= ? AND p.call < ? ORDER BY p.call DESC
             """, for: "listing calls")
         recentParticipations = try connection.prepare(
-            ParticipationBytes.selectRecent, for: "listing calls")
+            Participation.selectRecent, for: "listing calls")
         listedCall = try connection.prepare(
-            """
-            SELECT p.call, l.record, e.reason, e.record FROM (SELECT ? AS call) AS p
-            LEFT JOIN live_call AS l ON l.id = p.call LEFT JOIN ended_call AS e ON e.id = p.call
-            """, for: "listing calls")
+            Self.selectListed(from: "(SELECT ? AS call)"), for: "listing calls")
         missed = try connection.prepare(
             "SELECT call, at FROM missed_call WHERE user = ? ORDER BY call DESC LIMIT ?",
             for: "reading missed calls")
@@ -77,6 +73,14 @@ public final class StoreReader: CallReader {
             AND key >= ?2 AND key < ?2 || char(1114111, 1114111)
             AND (expires_at IS NULL OR expires_at > ?3) ORDER BY key LIMIT ?4
             """, for: "reading keys")
+    }
+
+    /// Id, live record, end reason and ended record of the calls of `source`.
+    private static func selectListed(from source: String) -> String {
+        """
+        SELECT p.call, l.record, e.reason, e.record FROM \(source) AS p
+        LEFT JOIN live_call AS l ON l.id = p.call LEFT JOIN ended_call AS e ON e.id = p.call
+        """
     }
 
     public func call(_ id: CallID) throws(StoreError) -> Call? {

@@ -6,36 +6,28 @@ import CallModel
 /// Which calls the users were in: what `ParticipationTable` is on disk.
 struct Participations {
     private var index = HashIndex()
-    private var users: [UserID] = []
-    private var calls: [UserCalls] = []
-    private var free: [Int32] = []
+    private var slab = Slab<(user: UserID, calls: UserCalls)>()
     /// Nobody shall know beforehand which users collide.
     private let seed = UInt64.random(in: .min ... .max)
 
     /// The calls of `user`.
     subscript(user: UserID) -> UserCalls {
-        find(user, user.hash(seed)).map { calls[Int($0)] } ?? UserCalls()
+        find(user, user.hash(seed)).flatMap { slab[$0]?.calls } ?? UserCalls()
     }
 
     private func find(_ user: UserID, _ hash: UInt32) -> Int32? {
-        index.find(hash) { users[Int($0)] == user }
+        index.find(hash) { slab[$0]?.user == user }
     }
 
     /// `user` was in the call.
     mutating func insert(_ user: UserID, _ call: CallID) {
         let hash = user.hash(seed)
         let place = find(user, hash) ?? open(user, hash)
-        calls[Int(place)].insert(call)
+        slab.change(at: place) { $0.calls.insert(call) }
     }
 
     private mutating func open(_ user: UserID, _ hash: UInt32) -> Int32 {
-        let place = free.popLast() ?? Int32(users.count)
-        if place == users.count {
-            users.append(user)
-            calls.append(UserCalls())
-        } else {
-            users[Int(place)] = user
-        }
+        let place = slab.insert((user, UserCalls()))
         index.insert(hash, place)
         return place
     }
@@ -44,11 +36,14 @@ struct Participations {
     mutating func remove(_ user: UserID, _ call: CallID) {
         let hash = user.hash(seed)
         guard let place = find(user, hash) else { return }
-        calls[Int(place)].remove(call)
-        guard calls[Int(place)].isEmpty else { return }
-        calls[Int(place)] = UserCalls()
+        var isEmpty = false
+        slab.change(at: place) {
+            $0.calls.remove(call)
+            isEmpty = $0.calls.isEmpty
+        }
+        guard isEmpty else { return }
         index.remove(hash, place)
-        free.append(place)
+        _ = slab.remove(at: place)
     }
 }
 

@@ -55,4 +55,14 @@ import Testing
         for place in [a, b, c, 3] { _ = slab.remove(at: place) }
         #expect(slab.isEmpty && slab.values.isEmpty)
     }
+
+    @Test func aValueIsChangedWhereItStandsAndAFreePlaceStaysFree() {
+        var slab = Slab<[Int]>()
+        let (a, b) = (slab.insert([1]), slab.insert([2]))
+        slab.change(at: a) { $0.append(3) }
+        #expect(slab[a] == [1, 3] && slab[b] == [2])
+        _ = slab.remove(at: a)
+        slab.change(at: a) { $0.append(4) }
+        #expect(slab[a] == nil && slab.values == [[2]])
+    }
 }
