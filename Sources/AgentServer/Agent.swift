@@ -37,11 +37,11 @@ public struct AgentOptions: Sendable {
     /// Whether nothing is written to disk.
     public var isInMemory: Bool { stateDirectory == ":memory:" }
 
-    /// What the switchboard goes by. A store in memory holds the ended calls within reach, so the
-    /// switchboard holds no more of them than late requests commonly ask for.
+    /// What the switchboard goes by. The store's side of the loop holds the ended calls in few
+    /// bytes, so the switchboard holds no more of them than late requests commonly ask for.
     var switchboardSettings: Settings {
         var settings = settings
-        if isInMemory { settings.endedCallsMax = min(settings.endedCallsMax, 64) }
+        settings.endedCallsMax = min(settings.endedCallsMax, 64)
         return settings
     }
 }
@@ -231,7 +231,7 @@ public final class Agent {
         let (path, storeOptions) = (options.stateDirectory, options.store)
         let directory = opened.directory
         return try ThreadedLink(
-            opened.store,
+            opened.store, options.settings,
             open: { () throws(StoreError) in
                 guard let directory else {
                     throw StoreError(.notOpen, path: path, operation: "open")

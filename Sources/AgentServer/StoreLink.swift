@@ -53,7 +53,7 @@ extension StoreNews {
     }
 }
 
-/// The loop's side of a store. Everything is answered by `StoreNews`, in order.
+/// The loop's side of a store. Everything is answered by `StoreNews`, commits in their order.
 protocol StoreLink: AnyObject {
     /// Commits a batch; one at a time is under way.
     func submit(_ batch: [StoreRecord], at now: Moment)
@@ -147,7 +147,7 @@ final class MemoryLink: StoreLink {
     func close() { try? store.close() }
 }
 
-/// A store on disk: one thread commits, one reads.
+/// A store on disk: one thread commits, one reads. The calls that ended last are answered here.
 final class ThreadedLink: StoreLink {
     private enum Order: Sendable {
         case commit([StoreRecord], Moment)
@@ -165,18 +165,25 @@ final class ThreadedLink: StoreLink {
 
     private let orders = WorkerMailbox<Order>()
     private let lookups = WorkerMailbox<Reading>()
+    private let news: Mailbox<StoreNews>
     private var threads: [WorkerThread] = []
+    /// Who comes too late asks for one of these: that takes no reading.
+    private var ended = EndedCalls()
+    private let settings: Settings
 
     /// Takes over an open store.
     ///
     /// - Parameters:
+    ///   - settings: how many ended calls are held, and for how long.
     ///   - open: opens the store again after a failure.
     ///   - news: where the answers go.
     init(
-        _ store: any CallStore,
+        _ store: any CallStore, _ settings: Settings,
         open: @escaping @Sendable () throws(StoreError) -> any CallStore,
         news: Mailbox<StoreNews>
     ) throws(AgentError) {
+        self.settings = settings
+        self.news = news
         let reader: any CallReader
         do throws(StoreError) {
             reader = try store.makeReader()
@@ -220,9 +227,29 @@ final class ThreadedLink: StoreLink {
         }
     }
 
-    func submit(_ batch: [StoreRecord], at now: Moment) { _ = orders.post(.commit(batch, now)) }
-    func fetch(_ lookup: Lookup) { _ = lookups.post(.lookup(lookup)) }
-    func reopen(at now: Moment) { _ = orders.post(.reopen(now)) }
+    func submit(_ batch: [StoreRecord], at now: Moment) {
+        _ = orders.post(.commit(batch, now))
+        for case .call(let call) in batch where call.endedAt != nil { ended.put(call) }
+        let past = now + -settings.endedCallsFor
+        while let end = ended.firstEnd, end <= past || ended.count > settings.endedCallsMax {
+            ended.removeFirst()
+        }
+    }
+
+    func fetch(_ lookup: Lookup) {
+        if case .call(let id) = lookup, let call = ended[id] {
+            _ = news.post(.call(id, call))
+        } else {
+            _ = lookups.post(.lookup(lookup))
+        }
+    }
+
+    func reopen(at now: Moment) {
+        // Some of them may not be stored.
+        ended = EndedCalls()
+        _ = orders.post(.reopen(now))
+    }
+
     func limit(to limits: StoreLimits) { _ = orders.post(.limit(limits)) }
 
     func close() {

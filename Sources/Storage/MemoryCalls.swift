@@ -3,74 +3,50 @@
 import Bookkeeping
 import CallModel
 
-/// What `CallTable` and `HistoryTable` are on disk: a slab of calls, found by id.
+/// What `CallTable` and `HistoryTable` are on disk: a slab of live calls, found by id, and the
+/// ended ones.
 struct MemoryCalls {
-    /// A call at its place.
-    private enum Held {
-        case whole(Call)
-        /// An ended call, and its place among the packed ones.
-        case packed(Int32)
-    }
-
     private var places = HashIndex()
-    private var slab = Slab<Held>()
-    private var packed = PackedCalls()
-    /// Ended calls by their ends.
-    private var ended = Queue<(place: Int32, at: Moment)>()
+    private var slab = Slab<Call>()
+    private var ended = EndedCalls()
     private var participations = Participations()
     private var missed: [UserID: [CallID: Moment]] = [:]
 
-    subscript(id: CallID) -> Call? {
-        switch find(id).flatMap({ slab[$0] }) {
-        case .whole(let call): call
-        case .packed(let place): packed[place]
-        case nil: nil
-        }
-    }
+    subscript(id: CallID) -> Call? { find(id).flatMap { slab[$0] } ?? ended[id] }
 
+    /// The place of a live call.
     private func find(_ id: CallID) -> Int32? {
-        places.find(id.hash) { place in
-            switch slab[place] {
-            case .whole(let call): call.id == id
-            case .packed(let place): packed.id(at: place) == id
-            case nil: false
-            }
-        }
+        places.find(id.hash) { slab[$0]?.id == id }
     }
 
     /// Live calls by id.
-    var live: [Call] {
-        slab.values.compactMap { held in
-            if case .whole(let call) = held, call.endedAt == nil { call } else { nil }
-        }.sorted { $0.id < $1.id }
-    }
+    var live: [Call] { slab.values.sorted { $0.id < $1.id } }
 
     /// Stores `call` and forgets the oldest ended calls beyond `endedMax`, which it returns.
     mutating func put(_ call: Call, endedMax: Int) -> [CallID] {
-        let place: Int32
-        if let known = find(call.id) {
-            place = known
-            guard case .whole(let before) = slab[known], before.endedAt == nil else {
-                // Nobody comes into a call that has ended, and it ends once.
-                keep(call, at: known)
-                return []
-            }
-            index(call, from: before.participants.count)
-        } else {
-            place = slab.insert(.whole(call))
-            places.insert(call.id.hash, place)
+        guard call.endedAt != nil else {
+            putLive(call)
+            return []
+        }
+        if let place = find(call.id) {
+            index(call, from: slab[place]?.participants.count ?? 0)
+            _ = slab.remove(at: place)
+            places.remove(call.id.hash, place)
+            ended.put(call)
+        } else if ended.put(call) {
             index(call, from: 0)
         }
-        keep(call, at: place)
-        guard let endedAt = call.endedAt else { return [] }
-        ended.append((place, endedAt))
         return forgetEnded { count, _ in count > endedMax }
     }
 
-    /// Puts `call` at `place`, where there is an older version of it.
-    private mutating func keep(_ call: Call, at place: Int32) {
-        if case .packed(let old) = slab[place] { packed.remove(at: old) }
-        slab[place] = CallBytes.canWrite(call) ? .packed(packed.insert(call)) : .whole(call)
+    private mutating func putLive(_ call: Call) {
+        if let place = find(call.id) {
+            index(call, from: slab[place]?.participants.count ?? 0)
+            slab[place] = call
+        } else {
+            places.insert(call.id.hash, slab.insert(call))
+            index(call, from: 0)
+        }
     }
 
     /// Notes the participants from `first` on: they are only ever added at the end.
@@ -84,10 +60,9 @@ struct MemoryCalls {
     /// and the end of the oldest of them.
     private mutating func forgetEnded(while condition: (Int, Moment) -> Bool) -> [CallID] {
         var forgotten: [CallID] = []
-        while let oldest = ended.first, condition(ended.count, oldest.at) {
-            _ = ended.removeFirst()
-            guard let (id, users) = take(oldest.place) else { continue }
-            places.remove(id.hash, oldest.place)
+        while let end = ended.firstEnd, condition(ended.count, end) {
+            let users = ended.firstUsers
+            guard let id = ended.removeFirst() else { break }
             for user in users {
                 participations.remove(user, id)
                 if !missed.isEmpty { missed[user]?[id] = nil }
@@ -95,17 +70,6 @@ struct MemoryCalls {
             forgotten.append(id)
         }
         return forgotten
-    }
-
-    /// Takes the ended call at `place` out and tells who was in it.
-    private mutating func take(_ place: Int32) -> (id: CallID, users: [UserID])? {
-        switch slab.remove(at: place) {
-        case .whole(let call): return (call.id, call.participants.map(\.user))
-        case .packed(let place):
-            defer { packed.remove(at: place) }
-            return (packed.id(at: place), packed.users(at: place))
-        case nil: return nil
-        }
     }
 
     /// Forgets calls that ended at `moment` or before, at most `step`, and returns them.

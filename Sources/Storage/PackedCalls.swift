@@ -7,10 +7,12 @@ import CallModel
 /// they are forgotten. As objects of four pieces of memory each, thousands of them would drive
 /// everything else out of the processor's caches.
 struct PackedCalls {
-    /// Where a call lies.
-    private struct Record {
-        let piece: Int32
-        let start: Int32
+    /// A call at its place.
+    private enum Record {
+        /// Where its bytes lie.
+        case packed(piece: Int32, start: Int32)
+        /// One that has what `CallBytes` cannot write.
+        case whole(Call)
     }
 
     /// Bytes, and how many calls among them are still kept.
@@ -35,17 +37,27 @@ struct PackedCalls {
     /// The memory of an emptied piece, for the next one.
     private var spare: [UInt8] = []
 
-    /// Packs `call`, which `CallBytes` can write, and gives its place.
-    mutating func insert(_ call: Call) -> Int32 {
-        withUnsafeTemporaryAllocation(
+    /// Keeps `call` and gives its place.
+    mutating func insert(_ call: Call) -> Int32 { records.insert(pack(call)) }
+
+    /// Puts a later version of the call at `place`.
+    mutating func replace(at place: Int32, with call: Call) {
+        let new = pack(call)
+        release(records[place])
+        records[place] = new
+    }
+
+    private mutating func pack(_ call: Call) -> Record {
+        guard CallBytes.canWrite(call) else { return .whole(call) }
+        return withUnsafeTemporaryAllocation(
             byteCount: CallBytes.size(of: call), alignment: 1
         ) { bytes in
-            guard let start = bytes.baseAddress else { preconditionFailure("no memory") }
-            CallBytes.write(call, from: start)
+            guard let first = bytes.baseAddress else { preconditionFailure("no memory") }
+            CallBytes.write(call, from: first)
             let piece = pieceWithRoom(for: bytes.count)
-            let record = Record(piece: piece, start: Int32(pieces[Int(piece)].bytes.count))
+            let start = Int32(pieces[Int(piece)].bytes.count)
             pieces[Int(piece)].add(UnsafeRawBufferPointer(bytes))
-            return records.insert(record)
+            return .packed(piece: piece, start: start)
         }
     }
 
@@ -76,28 +88,40 @@ struct PackedCalls {
     var pieceCount: Int { pieces.count - freePieces.count }
 
     /// Forgets the call at `place`.
-    mutating func remove(at place: Int32) {
-        guard let record = records.remove(at: place) else { return }
-        pieces[Int(record.piece)].count -= 1
-        if record.piece != current { drop(record.piece) }
+    mutating func remove(at place: Int32) { release(records.remove(at: place)) }
+
+    private mutating func release(_ record: Record?) {
+        guard case .packed(let piece, _) = record else { return }
+        pieces[Int(piece)].count -= 1
+        if piece != current { drop(piece) }
     }
 
     /// A copy of the call at `place`.
-    subscript(place: Int32) -> Call { read(place) { CallBytes.read(from: $0) } }
+    subscript(place: Int32) -> Call {
+        read(place, { CallBytes.read(from: $0) }, whole: { $0 })
+    }
 
     /// The id of the call at `place`.
-    func id(at place: Int32) -> CallID { read(place) { CallBytes.id(from: $0) } }
+    func id(at place: Int32) -> CallID {
+        read(place, { CallBytes.id(from: $0) }, whole: { $0.id })
+    }
 
     /// The users of the call at `place`.
-    func users(at place: Int32) -> [UserID] { read(place) { CallBytes.users(from: $0) } }
+    func users(at place: Int32) -> [UserID] {
+        read(place, { CallBytes.users(from: $0) }, whole: { $0.participants.map(\.user) })
+    }
 
-    private func read<Value>(_ place: Int32, _ body: (UnsafeRawPointer) -> Value) -> Value {
-        guard let record = records[place] else {
-            preconditionFailure("no call at place \(place)")
-        }
-        return pieces[Int(record.piece)].bytes.withUnsafeBytes { bytes in
-            guard let start = bytes.baseAddress else { preconditionFailure("an empty piece") }
-            return body(start + Int(record.start))
+    private func read<Value>(
+        _ place: Int32, _ packed: (UnsafeRawPointer) -> Value, whole: (Call) -> Value
+    ) -> Value {
+        switch records[place] {
+        case .packed(let piece, let start):
+            pieces[Int(piece)].bytes.withUnsafeBytes { bytes in
+                guard let first = bytes.baseAddress else { preconditionFailure("an empty piece") }
+                return packed(first + Int(start))
+            }
+        case .whole(let call): whole(call)
+        case nil: preconditionFailure("no call at place \(place)")
         }
     }
 }

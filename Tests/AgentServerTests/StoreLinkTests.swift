@@ -53,7 +53,7 @@ private final class FlakyStore: CallStore {
         private(set) var told: [String] = []
         private(set) var link: ThreadedLink?
 
-        init() throws {
+        init(_ settings: Settings = Settings()) throws {
             waiter = try LoopWaiter()
             let news = try Mailbox<StoreNews>(on: waiter.loop) { [unowned self] batch in
                 told += batch.map { Self.word($0) }
@@ -62,7 +62,7 @@ private final class FlakyStore: CallStore {
             let first = MemoryStore()
             _ = try first.restore(at: Moment(0))
             link = try ThreadedLink(
-                FlakyStore(first, faults),
+                FlakyStore(first, faults), settings,
                 open: { () throws(StoreError) in
                     faults.opened.add(1, ordering: .relaxed)
                     return FlakyStore(MemoryStore(), faults)
@@ -80,7 +80,9 @@ private final class FlakyStore: CallStore {
             case .failed(let error): "failed \(error.kind)"
             case .reopened: "reopened"
             case .value(_, let bytes): "value \(bytes.map { "\($0)" } ?? "none")"
-            case .call, .key, .page, .keys, .lookupFailed, .generation, .found: "other"
+            case .call(_, let call):
+                call.map { "call of \($0.createdAt.milliseconds)" } ?? "no call"
+            case .key, .page, .keys, .lookupFailed, .generation, .found: "other"
             }
         }
 
@@ -94,6 +96,23 @@ private final class FlakyStore: CallStore {
             let change = ValueChange.set(plugin: "p", key: "k", value: [value], expiresAt: nil)
             link?.submit([.value(change)], at: Moment(1_000))
         }
+
+        /// A call that begins and ends at `moment`.
+        func submit(endedAt moment: Int64) {
+            let at = Moment(moment)
+            var call = Call(
+                id: id(moment), mode: ModeIndex(0), kind: "video", ringTime: 30_000,
+                deliveryCheck: false, createdAt: at)
+            call.participants = [
+                Participant(user: UserID("ann"), role: .caller, state: .joined, at: at)
+            ]
+            (call.state, call.endedAt, call.end) = (.ended, at, Call.End(.noAnswer))
+            link?.submit([.call(call)], at: at)
+        }
+
+        func readCall(of moment: Int64) { link?.fetch(.call(id(moment))) }
+
+        private func id(_ moment: Int64) -> CallID { CallID(high: UInt64(moment) << 16, low: 1) }
 
         func read() {
             link?.fetch(.value(StoreTicket(value: 1), plugin: "p", key: "k", at: Moment(1_000)))
@@ -145,5 +164,48 @@ private final class FlakyStore: CallStore {
         _ = try rig.told(4)
         rig.read()
         #expect(try rig.told(5).last == "value [8]")
+    }
+
+    /// The store takes nothing here: what is found was not read.
+    @Test func `A call that ended is held until the store is opened again`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        rig.faults.left.store(1, ordering: .relaxed)
+        rig.submit(endedAt: 1_000)
+        rig.readCall(of: 1_000)
+        #expect(try rig.told(2).sorted() == ["call of 1000", "failed inputOutput"])
+        rig.link?.reopen(at: Moment(2_000))
+        _ = try rig.told(3)
+        rig.readCall(of: 1_000)
+        #expect(try rig.told(4).last == "no call")
+    }
+
+    @Test func `So many ended calls are held, and for so long`() throws {
+        var settings = Settings()
+        (settings.endedCallsMax, settings.endedCallsFor) = (2, 1_000)
+        let rig = try Rig(settings)
+        defer { rig.close() }
+        var count = 0
+        /// Whether the link has the call of `moment`; the store never has.
+        func isHeld(_ moment: Int64) throws -> Bool {
+            rig.readCall(of: moment)
+            count += 1
+            return try rig.told(count).last == "call of \(moment)"
+        }
+        rig.faults.left.store(1, ordering: .relaxed)
+        for moment in [1_000, 1_001, 1_002] as [Int64] {
+            rig.submit(endedAt: moment)
+            count += 1
+            _ = try rig.told(count)
+        }
+        #expect(try !isHeld(1_000) && isHeld(1_001) && isHeld(1_002))
+        rig.submit(endedAt: 2_001)
+        count += 1
+        _ = try rig.told(count)
+        #expect(try !isHeld(1_001) && isHeld(1_002) && isHeld(2_001))
+        rig.submit(endedAt: 2_002)
+        count += 1
+        _ = try rig.told(count)
+        #expect(try !isHeld(1_002) && isHeld(2_001) && isHeld(2_002))
     }
 }

@@ -116,7 +116,7 @@ private final class WatchedStore: StoreLink {
             for item in batch { receive(item) }
         }
         link = try ThreadedLink(
-            store,
+            store, Settings(),
             open: { () throws(StoreError) in
                 throw StoreError(.notOpen, path: "", operation: "reopen", detail: "not here")
             }, news: news)

@@ -70,7 +70,7 @@ extension Dice {
         #expect(comesBack(call))
     }
 
-    @Test func whatFewCallsHaveIsNotPacked() {
+    @Test func whatFewCallsHaveIsKeptAsItIs() {
         let call = ended(ringingCall(1), at: start + 1)
         #expect(CallBytes.canWrite(call))
         let changes: [(inout Call) -> Void] = [
@@ -88,6 +88,7 @@ extension Dice {
             var other = call
             change(&other)
             #expect(!CallBytes.canWrite(other), "change \(number)")
+            #expect(comesBack(other), "change \(number)")
         }
     }
 
@@ -104,6 +105,10 @@ extension Dice {
                     call.extendedData = String(repeating: "z", count: dice.number(1...90_000))
                 }
                 model.append((packed.insert(call), call))
+            } else if dice.chance(30), !model.isEmpty {
+                let changed = dice.number(0...model.count - 1)
+                model[changed].call = dice.packable()
+                packed.replace(at: model[changed].place, with: model[changed].call)
             } else if !model.isEmpty {
                 // The oldest goes first, mostly.
                 let gone = dice.chance(80) ? 0 : dice.number(0...model.count - 1)
