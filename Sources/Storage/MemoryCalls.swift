@@ -106,15 +106,3 @@ struct MemoryCalls {
             .map { MissedCall(callID: $0.key, at: $0.value) }
     }
 }
-
-extension RandomAccessCollection where Index == Int {
-    /// The first place from which on `condition` holds; it must hold from some place on.
-    func firstPlace(where condition: (Element) -> Bool) -> Int {
-        var (low, high) = (startIndex, endIndex)
-        while low < high {
-            let middle = (low + high) / 2
-            if condition(self[middle]) { high = middle } else { low = middle + 1 }
-        }
-        return low
-    }
-}

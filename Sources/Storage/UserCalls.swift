@@ -139,3 +139,15 @@ private final class UserCallRow {
         return ids[first..<max(first, ids[free...].firstPlace { $0 >= range.below })]
     }
 }
+
+extension RandomAccessCollection where Index == Int {
+    /// The first place from which on `condition` holds; it must hold from some place on.
+    func firstPlace(where condition: (Element) -> Bool) -> Int {
+        var (low, high) = (startIndex, endIndex)
+        while low < high {
+            let middle = (low + high) / 2
+            if condition(self[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+}
