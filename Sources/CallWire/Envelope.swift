@@ -54,6 +54,13 @@ struct Envelope {
 
     /// `id`; nil when it is not there (B23).
     func messageID(_ limits: WireLimits) throws(Refusal) -> MessageID? {
+        try Self.messageID(id, limits)
+    }
+
+    /// The id whose bytes are `id`.
+    static func messageID(
+        _ id: UnsafeRawBufferPointer?, _ limits: WireLimits
+    ) throws(Refusal) -> MessageID? {
         guard let id else { return nil }
         var form = FormReader(id)
         switch try form.kind("id") {

@@ -24,8 +24,7 @@ public struct WireDecoder: Sendable {
         do {
             envelope = try Envelope(bytes)
         } catch {
-            let refusal = Refusal(.badRequest, "the message is not a JSON object: \(error)")
-            throw Malformed(id: nil, refusal: refusal, isUnparseable: true)
+            throw malformed(bytes, error)
         }
         do {
             return try message(in: envelope)
@@ -33,6 +32,18 @@ public struct WireDecoder: Sendable {
             let id = try? envelope.messageID(limits)
             throw Malformed(id: id, operation: try? envelope.shape().name, refusal: error)
         }
+    }
+
+    private func malformed(_ bytes: UnsafeRawBufferPointer, _ error: JSONError) -> Malformed {
+        guard error.reason.isOwnLimit else {
+            let refusal = Refusal(.badRequest, "the message is not a JSON object: \(error)")
+            return Malformed(id: nil, refusal: refusal, isUnparseable: true)
+        }
+        let envelope = RefusedEnvelope(bytes, fault: error.offset)
+        let refusal = Refusal(
+            .badRequest, "the message is not taken: \(error)",
+            detail: envelope.field.map { .field($0) })
+        return Malformed(id: try? Envelope.messageID(envelope.id, limits), refusal: refusal)
     }
 
     /// Decodes one text message.

@@ -28,6 +28,18 @@ public struct JSONError: Error, Equatable, Sendable {
     }
 }
 
+extension JSONError.Reason {
+    /// True for what the grammar of RFC 8259 allows and this reader does not take.
+    public var isOwnLimit: Bool {
+        switch self {
+        case .loneSurrogate, .tooDeep, .tooLarge: true
+        case .endOfInput, .unexpected, .leadingZero, .controlCharacter, .invalidEscape,
+            .invalidUTF8, .numberOutOfRange, .mismatch, .notAnInteger, .integerOutOfRange:
+            false
+        }
+    }
+}
+
 extension JSONError {
     /// The closed list of refusals.
     public enum Reason: Equatable, Sendable {

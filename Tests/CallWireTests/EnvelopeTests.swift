@@ -91,13 +91,42 @@ import Testing
 
     @Test(arguments: [
         "", "x", "[]", "5", "null", "\"hello\"", "{", #"{"id":1,}"#, #"{"id":1} {}"#,
-        #"{"id":1,"op":"ping","data":{"x":01}}"#, #"{"id":"\ud800"}"#,
+        #"{"id":1,"op":"ping","data":{"x":01}}"#,
     ])
     func whatIsNoJSONObjectIsUnparseable(_ text: String) throws {
         let malformed = try malformed(text)
         #expect(malformed.isUnparseable)
         #expect(malformed.id == nil)
         #expect(malformed.refusal.code == .badRequest)
+    }
+
+    @Test(arguments: [
+        (
+            #"{"id":7,"op":"call.invite","data":{"extended_data":"hi \ud83d","x":1}}"#,
+            "extended_data"
+        ),
+        (
+            #"{"data":{"x":"\\\"","extended_data":"\udd1e"} , "op":"call.invite","id" : 7}"#,
+            "extended_data"
+        ),
+        (#"{"op":"id","id":7,"data":{"id":8,"push":{"title":"\ud800"}}}"#, "push"),
+        (#"{"id":7,"op":"ping","x":{"y":"\ud800"}}"#, "x"),
+        (#"{"id":7,"op":"ping","\ud800":1}"#, nil),
+        (#"{"id":7,"data":{"a":1,"\ud800":1}}"#, "data"),
+    ])
+    func jsonBeyondTheReaderIsAnsweredUnderItsID(_ text: String, _ field: String?) throws {
+        let malformed = try malformed(text)
+        #expect(malformed.id == .integer(7) && !malformed.isUnparseable)
+        #expect(malformed.refusal.code == .badRequest)
+        #expect(malformed.refusal.detail == field.map { .field($0) })
+        #expect(malformed.refusal.message.contains("half of a surrogate pair at byte"))
+    }
+
+    @Test func anIDBeyondTheReaderIsNone() throws {
+        for text in [#"{"id":"\ud800"}"#, #"{"id":"\ud800","op":"ping"}"#] {
+            let malformed = try malformed(text)
+            #expect(malformed.id == nil && malformed.refusal.detail == .field("id"))
+        }
     }
 
     @Test func anObjectWithoutOperationLacksFirstItsIDThenTheOperation() throws {

@@ -62,7 +62,8 @@ import Testing
         let malformed = try #require(throws: Malformed.self) {
             try decoder.message(Array(#"{"id":1,"op":"ping","x":\#(deep)"#.utf8))
         }
-        #expect(malformed.isUnparseable)
+        #expect(malformed.id == .integer(1) && malformed.refusal.detail == .field("x"))
+        #expect(malformed.refusal.message.contains("more than 64 levels of nesting"))
     }
 
     @Test func aBodyThatIsNotJSONIsABadRequest() throws {

@@ -171,7 +171,7 @@ import WebProtocols
             ["each text of `push`", bytes(wire.pushTextBytes), "", "`bad_request`"],
             ["`token`", bytes(wire.tokenBytes), "", "`bad_request`"],
             ["`subscription`", bytes(wire.subscriptionBytes), "", "`bad_request`"],
-            ["nesting of JSON", "64 levels", "", "`bad_request`, as unparseable"],
+            ["nesting of JSON", "64 levels", "", "`bad_request`"],
             [
                 "messages that are no JSON object", grouped(limits.session.unparseableMessages), "",
                 "the last one closes with 4200",
@@ -228,10 +228,6 @@ import WebProtocols
                 "requests of a connection under way",
                 "\(grouped(limits.requestsUnderWay)); a page counts \(limits.pageWeight)",
                 "`limits.requests_under_way`", "further ones are read later",
-            ],
-            [
-                "invitations of a user, in a minute", grouped(limits.invitationsPerMinute),
-                "`limits.invitations_per_minute`; none for `dev:` tokens", "`rate_limited`",
             ],
             [
                 "an HTTP request from its first byte", span(limits.requestWithin),
