@@ -1,5 +1,6 @@
 """Who was called in vain is told at the next connection, until somebody has taken note."""
 
+from agent import wait_for
 from calls import invite
 
 
@@ -92,3 +93,35 @@ def test_very_many_are_a_count(agent):
     bob.ack()
     bob.quiet()
     agent.connect("bob", "tablet").quiet()
+
+
+def lose(agent, device):
+    """The device's connection ends, and the server has seen it."""
+    before = agent.metrics()["callagent_connections"]
+    device.vanish()
+    wait_for("one less", lambda: agent.metrics()["callagent_connections"] < before)
+
+
+def test_who_hears_of_it_in_a_resumed_session_has_not_missed_it(agent):
+    alice, bob = agent.connect("alice"), agent.connect("bob")
+    for _ in range(2):
+        call = invite(alice, "bob", mode="common")
+        bob.event("call.incoming")
+        lose(agent, bob)
+        alice.ok("call.cancel", call_id=call)
+        bob = agent.connect("bob", resume=bob.resume)
+        assert bob.hello["resumed"]
+        assert bob.event("call.cancelled")["call_id"] == call
+        bob.ack()
+        alice.forget()
+    bob.quiet()
+    agent.connect("bob", "tablet").quiet()
+
+
+def test_who_acknowledges_nothing_of_a_resumed_session_has_missed_it(agent):
+    alice, bob = agent.connect("alice"), agent.connect("bob")
+    lose(agent, bob)
+    call = invite(alice, "bob", mode="common")
+    alice.ok("call.cancel", call_id=call)
+    agent.connect("bob", resume=bob.resume).events("call.incoming", "call.cancelled")
+    assert agent.connect("bob", "tablet").event("call.missed")["call_id"] == call

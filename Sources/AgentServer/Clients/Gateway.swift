@@ -12,7 +12,7 @@ final class LiveSession {
     let address: Address
     var session: ClientSession
     var link: ClientLink?
-    /// The number of the last event that told of missed calls, and the newest of them.
+    /// The number of the last event that told of missed calls, and until when those were missed.
     var missed: (seq: UInt64, until: Moment)?
 
     init(_ address: Address, _ session: ClientSession) {
@@ -184,6 +184,7 @@ final class Gateway {
             isResumed = live.session.reconnect(resume, newID: newID, at: exchange.now())
             if isResumed, let resume {
                 missedCalls?.acknowledged(live, Int64(clamping: resume.seq))
+                missedCalls?.replay(to: live, after: resume.seq)
             } else {
                 live.missed = nil
             }

@@ -55,6 +55,13 @@ final class MissedCalls {
         live.missed = (live.session.lastNumbered, newest)
     }
 
+    /// The device is about to have the events behind `seq` again, and with them how those calls
+    /// went that its user missed while it was away.
+    func replay(to live: LiveSession, after seq: UInt64) {
+        guard live.session.lastNumbered > seq else { return }
+        live.missed = (live.session.lastNumbered, gateway.exchange.now())
+    }
+
     /// The client has the events up to `seq`.
     func acknowledged(_ live: LiveSession, _ seq: Int64) {
         guard let missed = live.missed, seq >= Int64(clamping: missed.seq) else { return }
