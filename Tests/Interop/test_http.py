@@ -85,6 +85,11 @@ def test_without_a_good_token_nothing_is_told(agent, header):
     assert "Bearer" in reply.headers["WWW-Authenticate"]
 
 
+def test_strangers_are_not_told_what_is_wrong_with_the_form(agent):
+    for body in (b"{", b"{}", b'{"invitees": 5}'):
+        problem(agent.request("POST", "/v1/call/invite", body, {}), 401, "unauthenticated")
+
+
 @pytest.mark.parametrize("body", ["", "{", "[]", "null", "{} {}", '"text"', "\ufeff{}"])
 def test_a_body_that_is_no_object_is_refused(agent, body):
     headers = {"Authorization": "Bearer dev:alice", "Content-Type": "application/json"}

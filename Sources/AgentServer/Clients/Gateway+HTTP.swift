@@ -22,7 +22,7 @@ extension Gateway {
             case .socket: upgrade(link, request)
             case .health: link.respond(HTTPResponse(200, text: "ok\n"))
             case .readiness: link.respond(readiness)
-            case .call(let id): perform(.call(id, .get), key: nil, request, link)
+            case .call(let id): get(id, request, link)
             case .operation(let name): operation(name, request, link)
             case .options(let allow):
                 link.respond(Origins.answer(to: request, allow: allow))
@@ -55,45 +55,55 @@ extension Gateway {
         }
     }
 
+    private func get(_ id: CallID, _ request: HTTPRequest, _ link: ClientLink) {
+        answering(link) { () throws(Refusal) in
+            try perform(.call(id, .get), key: nil, by: try asker(of: request), link)
+        }
+    }
+
     private func operation(_ name: OperationName, _ request: HTTPRequest, _ link: ClientLink) {
-        do throws(Refusal) {
+        answering(link) { () throws(Refusal) in
+            // Strangers are not told what is wrong with the form.
+            let asker = try asker(of: request)
             let body = try decoder.request(
                 name, body: request.body, key: try request.only("Idempotency-Key"))
             switch body {
-            case .operation(let operation, let key): perform(operation, key: key, request, link)
-            case .bye: try logOut(request, link)
+            case .operation(let operation, let key):
+                try perform(operation, key: key, by: asker, link)
+            case .bye:
+                logOut(asker.address)
+                link.respond(HTTPResponse(HTTPReply(tail: encoder.kept(.done))))
             }
+        }
+    }
+
+    /// Answers with what `body` refuses.
+    private func answering(_ link: ClientLink, _ body: () throws(Refusal) -> Void) {
+        do throws(Refusal) {
+            try body()
         } catch {
             refuse(link, error) { link.respond(HTTPResponse(HTTPReply(error))) }
         }
     }
 
     private func perform(
-        _ operation: Operation, key: IdempotencyKey?, _ request: HTTPRequest, _ link: ClientLink
-    ) {
-        do throws(Refusal) {
-            let (identity, address) = try asker(of: request)
-            if let refusal = obstacle(to: operation, of: identity) { throw refusal }
-            guard exchange.isReady else { throw .notReady }
-            metrics.requests += 1
-            exchange.feed(
-                .request(
-                    Request(
-                        id: newRequest(.http(link)), user: address.user, device: address.device,
-                        key: key, operation: operation)))
-        } catch {
-            refuse(link, error) { link.respond(HTTPResponse(HTTPReply(error))) }
-        }
+        _ operation: Operation, key: IdempotencyKey?, by asker: Asker, _ link: ClientLink
+    ) throws(Refusal) {
+        if let refusal = obstacle(to: operation, of: asker.identity) { throw refusal }
+        guard exchange.isReady else { throw .notReady }
+        metrics.requests += 1
+        exchange.feed(
+            .request(
+                Request(
+                    id: newRequest(.http(link)), user: asker.address.user,
+                    device: asker.address.device, key: key, operation: operation)))
     }
 
-    private func logOut(_ request: HTTPRequest, _ link: ClientLink) throws(Refusal) {
-        let (_, address) = try asker(of: request)
-        logOut(address)
-        link.respond(HTTPResponse(HTTPReply(tail: encoder.kept(.done))))
-    }
+    /// Whose token a request has, and for which user and device it asks.
+    private typealias Asker = (identity: Identity, address: Address)
 
     /// Who asks: the token's user, or for a server's token the one in `X-User`.
-    private func asker(of request: HTTPRequest) throws(Refusal) -> (Identity, Address) {
+    private func asker(of request: HTTPRequest) throws(Refusal) -> Asker {
         guard let header = try request.only("Authorization") else {
             throw Refusal(.unauthenticated, "the header Authorization is missing")
         }
