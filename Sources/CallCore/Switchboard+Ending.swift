@@ -57,7 +57,9 @@ extension Switchboard {
             return commit.end(Call.End(reason, by: commit.asker?.user))
         }
         guard pending == 0 else { return }
-        if joined == 0 { return commit.end(Call.End(.lastLeft)) }
+        if joined == 0, somebodyLeft || commit.call.answeredAt != nil {
+            return commit.end(Call.End(.lastLeft))
+        }
         let isDone =
             switch mode.endWhenAnswered {
             case .always: true
@@ -65,7 +67,7 @@ extension Switchboard {
             case .ifAlone: joined <= 1
             case .never: false
             }
-        if isDone { commit.end(outcome(of: commit.call)) }
+        if isDone || joined == 0 { commit.end(outcome(of: commit.call)) }
     }
 
     /// Why a call ends that nobody is pending in any more: the first rule that fits.

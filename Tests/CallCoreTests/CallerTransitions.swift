@@ -193,8 +193,8 @@ let callerTransitions = """
     joined/rejected/cancelled/timed_out, bob joined     !already_answered  !already_answered
     left/failed, bob joined                             !already_answered  !already_answered
     joined, bob rings                                   =                  = (rejected)
-    rejected/cancelled/timed_out/left, bob rings        = (last_left)      = (last_left)
-    failed, bob rings                                   = (last_left)      = (last_left)
+    rejected/cancelled/timed_out/left, bob rings        = (rejected)       = (rejected)
+    failed, bob rings                                   = (rejected)       = (rejected)
 
     bob_leaves  bob leaves
     from                               advanced,group  managed        others
@@ -219,8 +219,8 @@ let callerTransitions = """
     cancelled/timed_out, bob joined   !wrong_mode       = (not_connected)  = (completed)
     left/failed, bob joined           !wrong_mode       = (not_connected)  = (completed)
     joined, bob rings                 !wrong_mode       = (rejected)       !wrong_state
-    rejected/cancelled, bob rings     !wrong_mode       = (last_left)      !wrong_state
-    timed_out/left/failed, bob rings  !wrong_mode       = (last_left)      !wrong_state
+    rejected/cancelled, bob rings     !wrong_mode       = (rejected)       !wrong_state
+    timed_out/left/failed, bob rings  !wrong_mode       = (rejected)       !wrong_state
     """
 
 /// dave, who joins by the call's id; bob rings, or has joined.
