@@ -50,6 +50,15 @@ import Testing
         #expect(try failure("forward {}").contains("string expected, got table"))
     }
 
+    @Test func whoIsNotInTheDirectoryIsNotForwardedTo() throws {
+        let rig = try Rig("on.invite(function(call) return forward 'carl' end)") {
+            $0.plugins[0].setting.directory = Accounts(["ann", "bob", "dora"])
+        }
+        let effects = rig.ask(rig.call())
+        #expect(effects.answer == Answer.none)
+        #expect(effects.lines.first?.contains("forward: there is no user 'carl'") == true)
+    }
+
     @Test func aPluginAsksItselfAgainAtMostOnceASecond() throws {
         #expect(
             try answer("ring { for_ = '1s', again = true }")

@@ -44,17 +44,17 @@ struct BadReturn: Error {
 
 extension Returned {
     /// The decision about an invitation; nil: no opinion.
-    func invitation(_ view: CallView, dataMax: Int) throws(BadReturn) -> Decision? {
+    func invitation(_ view: CallView, _ setting: PluginSetting) throws(BadReturn) -> Decision? {
         switch self {
         case .nothing: return nil
         case .value(let value):
             throw BadReturn("on.invite returned \(value.typePhrase), not a decision")
         case .decision(PLAIN_REJECT, let arguments):
-            return try Self.rejection(arguments, dataMax: dataMax)
+            return try Self.rejection(arguments, dataMax: setting.extendedDataMax)
         case .decision(PLAIN_ACCEPT, let arguments):
             let options = arguments.first ?? .null
             let wait = try Self.span(options["wait"], below: view.remaining, "wait")
-            let data = try Self.data(options["extended_data"], max: dataMax)
+            let data = try Self.data(options["extended_data"], max: setting.extendedDataMax)
             return .accept(wait: wait ?? 0, extendedData: data)
         case .decision(PLAIN_RING, let arguments):
             return .ring(for: try Self.ringTime(arguments.first ?? .null, view))
@@ -62,6 +62,9 @@ extension Returned {
             let text = arguments.first?.text ?? ""
             guard let user = UserID(checking: text) else {
                 throw BadReturn("forward: bad user id '\(text)'")
+            }
+            guard setting.directory?.contains(user) ?? true else {
+                throw BadReturn("forward: there is no user '\(text)'")
             }
             guard view.call.index(of: user) == nil else {
                 throw BadReturn("forward: '\(text)' is in the call already")

@@ -12,7 +12,7 @@ extension Inquiry {
         let most = plugin.setting.extendedDataMax
         switch self {
         case .invite:
-            guard let decision = try returned.invitation(view, dataMax: most) else {
+            guard let decision = try returned.invitation(view, plugin.setting) else {
                 return .next(hasOpinion: false)
             }
             let place = returned.asksAgain ? next - 1 : next

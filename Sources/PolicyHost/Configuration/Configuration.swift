@@ -239,11 +239,14 @@ public struct Configuration: Sendable, Equatable {
 }
 
 extension Configuration {
+    /// The user directory; nil: everybody is in it.
+    var directory: Accounts? { users.flatMap { $0 == ["*"] ? nil : Accounts($0) } }
+
     /// The switchboard's settings with plugins that have `hooks`.
     public func settings(hooks: Hooks) -> Settings {
         var settings = Settings()
         settings.answerFor = Accounts(answerFor)
-        settings.users = users.flatMap { $0 == ["*"] ? nil : Accounts($0) }
+        settings.users = directory
         settings.hooks = hooks
         settings.inviteDefault = invite.standard
         settings.inviteWhenLate = invite.onError == .reject ? .reject : invite.standard

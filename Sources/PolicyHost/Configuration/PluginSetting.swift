@@ -86,6 +86,8 @@ public struct PluginSetting: Sendable, Equatable {
     public var limits = PluginLimits()
     /// The operator's time zone.
     public var zone = TimeZoneRules.utc
+    /// The user directory; nil: everybody is in it.
+    public var directory: Accounts?
     /// Bytes of extended data.
     public var extendedDataMax = 2_048
     /// Whether something stands in for options that must be set and are not.

@@ -135,6 +135,7 @@ extension Configuration {
         let hasOptions = lines["options.\(plugin.name)"] != nil
         setting.optionsSite = problem("", at: hasOptions ? "options.\(plugin.name)" : "plugins")
         setting.zone = TimeZoneRules(named: timezone) ?? .utc
+        setting.directory = directory
         setting.extendedDataMax = limits.extendedData
         setting.limits.memory = limits.pluginMemory
         guard let override = overrides[plugin.name] else { return setting }
@@ -169,6 +170,7 @@ extension GenerationPlan {
             add(Array("\(entry?.users ?? ["*"])".utf8))
         }
         add(Array("\(configuration.answerFor) \(configuration.timezone)".utf8))
+        if let users = configuration.users { add(Array("\(users)".utf8)) }
         add(Array("\(configuration.invite)".utf8))
         return String(SHA256.hex(bytes).prefix(12))
     }
