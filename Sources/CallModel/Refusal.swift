@@ -34,10 +34,12 @@ public struct Refusal: Error, Sendable, Equatable {
         /// Whether a refusal with this code is kept under an idempotency key (B25).
         public var isKept: Bool {
             switch self {
-            case .badRequest, .unauthenticated, .rateLimited, .unavailable, .internal: false
+            // The last two are about the form alone: it is corrected and sent again.
+            case .unauthenticated, .rateLimited, .unavailable, .internal, .badRequest, .tooLarge:
+                false
             case .unsupported, .forbidden, .notFound, .notInvited, .notInviter, .alreadyAnswered,
                 .alreadyJoined, .alreadyPrimary, .callEnded, .expired, .cancelled, .wrongMode,
-                .wrongState, .busy, .selfCall, .tooMany, .tooLarge, .keyReused, .refused:
+                .wrongState, .busy, .selfCall, .tooMany, .keyReused, .refused:
                 true
             }
         }
