@@ -6,8 +6,9 @@ import Glibc
 public final class Listener: LoopHandle {
     /// What the operator or a test may change.
     public struct Options: Sendable {
-        /// How many connections the kernel keeps until they are accepted.
-        public var backlog: Int32 = 1_024
+        /// How many connections the kernel keeps until they are accepted, at most
+        /// `net.core.somaxconn`. Whom it has no room for waits for seconds before the next try.
+        public var backlog = Int32.max
         /// The most that one turn accepts, so that a rush of clients does not keep the others
         /// waiting.
         public var acceptsPerTurn = 64

@@ -1,8 +1,10 @@
 // Addresses taken, refused and left behind.
-import EventLoop
+import Foundation
 import Glibc
 import TestSupport
 import Testing
+
+@testable import EventLoop
 
 @Suite struct ListenerTests {
     @Test func `Port 0 becomes a real port`() throws {
@@ -15,6 +17,19 @@ import Testing
         }
         #expect(host == "127.0.0.1")
         #expect(port > 0)
+    }
+
+    @Test func `As many newcomers may wait as the kernel allows`() throws {
+        let endpoint = try Endpoint(parsing: "127.0.0.1:0")
+        let bound = try ListeningSocket(endpoint, backlog: Listener.Options().backlog)
+        defer { Glibc.close(bound.socket) }
+        var info = tcp_info()
+        var size = socklen_t(MemoryLayout<tcp_info>.size)
+        #expect(getsockopt(bound.socket, Int32(IPPROTO_TCP), TCP_INFO, &info, &size) == 0)
+        let allowed = try String(
+            contentsOfFile: "/proc/sys/net/core/somaxconn", encoding: .utf8)
+        // Of a socket that listens, the kernel tells here how many may wait.
+        #expect(Int(allowed.dropLast()) == Int(info.tcpi_sacked))
     }
 
     @Test func `A taken port is named`() throws {

@@ -336,3 +336,12 @@ def test_descriptors(make_agent, limit, grade):
         capture_output=True, text=True, check=False)
     (line,) = [line for line in done.stdout.splitlines() if "files may be open" in line]
     assert line.startswith(grade), line
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_room_for_newcomers(make_agent, more):
+    with open("/proc/sys/net/core/somaxconn", encoding="ascii") as file:
+        room = int(file.read())
+    agent = make_agent(KEYS + f"limits = {{ accepts_per_second = {room + more} }}\n")
+    _, output = doctor(agent)
+    assert bool(advised(output, "warn", "net.core.somaxconn")) == bool(more), output

@@ -22,6 +22,18 @@ extension Doctor {
         }
     }
 
+    /// Whom the kernel has no room for is not turned away: each try of theirs waits twice as long.
+    mutating func examineBacklog() {
+        let path = "/proc/sys/net/core/somaxconn"
+        let text = FileText.read(path).map { String(decoding: $0, as: UTF8.self) }
+        let rate = configuration.limits.acceptsPerSecond
+        guard let room = text.flatMap({ Int($0.dropLast()) }), room < rate else { return }
+        note(
+            .warning(
+                "the kernel lets \(room) newcomers wait, limits.accepts_per_second is \(rate)",
+                "set net.core.somaxconn to \(rate) or more (sysctl), and restart"))
+    }
+
     /// `Max open files` of another process.
     private static func descriptors(of process: Int32) -> Int? {
         guard let text = FileText.read("/proc/\(process)/limits") else { return nil }

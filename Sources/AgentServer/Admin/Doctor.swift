@@ -71,6 +71,7 @@ public struct Doctor {
             examineStore(place)
         }
         examineDescriptors()
+        examineBacklog()
         examineClock()
         if process == nil { examineAddresses() }
         examineReach()
