@@ -127,12 +127,19 @@ def test_a_body_must_come_at_a_pace(make_agent):
 
 def test_strangers_have_so_much_memory_in_all(make_agent):
     """Exactly so much is left alone; over it whoever has more than an equal share goes."""
-    agent = limited(make_agent, 'strangers = "64KB", hello_time = "60s", min_rate = 0')
+    agent = limited(
+        make_agent, 'strangers = "64KB", hello_time = "60s", min_rate = 0, idle_time = "2s"')
+    idle = RawSocket(agent.port)
+    idle.send(b"GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+    assert idle.status_line() == 200
+    idle.buffer = b""
     greedy = [RawSocket(agent.port).upgrade() for _ in range(2)]
     for one in greedy:
         one.send(frame(TEXT, b" " * 40_000)[:8 + 32_768])
     modest = RawSocket(agent.port).upgrade()
-    time.sleep(2)
+    assert idle.status_line() == 0  # it took some rounds of the house to see that one off
+    idle.close()
+    wait_for("its end", lambda: agent.metrics()["callagent_connections"] <= 3)
     assert agent.metrics()["callagent_connections"] == 3
     data = {"token": "dev:bob", "device": "phone"}
     hello = frame(TEXT, json.dumps({"id": 1, "op": "hello", "data": data}).encode())
@@ -170,10 +177,14 @@ def test_silence_ends_a_connection(make_agent):
     agent = limited(make_agent, 'ping = "1s", silence = "2s"')
     raw = RawSocket(agent.port).upgrade().hello("bob")
     assert raw.close_code(timeout=20) == 4009
-    lively = agent.connect("bob")
-    assert lively.hello["ping_interval_ms"] == 1_000
-    time.sleep(3)  # the library answers pings by itself
-    lively.ok("ping")
+    assert agent.connect("bob").hello["ping_interval_ms"] == 1_000
+    lively = RawSocket(agent.port).upgrade().hello("carol")
+    for _ in range(3):
+        opcode, payload = lively.next_frame()
+        assert opcode == PING
+        lively.send(frame(PONG, payload))
+    lively.send_json({"id": 2, "op": "ping"})
+    assert lively.message() == {"re": 2, "ok": {}}
 
 
 def test_only_so_many_events_are_kept_for_coming_back(make_agent):
