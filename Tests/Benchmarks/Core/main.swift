@@ -21,6 +21,8 @@ struct Bench {
     private var requests: UInt64 = 0
     private var live: [CallID] = []
     private var oldest = 0
+    /// Pairs of users that had their turn.
+    private var turns = 0
     private let users: [UserID]
     private let phone = DeviceID("phone")
     /// By kind of input, in order of first use.
@@ -33,7 +35,7 @@ struct Bench {
         board = Switchboard(settings: Settings(), seed: 1, at: now)
         users = (0..<calls * 2 + 4_000).map { UserID("user-\($0)") }
         for user in users { connect(user) }
-        for number in 0..<calls { start(number) }
+        for pair in nextPairs(calls) { start(pair) }
         tallies = []
     }
 
@@ -43,17 +45,20 @@ struct Bench {
             .deviceConnected(RequestID(requests), user, phone, resumed: false), at: now)
     }
 
-    private mutating func start(_ number: Int) {
-        let pair = pair(number)
+    private mutating func start(_ pair: (UserID, UserID)) {
         let id = invite(pair.0, pair.1)
         _ = handle(pair.1, .call(id, .ringing))
         _ = handle(pair.1, .call(id, .accept()))
         live.append(id)
     }
 
-    private func pair(_ number: Int) -> (UserID, UserID) {
-        let first = number * 2 % users.count
-        return (users[first], users[(first + 1) % users.count])
+    private mutating func nextPairs(_ count: Int) -> [(UserID, UserID)] {
+        let numbers = turns..<turns + count
+        turns += count
+        return numbers.map { number in
+            let first = number * 2 % users.count
+            return (users[first], users[(first + 1) % users.count])
+        }
     }
 
     private mutating func invite(_ caller: UserID, _ callee: UserID) -> CallID {
@@ -77,10 +82,9 @@ struct Bench {
     // MARK: Rounds
 
     /// Whole calls: as many old ones end as new ones begin.
-    mutating func round(of size: Int, first: Int) {
-        var pairs: [(UserID, UserID)] = []
+    mutating func round(of size: Int) {
+        let pairs = nextPairs(size)
         var ids: [CallID] = []
-        for number in first..<first + size { pairs.append(pair(number)) }
         now = now + 10
         measure("invite", size) { bench in
             for pair in pairs { ids.append(bench.invite(pair.0, pair.1)) }
@@ -96,13 +100,11 @@ struct Bench {
                 _ = bench.handle(pair.0, .call(id, .signal(to: pair.1, data: [0x31])))
             }
         }
-        let ending = live[oldest..<oldest + size].enumerated().map {
-            ($0.element, self.pair(first - live.count + oldest + $0.offset).0)
-        }
-        let callers = ending.map { id, fallback in board.call(id)?.caller ?? fallback }
+        let ending = live[oldest..<oldest + size]
+        let callers = ending.map { board.call($0)?.caller ?? pairs[0].0 }
         measure("end", size) { bench in
-            for (end, caller) in zip(ending, callers) {
-                _ = bench.handle(caller, .call(end.0, .end))
+            for (id, caller) in zip(ending, callers) {
+                _ = bench.handle(caller, .call(id, .end))
             }
         }
         oldest += size
@@ -110,9 +112,8 @@ struct Bench {
     }
 
     /// Inputs that begin and end no active call.
-    mutating func otherRound(of size: Int, first: Int) {
-        var pairs: [(UserID, UserID)] = []
-        for number in first..<first + size { pairs.append(pair(number)) }
+    mutating func otherRound(of size: Int) {
+        let pairs = nextPairs(size)
         var ids: [CallID] = []
         for pair in pairs { ids.append(invite(pair.0, pair.1)) }
         measure("reject", size / 2) { bench in
@@ -125,7 +126,7 @@ struct Bench {
                 _ = bench.handle(pair.0, .call(id, .cancel()))
             }
         }
-        for pair in pairs { end(invite(pair.0, pair.1), pair.0, after: 0) }
+        for pair in pairs { _ = handle(pair.0, .call(invite(pair.0, pair.1), .end)) }
         measure("disconnect", size) { bench in
             for pair in pairs {
                 bench.effects +=
@@ -139,16 +140,11 @@ struct Bench {
         }
     }
 
-    private mutating func end(_ id: CallID, _ caller: UserID, after time: Milliseconds) {
-        _ = handle(caller, .call(id, .end))
-    }
-
     /// Rings until the ring time is over.
-    mutating func timeouts(of size: Int, first: Int) {
+    mutating func timeouts(of size: Int) {
         var invitation = Invitation(invitees: [])
         invitation.timeout = 1_000
-        for number in first..<first + size {
-            let pair = pair(number)
+        for pair in nextPairs(size) {
             invitation.invitees = [pair.1]
             _ = handle(pair.0, .invite(invitation))
         }
@@ -191,39 +187,68 @@ func residentBytes() -> Int {
     return (fields.count > 1 ? Int(fields[1]) ?? 0 : 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
 }
 
-/// Runs whole calls with `calls` live ones; nanoseconds for each call. Memory is only weighed
-/// before anything was given back to the allocator: in the first run.
-func run(calls: Int, rounds: Int, isFirst: Bool = false) -> Double {
+extension Bench {
+    /// Calls of a round.
+    private static let size = 1_000
+
+    private var wholeTime: Int64 { tallies.reduce(0) { $0 + $1.tally.nanoseconds } }
+
+    /// Rounds of whole calls; nanoseconds of processor time for each call.
+    mutating func wholeCalls(rounds: Int) -> Double {
+        let before = wholeTime
+        for _ in 0..<rounds { round(of: Self.size) }
+        return Double(wholeTime - before) / Double(rounds * Self.size)
+    }
+
+    /// Prints what whole calls took until now, and what the other kinds of inputs take.
+    mutating func report(_ title: String) {
+        let kinds = tallies.count
+        let inputs = tallies.reduce(0) { $0 + $1.tally.count }
+        let each = Double(wholeTime) / Double(inputs)
+        for _ in 0..<max(1, inputs / kinds / Self.size / 10) {
+            otherRound(of: Self.size)
+            timeouts(of: Self.size)
+        }
+        print(title)
+        for (kind, tally) in tallies {
+            print("  \(kind): \(Int(tally.each)) ns  (\(tally.count))")
+        }
+        let whole = Int(each * Double(kinds))
+        print("  whole calls: \(whole) ns each, \(Int(1e9 / each)) inputs/s")
+    }
+}
+
+/// Weighs live calls and runs whole ones. Memory can only be weighed before anything was given
+/// back to the allocator, so this comes first.
+func weigh(calls: Int, rounds: Int) {
     let before = residentBytes()
     var bench = Bench(calls: calls)
-    let size = 1_000
     let bytes = (residentBytes() - before) / calls
-    for number in 0..<rounds { bench.round(of: size, first: calls + number * size) }
-    let whole = bench.tallies
-    for number in 0..<max(1, rounds / 10) {
-        bench.otherRound(of: size, first: calls + (rounds + number) * size)
-        bench.timeouts(of: size, first: calls + (rounds + number) * size)
+    _ = bench.wholeCalls(rounds: rounds)
+    bench.report("\(calls) live calls, \(bytes) bytes each with their two users")
+}
+
+/// Runs whole calls with few and with many live ones in turns, so that both have the same share of
+/// the machine's good and bad moments; prints by how much they differ in the median turn.
+func compare(few: Int, many: Int, rounds: Int) {
+    let turn = 5
+    var (small, large) = (Bench(calls: few), Bench(calls: many))
+    var ratios: [Double] = []
+    for _ in 0..<max(1, rounds / turn) {
+        let cost = small.wholeCalls(rounds: turn)
+        ratios.append(large.wholeCalls(rounds: turn) / cost)
     }
-    let weight = isFirst ? ", \(bytes) bytes each with their two users" : ""
-    print("\(calls) live calls\(weight)")
-    for (kind, tally) in bench.tallies {
-        print("  \(kind): \(Int(tally.each)) ns  (\(tally.count))")
-    }
-    let time = whole.reduce(0.0) { $0 + Double($1.tally.nanoseconds) }
-    let inputs = whole.reduce(0) { $0 + $1.tally.count }
-    let perCall = time / Double(rounds * size)
-    print("  whole calls: \(Int(perCall)) ns each, \(Int(Double(inputs) / time * 1e9)) inputs/s")
-    return perCall
+    ratios.sort()
+    small.report("\(few) live calls")
+    large.report("\(many) live calls")
+    func percent(_ place: Int) -> Int { Int(((ratios[place] - 1) * 100).rounded()) }
+    print(
+        "a call with \(many) live ones costs \(percent(ratios.count / 2)) % more than with \(few)"
+            + " (median of \(ratios.count) turns: \(percent(ratios.count / 4)) to"
+            + " \(percent(ratios.count * 3 / 4)) % in the middle half)")
 }
 
 let arguments = CommandLine.arguments.dropFirst().compactMap { Int($0) }
 let rounds = arguments.dropFirst().first ?? 100
-if let calls = arguments.first {
-    _ = run(calls: calls, rounds: rounds, isFirst: true)
-} else {
-    _ = run(calls: 100_000, rounds: rounds, isFirst: true)
-    let small = run(calls: 1_000, rounds: rounds)
-    let large = run(calls: 200_000, rounds: rounds)
-    let difference = Int((large / small - 1) * 100)
-    print("a call with 200,000 live ones costs \(difference) % more than with 1,000")
-}
+weigh(calls: arguments.first ?? 100_000, rounds: rounds)
+if arguments.isEmpty { compare(few: 1_000, many: 200_000, rounds: rounds) }
