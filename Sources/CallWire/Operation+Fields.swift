@@ -84,7 +84,9 @@ extension FieldValues {
     fileprivate func registration() throws(Refusal) -> PushRegistration {
         switch (given.contains(.token), given.contains(.subscription)) {
         case (true, true): throw .badField("subscription", "must not come with a token")
-        case (false, false): throw .badField("token", "or subscription is required")
+        case (false, false):
+            if provider == .web { throw .badField("subscription", "is required for 'web'") }
+            throw .badField("token", "or subscription is required")
         case (true, false):
             switch provider {
             case .web:

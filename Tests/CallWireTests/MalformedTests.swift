@@ -149,6 +149,7 @@ import Testing
         Bad("device.push_register", #"{"provider":"pigeon","token":"t"}"#, "provider"),
         Bad("device.push_register", #"{"provider":"apns"}"#, "token"),
         Bad("device.push_register", #"{"provider":"apns","token":""}"#, "token"),
+        Bad("device.push_register", #"{"provider":"web"}"#, "subscription"),
         Bad("device.push_register", #"{"provider":"web","subscription":"x"}"#, "subscription"),
         Bad(
             "device.push_register", #"{"provider":"web","subscription":{"x":"\#(text(4_096))"}}"#,
