@@ -72,8 +72,10 @@ let package = Package(
         module(
             "Storage", ["CallModel", "Bookkeeping", "JSON", "CSQLite"], and: confined + inlined),
         module(
-            "PolicyHost", ["CallModel", "Bookkeeping", "JSON", "CLua"], and: confined + inlined),
-        module("Outbound", ["JSON", "CCurl", "COpenSSL"]),
+            "PolicyHost",
+            ["CallModel", "Bookkeeping", "JSON", "WebProtocols", "CLua", "COpenSSL"],
+            and: confined + inlined),
+        module("Outbound", ["JSON", "WebProtocols", "CCurl", "COpenSSL"]),
         // shell
         module(
             "AgentServer",

@@ -1,39 +1,97 @@
-// Base64 with padding (RFC 4648 section 4), for the keys of the WebSocket handshake.
+// Base64 in both alphabets (RFC 4648), strict in what it reads.
 
-enum Base64 {
-    private static let alphabet = Array(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+/// Bytes as text and back.
+public enum Base64 {
+    /// Which of the two alphabets.
+    public enum Alphabet: Sendable {
+        /// `+` and `/`, padded with `=` (section 4).
+        case standard
+        /// `-` and `_`, without padding (section 5), as JOSE and Web Push use it.
+        case url
+    }
 
-    static func encode(_ bytes: [UInt8]) -> String {
+    /// The text of `bytes`.
+    public static func encode(
+        _ bytes: some Collection<UInt8>, as alphabet: Alphabet = .standard
+    ) -> String {
+        let digits = alphabet == .standard ? standardDigits : urlDigits
         var text: [UInt8] = []
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let group = bytes[start..<min(start + 3, bytes.count)]
-            let bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << (8 * (3 - group.count))
-            for place in 0..<4 {
-                let digit = alphabet[Int(bits >> (18 - 6 * UInt32(place)) & 63)]
-                text.append(place <= group.count ? digit : UInt8(ascii: "="))
+        text.reserveCapacity((bytes.count + 2) / 3 * 4)
+        var (bits, pending): (UInt32, Int) = (0, 0)
+        for byte in bytes {
+            bits = bits << 8 | UInt32(byte)
+            pending += 8
+            while pending >= 6 {
+                pending -= 6
+                text.append(digits[Int(bits >> UInt32(pending) & 63)])
             }
         }
+        if pending > 0 { text.append(digits[Int(bits << UInt32(6 - pending) & 63)]) }
+        while alphabet == .standard, text.count % 4 != 0 { text.append(UInt8(ascii: "=")) }
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The bytes that `text` means; nil when it is not canonical base64 (length, alphabet, padding,
-    /// zero bits at the end).
-    static func decode(_ text: String) -> [UInt8]? {
-        let digits = Array(text.utf8)
-        let padding = digits.reversed().prefix { $0 == UInt8(ascii: "=") }.count
-        guard digits.count % 4 == 0, padding <= 2 else { return nil }
+    /// The bytes of `text`, or nil if it is not exactly what `encode` would have written: another
+    /// alphabet, white space, wrong padding and stray bits at the end are refused, so that two
+    /// different texts never mean the same bytes.
+    public static func decode(
+        _ text: some Collection<UInt8>, as alphabet: Alphabet = .standard
+    ) -> [UInt8]? {
+        let values = alphabet == .standard ? standardValues : urlValues
+        guard let digits = digits(of: text, alphabet), digits % 4 != 1 else { return nil }
         var bytes: [UInt8] = []
-        var (bits, count): (UInt32, UInt32) = (0, 0)
-        for digit in digits.dropLast(padding) {
-            guard let value = alphabet.firstIndex(of: digit) else { return nil }
+        bytes.reserveCapacity(digits * 3 / 4)
+        var (bits, pending): (UInt32, Int) = (0, 0)
+        for digit in text.prefix(digits) {
+            let value = values[Int(digit)]
+            guard value < 64 else { return nil }
             bits = bits << 6 | UInt32(value)
-            count += 6
-            guard count >= 8 else { continue }
-            count -= 8
-            bytes.append(UInt8(truncatingIfNeeded: bits >> count))
-            bits &= 1 << count - 1
+            pending += 6
+            if pending >= 8 {
+                pending -= 8
+                bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(pending)))
+            }
         }
-        return bits == 0 ? bytes : nil
+        guard bits & (1 << UInt32(pending) - 1) == 0 else { return nil }
+        return bytes
+    }
+
+    /// The bytes of `text`, or nil; see `decode(_:as:)` above.
+    public static func decode(_ text: String, as alphabet: Alphabet = .standard) -> [UInt8]? {
+        decode(Array(text.utf8), as: alphabet)
+    }
+
+    /// What people paste: either alphabet, with or without padding; nil as of `decode`.
+    public static func decodeEither(_ text: String) -> [UInt8]? {
+        let digits = Array(text.utf8).reversed().drop { $0 == UInt8(ascii: "=") }.reversed()
+        let asURL = digits.map { byte in
+            switch byte {
+            case UInt8(ascii: "+"): UInt8(ascii: "-")
+            case UInt8(ascii: "/"): UInt8(ascii: "_")
+            default: byte
+            }
+        }
+        return decode(asURL, as: .url)
+    }
+
+    /// How many digits come before the padding; nil if the padding is wrong.
+    private static func digits(of text: some Collection<UInt8>, _ alphabet: Alphabet) -> Int? {
+        guard alphabet == .standard else { return text.count }
+        guard text.count % 4 == 0 else { return nil }
+        let end = text.suffix(2).filter { $0 == UInt8(ascii: "=") }.count
+        return text.count - end
+    }
+
+    private static let standardDigits = Array(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+    private static let urlDigits = Array(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+    private static let standardValues = values(of: standardDigits)
+    private static let urlValues = values(of: urlDigits)
+
+    private static func values(of digits: [UInt8]) -> [UInt8] {
+        var values = [UInt8](repeating: 255, count: 256)
+        for (value, digit) in digits.enumerated() { values[Int(digit)] = UInt8(value) }
+        return values
     }
 }

@@ -1,6 +1,7 @@
 // Which texts are keys, and what each key can do.
 
 import Testing
+import enum WebProtocols.Base64
 
 @testable import Outbound
 

@@ -2,6 +2,7 @@
 
 import JSON
 import Testing
+import enum WebProtocols.Base64
 
 @testable import Outbound
 

@@ -3,6 +3,7 @@
 import CallModel
 import JSON
 import Testing
+import WebProtocols
 
 @testable import PolicyHost
 
@@ -96,7 +97,7 @@ import Testing
         #expect(try value(#"hmac("sha1", "k", "t"):byte(-1)"#, fake) == "255")
         #expect(try value(#"hmac("sha1", "k", "t"):sub(1, 8)"#, fake) == "sha1/k/t")
         let token = try value(#"jwt({ sub = "bob" }, { key = "k", kid = "1" })"#, fake)
-        let parts = token.split(separator: ".").map { Base64.decode(String($0)) ?? [] }
+        let parts = token.split(separator: ".").map { Base64.decode(String($0), as: .url) ?? [] }
         #expect(
             String(decoding: parts[0], as: UTF8.self) == #"{"alg":"HS256","typ":"JWT","kid":"1"}"#)
         #expect(String(decoding: parts[1], as: UTF8.self) == #"{"sub":"bob"}"#)

@@ -10,8 +10,8 @@ private let table: [String: Set<String>] = [
     "CallWire": ["CallModel", "JSON"],
     "EventLoop": ["CUV", "COpenSSL"],
     "Storage": ["CallModel", "Bookkeeping", "JSON", "CSQLite"],
-    "PolicyHost": ["CallModel", "Bookkeeping", "JSON", "CLua"],
-    "Outbound": ["JSON", "CCurl", "COpenSSL"],
+    "PolicyHost": ["CallModel", "Bookkeeping", "JSON", "WebProtocols", "CLua", "COpenSSL"],
+    "Outbound": ["JSON", "WebProtocols", "CCurl", "COpenSSL"],
     "AgentServer": [
         "CallCore", "JSON", "WebProtocols", "CallWire", "EventLoop", "Storage", "PolicyHost",
         "Outbound",

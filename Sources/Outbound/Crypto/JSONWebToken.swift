@@ -1,6 +1,7 @@
 // Making signed tokens in the compact form of RFC 7515, and taking them apart.
 
 import JSON
+import WebProtocols
 
 /// A signed token before anything of it is believed.
 struct JSONWebToken {

@@ -1,6 +1,7 @@
 // Keys that sign and check tokens, each for one algorithm only.
 
 import COpenSSL
+import WebProtocols
 
 /// The algorithms of tokens (RFC 7518 section 3.1).
 public enum SignatureAlgorithm: String, Sendable, CaseIterable {

@@ -1,6 +1,7 @@
 // Pushes to browsers: RFC 8030, with the message encrypted for one of them (RFC 8291).
 
 import JSON
+import WebProtocols
 
 /// Who we are to push services (RFC 8292), and where we are ready to push.
 public struct WebPushIdentity: Sendable {

@@ -1,5 +1,7 @@
 // Signatures of Standard Webhooks 1.0.0, over the body and not beside it.
 
+import WebProtocols
+
 /// Why a text is no secret.
 public enum WebhookSecretError: Error, Equatable, CustomStringConvertible {
     /// It does not begin with `whsec_`.

@@ -3,6 +3,7 @@
 import CLua
 import CallModel
 import JSON
+import WebProtocols
 
 extension Bindings {
     static let data: [Binding] = [
@@ -27,13 +28,14 @@ extension Bindings {
             help: "Base64 of a string; url: the alphabet for addresses, without padding."
         ) { _, arguments throws(Refused) in
             let isURL = arguments[1].bool ?? false
-            return .value(.text(Base64.encode(try arguments.bytes(0), forURL: isURL)))
+            let bytes = try arguments.bytes(0)
+            return .value(.text(Base64.encode(bytes, as: isURL ? .url : .standard)))
         },
         Binding(
             "base64.decode", type: "fun(text: string): string?",
             help: "The string that a base64 text (either alphabet) stands for, or nil."
         ) { _, arguments throws(Refused) in
-            .value(Base64.decode(try arguments.text(0)).map { LuaValue.string($0) } ?? .null)
+            .value(Base64.decodeEither(try arguments.text(0)).map { LuaValue.string($0) } ?? .null)
         },
         Binding(
             "hmac", type: "fun(algorithm: string, key: string, text: string): string",
@@ -69,14 +71,14 @@ extension Bindings {
         if let kid = options["kid"].text { head["kid"] = .string(kid) }
         _ = try arguments.table(0)
         let parts = [JSONValue.object(head), try arguments.json(0)].map {
-            Base64.encode($0.bytes, forURL: true)
+            Base64.encode($0.bytes, as: .url)
         }
         let signed = parts.joined(separator: ".")
         guard
             let signature = state.services.cryptography.sign(
                 algorithm, Array(key.utf8), Array(signed.utf8))
         else { throw Refused("cannot sign with '\(algorithm)' and this key") }
-        return .value(.text(signed + "." + Base64.encode(signature, forURL: true)))
+        return .value(.text(signed + "." + Base64.encode(signature, as: .url)))
     }
 }
 
@@ -95,54 +97,5 @@ enum UUIDText {
         let digits = Array(CallID(high: high, low: low).description)
         let groups = [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }
         return groups.joined(separator: "-")
-    }
-}
-
-/// Base64 (RFC 4648) in both alphabets.
-enum Base64 {
-    private static let plain = Array(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-    private static let url = Array(plain[..<62]) + Array("-_".utf8)
-    /// The value of every byte in either alphabet; 64: of none.
-    private static let values: [UInt8] = {
-        var values = [UInt8](repeating: 64, count: 256)
-        for alphabet in [plain, url] {
-            for (value, byte) in alphabet.enumerated() { values[Int(byte)] = UInt8(value) }
-        }
-        return values
-    }()
-
-    static func encode(_ bytes: [UInt8], forURL: Bool) -> String {
-        let alphabet = forURL ? url : plain
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.count + 2) / 3 * 4)
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let group = bytes[start..<min(start + 3, bytes.count)]
-            var bits = group.reduce(0) { $0 << 8 | Int($1) }
-            bits <<= 8 * (3 - group.count)
-            for place in 0..<4 where place <= group.count {
-                text.append(alphabet[bits >> (18 - 6 * place) & 63])
-            }
-            if !forURL { text += Array(repeating: UInt8(ascii: "="), count: 3 - group.count) }
-        }
-        return String(decoding: text, as: UTF8.self)
-    }
-
-    static func decode(_ text: String) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        var bits = 0
-        var count = 0
-        var text = text.utf8[...]
-        while text.last == UInt8(ascii: "=") { text.removeLast() }
-        bytes.reserveCapacity(text.count / 4 * 3 + 2)
-        for byte in text {
-            let value = Int(values[Int(byte)])
-            guard value < 64 else { return nil }
-            bits = (bits << 6 | value) & 0xFFFFFF
-            count += 1
-            let spare = count % 4 == 0 ? 0 : 8 - 2 * (count % 4)
-            if count % 4 != 1 { bytes.append(UInt8(truncatingIfNeeded: bits >> spare)) }
-        }
-        return count % 4 == 1 ? nil : bytes
     }
 }

@@ -33,7 +33,7 @@ extension FetchRequest {
         for header in headers { all += Array("\n\(header.name): \(header.value)".utf8) }
         all += [0] + body
         let place = url.prefix { $0 != "?" && $0 != "#" }
-        return "http.\(method.lowercased()) \(place) #\(SHA256.hex(all).prefix(12))"
+        return "http.\(method.lowercased()) \(place) #\(Fingerprint.of(all))"
     }
 }
 

@@ -172,6 +172,6 @@ extension GenerationPlan {
         add(Array("\(configuration.answerFor) \(configuration.timezone)".utf8))
         if let users = configuration.users { add(Array("\(users)".utf8)) }
         add(Array("\(configuration.invite)".utf8))
-        return String(SHA256.hex(bytes).prefix(12))
+        return Fingerprint.of(bytes)
     }
 }

@@ -1,55 +1,8 @@
-// Base64, hashes and message authentication codes against published vectors.
+// Hashes and message authentication codes against published vectors.
 
 import Testing
 
 @testable import Outbound
-
-struct Base64Tests {
-    /// RFC 4648 section 10.
-    static let pairs = [
-        ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="),
-        ("fooba", "Zm9vYmE="), ("foobar", "Zm9vYmFy"),
-    ]
-
-    @Test(arguments: pairs)
-    func `the vectors of RFC 4648 go both ways`(plain: String, text: String) {
-        let bytes = Array(plain.utf8)
-        #expect(Base64.encode(bytes) == text)
-        #expect(Base64.decode(text) == bytes)
-        let short = String(text.prefix { $0 != "=" })
-        #expect(Base64.encode(bytes, as: .url) == short)
-        #expect(Base64.decode(short, as: .url) == bytes)
-    }
-
-    @Test func `every byte survives both alphabets at every length`() {
-        for count in 0..<260 {
-            let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
-            for alphabet in [Base64.Alphabet.standard, .url] {
-                #expect(Base64.decode(Base64.encode(bytes, as: alphabet), as: alphabet) == bytes)
-            }
-        }
-        #expect(Base64.encode([0xFB, 0xFF], as: .url) == "-_8")
-        #expect(Base64.encode([0xFB, 0xFF]) == "+/8=")
-    }
-
-    @Test(arguments: [
-        "Zg==", "Zm8=", "Zm9vYg", "Zm9v\n", "Zm 9v", "Zh", "Zm9", "Z", "+/8", "Zm9vYüM",
-    ])
-    func `what no encoder writes is refused as base64url`(text: String) {
-        let isWellFormed = text == "Zm9vYg"
-        #expect((Base64.decode(text, as: .url) != nil) == isWellFormed)
-    }
-
-    @Test(arguments: ["Zg", "Zg=", "Zg===", "Z===", "Zh==", "====", "-_8=", "Zg==Zg==", " Zg="])
-    func `what no encoder writes is refused as base64`(text: String) {
-        #expect(Base64.decode(text) == nil)
-    }
-
-    @Test(arguments: ["+/8=", "-_8", "-_8=", "+/8"])
-    func `a pasted key may have either alphabet and no padding`(text: String) {
-        #expect(Base64.decodeEither(text) == [0xFB, 0xFF])
-    }
-}
 
 struct DigestTests {
     @Test func `hashes of abc are those of FIPS 180`() {
