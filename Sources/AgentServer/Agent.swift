@@ -64,6 +64,7 @@ public final class Agent {
     private var news: Mailbox<StoreNews>?
     private var directory: StateDirectory?
     private var listeners: [Listener] = []
+    private lazy var acceptTrouble = AcceptTrouble(log)
     private var adminListener: Listener?
     private var signals: [SignalWatcher] = []
     private var drainTimer: Timer?
@@ -285,7 +286,7 @@ public final class Agent {
         settings.acceptsPerSecond = options.limits.acceptsPerSecond
         let listener = try Listener(
             at: endpoint, on: loop, options: settings,
-            failed: { [log] in log.failedToAccept($0) },
+            failed: { [acceptTrouble] in acceptTrouble.tell("cannot accept", $0) },
             accepted: { [unowned gateway] connection in gateway.accept(connection) })
         listener.admits = { [unowned gateway] in gateway.admits($0) }
         listener.turnedBack = { [unowned gateway] in gateway.admission.leaves($0) }
@@ -296,7 +297,7 @@ public final class Agent {
         let endpoint = options.admin ?? .admin(stateDirectory: options.stateDirectory)
         adminListener = try Listener(
             at: endpoint, on: loop,
-            failed: { [log] error in log.warn("cannot accept tools", ("error", "\(error)")) },
+            failed: { [acceptTrouble] in acceptTrouble.tell("cannot accept tools", $0) },
             accepted: { [unowned admin] connection in admin.accept(connection) })
         addRoutes()
         addRevokingRoutes()

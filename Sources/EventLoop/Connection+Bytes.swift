@@ -40,9 +40,10 @@ extension Connection {
         if status < 0 { return announcedError() }
         if events & Int32(UV_WRITABLE.rawValue) != 0 {
             flush()
-            if session?.readWaitsForWrite == true { read() }
+            if phase != .closed, session?.readWaitsForWrite == true { read() }
         }
-        if events & Int32(UV_READABLE.rawValue) != 0 { read() }
+        // A closed socket's number may be somebody else's already.
+        if phase != .closed, events & Int32(UV_READABLE.rawValue) != 0 { read() }
     }
 
     /// libuv has seen an error on the socket and stopped watching. Bytes that came before it are

@@ -46,8 +46,23 @@ extension PolicyHost {
                 inquiry: .outgoing(texts, place: 0, text: first.data, views: []),
                 deadline: shapingDeadline(question.decideBy), place: 0, since: now)
         }
+        guard now <= question.decideBy else { return passOver(chain) }
         if keepsInputs { chain.origin = origin(of: chain) }
         advance(&chain)
+    }
+
+    /// More was asked than could be answered: the core decides by itself, or has done so, and no
+    /// plugin spends time on it.
+    private func passOver(_ question: Chain) {
+        var chain = question
+        let hook = chain.hook.index
+        let plugin = chain.generation.plugins.first {
+            $0.hooks[hook] >= 0 && $0.setting.users?.contains(chain.user) ?? true
+        }
+        guard let plugin, recordsDecisions else { return }
+        let message = "\(plugin.file): there was too much to do to ask in time"
+        record(.failed(.late), plugin, &chain, spent: 0, message: message)
+        services.emit(.record(chain.record(.answer(.none), services)))
     }
 
     private var keepsInputs: Bool {

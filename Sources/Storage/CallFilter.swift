@@ -31,15 +31,17 @@ struct CallFilter {
     /// walking over all of a long history.
     var range: (from: CallID, below: CallID) {
         let slack: Milliseconds = 60_000
-        let from = query.since.map { Self.first(at: $0 + -slack) }
-        let below = query.until.map { Self.first(at: $0 + slack) }
+        let from = query.since.map { Self.first(at: $0, plus: -slack) }
+        let below = query.until.map { Self.first(at: $0, plus: slack) }
         let last = CallID(high: .max, low: .max)
         return (from ?? CallID(high: 0, low: 0), min(below ?? last, query.before ?? last))
     }
 
-    private static func first(at moment: Moment) -> CallID {
-        let limit: Int64 = 1 << 48 - 1
-        return CallID(high: UInt64(max(0, min(moment.milliseconds, limit))) << 16, low: 0)
+    /// The client names any moment: no sum may come before it is cut to those that ids have.
+    private static func first(at moment: Moment, plus slack: Milliseconds) -> CallID {
+        let latest: Int64 = 1 << 48 - 1
+        let cut = max(0, min(moment.milliseconds, latest)) + slack
+        return CallID(high: UInt64(max(0, min(cut, latest))) << 16, low: 0)
     }
 }
 

@@ -182,6 +182,8 @@ private final class Place {
         log.trace(after: 4, DecisionFilter()) { pages.append($0) }
         let late = try #require(pages.last)
         #expect(late.missed > 0 && late.missed + late.entries.count == 2_096)
+        log.trace(after: .min, DecisionFilter()) { pages.append($0) }
+        #expect(pages.last?.missed == 0 && pages.last?.entries.isEmpty == false)
     }
 
     @Test func onlyWhatIsWantedIsTold() throws {

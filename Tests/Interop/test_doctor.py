@@ -1,6 +1,7 @@
 """`callagent doctor`: it finds what is wrong, running or stopped, and says what to do."""
 
 import os
+import resource
 import sqlite3
 import subprocess
 import time
@@ -336,6 +337,21 @@ def test_descriptors(make_agent, limit, grade):
         capture_output=True, text=True, check=False)
     (line,) = [line for line in done.stdout.splitlines() if "files may be open" in line]
     assert line.startswith(grade), line
+
+
+def test_a_server_takes_all_the_descriptors_that_it_may_have(make_agent):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
+    try:
+        agent = make_agent(KEYS).start()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE) == (hard, hard)
+    _, output = doctor(agent)
+    assert f"{hard} files may be open" in output
+    resource.prlimit(agent.process.pid, resource.RLIMIT_NOFILE, (300, hard))
+    _, output = doctor(agent)
+    assert advised(output, "warn", "300 files may be open"), output
 
 
 @pytest.mark.parametrize("more", [0, 1])

@@ -2,11 +2,13 @@
 
 import http.client
 import json
+import socket
 import urllib.parse
 
 import pytest
 
 from calls import changes, ended, invite
+from raw import RawSocket
 
 
 def test_health_and_readiness(agent):
@@ -83,6 +85,18 @@ def test_without_a_good_token_nothing_is_told(agent, header):
     reply = agent.request("GET", "/v1/call/" + "0" * 32, headers=headers)
     problem(reply, 401, "unauthenticated")
     assert "Bearer" in reply.headers["WWW-Authenticate"]
+
+
+def test_who_has_said_all_still_hears_the_answer(agent):
+    body = b'{"invitees": ["bob"], "mode": "advanced"}'
+    raw = RawSocket(agent.port).send(
+        b"POST /v1/call/invite HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer dev:alice\r\n"
+        b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    raw.socket.shutdown(socket.SHUT_WR)
+    assert raw.status_line() == 200
+    while raw.read_more():
+        pass
+    assert json.loads(raw.buffer)["call_id"]
 
 
 def test_strangers_are_not_told_what_is_wrong_with_the_form(agent):

@@ -261,6 +261,22 @@ final class PushAccessTests {
         #expect(bearers() == ["Bearer t2"])
     }
 
+    @Test(arguments: [
+        (Int64.min, 30_000), (-1, 30_000), (0, 30_000), (86_400, 86_100_000),
+        (.max, 86_100_000),
+    ] as [(Int64, Int64)])
+    func `a token is used for a while, whatever its lifetime is said to be`(
+        lifetime: Int64, renewal: Int64
+    ) throws {
+        send(1)
+        try grant(lifetime: lifetime, at: now)
+        #expect(bearers() == ["Bearer t1"])
+        sender.send(SamplePush.notice(.fcm, .missed, id: "a"), at: now + renewal - 1)
+        #expect(bearers() == ["Bearer t1"])
+        sender.send(SamplePush.notice(.fcm, .missed, id: "b"), at: now + renewal)
+        try grant("t2", at: now + renewal)
+    }
+
     @Test func `a token that Google calls expired is renewed once for all`() throws {
         send(2)
         try grant(at: now)

@@ -45,6 +45,13 @@ import WebProtocols
             "2023-11-14 22:13:20 Tue Nov 318 +0000 %"
         ),
         (#"select(2, pcall(time.format, "%Q"))"#, "bad pattern '%Q'"),
+        (#"time.format("%Y", 253402214399) .. time.format("%Y", -62167132800)"#, "99990"),
+        (
+            #"select(2, pcall(time.format, "%Y", math.maxinteger))"#,
+            "time.format: 9223372036854775807 s is not in the years 0 to 9999"
+        ),
+        (#"select(2, pcall(time.format, "%Y", 253402214400))"#, "not in the years 0 to 9999"),
+        (#"select(2, pcall(time.format, "%Y", -62167132801))"#, "not in the years 0 to 9999"),
         (#"(uuid():gsub("%x", "x"))"#, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"),
         (#"select(2, pcall(hmac, "md5", "k", "t"))"#, "unknown algorithm 'md5'"),
         (

@@ -32,6 +32,7 @@ import Testing
     @Test(arguments: Kind.allCases)
     func everyFilterAppliesAlone(kind: Kind) throws {
         let rig = try filled(kind)
+        let all: [Int64] = [6_000, 5_000, 4_000, 3_000, 2_000, 1_000]
         let filters: [(String, [Int64], (inout ListQuery) -> Void)] = [
             ("live", [6_000, 5_000, 4_000, 1_000], { $0.state = .ringing }),
             ("ended", [3_000, 2_000], { $0.state = .ended }),
@@ -43,6 +44,7 @@ import Testing
             ("since later", [6_000, 5_000], { $0.since = start + 4_001 }),
             ("until its moment", [1_000], { $0.until = start + 2_000 }),
             ("until later", [2_000, 1_000], { $0.until = start + 2_001 }),
+            ("for ever", all, { ($0.since, $0.until) = (Moment(.min), Moment(.max)) }),
             ("before", [2_000, 1_000], { $0.before = callID(3_000) }),
             ("nothing", [], { ($0.since, $0.until) = (start + 3_000, start + 2_000) }),
         ]

@@ -1,15 +1,12 @@
 // What the machine gives a server: descriptors, a clock, an address.
 
 import EventLoop
-import Glibc
 import PolicyHost
 
 extension Doctor {
     mutating func examineDescriptors() {
-        var limit = rlimit()
-        let files = process.flatMap { Self.descriptors(of: $0) }
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
-        let allowed = files ?? Int(clamping: limit.rlim_max)
+        let files = process.flatMap { DescriptorLimit.soft(of: $0) }
+        guard let allowed = files ?? DescriptorLimit.hard else { return }
         let wanted = configuration.limits.connections + 64
         if allowed < wanted {
             note(
@@ -32,14 +29,6 @@ extension Doctor {
             .warning(
                 "the kernel lets \(room) newcomers wait, limits.accepts_per_second is \(rate)",
                 "set net.core.somaxconn to \(rate) or more (sysctl), and restart"))
-    }
-
-    /// `Max open files` of another process.
-    private static func descriptors(of process: Int32) -> Int? {
-        guard let text = FileText.read("/proc/\(process)/limits") else { return nil }
-        let lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
-        let words = lines.first { $0.hasPrefix("Max open files") }?.split(separator: " ")
-        return words.flatMap { $0.count > 4 ? Int($0[4]) : nil }
     }
 
     /// Tokens run out by the wall clock, and opening hours go by it.

@@ -33,14 +33,3 @@ extension AgentOptions {
         }
     }
 }
-
-extension Log {
-    /// Trouble of ours is worth a warning; a client that does not get through TLS is its own.
-    func failedToAccept(_ error: EventLoopError) {
-        switch error.kind {
-        case .tls, .timedOut, .reset:
-            debug("TLS handshake failed", ("error", "\(error)"))
-        default: warn("cannot accept", ("error", "\(error)"))
-        }
-    }
-}

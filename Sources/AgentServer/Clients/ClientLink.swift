@@ -131,6 +131,11 @@ final class ClientLink: ConnectionHandler {
         proceed()
     }
 
+    /// A peer that has said all may still want the answer over HTTP.
+    func connectionReachedEnd(_ connection: Connection) {
+        if isWebSocket { connection.close() } else { endWhenAnswered() }
+    }
+
     /// Goes on with what waits, unless the link is held.
     private func proceed() {
         guard !isConsuming else { return }

@@ -365,7 +365,7 @@ struct WebhookChoice: Sendable {
 
     /// The job of the event `name`.
     static func job(of name: String) -> JobID? {
-        name.split(separator: "_").last.flatMap { Int64($0) }.map { JobID($0) }
+        name.split(separator: "_").last.flatMap { Int64($0) }.flatMap { $0 > 0 ? JobID($0) : nil }
     }
 
     func find(in reader: any CallReader) throws(StoreError) -> [StoredWebhook] {

@@ -133,7 +133,7 @@ final class DecisionLog {
 
     private func page(after: Int, _ filter: DecisionFilter) -> DecisionPage {
         // A number from an earlier life of the process is none of ours.
-        let wanted = after <= last ? last - after : ring.count
+        let wanted = (0...last).contains(after) ? last - after : ring.count
         let found = newest(wanted)
         return DecisionPage(
             next: last, missed: wanted - found.count, entries: found.filter { filter.admits($0) })

@@ -130,10 +130,16 @@ final class PolicyBridge {
             case .swapped(let problems): swaps.removeFirst()(problems)
             case .thought: thread?.thought()
             case .stopped: stopped()
-            case .status(let status): statusWanted.removeFirst()(status)
+            case .status(let status): tell(status)
             case .effect(let effect): carryOut(effect)
             }
         }
+    }
+
+    private func tell(_ status: PolicyStatus) {
+        let wanted = statusWanted
+        statusWanted = []
+        for done in wanted { done(status) }
     }
 
     private func carryOut(_ effect: PolicyEffect) {

@@ -4,6 +4,7 @@ import CallModel
 import EventLoop
 import JSON
 import PolicyHost
+import Synchronization
 
 /// Something for the policy thread.
 enum PolicyOrder: Sendable {
@@ -11,8 +12,8 @@ enum PolicyOrder: Sendable {
     /// The process starts with these timers, or ends.
     case start([PolicyTimer])
     case stop
-    /// `status` answers.
-    case status
+    /// Looks up: something urgent is wanted.
+    case look
     /// Another generation takes over between two inputs; `swapped` answers.
     case swap(Generation, ChangeReason)
 }
@@ -57,7 +58,16 @@ final class PolicyThread: PolicyLink {
         let wallOffset: Milliseconds
     }
 
+    /// What does not wait behind the orders. Any thread.
+    private final class Urgent: Sendable {
+        /// Nothing more is carried out.
+        let isClosing = Atomic(false)
+        /// `status` answers.
+        let wantsStatus = Atomic(false)
+    }
+
     private let mailbox = WorkerMailbox<Batch>()
+    private let urgent = Urgent()
     private var thread: WorkerThread?
     private var gathered: [PolicyOrder] = []
     private var gathersQuestions = false
@@ -76,7 +86,7 @@ final class PolicyThread: PolicyLink {
         news: Mailbox<PolicyNews>
     ) throws(EventLoopError) {
         self.clock = clock
-        let body = Body(host: host, news: news)
+        let body = Body(host: host, news: news, urgent: urgent)
         let mailbox = mailbox
         // Lua's own limit of nested C calls needs about 200 KiB; patterns and sorts some more.
         thread = try WorkerThread(name: "policy", stackSize: 4 << 20) {
@@ -143,10 +153,14 @@ final class PolicyThread: PolicyLink {
     func thought() { thoughtsOpen -= 1 }
 
     /// Asks how the plugins are doing.
-    func askStatus() { gathered.append(.status) }
+    func askStatus() {
+        urgent.wantsStatus.store(true, ordering: .relaxed)
+        gathered.append(.look)
+    }
 
-    /// Ends the thread when it has carried out what it was given.
+    /// Ends the thread after what it is doing; what waits is dropped.
     func close() {
+        urgent.isClosing.store(true, ordering: .relaxed)
         mailbox.close()
         thread?.join()
     }
@@ -155,13 +169,16 @@ final class PolicyThread: PolicyLink {
     private final class Body: @unchecked Sendable {
         private let host: PolicyHost
         private let news: Mailbox<PolicyNews>
+        private let urgent: Urgent
         private var told: [PolicyNews] = []
+        private var flushedAt = Moment(0)
         /// The core's time less the boot clock's.
         private var offset: Int64 = 0
 
-        init(host: PolicyHost, news: Mailbox<PolicyNews>) {
+        init(host: PolicyHost, news: Mailbox<PolicyNews>, urgent: Urgent) {
             self.host = host
             self.news = news
+            self.urgent = urgent
         }
 
         /// When the host wants to be called, by the boot clock.
@@ -171,6 +188,8 @@ final class PolicyThread: PolicyLink {
             offset = batch.now.milliseconds - batch.boot
             host.wallOffset = batch.wallOffset
             for place in batch.orders.indices {
+                if urgent.isClosing.load(ordering: .relaxed) { return }
+                lookUp()
                 switch batch.orders[place] {
                 case .input(let input): tell(host.handle(input, at: now))
                 case .start(let timers):
@@ -179,11 +198,24 @@ final class PolicyThread: PolicyLink {
                 case .stop:
                     tell(host.stop(at: now))
                     told.append(.stopped)
-                case .status: told.append(.status(PolicyStatus(host)))
+                case .look: break
                 case .swap(let generation, let reason): swap(to: generation, reason)
                 }
             }
             if batch.asks { told.append(.thought) }
+        }
+
+        /// However much waits: what is due is done, what was found is told, and who asks how the
+        /// plugins are doing hears it.
+        private func lookUp() {
+            let now = now
+            if let due = host.nextDeadline, due <= now {
+                tell(host.handle(.deadlineReached, at: now))
+            }
+            if urgent.wantsStatus.exchange(false, ordering: .relaxed) {
+                told.append(.status(PolicyStatus(host)))
+            }
+            if now != flushedAt { flush() }
         }
 
         private func swap(to generation: Generation, _ reason: ChangeReason) {
@@ -197,7 +229,10 @@ final class PolicyThread: PolicyLink {
 
         func deadlineReached() { tell(host.handle(.deadlineReached, at: now)) }
 
-        func flush() { _ = news.post(&told) }
+        func flush() {
+            flushedAt = now
+            _ = news.post(&told)
+        }
 
         private var now: Moment { Moment(Clock.bootMilliseconds() + offset) }
 

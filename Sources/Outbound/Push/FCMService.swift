@@ -75,6 +75,11 @@ struct FCMService {
 
     // MARK: Access
 
+    /// Seconds that a token is taken for, whatever the answer says: tokens that ran out as they
+    /// came would be asked for again and again.
+    private static let shortestAccess: Int64 = 60
+    private static let longestAccess: Int64 = 86_400
+
     /// The request for an access token (RFC 7523).
     func grant(at now: Int64) throws(PushFailure) -> HTTPRequest {
         let seconds = now / 1_000
@@ -103,7 +108,8 @@ struct FCMService {
     ) -> Result<FCMAccess, AccessFailure> {
         let body = try? JSONValue(parsing: response.body)
         if response.status == 200, let token = body?["access_token"]?.string {
-            let seconds = body?["expires_in"]?.integer ?? 3_600
+            let asked = body?["expires_in"]?.integer ?? 3_600
+            let seconds = min(max(asked, shortestAccess), longestAccess)
             return .success(FCMAccess(token: token, lifetime: seconds * 1_000, at: now))
         }
         let words = [body?["error"]?.string, body?["error_description"]?.string]

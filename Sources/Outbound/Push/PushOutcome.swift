@@ -100,10 +100,11 @@ extension HTTPResponse {
     func reason(_ word: String?) -> String { word.map { "\(status) \($0)" } ?? "\(status)" }
 
     /// `Retry-After` in milliseconds from now, if the server asked for time (RFC 9110 section
-    /// 10.2.3): seconds or a date.
+    /// 10.2.3): seconds or a date; a day at most.
     func retryAfter(at now: Int64) -> Int64? {
         guard let value = header("retry-after") else { return nil }
-        if let seconds = Int64(value) { return min(max(seconds, 0), 86_400) * 1_000 }
-        return HTTPDate.milliseconds(value).map { max($0 - now, 0) }
+        let day: Int64 = 86_400_000
+        if let seconds = Int64(value) { return min(max(seconds, 0), day / 1_000) * 1_000 }
+        return HTTPDate.milliseconds(value).map { min(max($0 - now, 0), day) }
     }
 }

@@ -24,6 +24,9 @@ extension Bindings {
             let seconds =
                 try arguments[1].isNull
                 ? state.services.wallTime / 1_000 : arguments.integer(1)
+            guard LocalTime.known.contains(seconds) else {
+                throw Refused("time.format: \(seconds) s is not in the years 0 to 9999")
+            }
             guard let text = state.setting.zone.format(seconds, pattern) else {
                 throw Refused("bad pattern '\(pattern)' of time.format")
             }

@@ -106,6 +106,9 @@ public struct TimeZoneRules: Sendable, Equatable {
 
 /// A date and a time of day as clocks show them.
 public struct LocalTime: Sendable, Equatable {
+    /// The seconds since 1970 of the years 0 to 9999, in every zone.
+    static let known: ClosedRange<Int64> = -62_167_132_800...253_402_214_399
+
     public var year: Int
     public var month: Int
     public var day: Int
