@@ -85,6 +85,9 @@ extension PolicyHost {
 
     /// Runs what stood behind a handler, until one waits again.
     func nextReport(_ key: ReportKey) {
+        // A handler that ends at once comes here too: it is the loop's next turn.
+        guard !queues.isEmpty, reporting.insert(key).inserted else { return }
+        defer { reporting.remove(key) }
         while tasks[.report(key)] == nil, var queue = queues.removeValue(forKey: key) {
             let notice = queue.notices.removeFirst()
             if !queue.notices.isEmpty { queues[key] = queue }

@@ -12,9 +12,11 @@ extension PolicyHost {
     }
 
     /// Starts a handler with what stands in `arguments`.
-    func start(_ plugin: PluginState, _ reference: Int32) -> callua_outcome {
+    func start(
+        _ plugin: PluginState, _ reference: Int32, budget: UInt64? = nil
+    ) -> callua_outcome {
         let outcome = plugin.start(
-            reference, arguments, budget: plugin.setting.limits.runTime.nanoseconds)
+            reference, arguments, budget: budget ?? plugin.setting.limits.runTime.nanoseconds)
         plugin.tally.asked += 1
         took(outcome, plugin)
         return outcome
@@ -34,13 +36,17 @@ extension PolicyHost {
         for function in plugin.detached {
             detached.append(Detached(plugin: plugin, function: function, account: account))
         }
+        plugin.queued += plugin.detached.count
         plugin.detached = []
     }
 
-    /// Runs what `detach` asked for; called when no other run is under way.
+    /// Runs what `detach` asked for; called when no other run is under way. What is detached by
+    /// that comes a little later: no chain of them keeps everybody else waiting.
     func runDetached() {
-        while let next = detached.first {
-            detached.removeFirst()
+        let batch = detached
+        detached = []
+        for next in batch {
+            next.plugin.queued -= 1
             begin(next.plugin, call: nil, account: next.account)
             arguments.cut()
             arguments.list(0)
@@ -48,6 +54,7 @@ extension PolicyHost {
             callua_release(next.plugin.vm, next.function)
             settle(outcome, next.plugin, task: .single(newID()), call: nil)
         }
+        if !detached.isEmpty { deadlines.add(.detached, at: services.now + 1) }
     }
 
     /// Takes the outcome of a handler that nobody waits for.

@@ -26,7 +26,8 @@ extension PolicyHost {
             add(
                 PolicyTimer(
                     id: newID(), plugin: plugin.name, name: started.name,
-                    dueAt: services.now + started.delay, call: started.call,
+                    // One that starts itself again leaves room for others in between.
+                    dueAt: services.now + max(1, started.delay), call: started.call,
                     account: started.account, data: started.data))
         }
         plugin.startedTimers = []

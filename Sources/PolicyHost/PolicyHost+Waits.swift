@@ -18,7 +18,7 @@ extension PolicyHost {
         if task.isBounded {
             deadlines.add(.overdue(id), at: services.now + plugin.setting.limits.reportTime)
         }
-        request(plugin, handler.wait, id)
+        if let status = request(plugin, handler.wait, id) { goOn(id, status: status) }
     }
 
     private func chain(of task: HandlerTask) -> ChainID? {
@@ -48,8 +48,9 @@ extension PolicyHost {
         return handler
     }
 
-    private func request(_ plugin: PluginState, _ waitID: WaitID, _ id: UInt64) {
-        guard let pending = plugin.pending else { return }
+    /// Asks for what the handler waits for; returns how it goes on if that is there at once.
+    private func request(_ plugin: PluginState, _ waitID: WaitID, _ id: UInt64) -> Int? {
+        guard let pending = plugin.pending else { return nil }
         plugin.pending = nil
         switch pending {
         case .sleep(let span): deadlines.add(.wake(id, waitID), at: services.now + span)
@@ -66,9 +67,10 @@ extension PolicyHost {
             running[id]?.isOperation = true
             noteRequest({ operation.words }, plugin, id)
             services.emit(.operate(waitID, user, plugin: plugin.name, operation))
-        case .all(let functions): startParts(functions, of: id, plugin)
+        case .all(let functions): return startParts(functions, of: id, plugin)
         case .test: preconditionFailure("tests are not run by a policy host")
         }
+        return nil
     }
 
     // MARK: What a decision was made on
@@ -99,26 +101,69 @@ extension PolicyHost {
         goOn(id)
     }
 
-    /// Resumes a handler with what stands in its plugin's `reply`.
+    /// Resumes a handler with what stands in its plugin's `reply`, and again while what it then
+    /// waits for is there at once: however often that is, it takes no more of our own stack.
     func goOn(_ id: UInt64, status: Int = CALLUA_RETURN) {
-        guard var handler = forget(id) else { return }
+        var next: Int? = status
+        while let status = next { next = proceed(id, status) }
+    }
+
+    private func proceed(_ id: UInt64, _ status: Int) -> Int? {
+        guard let budget = budget(of: id) else {
+            exhausted(id)
+            return nil
+        }
+        guard var handler = forget(id) else { return nil }
         let plugin = handler.plugin
-        let limits = plugin.setting.limits
         begin(plugin, call: handler.call, account: handler.account)
-        let left = limits.eventTime.nanoseconds - min(handler.spent, limits.eventTime.nanoseconds)
-        let outcome = plugin.resume(
-            handler.thread, status: status, budget: max(1, min(left, limits.runTime.nanoseconds)))
+        let outcome = plugin.resume(handler.thread, status: status, budget: budget)
         took(outcome, plugin)
         handler.spent += outcome.nanoseconds
-        guard Int(outcome.status) == CALLUA_WAITING else { return finished(handler, outcome) }
+        guard Int(outcome.status) == CALLUA_WAITING else {
+            finished(handler, outcome)
+            return nil
+        }
         handler.wait = WaitID(newID())
         handler.isRequest = false
         handler.isFetch = false
         handler.isOperation = false
         handler.asking = nil
+        handler.parts = Parts()
         keep(handler, as: id)
-        if handler.isPastCall { return endPastCall(handler) }
-        request(plugin, handler.wait, id)
+        if handler.isPastCall {
+            endPastCall(handler)
+            return nil
+        }
+        return request(plugin, handler.wait, id)
+    }
+
+    /// Processor time for the next run of a handler, in nanoseconds; nil: its event has had all.
+    func budget(of id: UInt64) -> UInt64? {
+        guard let limits = running[id]?.plugin.setting.limits else { return nil }
+        let spent = ancestry(of: id).reduce(0) { $0 + (running[$1]?.spent ?? 0) }
+        guard spent < limits.eventTime.nanoseconds else { return nil }
+        return min(limits.eventTime.nanoseconds - spent, limits.runTime.nanoseconds)
+    }
+
+    /// A handler, the one whose part it is, and so on.
+    func ancestry(of id: UInt64) -> [UInt64] {
+        var ids = [id]
+        while case .part(let parent, _)? = ids.last.flatMap({ running[$0] })?.task {
+            ids.append(parent)
+        }
+        return ids
+    }
+
+    /// The event that the handler is part of has had all the time that an event may take.
+    func exhausted(_ id: UInt64) {
+        guard let task = ancestry(of: id).last.flatMap({ running[$0] })?.task,
+            let handler = stop(task)
+        else { return }
+        let most = handler.plugin.setting.limits.eventTime
+        note(
+            .cpu, "\(handler.plugin.file): over the processor budget of \(most) ms of an event",
+            "", handler.plugin)
+        lose(handler, .cpu)
     }
 
     private func finished(_ handler: Running, _ outcome: callua_outcome) {
@@ -134,66 +179,6 @@ extension PolicyHost {
         }
     }
 
-    // MARK: all { f, g }
-
-    private func startParts(_ functions: [Int32], of id: UInt64, _ plugin: PluginState) {
-        running[id]?.parts = Array(repeating: nil, count: functions.count)
-        let account = running[id]?.account
-        let call = running[id]?.call
-        for (place, function) in functions.enumerated() {
-            guard running[id] != nil else {
-                callua_release(plugin.vm, function)
-                continue
-            }
-            begin(plugin, call: call, account: account)
-            arguments.cut()
-            arguments.list(0)
-            let outcome = start(plugin, function)
-            callua_release(plugin.vm, function)
-            if Int(outcome.status) == CALLUA_WAITING {
-                wait(plugin, outcome, task: .part(of: id, place), call: call)
-            } else {
-                partFinished(id, place, outcome, spent: outcome.nanoseconds)
-            }
-        }
-    }
-
-    private func partFinished(
-        _ id: UInt64, _ place: Int, _ outcome: callua_outcome, spent: UInt64
-    ) {
-        guard let plugin = running[id]?.plugin else { return }
-        running[id]?.spent += spent
-        guard Int(outcome.status) == CALLUA_FINISHED else {
-            return partFailed(id, outcome, plugin)
-        }
-        var reader = PlainReader(outcome.value)
-        running[id]?.parts[place] = reader.values().first ?? .null
-        guard let parts = running[id]?.parts, parts.allSatisfy({ $0 != nil }) else { return }
-        plugin.reply.cut()
-        plugin.reply.list(parts.count)
-        for part in parts { plugin.reply.value(part ?? .null) }
-        goOn(id)
-    }
-
-    /// An error goes on in the handler that waits for all; a kill ends that one too.
-    private func partFailed(_ id: UInt64, _ outcome: callua_outcome, _ plugin: PluginState) {
-        let failure = Failure(outcome.failure)
-        guard failure == .cpu || failure == .memory, let task = running[id]?.task else {
-            stopParts(of: id)
-            plugin.reply.cut()
-            plugin.reply.raw(outcome.message)
-            return goOn(id, status: CALLUA_RAISE)
-        }
-        let (message, trace) = (outcome.message, outcome.traceback.string)
-        let handler = stop(task)
-        note(failure, message, trace, plugin)
-        if let handler { lose(handler, failure) }
-    }
-
-    private func stopParts(of id: UInt64) {
-        for place in (running[id]?.parts ?? []).indices { stop(.part(of: id, place)) }
-    }
-
     // MARK: Time
 
     func deadlineReached() {
@@ -206,6 +191,7 @@ extension PolicyHost {
                 goOn(id)
             case .decide(let chain): decideNow(chain)
             case .overdue(let id): overdue(id)
+            case .detached: break  // They run at the end of every input.
             case .timer(let id): timerDue(id)
             case .saveStates: saveStates()
             case .retire(let generation): retire(generation)

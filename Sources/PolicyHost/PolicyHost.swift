@@ -33,6 +33,8 @@ public final class PolicyHost {
     var handlersOfCalls: [CallID: [UInt64]] = [:]
     /// Notices that stand behind a waiting handler of the same plugin and call.
     var queues: [ReportKey: NoticeQueue] = [:]
+    /// Those that are being gone through.
+    var reporting: Set<ReportKey> = []
     var detached: [Detached] = []
 
     var deadlines = DeadlineHeap<Deadline>()
@@ -117,6 +119,8 @@ enum Deadline: Equatable {
     case decide(ChainID)
     /// A handler takes too long.
     case overdue(UInt64)
+    /// Detached functions run.
+    case detached
     /// A named timer fires.
     case timer(UInt64)
     /// Changed states are copied.
@@ -153,8 +157,8 @@ struct Running {
     var isOperation = false
     /// Whether its call is over, so that it goes on to its next wait and no further.
     var isPastCall = false
-    /// The results of `all { … }` so far.
-    var parts: [LuaValue?] = []
+    /// What came of `all { … }` so far.
+    var parts = Parts()
 }
 
 /// What a handler was started for.

@@ -261,10 +261,11 @@ final class PushAccessTests {
         #expect(bearers() == ["Bearer t2"])
     }
 
-    @Test(arguments: [
-        (Int64.min, 30_000), (-1, 30_000), (0, 30_000), (86_400, 86_100_000),
-        (.max, 86_100_000),
-    ] as [(Int64, Int64)])
+    @Test(
+        arguments: [
+            (Int64.min, 30_000), (-1, 30_000), (0, 30_000), (86_400, 86_100_000),
+            (.max, 86_100_000),
+        ] as [(Int64, Int64)])
     func `a token is used for a while, whatever its lifetime is said to be`(
         lifetime: Int64, renewal: Int64
     ) throws {

@@ -46,6 +46,10 @@ extension Bindings {
                 type: "fun(body: fun())",
                 help: "Runs a function that does not end with the call."
             ) { state, arguments throws(Refused) in
+                let most = state.setting.limits.coroutines
+                guard state.coroutines < most else {
+                    throw Refused("detach: too many coroutines (limit \(most))")
+                }
                 state.detached.append(try arguments.function(0))
                 return .nothing
             },

@@ -40,6 +40,8 @@ final class PluginState {
     var account: UserID?
     /// Functions that the run at hand wants to be run apart from it.
     var detached: [Int32] = []
+    /// How many of those have not been run yet.
+    var queued = 0
     var startedTimers: [StartedTimer] = []
     /// What outlives this state.
     var memory = PluginMemory()
@@ -72,6 +74,9 @@ final class PluginState {
     }
 
     deinit { callua_free(vm) }
+
+    /// Coroutines and handlers that are alive, or will be.
+    var coroutines: Int { Int(callua_coroutines(vm)) + detached.count + queued }
 
     /// What its scripts can call, by number.
     private var bindings: [Binding] {

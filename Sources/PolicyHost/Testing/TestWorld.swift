@@ -56,6 +56,9 @@ final class TestWorld {
     /// Whether what the switchboard tells is nobody's business.
     var isQuiet = false
     private var lastNumber: UInt64 = 0
+    /// What the test has done and the moments that have passed; a test shall end.
+    private var steps = 0
+    private static let mostSteps = 100_000
     private var ran: [String: Set<Int>] = [:]
 
     enum Work {
@@ -104,6 +107,12 @@ final class TestWorld {
         bench.services.now = now
         var outcome = bench.start(test.function, arguments, budget: budget)
         while Int(outcome.status) == CALLUA_WAITING {
+            guard steps < Self.mostSteps else {
+                return PolicyProblem(
+                    "the test takes more than \(Self.mostSteps) steps", file: test.file,
+                    line: test.line)
+            }
+            steps += 1
             let status = step(on: bench)
             bench.services.now = now
             bench.services.effects = []
@@ -256,7 +265,7 @@ final class TestWorld {
     func advance(_ span: Milliseconds) throws(Refused) {
         begin()
         let end = now + span
-        while let due = nextDeadline, due <= end { pass(until: due) }
+        while steps < Self.mostSteps, let due = nextDeadline, due <= end { pass(until: due) }
         now = end
         try self.end()
     }
@@ -290,6 +299,7 @@ final class TestWorld {
     }
 
     private func pass(until due: Moment) {
+        steps += 1
         now = max(now, due)
         if let due = board.nextDeadline, due <= now { work(.core(.deadlineReached)) }
         if let due = host.nextDeadline, due <= now { work(.host(.deadlineReached)) }
@@ -299,7 +309,9 @@ final class TestWorld {
     /// for longer.
     private func wait(until isThere: () -> Bool) {
         let end = now + 60_000
-        while !isThere(), let due = nextDeadline, due <= end { pass(until: due) }
+        while !isThere(), steps < Self.mostSteps, let due = nextDeadline, due <= end {
+            pass(until: due)
+        }
     }
 
     // MARK: Calls

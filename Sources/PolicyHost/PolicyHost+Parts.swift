@@ -1,0 +1,105 @@
+// all { f, g }: parts of a handler, side by side.
+
+import CLua
+import CallModel
+
+/// What came of the parts that a handler waits for.
+struct Parts {
+    /// The results so far.
+    var results: [LuaValue?] = []
+    /// The error of the first that failed.
+    var raised: String?
+    /// Whether parts are being started: what comes of them is told when all have begun.
+    var isStarting = false
+}
+
+extension PolicyHost {
+    /// `all` within `all` goes so deep at most.
+    private static let nestingMax = 8
+
+    /// Starts the parts of a handler; returns how it goes on if all of them have ended.
+    func startParts(_ functions: [Int32], of id: UInt64, _ plugin: PluginState) -> Int? {
+        defer { for function in functions { callua_release(plugin.vm, function) } }
+        guard ancestry(of: id).count <= Self.nestingMax else {
+            plugin.reply.cut()
+            plugin.reply.raw("'all' within 'all' goes at most \(Self.nestingMax) deep")
+            return CALLUA_RAISE
+        }
+        let results = [LuaValue?](repeating: nil, count: functions.count)
+        running[id]?.parts = Parts(results: results, isStarting: true)
+        for (place, function) in functions.enumerated() {
+            startPart(place, function, of: id, plugin)
+        }
+        running[id]?.parts.isStarting = false
+        return outcomeOfParts(id)
+    }
+
+    private func startPart(
+        _ place: Int, _ function: Int32, of id: UInt64, _ plugin: PluginState
+    ) {
+        guard let handler = running[id], handler.parts.raised == nil else { return }
+        guard let budget = budget(of: id) else { return exhausted(id) }
+        begin(plugin, call: handler.call, account: handler.account)
+        arguments.cut()
+        arguments.list(0)
+        let outcome = start(plugin, function, budget: budget)
+        if Int(outcome.status) == CALLUA_WAITING {
+            wait(plugin, outcome, task: .part(of: id, place), call: handler.call)
+        } else {
+            partEnded(id, place, outcome, spent: outcome.nanoseconds)
+        }
+    }
+
+    /// A part has returned or failed.
+    func partFinished(_ id: UInt64, _ place: Int, _ outcome: callua_outcome, spent: UInt64) {
+        partEnded(id, place, outcome, spent: spent)
+        if let status = outcomeOfParts(id) { goOn(id, status: status) }
+    }
+
+    private func partEnded(
+        _ id: UInt64, _ place: Int, _ outcome: callua_outcome, spent: UInt64
+    ) {
+        guard let plugin = running[id]?.plugin else { return }
+        running[id]?.spent += spent
+        guard Int(outcome.status) == CALLUA_FINISHED else {
+            return partFailed(id, outcome, plugin)
+        }
+        var reader = PlainReader(outcome.value)
+        running[id]?.parts.results[place] = reader.values().first ?? .null
+    }
+
+    /// An error goes on in the handler that waits for all; a kill ends that one too.
+    private func partFailed(_ id: UInt64, _ outcome: callua_outcome, _ plugin: PluginState) {
+        let failure = Failure(outcome.failure)
+        let (message, trace) = (outcome.message, outcome.traceback.string)
+        guard failure == .cpu || failure == .memory, let task = running[id]?.task else {
+            stopParts(of: id)
+            running[id]?.parts.raised = message
+            return
+        }
+        let handler = stop(task)
+        note(failure, message, trace, plugin)
+        if let handler { lose(handler, failure) }
+    }
+
+    /// How the handler goes on, with the results in its plugin's `reply`; nil: it still waits.
+    private func outcomeOfParts(_ id: UInt64) -> Int? {
+        guard let handler = running[id], !handler.parts.isStarting else { return nil }
+        let reply = handler.plugin.reply
+        if let message = handler.parts.raised {
+            reply.cut()
+            reply.raw(message)
+            return CALLUA_RAISE
+        }
+        let results = handler.parts.results
+        guard !results.isEmpty, results.allSatisfy({ $0 != nil }) else { return nil }
+        reply.cut()
+        reply.list(results.count)
+        for result in results { reply.value(result ?? .null) }
+        return CALLUA_RETURN
+    }
+
+    func stopParts(of id: UInt64) {
+        for place in (running[id]?.parts.results ?? []).indices { stop(.part(of: id, place)) }
+    }
+}
