@@ -143,7 +143,7 @@ public final class Agent {
     private init(
         _ options: AgentOptions, policies host: PolicyHost?, opened: OpenedStore, log: Log
     ) throws(AgentError) {
-        try Self.check(options)
+        try options.check()
         self.options = options
         self.log = log
         directory = opened.directory
@@ -174,21 +174,6 @@ public final class Agent {
     }
 
     // MARK: Starting
-
-    /// Without keys everybody may be anybody, so nobody else may reach the server.
-    private static func check(_ options: AgentOptions) throws(AgentError) {
-        if let admin = options.admin, !admin.isLoopback {
-            throw .refused(
-                "refusing to let tools in at \(admin): whoever reaches it may do anything, so it "
-                    + "must be a Unix socket or on loopback")
-        }
-        guard options.tokens == nil else { return }
-        for endpoint in options.listen where !endpoint.isLoopback {
-            throw .refused(
-                "refusing to listen on \(endpoint) without keys: configure auth, or listen on "
-                    + "loopback")
-        }
-    }
 
     private func connectPolicies(_ host: PolicyHost?) throws(AgentError) {
         guard let host else { return }
@@ -320,7 +305,7 @@ public final class Agent {
         _ done: @escaping (AgentError?) -> Void
     ) throws(AgentError) {
         let options = try AgentOptions(deployment)
-        try Self.check(options)
+        try options.check()
         let certificate = try options.loadCertificate()
         policies?.swap(to: deployment.generation, reason) { [unowned self] problems in
             if let problems { return done(.configuration(problems.description)) }
@@ -385,6 +370,9 @@ public final class Agent {
 
     /// Keeps the files of the generation in force: a start after a crash goes on with them (E54).
     private func record(_ deployment: Deployment) {
+        for warning in deployment.warnings {
+            log.warn("plugin looks wrong", ("warning", warning))
+        }
         exchange.store([.generation(.activate(deployment.files, at: exchange.now()))])
     }
 

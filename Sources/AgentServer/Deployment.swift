@@ -127,6 +127,9 @@ public struct Deployment: Sendable {
         Self.library(for: configuration.file).unlisted(in: configuration)
     }
 
+    /// A line for everything in the plugins that is no mistake, and yet hardly meant.
+    public var warnings: [String] { generation.warnings.map(\.description) }
+
     /// A line for each name of timers that are pending in the state directory, whoever runs on
     /// it, and that these files do not declare: a reload drops them.
     public var lostTimers: [String] {
@@ -275,6 +278,22 @@ extension AgentOptions {
         store.limits.keysMax = configuration.limits.keys
         store.limits.retention = configuration.retention
         store.faults = try Self.plannedFaults.get()
+    }
+
+    /// Refuses doors that are open to everybody: without keys everybody may be anybody, and who
+    /// reaches the tools' door may do anything.
+    public func check() throws(AgentError) {
+        if let admin, !admin.isLoopback {
+            throw .refused(
+                "refusing to let tools in at \(admin): whoever reaches it may do anything, so it "
+                    + "must be a Unix socket or on loopback")
+        }
+        guard tokens == nil else { return }
+        for endpoint in listen where !endpoint.isLoopback {
+            throw .refused(
+                "refusing to listen on \(endpoint) without keys: configure auth, or listen on "
+                    + "loopback")
+        }
     }
 
     /// What the tests of the whole process let fail, such as `write:120:3:full` (see `FaultPlan`).

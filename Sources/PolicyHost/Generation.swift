@@ -64,6 +64,9 @@ public final class Generation: @unchecked Sendable {
         guard problems.isEmpty else { throw PolicyProblems(problems) }
     }
 
+    /// What is no mistake, and yet hardly meant.
+    public var warnings: [PolicyProblem] { plugins.flatMap { $0.unreturnedDecisions() } }
+
     /// What the switchboard must ask and tell.
     public var hooks: Hooks {
         plugins.reduce(into: Hooks()) { hooks, plugin in

@@ -17,10 +17,13 @@ extension Command {
                 if named == nil { return ExitCode.success }
             }
             let deployment = try Deployment(file: file, seed: 0)
-            _ = try AgentOptions(deployment)
+            let options = try AgentOptions(deployment)
+            try options.check()
+            _ = try options.loadCertificate()
             for name in deployment.unlistedPlugins {
                 Screen.say("plugins/\(name): not listed in plugins, so it is not loaded")
             }
+            for warning in deployment.warnings { Screen.say(warning) }
             for warning in deployment.lostTimers { Screen.say(warning) }
             Screen.say("\(file ?? "the defaults"): good, generation \(deployment.name)")
             return ExitCode.success

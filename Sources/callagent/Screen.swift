@@ -21,10 +21,19 @@ enum Screen {
             while !rest.isEmpty {
                 let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
                 if count < 0, errno == EINTR { continue }
-                guard count > 0 else { return }
+                guard count > 0 else { return failed(descriptor) }
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             }
         }
+    }
+
+    /// Nobody gets what was asked for: to go on would say that it went well. A reader who has
+    /// gone, as `head` does, wanted no more.
+    private static func failed(_ descriptor: Int32) {
+        let isOver = errno == EPIPE
+        guard descriptor == STDOUT_FILENO else { return }
+        if !isOver { complain("callagent: cannot write: \(String(cString: strerror(errno)))") }
+        exit(isOver ? ExitCode.success : ExitCode.failure)
     }
 
     /// `text` on one line: what others sent must neither break it nor paint the terminal.

@@ -2,4 +2,5 @@
 
 import Glibc
 
+StandardStreams.open()
 exit(Tool.run(Array(CommandLine.arguments.dropFirst())))

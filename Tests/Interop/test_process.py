@@ -1,9 +1,12 @@
 """The process: start, refusal to start, drain, crash and restart."""
 
 import json
+import os
 import re
+import shlex
 import signal
 import socket
+import subprocess
 import time
 
 import pytest
@@ -226,6 +229,42 @@ def test_check_is_content_with_a_good_folder(make_agent):
     code, output = agent.tool("check")
     assert code == 0, output
     assert "unused" in output, "files that are not loaded are named"
+
+
+@pytest.mark.parametrize("config, word", [
+    ('listen = "0.0.0.0:7600"', "without keys"), ('admin = "0.0.0.0:7700"', "let tools in"),
+    ('tls = { cert = "none.pem", key = "none.key" }', "none.pem"),
+    ('state_dir = ""', "state_dir"),
+])
+def test_check_refuses_what_a_start_refuses(make_agent, config, word):
+    agent = make_agent()
+    (agent.folder / "callagent.lua").write_text(config)
+    for command in ("check", "run"):
+        code, output = agent.tool(command)
+        assert code == 1 and word in output, output
+
+
+def test_a_decision_without_return_is_told(make_agent):
+    text = "on.invite(function(call)\nif call.video then reject 'busy' end\nreturn ring {}\nend)\n"
+    agent = make_agent('plugins = { "odd" }\n', {"odd": text})
+    code, output = agent.tool("check")
+    assert code == 0 and "odd.lua:2: 'reject' without 'return' decides nothing" in output, output
+    agent.start()
+    assert "'reject' without 'return' decides nothing" in agent.log_text()
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_tools_live_without_standard_streams(agent, closed):
+    command = f"{shlex.quote(os.environ['CALLAGENT'])} status {closed}"
+    assert subprocess.run(["sh", "-c", command], cwd=agent.folder, check=False).returncode == 0
+
+
+def test_what_cannot_be_written_is_no_success(agent):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [os.environ["CALLAGENT"], "status"], cwd=agent.folder, stdout=full,
+            stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1 and b"No space left" in done.stderr
 
 
 WRONG = [["dance"], ["run", "--loud"], ["call"], ["reload", "x", "y"], ["relaod"]]

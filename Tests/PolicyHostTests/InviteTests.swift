@@ -30,6 +30,23 @@ import Testing
         #expect(rig.ask(rig.call()).lines == ["warn: p.lua:2: decision made but not returned"])
     }
 
+    @Test(arguments: [
+        ("if call.video then reject 'busy' end return accept {}", ["reject"]),
+        ("if call.video then ring { for_ = '1s' } end drop 'no'", ["ring", "drop"]),
+        ("local no = reject 'busy' return no", []), ("return reject(call.kind)", []),
+        ("if call.video then return reject 'busy' end log.info 'x' return accept {}", []),
+        ("if reject then log.info 'x' end return accept {}", []),
+        ("local all = { reject 'busy', accept {} } return all[1]", []),
+        ("return call.video and reject 'busy' or accept {}", []),
+        ("local reject = log.info reject 'x'", []),
+    ])
+    func aDecisionThatIsAStatementWarnsBeforeItIsMade(_ body: String, _ names: [String]) throws {
+        let generation = try Rig.generation([("p", "on.invite(function(call)\n\(body)\nend)")])
+        #expect(
+            generation.warnings.map(\.description)
+                == names.map { "p.lua:2: '\($0)' without 'return' decides nothing" })
+    }
+
     @Test func waitingInsideTheHookDelaysTheAnswer() throws {
         let rig = try Rig(
             """

@@ -25,7 +25,7 @@ extension AgentOptions {
     /// What new connections are shown after a reload; nil: no TLS.
     ///
     /// - Throws: `configuration`, naming the file.
-    func loadCertificate() throws(AgentError) -> TLSContext? {
+    public func loadCertificate() throws(AgentError) -> TLSContext? {
         do throws(EventLoopError) {
             return try tls?.load()
         } catch {

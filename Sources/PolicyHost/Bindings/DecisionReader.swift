@@ -96,9 +96,11 @@ extension Returned {
         return span
     }
 
+    /// The functions that make decisions, by kind.
+    static let decisions = ["accept", "reject", "ring", "forward", "refuse", "allow", "drop"]
+
     static func name(of kind: Int) -> String {
-        let names = ["accept", "reject", "ring", "forward", "refuse", "allow", "drop"]
-        return kind < names.count ? names[kind] : "?"
+        kind < decisions.count ? decisions[kind] : "?"
     }
 
     private static func rejection(

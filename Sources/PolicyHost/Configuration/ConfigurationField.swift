@@ -54,7 +54,7 @@ extension ConfigurationField {
             "state_dir", "path", "\"callagent.state\"",
             "What must last; \":memory:\" keeps nothing."
         ) {
-            c, v throws(LuaProblem) in c.stateDirectory = try v.string()
+            c, v throws(LuaProblem) in c.stateDirectory = try v.name()
         },
         .init("tls.cert", "path", "none", "Certificate chain (PEM).") {
             c, v throws(LuaProblem) in

@@ -13,6 +13,13 @@ extension LuaValue {
         return text
     }
 
+    /// A text that names something.
+    func name() throws(LuaProblem) -> String {
+        let text = try string()
+        guard !text.isEmpty else { throw LuaProblem("it is empty") }
+        return text
+    }
+
     func boolean() throws(LuaProblem) -> Bool {
         guard let bool else { throw wrong("true or false") }
         return bool

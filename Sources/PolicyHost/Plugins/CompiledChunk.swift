@@ -7,6 +7,8 @@ struct GlobalUse: Equatable {
     var member: String?
     let line: Int
     let isAssignment: Bool
+    /// Whether it is called as a statement: nothing takes what it returns.
+    var isDiscarded = false
 }
 
 /// The bytecode of one file, as `string.dump` makes it in Lua 5.4.
@@ -125,6 +127,7 @@ struct CompiledChunk {
         static let getGlobal: UInt32 = 11
         static let getField: UInt32 = 14
         static let setGlobal: UInt32 = 15
+        static let call: UInt32 = 68
         /// Stands at the beginning of a file, on no line of anybody's.
         static let prepareArguments: UInt32 = 81
     }
@@ -143,7 +146,7 @@ struct CompiledChunk {
                 uses.append(
                     GlobalUse(
                         name: name, member: code.member(of: a, after: index), line: line,
-                        isAssignment: false))
+                        isAssignment: false, isDiscarded: code.discardsCall(of: a, after: index)))
             case Opcode.setGlobal:
                 guard a < upvalues.count, upvalues[a] == "_ENV", let name = code.constant(b) else {
                     continue
@@ -155,7 +158,7 @@ struct CompiledChunk {
     }
 
     /// Registers and constants of an instruction: 7 bits of code, 8 of A, 1 of k, 8 of B, 8 of C.
-    private static func operands(_ instruction: UInt32) -> (a: Int, b: Int, c: Int) {
+    fileprivate static func operands(_ instruction: UInt32) -> (a: Int, b: Int, c: Int) {
         (
             Int(instruction >> 7 & 0xFF), Int(instruction >> 16 & 0xFF),
             Int(instruction >> 24 & 0xFF)
@@ -166,6 +169,16 @@ struct CompiledChunk {
 extension CompiledChunk.Code {
     fileprivate func constant(_ index: Int) -> String? {
         index < constants.count ? constants[index] : nil
+    }
+
+    /// Whether the function in `register` is called next, without a place for a result.
+    fileprivate func discardsCall(of register: Int, after index: Int) -> Bool {
+        for instruction in instructions.dropFirst(index + 1) {
+            let (a, _, c) = CompiledChunk.operands(instruction)
+            guard a == register else { continue }
+            return instruction & 0x7F == CompiledChunk.Opcode.call && c == 1
+        }
+        return false
     }
 
     /// The field that the next instruction reads of `register`.

@@ -19,6 +19,21 @@ extension PluginState {
         return problems
     }
 
+    /// Every decision that is made as a statement: without `return` it decides nothing.
+    func unreturnedDecisions() -> [PolicyProblem] {
+        source.files.flatMap { file in
+            let uses = (try? globals(of: file)) ?? []
+            let discarded = uses.filter {
+                $0.isDiscarded && $0.member == nil && Returned.decisions.contains($0.name)
+            }
+            return discarded.map { use in
+                PolicyProblem(
+                    "'\(use.name)' without 'return' decides nothing", file: file.name,
+                    line: use.line)
+            }
+        }
+    }
+
     private func globals(of file: SourceFile) throws(PolicyProblem) -> [GlobalUse] {
         try compile(file)?.uses ?? []
     }

@@ -1,0 +1,14 @@
+// The three descriptors that every program expects to be there.
+
+import Glibc
+
+enum StandardStreams {
+    /// Opens those that the caller has closed, to nothing: what is opened next would take their
+    /// numbers, and lines for a terminal would go there.
+    static func open() {
+        for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO]
+        where fcntl(descriptor, F_GETFD) < 0 {
+            _ = Glibc.open("/dev/null", O_RDWR)
+        }
+    }
+}
