@@ -343,7 +343,7 @@ public final class Agent {
             let old = reloader.active.generation.name
             reloader.carryOut(.rollBack(kept)) { [unowned self] outcome in
                 if case .success = outcome {
-                    exchange.store([.generation(.rollBack(name: old, at: exchange.now()))])
+                    exchange.storeSurely([.generation(.rollBack(name: old, at: exchange.now()))])
                 }
                 done(outcome)
             }
@@ -358,7 +358,7 @@ public final class Agent {
     /// The policies took a generation back that did worse than the one before.
     private func generationFailed(_ from: String, _ to: String, _ reason: String) {
         log.warn("generation rolled back", ("from", from), ("to", to), ("reason", reason))
-        exchange.store([.generation(.rollBack(name: from, at: exchange.now()))])
+        exchange.storeSurely([.generation(.rollBack(name: from, at: exchange.now()))])
         guard let deployment = reloader?.returned(to: to) else { return }
         if let options = try? AgentOptions(deployment) { configure(options) }
         policies?.decisions.configure(deployment.configuration.decisionLog)
@@ -384,7 +384,7 @@ public final class Agent {
 
     /// Keeps the files of the generation in force: a start after a crash goes on with them (E54).
     private func record(_ deployment: Deployment) {
-        exchange.store([.generation(.activate(deployment.files, at: exchange.now()))])
+        exchange.storeSurely([.generation(.activate(deployment.files, at: exchange.now()))])
     }
 
     /// Puts everything into force that needs no restart.

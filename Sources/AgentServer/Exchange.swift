@@ -59,6 +59,7 @@ final class Exchange {
     private var patience: Timer?
     private var armedAt: Int64 = .max
     private var reopenTimer: Timer?
+    private lazy var unconfirmed = UnconfirmedRecords(self)
     /// How often the store could not be opened again.
     private var reopenings = 0
     private var lastJob: Int64
@@ -149,6 +150,10 @@ final class Exchange {
         guard isReady else { return }
         add(OutboxEntry(records: records, then: action))
     }
+
+    /// Stores records of others than the switchboard whose owners go on as if they were stored:
+    /// when the store is away, or loses them, they are stored when it is back.
+    func storeSurely(_ records: [StoreRecord]) { unconfirmed.keep(records) }
 
     /// Stores one increment; `ticket` is told the sum.
     func store(_ increment: [StoreRecord], counting ticket: StoreTicket) {
@@ -397,6 +402,7 @@ final class Exchange {
             seed: seed ^ UInt64(bitPattern: now.milliseconds), at: now)
         isReady = true
         sort(switchboard.restore(state.core, at: now))
+        unconfirmed.keepAgain()
         outbox?.storeIsBack()
     }
 

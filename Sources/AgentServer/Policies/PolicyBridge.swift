@@ -148,9 +148,9 @@ final class PolicyBridge {
             requests[request] = wait
             exchange.feed(.policyRequest(request, user, plugin: plugin, operation))
         case .perform(let wait, let plugin, let request): perform(wait, plugin, request)
-        case .keepTimer(let timer): exchange.store([.timer(.set(NamedTimer(timer)))])
+        case .keepTimer(let timer): exchange.storeSurely([.timer(.set(NamedTimer(timer)))])
         case .dropTimer(let id):
-            exchange.store([.timer(.remove(JobID(Int64(clamping: id))))])
+            exchange.storeSurely([.timer(.remove(JobID(Int64(clamping: id))))])
         case .rolledBack(let from, let to, let reason): rolledBack(from, to, reason)
         case .abandon(let wait): fetches.abandon(wait)
         case .shaped(let push, let draft): shaped(push, draft)
