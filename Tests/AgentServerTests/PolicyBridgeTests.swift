@@ -1,4 +1,4 @@
-// What plugins do while the store is away.
+// What plugins do while the store is away: kept until it is back, or refused at once.
 
 import CallClient
 import CallModel
@@ -54,6 +54,23 @@ private final class BridgeRig {
             .failed(StoreError(.notOpen, path: "test", operation: "commit", detail: "as planned")))
     }
 
+    /// Asks the plugin about an invitation of bob.
+    func ask() {
+        let now = Moment(1_790_000_000_000)
+        var call = Call(
+            id: CallID(high: 1, low: 1), mode: ModeIndex(1), kind: "audio", ringTime: 60_000,
+            deliveryCheck: false, createdAt: now)
+        call.participants = [
+            Participant(user: UserID("ann"), role: .caller, state: .joined, at: now),
+            Participant(user: UserID("bob"), role: .invitee, state: .inviting, at: now),
+        ]
+        exchange.policies?.ask(
+            Question(
+                id: QuestionID(1), decideBy: exchange.now() + 60_000,
+                subject: .invite(call, callee: UserID("bob"), from: 0), facts: []))
+        exchange.policies?.flush()
+    }
+
     /// The changes of timers in the batch `number`, once the store has it.
     func timers(ofBatch number: Int) throws -> [TimerChange] {
         // What the test itself did waits for the end of a turn.
@@ -97,5 +114,23 @@ private final class BridgeRig {
         #expect(rig.store.batches.isEmpty)
         rig.exchange.receive(.reopened(StoredState()))
         #expect(try rig.timers(ofBatch: 0) == [.remove(JobID(7))])
+    }
+
+    @Test func `What a plugin does to a call while the store is away is refused at once`() throws {
+        let rig = try BridgeRig(
+            """
+            on.invite(function(call)
+              local done, trouble = call:finish("over")
+              count("refused", 1, { code = trouble })
+            end)
+            """)
+        defer { rig.close() }
+        rig.bridge.start([])
+        rig.fail()
+        rig.ask()
+        try rig.waiter.wait(for: "the refusal") {
+            rig.metrics.plugins.text.contains(#"{code="unavailable""#)
+        }
+        #expect(rig.gateway.awaited.count == 0)
     }
 }

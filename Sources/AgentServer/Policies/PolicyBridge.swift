@@ -144,6 +144,11 @@ final class PolicyBridge {
             decisions.note(.decision(record))
             shadow?.ask(record)
         case .operate(let wait, let user, let plugin, let operation):
+            // The exchange hears nothing then, and the handler would wait for ever.
+            guard exchange.isReady else {
+                thread?.reply(wait, .operation(.notReady))
+                return
+            }
             let request = gateway.newRequest(.policy)
             requests[request] = wait
             exchange.feed(.policyRequest(request, user, plugin: plugin, operation))
