@@ -404,6 +404,8 @@ final class Exchange {
         sort(switchboard.restore(state.core, at: now))
         unconfirmed.keepAgain()
         outbox?.storeIsBack()
+        // Those that had nothing to store again wait for nothing.
+        drain()
     }
 
     private func lookupFailed(_ lookup: Lookup, _ error: StoreError) {

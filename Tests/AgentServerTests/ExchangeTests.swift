@@ -232,6 +232,18 @@ import Testing
         #expect(rig.clients.news() == ["drop"], "clients are sent away once")
     }
 
+    @Test func `Who waits for the store to be back need not wait for more`() throws {
+        let rig = try ExchangeRig()
+        defer { rig.close() }
+        let outbox = OutboxDouble()
+        rig.exchange.outbox = outbox
+        var isTold = false
+        outbox.onReturn = { [unowned rig] in rig.exchange.store([]) { isTold = true } }
+        rig.fail()
+        rig.exchange.receive(.reopened(StoredState()))
+        #expect(isTold)
+    }
+
     @Test func `What is stored goes on, and what is not has never been`() throws {
         let rig = try ExchangeRig()
         defer { rig.close() }
