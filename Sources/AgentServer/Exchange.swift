@@ -373,16 +373,16 @@ final class Exchange {
 
     /// Nothing behind the barrier leaves; everything begins again from what is stored.
     private func storeFailed(_ error: StoreError) {
-        reopenTimer?.arm(at: Clock.bootMilliseconds() + limits.reopenEvery)
+        reopenings = isReady ? 0 : reopenings + 1
+        let pause = limits.reopenPause(after: reopenings)
+        reopenTimer?.arm(at: Clock.bootMilliseconds() + pause)
         guard isReady else {
-            reopenings += 1
             guard reopenings % 10 == 0 else { return }
             return log.warn(
                 "store is still away", ("error", "\(error)"), ("tries", "\(reopenings)"))
         }
         log.error("store failed: nothing is acknowledged until it is back", ("error", "\(error)"))
         isReady = false
-        reopenings = 0
         for question in switchboard.unanswered { policies?.withdraw(question) }
         for ticket in queue.removeAll() + counting + submittedCounting {
             storeAnswered(.failed(ticket))

@@ -218,7 +218,7 @@ import Testing
     }
 
     @Test func `The store is opened again and again until it is back`() throws {
-        let rig = try ExchangeRig { $0.reopenEvery = 0 }
+        let rig = try ExchangeRig { $0.reopenAfter = 0 }
         defer { rig.close() }
         rig.turn()
         rig.store.onReopen = { [unowned rig] in
