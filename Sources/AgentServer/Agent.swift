@@ -329,7 +329,7 @@ public final class Agent {
             let old = reloader.active.generation.name
             reloader.carryOut(.rollBack(kept)) { [unowned self] outcome in
                 if case .success = outcome {
-                    exchange.store([.generation(.rollBack(name: old, at: exchange.now()))])
+                    exchange.storeSurely([.generation(.rollBack(name: old, at: exchange.now()))])
                 }
                 done(outcome)
             }
@@ -344,7 +344,7 @@ public final class Agent {
     /// The policies took a generation back that did worse than the one before.
     private func generationFailed(_ from: String, _ to: String, _ reason: String) {
         log.warn("generation rolled back", ("from", from), ("to", to), ("reason", reason))
-        exchange.store([.generation(.rollBack(name: from, at: exchange.now()))])
+        exchange.storeSurely([.generation(.rollBack(name: from, at: exchange.now()))])
         guard let deployment = reloader?.returned(to: to) else { return }
         if let options = try? AgentOptions(deployment) { configure(options) }
         policies?.decisions.configure(deployment.configuration.decisionLog)
@@ -373,7 +373,7 @@ public final class Agent {
         for warning in deployment.warnings {
             log.warn("plugin looks wrong", ("warning", warning))
         }
-        exchange.store([.generation(.activate(deployment.files, at: exchange.now()))])
+        exchange.storeSurely([.generation(.activate(deployment.files, at: exchange.now()))])
     }
 
     /// Puts everything into force that needs no restart.

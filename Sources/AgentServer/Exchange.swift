@@ -59,6 +59,7 @@ final class Exchange {
     private var patience: Timer?
     private var armedAt: Int64 = .max
     private var reopenTimer: Timer?
+    private lazy var unconfirmed = UnconfirmedRecords(self)
     /// How often the store could not be opened again.
     private var reopenings = 0
     private var lastJob: Int64
@@ -149,6 +150,10 @@ final class Exchange {
         guard isReady else { return }
         add(OutboxEntry(records: records, then: action))
     }
+
+    /// Stores records of others than the switchboard whose owners go on as if they were stored:
+    /// when the store is away, or loses them, they are stored when it is back.
+    func storeSurely(_ records: [StoreRecord]) { unconfirmed.keep(records) }
 
     /// Stores one increment; `ticket` is told the sum.
     func store(_ increment: [StoreRecord], counting ticket: StoreTicket) {
@@ -368,16 +373,16 @@ final class Exchange {
 
     /// Nothing behind the barrier leaves; everything begins again from what is stored.
     private func storeFailed(_ error: StoreError) {
-        reopenTimer?.arm(at: Clock.bootMilliseconds() + limits.reopenEvery)
+        reopenings = isReady ? 0 : reopenings + 1
+        let pause = limits.reopenPause(after: reopenings)
+        reopenTimer?.arm(at: Clock.bootMilliseconds() + pause)
         guard isReady else {
-            reopenings += 1
             guard reopenings % 10 == 0 else { return }
             return log.warn(
                 "store is still away", ("error", "\(error)"), ("tries", "\(reopenings)"))
         }
         log.error("store failed: nothing is acknowledged until it is back", ("error", "\(error)"))
         isReady = false
-        reopenings = 0
         for question in switchboard.unanswered { policies?.withdraw(question) }
         for ticket in queue.removeAll() + counting + submittedCounting {
             storeAnswered(.failed(ticket))
@@ -397,7 +402,10 @@ final class Exchange {
             seed: seed ^ UInt64(bitPattern: now.milliseconds), at: now)
         isReady = true
         sort(switchboard.restore(state.core, at: now))
+        unconfirmed.keepAgain()
         outbox?.storeIsBack()
+        // Those that had nothing to store again wait for nothing.
+        drain()
     }
 
     private func lookupFailed(_ lookup: Lookup, _ error: StoreError) {

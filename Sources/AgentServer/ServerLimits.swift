@@ -62,8 +62,9 @@ public struct ServerLimits: Sendable, Equatable {
     public var heldBytes = 8 << 20
     /// Age of the oldest open commit before changes are refused, in milliseconds.
     public var commitWithin: Milliseconds = 1_000
-    /// Time between two attempts to open a store that failed, in milliseconds.
-    public var reopenEvery: Milliseconds = 1_000
+    /// Time until a store that failed is opened again, in milliseconds; half as much longer after
+    /// each attempt in vain, up to five times.
+    public var reopenAfter: Milliseconds = 1_000
     /// Time for clients to go at the end of the process, in milliseconds.
     public var drainWithin: Milliseconds
 
@@ -102,6 +103,12 @@ public struct ServerLimits: Sendable, Equatable {
         (session.pingInterval, session.silenceMax) = (limits.ping, limits.silence)
         session.resumeWindow = limits.resumeTime
         (session.heldEvents, session.heldBytes) = (limits.resumeEvents, limits.resumeBytes)
+    }
+
+    /// Time until a store is opened again after so many attempts in vain: each checks and reads all
+    /// that a start does, before a full disk refuses to write.
+    func reopenPause(after attempts: Int) -> Milliseconds {
+        reopenAfter + reopenAfter / 2 * Milliseconds(min(attempts, 8))
     }
 
     /// What an operation counts of `requestsUnderWay`.

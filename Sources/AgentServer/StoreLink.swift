@@ -113,10 +113,24 @@ enum CallSize {
     }
 }
 
+/// Removes what is too old, once a minute and a little at a time, each behind the answer to a
+/// commit.
+private struct SweepPace {
+    private var last = Moment(0)
+
+    /// Sweeps `store` if it is time to; `now` is the moment of its last commit.
+    mutating func sweep(_ store: any CallStore, at now: Moment) throws(StoreError) {
+        guard now - last >= 60_000 else { return }
+        let hasMore = try store.sweep(at: now)
+        if !hasMore { last = now }
+    }
+}
+
 /// A store in memory: everything happens at once, on the loop's thread.
 final class MemoryLink: StoreLink {
     private let store: any CallStore
     private let reader: any CallReader
+    private var pace = SweepPace()
     private let told: (StoreNews) -> Void
 
     init(_ store: any CallStore, told: @escaping (StoreNews) -> Void) throws(StoreError) {
@@ -128,6 +142,7 @@ final class MemoryLink: StoreLink {
     func submit(_ batch: [StoreRecord], at now: Moment) {
         do throws(StoreError) {
             told(.committed(try store.commit(batch, at: now)))
+            try pace.sweep(store, at: now)
         } catch {
             told(.failed(error))
         }
@@ -265,7 +280,7 @@ final class ThreadedLink: StoreLink {
         private let readBy: @Sendable (ReaderBox) -> Void
         private var limits: StoreLimits?
         private var lastCommit = Moment(0)
-        private var lastSweep = Moment(0)
+        private var pace = SweepPace()
 
         init(
             store: any CallStore,
@@ -323,13 +338,11 @@ final class ThreadedLink: StoreLink {
             try store.commit([.value(.remove(plugin: "", key: ""))], at: now)
         }
 
-        /// Removes what is too old, once a minute and a little at a time, behind the answer to a
-        /// commit. A store that cannot even do that is to be opened again.
+        /// Removes what is too old. A store that cannot even do that is to be opened again.
         func sweep() -> StoreNews? {
-            guard let store, lastCommit - lastSweep >= 60_000 else { return nil }
+            guard let store else { return nil }
             do throws(StoreError) {
-                let hasMore = try store.sweep(at: lastCommit)
-                if !hasMore { lastSweep = lastCommit }
+                try pace.sweep(store, at: lastCommit)
                 return nil
             } catch {
                 return failed(error)

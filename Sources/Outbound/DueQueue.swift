@@ -3,7 +3,7 @@
 /// Elements with their moments; the earliest comes first, of equal ones the one added first.
 struct DueQueue<Element> {
     private struct Entry {
-        let due: Int64
+        var due: Int64
         let order: UInt64
         let element: Element
 
@@ -29,6 +29,11 @@ struct DueQueue<Element> {
             heap.swapAt(child, parent)
             child = parent
         }
+    }
+
+    /// Makes every moment later by `span`; their order stays.
+    mutating func shift(by span: Int64) {
+        for place in heap.indices { heap[place].due += span }
     }
 
     /// Takes out the earliest element whose moment has come.

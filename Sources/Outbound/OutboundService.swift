@@ -43,6 +43,9 @@ public final class OutboundService {
 
     private let engine: HTTPEngine
     private let clock: () -> Int64
+    private let uptime: () -> Int64
+    /// How far the wall clock was ahead of the other one when somebody looked last.
+    private var lead: Int64
     private var pushes: PushSender
     private var webhooks: WebhookSender
     private var owners: [HTTPTicket: Owner] = [:]
@@ -51,13 +54,23 @@ public final class OutboundService {
 
     /// Opens the engine.
     ///
-    /// - Parameter clock: the wall clock, in milliseconds since 1970; nil: the system's.
     /// - Throws: `unreachable` when the system gives no descriptors.
-    public init(
-        _ settings: Settings, clock: (() -> Int64)? = nil
+    public convenience init(_ settings: Settings) throws(HTTPFailure) {
+        try self.init(settings, clock: { SystemClock.wall }, uptime: { SystemClock.boot })
+    }
+
+    /// Opens the engine.
+    ///
+    /// - Parameters:
+    ///   - clock: the wall clock, in milliseconds since 1970; it may be set.
+    ///   - uptime: a clock that nobody sets, in milliseconds.
+    init(
+        _ settings: Settings, clock: @escaping () -> Int64, uptime: @escaping () -> Int64
     ) throws(HTTPFailure) {
         engine = try HTTPEngine(settings.http)
-        self.clock = clock ?? { SystemClock.wall }
+        self.clock = clock
+        self.uptime = uptime
+        lead = clock() - uptime()
         pushes = PushSender(settings.push, limits: settings.pushLimits)
         webhooks = WebhookSender(settings.webhooks, limits: settings.webhookLimits)
     }
@@ -80,7 +93,8 @@ public final class OutboundService {
 
     /// Sends a push; `News.push` follows once.
     public func send(_ notice: PushNotice) {
-        pushes.send(notice, at: clock())
+        let now = now()
+        pushes.send(notice, at: now)
     }
 
     /// Forgets a push that no longer matters: no news follows. False if there is none.
@@ -94,11 +108,14 @@ public final class OutboundService {
     public func room(for endpoint: String) -> Int { webhooks.room(for: endpoint) }
 
     /// Delivers an event; `News.webhook` follows. False if there is no room: ask later.
-    public func deliver(_ job: WebhookJob) -> Bool { webhooks.add(job, at: clock()) }
+    public func deliver(_ job: WebhookJob) -> Bool {
+        let now = now()
+        return webhooks.add(job, at: now)
+    }
 
     /// Delivers an event of which the caller knows that there is room; without, it is postponed.
     public func take(_ job: WebhookJob) {
-        guard !webhooks.add(job, at: clock()) else { return }
+        guard !deliver(job) else { return }
         news.append(
             .webhook(WebhookOutcome(id: job.id, endpoint: job.endpoint, result: .noRoom)))
     }
@@ -128,7 +145,7 @@ public final class OutboundService {
     public func perform(forAtMost milliseconds: Int) -> [News] {
         submit()
         for completion in engine.perform(forAtMost: wait(milliseconds)) { complete(completion) }
-        let now = clock()
+        let now = now()
         pushes.advance(to: now)
         webhooks.advance(to: now)
         submit()
@@ -140,12 +157,28 @@ public final class OutboundService {
     /// Ends everything; what is not over has no news. Events and pushes go on from the outbox.
     public func close() { engine.close() }
 
+    /// The wall clock is set in steps of at least this, in milliseconds; what is less is drift.
+    private static let step: Int64 = 1_000
+
+    /// The wall clock's time. When somebody has set it, what was planned moves along first.
+    private func now() -> Int64 {
+        let now = clock()
+        let moved = now - uptime() - lead
+        if abs(moved) >= Self.step {
+            lead += moved
+            pushes.clockMoved(by: moved)
+            webhooks.clockMoved(by: moved)
+        }
+        return now
+    }
+
     private func wait(_ milliseconds: Int) -> Int {
         collect()
         guard news.isEmpty else { return 0 }
+        let now = now()
         let deadlines = [pushes.nextDeadline, webhooks.nextDeadline].compactMap { $0 }
         guard let next = deadlines.min() else { return milliseconds }
-        return Int(min(Int64(milliseconds), max(next - clock(), 0)))
+        return Int(min(Int64(milliseconds), max(next - now, 0)))
     }
 
     /// What the engine refuses has ended for its sender, which may ask for the next thing at once.
@@ -171,9 +204,10 @@ public final class OutboundService {
     }
 
     private func finish(_ owner: Owner, _ result: Result<HTTPResponse, HTTPFailure>) {
+        let now = now()
         switch owner {
-        case .push(let tag): pushes.completed(tag, result, at: clock())
-        case .webhook(let tag): webhooks.completed(tag, result, at: clock())
+        case .push(let tag): pushes.completed(tag, result, at: now)
+        case .webhook(let tag): webhooks.completed(tag, result, at: now)
         case .fetch(let number):
             fetches[number] = nil
             news.append(.response(number, result))

@@ -47,9 +47,9 @@ private struct CallDraft {
     ) throws(RecordDamage) -> Bool {
         switch name {
         case "v": version = try reader.integer()
-        case "mode": mode = ModeIndex(try reader.integer(as: UInt8.self))
+        case "mode": mode = try readMode(from: &reader)
         case "kind": kind = try reader.text()
-        case "ring": ringTime = try reader.integer()
+        case "ring": ringTime = try reader.time()
         case "created": createdAt = try reader.moment()
         case "rev": revision = try reader.integer(as: UInt32.self)
         case "state": state = try reader.word(of: Call.State.self)
@@ -78,6 +78,15 @@ private struct CallDraft {
         default: return false
         }
         return true
+    }
+
+    /// Whoever gets the call looks its mode up without asking whether there is one.
+    private func readMode(from reader: inout RecordReader) throws(RecordDamage) -> ModeIndex {
+        let number = try reader.integer(as: UInt8.self)
+        guard number < Mode.all.count else {
+            throw reader.damage("no mode has the number \(number)")
+        }
+        return ModeIndex(number)
     }
 
     private mutating func readItems(from reader: inout RecordReader) throws(RecordDamage) {

@@ -65,7 +65,7 @@ struct MemoryCalls {
             guard let id = ended.removeFirst() else { break }
             for user in users {
                 participations.remove(user, id)
-                if !missed.isEmpty { missed[user]?[id] = nil }
+                if !missed.isEmpty { forgetMissed(user, id) }
             }
             forgotten.append(id)
         }
@@ -90,6 +90,14 @@ struct MemoryCalls {
     mutating func miss(_ user: UserID, _ call: CallID, at moment: Moment) {
         missed[user, default: [:]][call] = moment
     }
+
+    private mutating func forgetMissed(_ user: UserID, _ call: CallID) {
+        guard missed[user]?.removeValue(forKey: call) != nil else { return }
+        if missed[user]?.isEmpty == true { missed[user] = nil }
+    }
+
+    /// Users who have missed a call.
+    var missedUsers: Int { missed.count }
 
     mutating func see(_ user: UserID, upTo moment: Moment) {
         let left = (missed[user] ?? [:]).filter { $0.value > moment }

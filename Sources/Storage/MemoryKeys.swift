@@ -53,6 +53,7 @@ struct MemoryKeys {
     /// Removes keys used at `expiry` or before, looking at the `step` oldest; how many.
     mutating func sweep(upTo expiry: Moment, step: Int) -> Int {
         var (looked, removed) = (0, 0)
+        while first < next, entries[first] == nil { first += 1 }
         var place = first
         while place < next, looked < step {
             if let entry = entries[place] {

@@ -23,6 +23,8 @@ struct MemoryOutbox {
     private var outcomes: [CallID: [Target: PushOutcome]] = [:]
     private var webhooks: [JobID: StoredWebhook] = [:]
     private var webhookIDs: [WebhookProgress.State: [JobID]] = [:]
+    /// Where the search for webhooks that waited too long goes on.
+    private var lookedAt: JobID?
 
     mutating func put(
         _ address: Address, provider: String, _ registration: PushRegistration?, at now: Moment
@@ -125,6 +127,22 @@ struct MemoryOutbox {
             .filter { webhooks[$0].map { $0.job.at <= moment } ?? true }
         for id in old { forget(webhook: id) }
         return old.count
+    }
+
+    /// Gives up open webhooks that were due at `moment` or before, looking at the `step` next ones;
+    /// whether there may be more.
+    mutating func giveUp(dueUpTo moment: Moment, step: Int) -> Bool {
+        let next = (webhookIDs[.open] ?? []).sorted(after: lookedAt).prefix(step)
+        let youngest = next.last.flatMap { webhooks[$0]?.job.at }
+        for id in next {
+            guard var webhook = webhooks[id], webhook.progress.dueAt <= moment else { continue }
+            webhook.progress.state = .failed
+            webhook.progress.lastError = webhook.progress.lastError ?? WebhookProgress.neverTried
+            put(webhook)
+        }
+        let hasMore = next.count == step && (youngest.map { $0 <= moment } ?? false)
+        lookedAt = hasMore ? next.last : nil
+        return hasMore
     }
 }
 

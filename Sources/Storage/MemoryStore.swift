@@ -72,7 +72,8 @@ public final class MemoryStore: CallStore {
         let finished = now + -limits.webhookRetention
         let delivered = outbox.sweep(.delivered, upTo: finished, step: step)
         let failed = outbox.sweep(.failed, upTo: finished, step: step)
-        return [old.count, keys, values, delivered, failed].contains(step)
+        let hasLate = outbox.giveUp(dueUpTo: now + -limits.webhookPatience, step: step)
+        return hasLate || [old.count, keys, values, delivered, failed].contains(step)
     }
 
     public func makeReader() throws(StoreError) -> any CallReader { self }

@@ -15,6 +15,10 @@ final class OutboxTables {
     private let addWebhook: Statement
     private let updateWebhook: Statement
     private let removeOldWebhooks: Statement
+    private let openWebhooks: Statement
+    private let giveUpWebhooks: Statement
+    /// Where the search for webhooks that waited too long goes on.
+    private var lookedAt: Int64 = 0
     private var writer = JSONWriter()
 
     init(_ connection: Connection) throws(StoreError) {
@@ -51,6 +55,14 @@ final class OutboxTables {
             DELETE FROM webhook WHERE at <= ?2 AND id IN
             (SELECT id FROM webhook WHERE state = ?1 ORDER BY id LIMIT ?3)
             """, for: "removing old webhooks")
+        openWebhooks = try connection.prepare(
+            "SELECT id, at FROM webhook WHERE state = 'open' AND id > ? ORDER BY id LIMIT ?",
+            for: "looking for late webhooks")
+        giveUpWebhooks = try connection.prepare(
+            """
+            UPDATE webhook SET state = 'failed', last_error = coalesce(last_error, ?4)
+            WHERE state = 'open' AND id > ?1 AND id <= ?2 AND due_at <= ?3
+            """, for: "giving late webhooks up")
     }
 
     func put(
@@ -115,6 +127,27 @@ final class OutboxTables {
                 .text(state.rawValue), .moment(moment), .integer(Int64(step)))
             hasMore = hasMore || removed == step
         }
+        return hasMore
+    }
+
+    /// Gives up open webhooks that were due at `moment` or before, looking at the `step` next ones:
+    /// those at the head may be in the middle of their attempts, and hide others.
+    ///
+    /// - Returns: whether there may be more.
+    func giveUp(dueUpTo moment: Moment, step: Int) throws(StoreError) -> Bool {
+        let from = lookedAt
+        var (last, count, isOld) = (from, 0, false)
+        try openWebhooks.rows(.integer(from), .integer(Int64(step))) { row in
+            (last, count, isOld) = (row.integer(0), count + 1, row.moment(1) <= moment)
+            return true
+        }
+        if count > 0 {
+            try giveUpWebhooks.run(
+                .integer(from), .integer(last), .moment(moment), .text(WebhookProgress.neverTried))
+        }
+        // None is due before it happened: behind a young one there are only younger ones.
+        let hasMore = count == step && isOld
+        lookedAt = hasMore ? last : 0
         return hasMore
     }
 }

@@ -68,7 +68,14 @@ struct RecordReader {
         try located { (json) throws(JSONError) in try json.readInteger() }
     }
 
-    mutating func moment() throws(RecordDamage) -> Moment { Moment(try integer()) }
+    mutating func moment() throws(RecordDamage) -> Moment { Moment(try time()) }
+
+    /// Milliseconds, since 1970 or otherwise: so few that nobody who adds to them goes too far.
+    mutating func time() throws(RecordDamage) -> Milliseconds {
+        let value = try integer()
+        guard (0..<1 << 53).contains(value) else { throw damage("\(value) is out of range") }
+        return value
+    }
 
     mutating func integer<Number: FixedWidthInteger>(
         as type: Number.Type

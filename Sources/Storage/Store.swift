@@ -136,7 +136,8 @@ public final class Store: CallStore {
             let keys = try keys.sweep(upTo: now + -limits.keyLifetime, step: step)
             let values = try plugins.sweep(at: now, step: step)
             let webhooks = try outbox.sweep(upTo: now + -limits.webhookRetention, step: step)
-            hasMore = calls || keys || values || webhooks
+            let late = try outbox.giveUp(dueUpTo: now + -limits.webhookPatience, step: step)
+            hasMore = calls || keys || values || webhooks || late
         }
         return hasMore
     }

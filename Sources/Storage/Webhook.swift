@@ -51,6 +51,9 @@ public struct WebhookProgress: Sendable, Equatable {
     /// What the last attempt met, or nil.
     public var lastError: String?
 
+    /// `lastError` of what was given up without an attempt.
+    static let neverTried = "not tried in time"
+
     /// A progress of these parts.
     public init(
         _ state: State = .open, attempts: Int = 0, dueAt: Moment, lastError: String? = nil

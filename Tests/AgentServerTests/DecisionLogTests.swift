@@ -22,8 +22,12 @@ private final class Place {
     var path: String { folder.path }
     var names: [String] { folder.names }
 
-    func log(_ change: (inout Configuration.DecisionLog) -> Void = { _ in }) -> DecisionLog {
-        let log = DecisionLog(directory: path, log: Log(level: .error), loop: loop)
+    func log(
+        _ system: DecisionLog.System = .init(),
+        _ change: (inout Configuration.DecisionLog) -> Void = { _ in }
+    ) -> DecisionLog {
+        let log = DecisionLog(
+            directory: path, log: Log(level: .error), loop: loop, system: system)
         var limits = Configuration.DecisionLog()
         change(&limits)
         log.configure(limits)
@@ -158,6 +162,60 @@ private final class Place {
         place.write("{\"at\":17900", to: "decisions.jsonl")
         #expect(DecisionFiles(directory: place.path).newest(10).map(\.call.low) == [1])
         #expect(DecisionFiles(directory: "/nonexistent").newest(10).isEmpty)
+    }
+
+    @Test func aLineThatTheDiskHadNoRoomForTakesNoOtherAlong() throws {
+        let place = try Place()
+        var room = 70
+        var system = DecisionLog.System()
+        system.write = { file, bytes in
+            let taken = min(room, bytes.count)
+            room -= taken
+            return taken == 0 ? -1 : Glibc.write(file, bytes.baseAddress, taken)
+        }
+        let log = place.log(system)
+        func note(_ number: UInt64) {
+            log.note(.decision(record(number)))
+            log.flush()
+        }
+        note(1)
+        note(2)
+        room = .max
+        note(3)
+        #expect(DecisionFiles(directory: place.path).newest(10).map(\.call.low) == [3])
+        // So it is with what a process did not come to write before it ended.
+        place.write("{\"at\":17900", to: "decisions.jsonl")
+        let next = place.log()
+        next.note(.decision(record(4)))
+        next.flush()
+        #expect(DecisionFiles(directory: place.path).newest(10).map(\.call.low) == [3, 4])
+    }
+
+    @Test func aFileThatCannotBeOpenedIsTriedAgainOnceInAWhile() throws {
+        let place = try Place()
+        var now: Int64 = 1_000_000
+        var system = DecisionLog.System()
+        system.now = { now }
+        let log = place.log(system) { $0.size = 1 }
+        func note(_ number: UInt64) {
+            log.note(.decision(record(number)))
+            log.flush()
+        }
+        note(1)
+        rename(place.path, place.path + ".away")
+        defer { rename(place.path + ".away", place.path) }
+        note(2)
+        note(3)
+        rename(place.path + ".away", place.path)
+        let kept = DecisionFiles(directory: place.path)
+        now += DecisionLog.reopenEvery - 1
+        note(4)
+        #expect(kept.newest(10).map(\.call.low) == [1, 2])
+        now += 1
+        note(5)
+        note(6)
+        #expect(kept.newest(10).map(\.call.low) == [1, 2, 6])
+        #expect(log.newest(10).map(\.call.low) == [1, 2, 3, 4, 5, 6])
     }
 
     @Test func whoFollowsIsToldWhatComes() throws {

@@ -99,6 +99,17 @@ final class PolicyDouble: PolicyLink {
     func flush() {}
 }
 
+/// Sends nothing, and is told when the store is back.
+final class OutboxDouble: Outbox {
+    var onReturn: () -> Void = {}
+
+    func entry(for job: PushJob, of records: [Record]) -> OutboxEntry { OutboxEntry() }
+    func kept(_ records: [Record]) {}
+    func note(_ report: Report) {}
+    func takeEvents() -> OutboxEntry? { nil }
+    func storeIsBack() { onReturn() }
+}
+
 /// An exchange between doubles, on a loop that a test turns by hand.
 final class ExchangeRig {
     let loop: EventLoop

@@ -218,7 +218,7 @@ import Testing
     }
 
     @Test func `The store is opened again and again until it is back`() throws {
-        let rig = try ExchangeRig { $0.reopenEvery = 0 }
+        let rig = try ExchangeRig { $0.reopenAfter = 0 }
         defer { rig.close() }
         rig.turn()
         rig.store.onReopen = { [unowned rig] in
@@ -230,6 +230,18 @@ import Testing
         rig.run()
         #expect(rig.store.reopenings == 3 && rig.exchange.isReady)
         #expect(rig.clients.news() == ["drop"], "clients are sent away once")
+    }
+
+    @Test func `Who waits for the store to be back need not wait for more`() throws {
+        let rig = try ExchangeRig()
+        defer { rig.close() }
+        let outbox = OutboxDouble()
+        rig.exchange.outbox = outbox
+        var isTold = false
+        outbox.onReturn = { [unowned rig] in rig.exchange.store([]) { isTold = true } }
+        rig.fail()
+        rig.exchange.receive(.reopened(StoredState()))
+        #expect(isTold)
     }
 
     @Test func `What is stored goes on, and what is not has never been`() throws {

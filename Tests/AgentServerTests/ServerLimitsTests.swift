@@ -14,4 +14,10 @@ import WebProtocols
         #expect(ServerLimits().http == HTTPLimits())
         #expect(ServerLimits().session == SessionLimits())
     }
+
+    @Test func aStoreThatStaysAwayIsTriedLessOften() {
+        let pauses = (0...11).map { ServerLimits().reopenPause(after: $0) }
+        #expect(pauses.prefix(3) == [1_000, 1_500, 2_000])
+        #expect(pauses.suffix(4) == [5_000, 5_000, 5_000, 5_000])
+    }
 }

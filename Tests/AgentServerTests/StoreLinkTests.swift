@@ -208,4 +208,32 @@ private final class FlakyStore: CallStore {
         _ = try rig.told(count)
         #expect(try !isHeld(1_002) && isHeld(2_001) && isHeld(2_002))
     }
+
+    /// Keys are looked up whatever their age: what is not found was removed.
+    @Test func `A store in memory forgets what is too old, too`() throws {
+        let kept = MemoryStore()
+        _ = try kept.restore(at: Moment(0))
+        var isKept = true
+        let link = try MemoryLink(kept) { news in
+            if case .key(_, _, let reply) = news { isKept = reply != nil }
+        }
+        let (ann, first) = (UserID("ann"), Moment(1_790_000_000_000))
+        func submit(_ key: String, at moment: Moment) {
+            let reply = KeptReply(bodyHash: 1, reply: [1])
+            link.submit([.key(KeyEntry(user: ann, key: key, at: moment, kept: reply))], at: moment)
+        }
+        submit("old", at: first)
+        let nearly = first + (StoreLimits().keyLifetime - 1)
+        submit("young", at: nearly)
+        link.fetch(.key(ann, "old"))
+        #expect(isKept)
+        submit("younger", at: nearly + 59_999)
+        link.fetch(.key(ann, "old"))
+        #expect(isKept, "it is not time to look again")
+        submit("youngest", at: nearly + 60_000)
+        link.fetch(.key(ann, "old"))
+        #expect(!isKept)
+        link.fetch(.key(ann, "young"))
+        #expect(isKept)
+    }
 }

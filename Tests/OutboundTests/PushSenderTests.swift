@@ -74,6 +74,18 @@ final class PushSenderTests {
         #expect(outcome.attempts == 6 && moment < now + 30_000)
     }
 
+    @Test(arguments: [-3_600_000, 3_600_000] as [Int64])
+    func `a push waits and matters as long when the clock is set`(span: Int64) throws {
+        sender.send(SamplePush.notice(.apnsVoIP), at: now)
+        try answer(503, "ServiceUnavailable", at: now)
+        let next = try #require(sender.nextDeadline)
+        sender.clockMoved(by: span)
+        #expect(sender.nextDeadline == next + span)
+        sender.advance(to: next + span)
+        try answer(200, at: next + span)
+        #expect(results() == [.delivered(nil)])
+    }
+
     @Test func `Retry-After is kept, or the push given up if that is too late`() throws {
         sender.send(SamplePush.notice(.apns), at: now)
         try answer(429, "TooManyRequests", headers: [HTTPHeader("retry-after", "20")], at: now)

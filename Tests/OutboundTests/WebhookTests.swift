@@ -356,6 +356,39 @@ final class WebhookDeskTests {
     }
 }
 
+struct OutboundClockTests {
+    /// An endpoint to which nothing is ever sent: its address is one of our own network.
+    private func settings() throws -> OutboundService.Settings {
+        var settings = OutboundService.Settings()
+        settings.webhooks = [
+            WebhookEndpoint(
+                "crm", try HTTPURL("http://127.0.0.1:9/"), secrets: [try WebhookSecret(secretText)])
+        ]
+        return settings
+    }
+
+    @Test(arguments: [-3_600_000, 3_600_000] as [Int64])
+    func `an event waits as long when the clock is set`(span: Int64) throws {
+        var (wall, uptime) = (now, Int64(0))
+        let service = try OutboundService(try settings(), clock: { wall }, uptime: { uptime })
+        defer { service.close() }
+        func attempts() -> [Int] {
+            (0..<3).flatMap { _ in service.perform(forAtMost: 0) }.compactMap {
+                guard case .webhook(let outcome) = $0,
+                    case .postponed(let attempts, _, _) = outcome.result
+                else { return nil }
+                return attempts
+            }
+        }
+        service.take(WebhookJob(id: "e", endpoint: "crm", order: nil, body: [1]))
+        #expect(attempts() == [1])
+        wall += span
+        #expect(attempts() == [])
+        (wall, uptime) = (wall + 6_000, uptime + 6_000)
+        #expect(attempts() == [2])
+    }
+}
+
 struct DueQueueTests {
     @Test func `elements come by their moment, equal ones in the order they were added`() {
         var queue = DueQueue<Int>()

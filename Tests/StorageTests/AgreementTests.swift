@@ -173,6 +173,7 @@ private struct Picture: Equatable {
         var limits = StoreLimits()
         (limits.keysPerUser, limits.keysMax, limits.sweepStep) = (5, 14, 7)
         (limits.retention, limits.keyLifetime, limits.webhookRetention) = (60_000, 40_000, 30_000)
+        limits.webhookPatience = 15_000
         limits.recentParticipations = Int(seed % 4) * 7
         let (disk, memory) = (try Rig(.disk, limits: limits), try Rig(.memory, limits: limits))
         var load = Workload(seed: seed)

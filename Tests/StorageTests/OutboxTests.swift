@@ -150,8 +150,10 @@ private let ann = UserID("ann")
     }
 
     @Test(arguments: Kind.allCases)
-    func onlyFinishedWebhooksGrowTooOld(kind: Kind) throws {
-        let rig = try Rig(kind)
+    func onlyFinishedWebhooksAreForgotten(kind: Kind) throws {
+        var limits = StoreLimits()
+        limits.webhookPatience = 30 * 24 * 3_600_000
+        let rig = try Rig(kind, limits: limits)
         for id in 1...3 { try rig.commit(.webhook(.add(job(Int64(id), at: Int64(id))))) }
         try rig.commit(
             .webhook(.update(JobID(1), WebhookProgress(.delivered, dueAt: start))),
@@ -163,6 +165,40 @@ private let ann = UserID("ann")
         #expect(try rig.store.sweep(at: start + 100 + week) == false)
         #expect(try rig.reader.webhooks(.failed, after: nil, limit: 9).isEmpty)
         #expect(try rig.reader.webhooks(.open, after: nil, limit: 9).map(\.job.id) == [JobID(3)])
+    }
+
+    /// Also of a receiver that is no longer configured, of which nobody looks at any event.
+    @Test(arguments: Kind.allCases)
+    func whatNobodyTriesInTimeIsGivenUpAndThenForgotten(kind: Kind) throws {
+        var limits = StoreLimits()
+        limits.sweepStep = 2
+        let rig = try Rig(kind, limits: limits)
+        for id in 1...7 as ClosedRange<Int64> {
+            try rig.commit(.webhook(.add(job(id, at: id))))
+        }
+        // The first two are tried, and come before those of which nobody takes care.
+        let (day, limit) = (24 * 3_600_000 as Milliseconds, limits.webhookPatience)
+        let tried = WebhookProgress(attempts: 9, dueAt: start + limit, lastError: "HTTP 404")
+        try rig.commit(.webhook(.update(JobID(1), tried)), .webhook(.update(JobID(2), tried)))
+        while try rig.store.sweep(at: start + 6 + limit) {}
+        func ids(_ state: WebhookProgress.State) throws -> [Int64] {
+            try rig.reader.webhooks(state, after: nil, limit: 9).map(\.job.id.value)
+        }
+        #expect(try ids(.open) == [1, 2, 7] && ids(.failed) == [3, 4, 5, 6])
+        let failed = try rig.reader.webhooks(.failed, after: nil, limit: 1).first
+        #expect(failed?.progress.lastError == "not tried in time")
+        // An operator sends one again: its time begins anew.
+        try rig.commit(.webhook(.update(JobID(4), WebhookProgress(dueAt: start + 6 * day))))
+        while try rig.store.sweep(at: start + 6 * day) {}
+        #expect(try ids(.open) == [1, 2, 4] && ids(.failed) == [3, 5, 6, 7])
+        for _ in 0..<2 { while try rig.store.sweep(at: start + 12 * day) {} }
+        #expect(try ids(.open).isEmpty && ids(.failed).isEmpty && ids(.delivered).isEmpty)
+    }
+
+    /// Longer than all pauses between attempts, each 20 % longer than planned.
+    @Test func nothingIsGivenUpInTheMiddleOfItsAttempts() {
+        let pauses = 5 + 300 + 1_800 + (2 + 5 + 10 + 14 + 20 + 24) * 3_600
+        #expect(StoreLimits().webhookPatience > Milliseconds(pauses) * 1_200)
     }
 
     @Test func memoryKeepsOnlyTheLastFinishedOnes() throws {

@@ -54,6 +54,19 @@ import Testing
         #expect(try rig.page("ann").calls.last == live)
     }
 
+    @Test func memoryForgetsWhoMissedACallThatIsForgotten() {
+        var calls = MemoryCalls()
+        let bob = UserID("bob")
+        for later in 1...2 as ClosedRange<Int64> {
+            _ = calls.put(ended(ringingCall(later), at: start + later), endedMax: 9)
+            calls.miss(bob, callID(later), at: start + later)
+        }
+        #expect(calls.sweep(upTo: start + 1, step: 9).count == 1)
+        #expect(calls.missedUsers == 1 && calls.missedCount(of: bob) == 1)
+        #expect(calls.sweep(upTo: start + 2, step: 9).count == 1)
+        #expect(calls.missedUsers == 0)
+    }
+
     @Test func aChangedLimitCountsFromTheNextSweepOn() throws {
         let rig = try Rig(.disk)
         try rig.commit(.call(ended(ringingCall(1), at: start + 1)))

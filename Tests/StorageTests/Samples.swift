@@ -80,7 +80,7 @@ extension Dice {
     mutating func call(id: CallID? = nil, participants: ClosedRange<Int> = 1...6) -> Call {
         var call = Call(
             id: id ?? CallID(high: generator.next(), low: generator.next()),
-            mode: ModeIndex(UInt8(number(0...255))), kind: text(upTo: 8),
+            mode: ModeIndex(UInt8(number(0...Mode.all.count - 1))), kind: text(upTo: 8),
             ringTime: Milliseconds(number(0...600_000)), deliveryCheck: chance(50),
             createdAt: moment())
         call.state = one(of: Call.State.allCases)

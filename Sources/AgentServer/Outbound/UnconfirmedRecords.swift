@@ -1,11 +1,11 @@
-// Outcomes on their way to the store, which may be away.
+// What belongs to no change of the switchboard, on its way to the store, which may be away.
 
 import Storage
 
 /// Keeps what is to be stored until it is durable, so that a store that failed and came back is
 /// told again. Owner: the loop's thread.
 final class UnconfirmedRecords {
-    private let exchange: Exchange
+    private unowned let exchange: Exchange
     private var open: [UInt64: [StoreRecord]] = [:]
     private var last: UInt64 = 0
 
@@ -21,7 +21,7 @@ final class UnconfirmedRecords {
 
     /// The store is back: everything that it did not confirm is stored again, and then `action`
     /// follows.
-    func keepAgain(andThen action: @escaping () -> Void) {
+    func keepAgain(andThen action: @escaping () -> Void = {}) {
         let lost = open.sorted { $0.key < $1.key }.flatMap(\.value)
         let numbers = Array(open.keys)
         exchange.store(lost) { [weak self] in

@@ -16,11 +16,27 @@ final class DecisionLog {
     /// are no files that have it.
     static let keptInputs = 250
 
+    /// What a log has of the system; tests put theirs in the place.
+    struct System {
+        /// Milliseconds since the machine started.
+        var now: () -> Int64 = { Clock.bootMilliseconds() }
+        /// Writes to a file, and gives how much of it was written.
+        var write: (Int32, UnsafeRawBufferPointer) -> Int = {
+            Glibc.write($0, $1.baseAddress, $1.count)
+        }
+    }
+
     private let path: String?
     private let log: Log
+    private let system: System
     private var limits = Configuration.DecisionLog()
     private var file: Int32 = -1
     private var size = 0
+    /// The file ends within a line, which whatever follows must not make longer.
+    private var isTorn = false
+    /// When a file that could not be opened is tried again.
+    private var opensAgainAt: Int64 = 0
+    private var repeated = RepeatedLine()
     private var pending = JSONWriter()
     /// The newest entries; number `n` is at `(n - 1) % kept`.
     private var ring: [DecisionEntry] = []
@@ -38,9 +54,10 @@ final class DecisionLog {
     }
 
     /// A log in `directory`; nil: in memory only.
-    init(directory: String?, log: Log, loop: EventLoop) {
+    init(directory: String?, log: Log, loop: EventLoop, system: System = System()) {
         path = directory.map { DecisionFiles.path(in: $0) }
         self.log = log
+        self.system = system
         open()
         traceTimer = Timer(on: loop) { [unowned self] in answerTraces() }
     }
@@ -78,7 +95,7 @@ final class DecisionLog {
 
     /// Writes what was noted since the last time, and tells those who wait for it.
     func flush() {
-        write()
+        if file >= 0 { write() } else { openAgain() }
         if !traces.isEmpty { answerTraces() }
     }
 
@@ -144,21 +161,45 @@ final class DecisionLog {
     private func write() {
         let lines = pending.written
         guard !lines.isEmpty else { return }
-        let written = Glibc.write(file, lines.baseAddress, lines.count)
-        if written != lines.count {
-            log.warn("cannot write the decision log", ("path", path ?? ""))
-        }
-        size += max(0, written)
+        if isTorn { withUnsafeBytes(of: UInt8(ascii: "\n")) { write($0) } }
+        if !isTorn { write(lines) }
         pending.removeAll()
         if size >= limits.size { moveAside() }
     }
 
+    private func write(_ bytes: UnsafeRawBufferPointer) {
+        let written = max(0, system.write(file, bytes))
+        size += written
+        if written > 0 { isTorn = bytes[written - 1] != UInt8(ascii: "\n") }
+        if written < bytes.count { warn("cannot write the decision log") }
+    }
+
+    private func warn(_ text: StaticString) {
+        guard let left = repeated.admit("\(text)", at: Moment(system.now())) else { return }
+        log.warn(text, ("path", path ?? ""), ("like_it", "\(left)"))
+    }
+
+    private func openAgain() {
+        guard path != nil, system.now() >= opensAgainAt else { return }
+        open()
+    }
+
+    /// How long a file that could not be opened is left alone, in milliseconds.
+    static let reopenEvery: Int64 = 10_000
+
     private func open() {
         guard let path else { return }
-        file = Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
-        if file < 0 { log.warn("cannot open the decision log", ("path", path)) }
+        (size, isTorn) = (0, false)
+        file = Glibc.open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
+        guard file >= 0 else {
+            opensAgainAt = system.now() + Self.reopenEvery
+            return warn("cannot open the decision log")
+        }
         var status = stat()
-        size = file >= 0 && fstat(file, &status) == 0 ? Int(status.st_size) : 0
+        guard fstat(file, &status) == 0, status.st_size > 0 else { return }
+        size = Int(status.st_size)
+        var last: UInt8 = 0
+        isTorn = pread(file, &last, 1, status.st_size - 1) == 1 && last != UInt8(ascii: "\n")
     }
 
     private func moveAside() {

@@ -150,13 +150,18 @@ final class PolicyBridge {
             decisions.note(.decision(record))
             shadow?.ask(record)
         case .operate(let wait, let user, let plugin, let operation):
+            // The exchange hears nothing then, and the handler would wait for ever.
+            guard exchange.isReady else {
+                thread?.reply(wait, .operation(.notReady))
+                return
+            }
             let request = gateway.newRequest(.policy)
             requests[request] = wait
             exchange.feed(.policyRequest(request, user, plugin: plugin, operation))
         case .perform(let wait, let plugin, let request): perform(wait, plugin, request)
-        case .keepTimer(let timer): exchange.store([.timer(.set(NamedTimer(timer)))])
+        case .keepTimer(let timer): exchange.storeSurely([.timer(.set(NamedTimer(timer)))])
         case .dropTimer(let id):
-            exchange.store([.timer(.remove(JobID(Int64(clamping: id))))])
+            exchange.storeSurely([.timer(.remove(JobID(Int64(clamping: id))))])
         case .rolledBack(let from, let to, let reason): rolledBack(from, to, reason)
         case .abandon(let wait): fetches.abandon(wait)
         case .shaped(let push, let draft): shaped(push, draft)

@@ -1,4 +1,4 @@
-// The two clocks that this target reads, in milliseconds.
+// The clocks that this target reads, in milliseconds.
 
 import CCurl
 import Glibc
@@ -7,6 +7,9 @@ import Glibc
 enum SystemClock {
     /// CLOCK_MONOTONIC: libcurl's time-outs run by it too.
     static var monotonic: Int64 { read(CLOCK_MONOTONIC) }
+
+    /// CLOCK_BOOTTIME, which nobody sets, and which goes on while the machine sleeps.
+    static var boot: Int64 { read(CLOCK_BOOTTIME) }
 
     /// CLOCK_REALTIME, since 1970 UTC.
     static var wall: Int64 { read(CLOCK_REALTIME) }

@@ -122,7 +122,7 @@ public struct PushNotice: Sendable, Equatable {
     /// What it says.
     public var content: PushContent
     /// When it no longer matters, in milliseconds since 1970.
-    public let expiresAt: Int64
+    public internal(set) var expiresAt: Int64
     /// Why it was made.
     public let reason: PushKind
 

@@ -167,6 +167,20 @@ public struct PushSender {
         }
     }
 
+    /// Somebody set the clock: its time is later by `span` than it would be. What waits goes on to
+    /// wait as long as it was told, and matters as long.
+    public mutating func clockMoved(by span: Int64) {
+        due.shift(by: span)
+        for id in Array(jobs.keys) { jobs[id]?.notice.expiresAt += span }
+        switch access {
+        case .none, .fetching: break
+        // Whether it is still good by the new time is simply asked.
+        case .granted: access = .none
+        case .refused(let until, let reason, let isTemporary):
+            access = .refused(until: until + span, reason: reason, isTemporary: isTemporary)
+        }
+    }
+
     // MARK: Attempts
 
     private mutating func start(_ id: String, at now: Int64) {

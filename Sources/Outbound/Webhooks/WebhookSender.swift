@@ -90,6 +90,16 @@ public struct WebhookSender {
             return (line, job)
         }
 
+        /// See `clockMoved`.
+        mutating func shift(by span: Int64) {
+            pausedUntil += span
+            for name in Array(lines.keys) {
+                for place in lines[name]?.jobs.indices ?? 0..<0 {
+                    lines[name]?.jobs[place].notBefore += span
+                }
+            }
+        }
+
         private mutating func start(_ line: String) {
             lines[line]?.isUnderWay = true
             lines[line]?.isProbe = false
@@ -230,6 +240,13 @@ public struct WebhookSender {
             case .endpoint(let name): startReady(name, at: now)
             }
         }
+    }
+
+    /// Somebody set the clock: its time is later by `span` than it would be. What waits goes on to
+    /// wait as long as it was told.
+    public mutating func clockMoved(by span: Int64) {
+        due.shift(by: span)
+        for name in Array(receivers.keys) { receivers[name]?.shift(by: span) }
     }
 
     // MARK: Lines
