@@ -27,12 +27,13 @@ clients=
 
 clean_up() {
     trap - EXIT INT TERM
+    trap '' HUP # a terminal that closes may say so twice
     for process in $clients $server; do kill "$process" 2>/dev/null || :; done
     [ -z "$server" ] || wait "$server" 2>/dev/null || :
     rm -rf "$scratch"
 }
 trap clean_up EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' INT TERM HUP
 
 fail() {
     printf '\nNOT SEEN: %s\n' "$1"
