@@ -78,7 +78,7 @@ lint() {
     swift format lint --strict --recursive Package.swift Sources Tests && echo "nothing to format"
 }
 
-address_options="detect_leaks=0:suppressions=$PWD/Tests/address.suppressions"
+address_options="detect_leaks=0:suppressions='$PWD/Tests/address.suppressions'"
 
 # What comes from outside goes in through a real process here: frames, requests, messages, tokens,
 # plugins. The process tests of crashes, bounds and sessions take --full. A server with a sanitizer
