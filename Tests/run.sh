@@ -59,18 +59,26 @@ step() {
     thread) sanitized thread -Xcc -mllvm -Xcc -tsan-instrument-func-entry-exit=0 ;;
     plugins) sh Tests/Plugins/run.sh ;;
     fuzz) swift run -c release fuzz "$([ -n "$CALLAGENT_FULL" ] && echo full || echo smoke)" ;;
-    quickstart) sh examples/quickstart.sh --once ;;
-    guide) sh Tests/Docs/guide.sh ;;
+    quickstart) PORT=$(free_port) sh examples/quickstart.sh --once ;;
+    guide) PORT=$(free_port) sh Tests/Docs/guide.sh ;;
     interop) sh Tests/Interop/run.sh ;;
     autobahn) sh Tests/Autobahn/run.sh ;;
     esac
+}
+
+# A server of this machine, or another run of these checks, may have the usual one.
+free_port() {
+    python3 -c 'import socket
+with socket.socket() as probe:
+    probe.bind(("127.0.0.1", 0))
+    print(probe.getsockname()[1])'
 }
 
 lint() {
     swift format lint --strict --recursive Package.swift Sources Tests && echo "nothing to format"
 }
 
-address_options="detect_leaks=0:suppressions=$PWD/Tests/address.suppressions"
+address_options="detect_leaks=0:suppressions='$PWD/Tests/address.suppressions'"
 
 # What comes from outside goes in through a real process here: frames, requests, messages, tokens,
 # plugins. The process tests of crashes, bounds and sessions take --full. A server with a sanitizer

@@ -16,5 +16,4 @@ case $minutes in
 esac
 CALLAGENT_SOAK_SECONDS=$(awk "BEGIN { print int($minutes * 60) }")
 export CALLAGENT_SOAK_SECONDS
-# A folder of its own, so that other process tests may run beside it.
-exec sh Tests/Interop/run.sh -s --basetemp "$PWD/.build/interop/soak" soak.py
+exec sh Tests/Interop/run.sh -s soak.py

@@ -7,8 +7,12 @@
 # toolchain is looked for, not installed: it is no Debian package.
 set -eu
 
-LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libjemalloc-dev"
-TOOLS="lua-check python3 python3-venv gcc libc6-dev nghttp2-server coturn"
+# The second line is the toolchain's: what its programs load, and what its linker takes from Debian.
+LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libjemalloc-dev \
+libxml2 gcc libc6-dev libstdc++-12-dev"
+TOOLS="lua-check python3 python3-venv nghttp2-server coturn"
+# How apt-get and dpkg say that somebody else is at work.
+LOCKED="Could not get lock|was locked by another process"
 SWIFT_MAJOR=6
 SWIFT_MINOR=3
 
@@ -20,8 +24,10 @@ fail() {
 }
 
 # A package counts only when it is fully installed: dpkg lists removed and half-configured ones too.
+# It may be held, and be there for several architectures: ours is the one to build with.
 is_installed() {
-    [ "$(dpkg-query -W -f='${Status}' "$1" 2>/dev/null)" = "install ok installed" ]
+    dpkg-query -W -f='${Architecture} ${Status}\n' "$1" 2>/dev/null |
+        grep -qE "^($architecture|all) [a-z]+ ok installed$"
 }
 
 missing_of() {
@@ -30,30 +36,35 @@ missing_of() {
     done
 }
 
-# Runs a command silently with a dot every two seconds; shows the end of its output if it fails.
+# Runs apt-get or dpkg silently, with a dot every two seconds; the end of what it says is added to
+# $said. A machine that just started often updates itself: for 300 seconds it tries again.
 quietly() {
     what=$1
     shift
-    log=$(mktemp "${TMPDIR:-/tmp}/callagent-install.XXXXXX")
     printf 'install: %s ' "$what"
-    (while sleep 2 >/dev/null 2>&1; do printf '.'; done) &
+    (while sleep 2 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do printf '.'; done) &
     dots=$!
-    code=0
-    "$@" >"$log" 2>&1 </dev/null || code=$?
-    kill "$dots" 2>/dev/null || :
+    tries=60
+    while :; do
+        code=0
+        "$@" >"$scratch/now" 2>&1 </dev/null || code=$?
+        if [ "$code" = 0 ] || [ "$tries" = 0 ] || ! grep -qE "$LOCKED" "$scratch/now"; then
+            break
+        fi
+        tries=$((tries - 1))
+        sleep 5
+    done
+    # Not TERM: a subshell that has only begun still has the traps of the script, and loses it.
+    kill -KILL "$dots" 2>/dev/null || :
     wait "$dots" 2>/dev/null || :
-    if [ "$code" = 0 ]; then
-        printf ' done\n'
-        rm -f "$log"
-    else
-        printf ' failed\n'
-        tail -n 20 "$log" >&2
-        rm -f "$log"
-        fail "this failed: $*"
-    fi
+    { echo "--- $what" && tail -n 20 "$scratch/now"; } >>"$said"
+    [ "$code" = 0 ] && echo ' done' || echo ' failed'
+    return "$code"
 }
 
+# In the language in which `quietly` knows what they say.
 as_root() {
+    set -- env LC_ALL=C DEBIAN_FRONTEND=noninteractive "$@"
     if [ "$(id -u)" = 0 ]; then
         "$@"
     else
@@ -61,9 +72,8 @@ as_root() {
     fi
 }
 
-apt() {
-    as_root env DEBIAN_FRONTEND=noninteractive \
-        apt-get -y -q -o DPkg::Lock::Timeout=300 --no-install-recommends "$@"
+apt_get() {
+    as_root apt-get -y -q -o DPkg::Lock::Timeout=300 --no-install-recommends "$@"
 }
 
 # sudo may ask for the password, so it does that here and not behind the dots.
@@ -75,10 +85,11 @@ become_root() {
 }
 
 install_packages() {
-    for tool in dpkg-query apt-get; do
+    for tool in dpkg dpkg-query apt-get; do
         command -v "$tool" >/dev/null 2>&1 ||
             fail "this is no Debian; install by hand what Debian calls: $*"
     done
+    architecture=$(dpkg --print-architecture)
     missing=$(missing_of "$@")
     missing=${missing% }
     if [ -z "$missing" ]; then
@@ -87,9 +98,18 @@ install_packages() {
     fi
     say "missing: $missing"
     become_root
-    quietly "apt-get update" apt update
+    scratch=$(mktemp -d "${TMPDIR:-/tmp}/callagent-install.XXXXXX")
+    trap 'rm -rf "$scratch"' EXIT
+    trap 'exit 130' INT TERM HUP
+    said=$scratch/said
+    # Whether these two were needed, the install shows: the lists may be there without a network.
+    quietly "dpkg --configure -a" as_root dpkg --configure -a || :
+    quietly "apt-get update" apt_get update || :
     # shellcheck disable=SC2086 # a list of names
-    quietly "apt-get install" apt install $missing
+    quietly "apt-get install" apt_get install $missing || {
+        cat "$said" >&2
+        fail "this failed: apt-get install $missing"
+    }
     case " $missing " in *" coturn "*) stop_service coturn ;; esac
     left=$(missing_of "$@")
     [ -z "$left" ] || fail "apt-get succeeded, and yet these are missing: $left"
@@ -105,7 +125,8 @@ check_swift() {
     hint="get Swift $SWIFT_MAJOR.$SWIFT_MINOR or newer from https://www.swift.org/install/linux/ \
 and put its usr/bin on PATH"
     command -v swift >/dev/null 2>&1 || fail "no Swift toolchain on PATH" "$hint"
-    version=$(swift --version 2>/dev/null |
+    answer=$(swift --version 2>&1) || fail "swift does not run: $answer"
+    version=$(printf '%s\n' "$answer" |
         sed -n 's/.*Swift version \([0-9][0-9]*\.[0-9][0-9]*\).*/\1/p' | head -n 1)
     [ -n "$version" ] || fail "'swift --version' does not tell a version" "$hint"
     major=${version%%.*}
@@ -114,6 +135,8 @@ and put its usr/bin on PATH"
         { [ "$major" -eq "$SWIFT_MAJOR" ] && [ "$minor" -lt "$SWIFT_MINOR" ]; }; then
         fail "Swift $version is too old" "$hint"
     fi
+    # The version is told also where the builder lacks a library.
+    answer=$(swift build --version 2>&1) || fail "Swift $version cannot build here: $answer"
     say "Swift $version"
 }
 

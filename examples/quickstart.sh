@@ -27,12 +27,13 @@ clients=
 
 clean_up() {
     trap - EXIT INT TERM
+    trap '' HUP # a terminal that closes may say so twice
     for process in $clients $server; do kill "$process" 2>/dev/null || :; done
     [ -z "$server" ] || wait "$server" 2>/dev/null || :
     rm -rf "$scratch"
 }
 trap clean_up EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' INT TERM HUP
 
 fail() {
     printf '\nNOT SEEN: %s\n' "$1"
@@ -42,12 +43,12 @@ fail() {
     exit 1
 }
 
-# Waits until a file has a line of this pattern: wait_for SECONDS PATTERN FILE
+# Waits until a file has a line of this pattern, while the bot lives: wait_for SECONDS PATTERN FILE
 wait_for() {
     tries=$(($1 * 10))
     until grep -qE -- "$2" "$3" 2>/dev/null; do
         tries=$((tries - 1))
-        [ "$tries" -gt 0 ] || return 1
+        [ "$tries" -gt 0 ] && kill -0 "$server" 2>/dev/null || return 1
         sleep 0.1
     done
 }
@@ -106,8 +107,11 @@ step 1 "callagent run examples/answering-bot/callagent.lua"
 (cd "$scratch" && exec "$callagent" run examples/answering-bot/callagent.lua) \
     >"$scratch/server.log" 2>&1 </dev/null &
 server=$!
-wait_for 15 "$address" "$scratch/server.log" || fail "the bot starts"
-kill -0 "$server" 2>/dev/null || fail "the bot runs"
+wait_for 15 '"message":"ready"' "$scratch/server.log" || {
+    ! grep -q "already in use" "$scratch/server.log" ||
+        echo "PORT=… sh examples/quickstart.sh takes another port than ${PORT:-7600}."
+    fail "the bot starts"
+}
 head -n 3 "$scratch/server.log"
 seen=$((seen + 1))
 

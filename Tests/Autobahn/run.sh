@@ -43,7 +43,8 @@ stop_server() {
 start_server() {
     "$1" --listen 127.0.0.1:0 >"$work/server.log" 2>&1 &
     server=$!
-    trap stop_server EXIT INT TERM
+    trap stop_server EXIT
+    trap 'exit 130' INT TERM HUP
     tries=0
     until address=$(sed -n 's/.*listening on \([0-9.:]*\).*/\1/p' "$work/server.log") &&
         [ -n "$address" ]; do

@@ -21,9 +21,7 @@ mkdir -p "$work"
 
 swift build -c release --product policy-benchmark >&2
 bench=$(swift build -c release --show-bin-path)/policy-benchmark
-# shellcheck disable=SC2046 # several words
-cc -O2 $(pkg-config --cflags lua5.4) -o "$work/bare" Tests/Benchmarks/Bare/main.c \
-    $(pkg-config --libs lua5.4)
+cc -O2 -I/usr/include/lua5.4 -o "$work/bare" Tests/Benchmarks/Bare/main.c -llua5.4
 
 # median NAME KEY: the median of KEY in the lines of NAME.
 median() {

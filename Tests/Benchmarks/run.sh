@@ -70,7 +70,8 @@ stop_servers() {
     for server in $servers; do wait "$server" 2>/dev/null || :; done
     servers=
 }
-trap stop_servers EXIT INT TERM
+trap stop_servers EXIT
+trap 'exit 130' INT TERM HUP
 
 # start NAME STATE_DIR: a server of its own folder and port; leaves $port and $server.
 start() {

@@ -24,11 +24,12 @@ stays=
 
 clean_up() {
     trap - EXIT INT TERM
+    trap '' HUP # a terminal that closes may say so twice
     [ -z "$stays" ] || kill "$stays" 2>/dev/null || :
     rm -rf "$scratch"
 }
 trap clean_up EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' INT TERM HUP
 
 # One file for each marked block, named NUMBER, beginning with what it is and its line.
 awk -v folder="$scratch" '

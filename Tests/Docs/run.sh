@@ -9,19 +9,18 @@
 set -eu
 
 cd "$(dirname "$0")/../.."
-[ "$#" -gt 0 ] || set -- $(for catalogue in Sources/*/*.docc; do
-    basename "$catalogue" .docc
-done)
+targets=${*:-$(for catalogue in Sources/*/*.docc; do basename "$catalogue" .docc; done)}
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/callagent-docs.XXXXXX")
-trap 'rm -rf "$scratch"' EXIT INT TERM
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM HUP
 
 swift build
 built=$(swift build --show-bin-path)
 triple=$(swift -print-target-info | sed -n 's/.*"unversionedTriple": "\(.*\)".*/\1/p')
-maps=
+set --
 for map in "$built"/C*.build/module.modulemap; do
-    maps="$maps -Xcc -fmodule-map-file=$map"
+    set -- "$@" -Xcc "-fmodule-map-file=$map"
 done
 
 # A parameter whose name says enough has no line of its own here.
@@ -37,10 +36,12 @@ convert() {
         cat "$scratch/said"
         return 1
     }
-    ! grep -E '^(warning|error):' "$scratch/said" | grep -qvE "^$allowed" || {
+    if grep -E '^(warning|error):' "$scratch/said" | grep -qvE "^$allowed"; then
         cat "$scratch/said"
         return 1
-    }
+    fi
+    # Without its words nothing was looked at.
+    [ -f "$scratch/said" ]
 }
 
 # A link that leads nowhere must be found, or the step proves nothing.
@@ -57,12 +58,11 @@ plant() {
 }
 
 failed=
-for target in "$@"; do
+for target in $targets; do
     echo "==> $target"
     symbols=$scratch/$target
     mkdir -p "$symbols"
-    # shellcheck disable=SC2086 # the flags are words
-    swift symbolgraph-extract -module-name "$target" -I "$built/Modules" $maps \
+    swift symbolgraph-extract -module-name "$target" -I "$built/Modules" "$@" \
         -target "$triple" -output-dir "$symbols" -minimum-access-level public
     convert "Sources/$target/$target.docc" "$target" "$symbols" || failed="$failed $target"
     [ "$target" != CallCore ] || plant "$symbols"
@@ -71,4 +71,5 @@ done
     echo "not clean:$failed"
     exit 1
 }
-echo "every catalogue is clean: $*"
+# shellcheck disable=SC2086 # names, in one line
+echo every catalogue is clean: $targets

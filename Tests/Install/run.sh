@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks examples/install.sh against a made-up machine: its own dpkg-query, apt-get, sudo and swift.
+# Checks examples/install.sh against a made-up machine: its own dpkg, apt-get, sudo and swift.
 #
 # usage: sh Tests/Install/run.sh
 #
@@ -10,10 +10,12 @@ set -eu
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/callagent-install-test.XXXXXX")
-trap 'rm -rf "$scratch"' EXIT INT TERM
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM HUP
 
-LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libjemalloc-dev"
-TOOLS="lua-check python3 python3-venv gcc libc6-dev nghttp2-server coturn"
+LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libjemalloc-dev \
+libxml2 gcc libc6-dev libstdc++-12-dev"
+TOOLS="lua-check python3 python3-venv nghttp2-server coturn"
 passed=0
 failed=0
 
@@ -25,18 +27,19 @@ fresh_machine() {
     diary=$scratch/machine/diary
     mkdir -p "$bin" "$status"
     : >"$diary"
-    for tool in sh cat sed head tail mktemp rm env sleep printf kill; do
+    for tool in sh cat grep sed head tail mktemp rm env sleep printf kill; do
         real=$(command -v "$tool") && [ -x "$real" ] && ln -s "$real" "$bin/$tool"
     done
     put id 'echo 0'
     put swift 'echo "Swift version 6.3.1 (swift-6.3.1-RELEASE)"'
+    put dpkg 'case "$1" in --print-architecture) echo amd64 ;; *) echo "dpkg $*" >>"$DIARY" ;; esac'
     put dpkg-query 'for name; do :; done
 if [ -f "$STATUS/$name" ]; then cat "$STATUS/$name"; else exit 1; fi'
     put apt-get 'echo "apt-get $*" >>"$DIARY"
 install=
 for word; do
     case "$word" in install) install=yes ;; -*|*=*|update) ;;
-    *) [ -z "$install" ] || printf "install ok installed" >"$STATUS/$word" ;; esac
+    *) [ -z "$install" ] || echo "amd64 install ok installed" >"$STATUS/$word" ;; esac
 done'
 }
 
@@ -46,7 +49,16 @@ put() {
     chmod +x "$bin/$1"
 }
 
-has() { for package; do printf 'install ok installed' >"$status/$package"; done; }
+# Lets `apt-get update` do something of its own first.
+update_does() {
+    {
+        printf 'case "$*" in *" update") %s ;; esac\n' "$1"
+        sed 1d "$bin/apt-get"
+    } >"$scratch/apt-get"
+    put apt-get "$(cat "$scratch/apt-get")"
+}
+
+has() { for package; do echo 'amd64 install ok installed' >"$status/$package"; done; }
 
 # Runs the script on the machine; its output is in $scratch/out, its exit code in $code.
 install() {
@@ -77,7 +89,8 @@ install
 expect "$case_" '[ $code = 0 ]'
 expect "$case_" '[ "$(last_install)" = "$LIBRARIES" ]'
 expect "$case_" '[ "$(grep -c " update" "$diary")" = 1 ]'
-expect "$case_" 'head -n 1 "$diary" | grep -q " update"'
+expect "$case_" 'sed 1q "$diary" | grep -q "dpkg --configure -a"'
+expect "$case_" 'sed -n 2p "$diary" | grep -q " update"'
 
 case_="--checks brings the tools of the checks too"
 fresh_machine
@@ -110,14 +123,30 @@ expect "$case_" '[ $code = 0 ] && [ ! -s "$diary" ]'
 case_="a removed package whose configuration stayed is missing"
 fresh_machine
 has $LIBRARIES
-printf 'deinstall ok config-files' >"$status/libuv1-dev"
+echo 'amd64 deinstall ok config-files' >"$status/libuv1-dev"
 install
 expect "$case_" '[ $code = 0 ] && [ "$(last_install)" = "libuv1-dev" ]'
 
 case_="a half-configured package is missing"
 fresh_machine
 has $LIBRARIES
-printf 'install ok half-configured' >"$status/libssl-dev"
+echo 'amd64 install ok half-configured' >"$status/libssl-dev"
+install
+expect "$case_" '[ $code = 0 ] && [ "$(last_install)" = "libssl-dev" ]'
+
+case_="a package that is held, for all or also for another architecture is there"
+fresh_machine
+has $LIBRARIES
+echo 'amd64 hold ok installed' >"$status/libuv1-dev"
+echo 'all install ok installed' >"$status/libssl-dev"
+printf '%s install ok installed\n' i386 amd64 >"$status/libc6-dev"
+install
+expect "$case_" '[ $code = 0 ] && [ ! -s "$diary" ]'
+
+case_="a package that is there only for another architecture is missing"
+fresh_machine
+has $LIBRARIES
+echo 'i386 install ok installed' >"$status/libssl-dev"
 install
 expect "$case_" '[ $code = 0 ] && [ "$(last_install)" = "libssl-dev" ]'
 
@@ -135,11 +164,43 @@ install
 expect "$case_" '[ $code = 1 ] && [ ! -s "$diary" ]'
 expect "$case_" 'says "apt-get install -y $LIBRARIES"'
 
-case_="a failing update stops with its own words"
+case_="lists that cannot be updated may do"
 fresh_machine
-put apt-get 'echo "apt-get $*" >>"$DIARY"; echo "E: no network"; exit 100'
+update_does 'echo "E: no network"; exit 100'
 install
-expect "$case_" '[ $code = 1 ] && says "E: no network" && ! did " install "'
+expect "$case_" '[ $code = 0 ] && [ "$(last_install)" = "$LIBRARIES" ] && ! says "no network"'
+
+case_="a failing install tells what went wrong before it"
+fresh_machine
+put dpkg 'case "$1" in --print-architecture) echo amd64 ;; *) echo "E: disk"; exit 2 ;; esac'
+put apt-get 'echo "E: unknown"; exit 100'
+update_does 'echo "W: no network"; exit 0'
+install
+expect "$case_" '[ $code = 1 ] && says "E: disk" && says "W: no network" && says "E: unknown"'
+expect "$case_" 'says "this failed: apt-get install $LIBRARIES"'
+
+case_="a lock of somebody else is waited for"
+fresh_machine
+put sleep "exec $(command -v sleep) 0.1"
+put dpkg 'case "$1" in --print-architecture) echo amd64; exit ;; esac
+[ -f "$STATUS/tried" ] || { : >"$STATUS/tried"
+echo "dpkg: error: dpkg frontend lock was locked by another process with pid 7"; exit 2; }'
+update_does '[ "$(grep -c update "$DIARY")" = 3 ] || {
+echo "apt-get update" >>"$DIARY"; echo "E: Could not get lock /var/lib/apt/lists/lock"; exit 100; }'
+install
+expect "$case_" '[ $code = 0 ] && [ "$(grep -c update "$diary")" = 4 ] && ! says "failed"'
+expect "$case_" '[ "$(last_install)" = "$LIBRARIES" ]'
+
+case_="an interrupted run leaves no file and no process"
+fresh_machine
+put sleep "exec $(command -v sleep) 0.1"
+put apt-get 'kill -HUP $PPID'
+install
+sleep 0.5
+dots=$(wc -c <"$scratch/out")
+sleep 0.5
+expect "$case_" '[ $code = 130 ] && [ -z "$(find "$scratch" -name "callagent-install.*")" ]'
+expect "$case_" '[ "$dots" = "$(wc -c <"$scratch/out")" ]'
 
 case_="an apt-get that installs nothing is found out"
 fresh_machine
@@ -158,6 +219,13 @@ fresh_machine
 rm "$bin/swift"
 install
 expect "$case_" '[ $code = 1 ] && says "no Swift toolchain" && says "https://www.swift.org"'
+
+case_="a Swift that cannot build is told with its own words"
+fresh_machine
+put swift 'case "$1" in build) echo "libxml2.so.2: no such file" >&2; exit 127 ;; esac
+echo "Swift version 6.3.1 (swift-6.3.1-RELEASE)"'
+install
+expect "$case_" '[ $code = 1 ] && says "cannot build here: libxml2.so.2"'
 
 for old in 5.10 6.2.4; do
     case_="Swift $old is too old"

@@ -46,7 +46,8 @@ class Agent:
 
     def __init__(self, folder, config="", plugins=None, state="state", environment=None):
         self.folder = folder
-        self.environment = os.environ | {"XDG_RUNTIME_DIR": str(folder)} | (environment or {})
+        # The process runs in the folder, whose full path may be too long for a socket in it.
+        self.environment = os.environ | {"XDG_RUNTIME_DIR": "."} | (environment or {})
         self.port = free_port()
         self.process = None
         self.devices = []

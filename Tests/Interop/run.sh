@@ -19,4 +19,6 @@ export PYTHONDONTWRITEBYTECODE=1
 
 [ -n "${CALLAGENT_FULL-}" ] || set -- -m "not full" "$@"
 cd Tests/Interop
-exec "$python" -m pytest --basetemp "$work/scratch" "$@"
+# Below it every run has a folder of its own, and those of the last three stay.
+export PYTEST_DEBUG_TEMPROOT="$work"
+exec "$python" -m pytest "$@"

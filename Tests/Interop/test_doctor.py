@@ -333,7 +333,7 @@ def test_a_receiver_that_wants_nothing_more(make_agent, double):
 def test_descriptors(make_agent, limit, grade):
     agent = make_agent(KEYS + f"limits = {{ connections = {limit} }}\n")
     done = subprocess.run(
-        ["sh", "-c", f"ulimit -n 1000; {os.environ['CALLAGENT']} doctor"], cwd=agent.folder,
+        ["sh", "-c", 'ulimit -n 1000; "$CALLAGENT" doctor'], cwd=agent.folder,
         capture_output=True, text=True, check=False)
     (line,) = [line for line in done.stdout.splitlines() if "files may be open" in line]
     assert line.startswith(grade), line

@@ -8,7 +8,8 @@ set -eu
 
 cd "$(dirname "$0")/../.."
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/callagent-luacheck.XXXXXX")
-trap 'rm -rf "$scratch"' EXIT INT TERM
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM HUP
 
 config=plugins/.luacheckrc
 [ -f "$config" ] || {
