@@ -51,15 +51,45 @@ extension PolicyHost {
         _ next: Generation, reason: ChangeReason = .reload, at now: Moment
     ) throws(PolicyProblems) -> [PolicyEffect] {
         services.now = now
-        let states = savedStates()
+        let given = savedStates()
+        let states = reason == .rollback ? earlierStates(given, for: next) : given
         let previous = generation
         try hand(over: next, states: states, reason: reason)
+        keep(given, besides: next)
         probation =
             reason == .reload
             ? Probation(previous: previous, states: states, until: now + Probation.time) : nil
         deadlines.add(.endProbation(generationNumber), at: now + Probation.time)
         runDetached()
         return services.takeEffects()
+    }
+
+    /// Keeps what was handed over, where the next generation has a version of its own.
+    private func keep(_ states: [String: SavedState], besides next: Generation) {
+        for plugin in next.plugins {
+            guard let state = states[plugin.name] else { continue }
+            guard state.version != plugin.manifest.stateVersion else { continue }
+            plugin.memory.otherStates[state.version] = state
+        }
+    }
+
+    /// The way back is open also after a migration: a plugin whose version was another one goes
+    /// on with the `state` that it gave away, or begins without.
+    private func earlierStates(
+        _ given: [String: SavedState], for next: Generation
+    ) -> [String: SavedState] {
+        var states = given
+        for plugin in next.plugins {
+            let version = plugin.manifest.stateVersion
+            guard let state = states[plugin.name], state.version != version else { continue }
+            let earlier = memories[plugin.name]?.otherStates[version]
+            guard earlier != nil || plugin.migration == nil else { continue }
+            states[plugin.name] = earlier
+            guard earlier == nil else { continue }
+            let text = "begins without 'state': what there is has version \(state.version)"
+            services.emit(.log(PolicyLog(.warn, text, plugin: plugin.name)))
+        }
+        return states
     }
 
     /// The swap itself.
@@ -72,6 +102,7 @@ extension PolicyHost {
         deadlines.add(.retire(generationNumber), at: services.now + Self.drainTime)
         generation = next
         next.counts = DecisionCounts()
+        for plugin in next.plugins { memories[plugin.name]?.state = states[plugin.name]?.bytes }
         adopt(next)
         retireOldest()
         arrangeTimers()

@@ -104,6 +104,31 @@ import Testing
         #expect(rig.ask(rig.call()).said == ["31nilnew"])
     }
 
+    @Test func theWayBackIsOpenAfterAMigration() throws {
+        let first = "on.invite(function() state.n = (state.n or 0) + 1 log.info(state.n) end)"
+        let second =
+            "plugin { state_version = 2 } migrate(function(old) return { n = old.n + 100 } end)"
+            + first
+        let rig = try Rig(first)
+        func said() -> [String] { rig.ask(rig.call()).said }
+        #expect(said() == ["1"])
+        _ = try rig.reload([("p", second)])
+        #expect(said() == ["102"])
+        func goBack(_ text: String) throws -> [String] {
+            let generation = try Rig.generation([("p", text)])
+            return try rig.host.activate(generation, reason: .rollback, at: rig.now).said
+        }
+        #expect(try goBack(first).isEmpty)
+        #expect(said() == ["2"])
+        // The version that was left is remembered too; one that nobody had begins anew.
+        #expect(try goBack(second).isEmpty)
+        #expect(said() == ["103"])
+        #expect(
+            try goBack("plugin { state_version = 3 }" + first)
+                == ["begins without 'state': what there is has version 2"])
+        #expect(said() == ["1"])
+    }
+
     @Test(.enabled(if: HostileTests.hasWatchdog, "this build cannot leave a run in the middle"))
     func stateSurvivesALuaStateThatIsGivenUp() throws {
         let rig = try Rig(

@@ -10,6 +10,8 @@ final class PluginMemory {
     var state: [UInt8]?
     /// The `state_version` that `state` was written under.
     var stateVersion: Int64 = 1
+    /// The last `state` of every other version, for the way back to it.
+    var otherStates: [Int64: SavedState] = [:]
     var windows = SlidingWindows()
     /// Requests of `http` that handlers wait for.
     var fetches = 0
