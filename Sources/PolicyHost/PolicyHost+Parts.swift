@@ -15,7 +15,7 @@ struct Parts {
 
 extension PolicyHost {
     /// `all` within `all` goes so deep at most.
-    private static let nestingMax = 8
+    static let nestingMax = 8
 
     /// Starts the parts of a handler; returns how it goes on if all of them have ended.
     func startParts(_ functions: [Int32], of id: UInt64, _ plugin: PluginState) -> Int? {

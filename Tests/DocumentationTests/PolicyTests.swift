@@ -77,8 +77,13 @@ import Testing
             ["timers pending", grouped(limits.timers), "an error in the script"],
             ["`state`, `vars` of one call", size(limits.state), "an error in the script"],
             [
-                "coroutines and handlers alive", grouped(limits.coroutines),
-                "an error in the script",
+                "coroutines and handlers alive, for `coroutine` and `detach`",
+                grouped(limits.coroutines), "an error in the script",
+            ],
+            ["`all` within `all`", "\(PolicyHost.nestingMax) deep", "an error in the script"],
+            [
+                "steps of a test, and moments that pass in it", grouped(TestWorld.mostSteps),
+                "the test has failed",
             ],
             ["one value that leaves Lua", size(limits.value), "an error in the script"],
             ["source that `load` takes", size(limits.source), "an error in the script"],

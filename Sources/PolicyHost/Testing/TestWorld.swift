@@ -58,7 +58,7 @@ final class TestWorld {
     private var lastNumber: UInt64 = 0
     /// What the test has done and the moments that have passed; a test shall end.
     private var steps = 0
-    private static let mostSteps = 100_000
+    static let mostSteps = 100_000
     private var ran: [String: Set<Int>] = [:]
 
     enum Work {
