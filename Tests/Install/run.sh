@@ -194,7 +194,7 @@ expect "$case_" '[ "$(last_install)" = "$LIBRARIES" ]'
 case_="an interrupted run leaves no file and no process"
 fresh_machine
 put sleep "exec $(command -v sleep) 0.1"
-put apt-get 'kill -HUP $PPID'
+put apt-get 'kill -TERM $PPID' # nobody can ignore it, as HUP under nohup
 install
 sleep 0.5
 dots=$(wc -c <"$scratch/out")
