@@ -30,6 +30,8 @@ public struct GenerationPlan: Sendable {
 public final class Generation: @unchecked Sendable {
     /// See `GenerationPlan.name`.
     public let name: String
+    /// What is no mistake, and yet hardly meant.
+    public let warnings: [PolicyProblem]
     var plan: GenerationPlan
     let plugins: [PluginState]
     let services: Services
@@ -60,12 +62,10 @@ public final class Generation: @unchecked Sendable {
             }
         }
         plugins = loaded
+        warnings = loaded.flatMap { $0.unreturnedDecisions() }
         if plan.isWhole { problems += Self.orderProblems(loaded) }
         guard problems.isEmpty else { throw PolicyProblems(problems) }
     }
-
-    /// What is no mistake, and yet hardly meant.
-    public var warnings: [PolicyProblem] { plugins.flatMap { $0.unreturnedDecisions() } }
 
     /// What the switchboard must ask and tell.
     public var hooks: Hooks {

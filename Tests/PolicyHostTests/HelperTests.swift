@@ -117,8 +117,10 @@ import Testing
             end)
             """
         let file = SourceFile(name: "p.lua", text: Array((Self.plugin + test).utf8))
+        var setting = PluginSetting()
+        (setting.limits.runTime, setting.limits.eventTime) = (1_000, 10_000)
         let report = try PluginTest.run(
-            PluginSource(name: "p", main: file), setting: PluginSetting(),
+            PluginSource(name: "p", main: file), setting: setting,
             tools: .signing(Self.cryptography))
         let problem = report.results[0].problem?.text ?? ""
         #expect(problem.contains("expected {}, got ["), "\(problem)")
