@@ -62,7 +62,7 @@ public final class Generation: @unchecked Sendable {
             }
         }
         plugins = loaded
-        warnings = loaded.flatMap { $0.unreturnedDecisions() }
+        warnings = loaded.flatMap(\.warnings)
         if plan.isWhole { problems += Self.orderProblems(loaded) }
         guard problems.isEmpty else { throw PolicyProblems(problems) }
     }

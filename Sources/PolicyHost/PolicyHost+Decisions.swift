@@ -55,10 +55,7 @@ extension PolicyHost {
     /// plugin spends time on it.
     private func passOver(_ question: Chain) {
         var chain = question
-        let hook = chain.hook.index
-        let plugin = chain.generation.plugins.first {
-            $0.hooks[hook] >= 0 && $0.setting.users?.contains(chain.user) ?? true
-        }
+        let plugin = chain.generation.plugins.first { chain.concerns($0) }
         guard let plugin, recordsDecisions else { return }
         let message = "\(plugin.file): there was too much to do to ask in time"
         record(.failed(.late), plugin, &chain, spent: 0, message: message)
@@ -105,8 +102,7 @@ extension PolicyHost {
         repeat {
             while chain.place < plugins.count {
                 let plugin = plugins[chain.place]
-                let reference = plugin.hooks[hook]
-                guard reference >= 0, plugin.setting.users?.contains(chain.user) ?? true else {
+                guard chain.concerns(plugin) else {
                     chain.place += 1
                     continue
                 }
@@ -114,7 +110,7 @@ extension PolicyHost {
                     if quarantined(plugin, &chain) { return }
                     continue
                 }
-                let outcome = run(plugin, reference, &chain)
+                let outcome = run(plugin, plugin.hooks[hook], &chain)
                 if Int(outcome.status) == CALLUA_WAITING {
                     return suspend(chain, plugin, outcome)
                 }
@@ -341,6 +337,11 @@ extension PolicyHost {
 }
 
 extension Chain {
+    /// Whether the plugin has the hook, and the operator lets it see whom this is about.
+    fileprivate func concerns(_ plugin: PluginState) -> Bool {
+        plugin.hooks[hook.index] >= 0 && plugin.setting.users?.contains(user) ?? true
+    }
+
     fileprivate func rejection(by plugin: String) -> Answer {
         switch inquiry {
         case .dial: .refuse(code: "refused", by: plugin)

@@ -21,9 +21,9 @@ extension PolicyHost {
     func startParts(_ functions: [Int32], of id: UInt64, _ plugin: PluginState) -> Int? {
         defer { for function in functions { callua_release(plugin.vm, function) } }
         guard ancestry(of: id).count <= Self.nestingMax else {
-            plugin.reply.cut()
-            plugin.reply.raw("'all' within 'all' goes at most \(Self.nestingMax) deep")
-            return CALLUA_RAISE
+            let problem = "'all' within 'all' goes at most \(Self.nestingMax) deep"
+            running[id]?.parts.raised = problem
+            return outcomeOfParts(id)
         }
         let results = [LuaValue?](repeating: nil, count: functions.count)
         running[id]?.parts = Parts(results: results, isStarting: true)
@@ -71,15 +71,13 @@ extension PolicyHost {
     /// An error goes on in the handler that waits for all; a kill ends that one too.
     private func partFailed(_ id: UInt64, _ outcome: callua_outcome, _ plugin: PluginState) {
         let failure = Failure(outcome.failure)
-        let (message, trace) = (outcome.message, outcome.traceback.string)
-        guard failure == .cpu || failure == .memory, let task = running[id]?.task else {
+        guard failure == .cpu || failure == .memory else {
+            let message = outcome.message
             stopParts(of: id)
             running[id]?.parts.raised = message
             return
         }
-        let handler = stop(task)
-        note(failure, message, trace, plugin)
-        if let handler { lose(handler, failure) }
+        kill(id, failure, outcome.message, outcome.traceback.string)
     }
 
     /// How the handler goes on, with the results in its plugin's `reply`; nil: it still waits.

@@ -156,14 +156,17 @@ extension PolicyHost {
 
     /// The event that the handler is part of has had all the time that an event may take.
     func exhausted(_ id: UInt64) {
-        guard let task = ancestry(of: id).last.flatMap({ running[$0] })?.task,
-            let handler = stop(task)
-        else { return }
-        let most = handler.plugin.setting.limits.eventTime
-        note(
-            .cpu, "\(handler.plugin.file): over the processor budget of \(most) ms of an event",
-            "", handler.plugin)
-        lose(handler, .cpu)
+        guard let whole = ancestry(of: id).last, let plugin = running[whole]?.plugin else { return }
+        let most = plugin.setting.limits.eventTime
+        kill(
+            whole, .cpu, "\(plugin.file): over the processor budget of \(most) ms of an event", "")
+    }
+
+    /// Ends a handler that has failed while it waited.
+    func kill(_ id: UInt64, _ failure: Failure, _ message: String, _ trace: String) {
+        guard let task = running[id]?.task, let handler = stop(task) else { return }
+        note(failure, message, trace, handler.plugin)
+        lose(handler, failure)
     }
 
     private func finished(_ handler: Running, _ outcome: callua_outcome) {

@@ -53,6 +53,11 @@ struct Base64Tests {
         #expect(Base64.decodeEither(text) == [0xFB, 0xFF])
     }
 
+    @Test(arguments: [("Zm9vYmE=", "fooba"), ("Zm9vYg", "foob"), ("Zm9vYmFy", "foobar")])
+    func `either alphabet has the digits of both`(text: String, plain: String) {
+        #expect(Base64.decodeEither(text) == Array(plain.utf8))
+    }
+
     @Test(arguments: ["A", "Zm9*"])
     func `what stands for no bytes is refused in either alphabet`(text: String) {
         #expect(Base64.decodeEither(text) == nil)

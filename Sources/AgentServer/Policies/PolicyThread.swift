@@ -189,7 +189,8 @@ final class PolicyThread: PolicyLink {
             host.wallOffset = batch.wallOffset
             for place in batch.orders.indices {
                 if urgent.isClosing.load(ordering: .relaxed) { return }
-                lookUp()
+                let now = now
+                lookUp(at: now)
                 switch batch.orders[place] {
                 case .input(let input): tell(host.handle(input, at: now))
                 case .start(let timers):
@@ -207,12 +208,10 @@ final class PolicyThread: PolicyLink {
 
         /// However much waits: what is due is done, what was found is told, and who asks how the
         /// plugins are doing hears it.
-        private func lookUp() {
-            let now = now
-            if let due = host.nextDeadline, due <= now {
-                tell(host.handle(.deadlineReached, at: now))
-            }
-            if urgent.wantsStatus.exchange(false, ordering: .relaxed) {
+        private func lookUp(at now: Moment) {
+            if let due = host.nextDeadline, due <= now { deadlineReached() }
+            if urgent.wantsStatus.load(ordering: .relaxed) {
+                urgent.wantsStatus.store(false, ordering: .relaxed)
                 told.append(.status(PolicyStatus(host)))
             }
             if now != flushedAt { flush() }

@@ -4,38 +4,21 @@ import CLua
 import CallModel
 
 extension PluginState {
-    /// Every global of the plugin's files that does not exist, and every one that is assigned.
-    func undefinedNames() -> [PolicyProblem] {
+    /// Every global of the plugin's files that does not exist, and every one that is assigned; and
+    /// every decision that is made as a statement.
+    func checkNames() -> (problems: [PolicyProblem], warnings: [PolicyProblem]) {
         let known = knownNames()
-        var problems: [PolicyProblem] = []
+        var (problems, warnings): ([PolicyProblem], [PolicyProblem]) = ([], [])
         for file in source.files {
             do throws(PolicyProblem) {
-                let uses = try globals(of: file).sorted { $0.line < $1.line }
+                let uses = (try compile(file)?.uses ?? []).sorted { $0.line < $1.line }
                 problems += uses.compactMap { $0.problem(in: file.name, known: known) }
+                warnings += uses.compactMap { $0.warning(in: file.name) }
             } catch {
                 problems.append(error)
             }
         }
-        return problems
-    }
-
-    /// Every decision that is made as a statement: without `return` it decides nothing.
-    func unreturnedDecisions() -> [PolicyProblem] {
-        source.files.flatMap { file in
-            let uses = (try? globals(of: file)) ?? []
-            let discarded = uses.filter {
-                $0.isDiscarded && $0.member == nil && Returned.decisions.contains($0.name)
-            }
-            return discarded.map { use in
-                PolicyProblem(
-                    "'\(use.name)' without 'return' decides nothing", file: file.name,
-                    line: use.line)
-            }
-        }
-    }
-
-    private func globals(of file: SourceFile) throws(PolicyProblem) -> [GlobalUse] {
-        try compile(file)?.uses ?? []
+        return (problems, warnings)
     }
 
     /// The bytecode of one of its files.
@@ -67,6 +50,12 @@ extension GlobalUse {
         "dofile": " (require finds the plugin's files)",
         "loadfile": " (require finds the plugin's files)", "collectgarbage": " (it goes by itself)",
     ]
+
+    /// A decision without `return` decides nothing.
+    fileprivate func warning(in file: String) -> PolicyProblem? {
+        guard isDiscarded, member == nil, Returned.decisions.contains(name) else { return nil }
+        return PolicyProblem("'\(name)' without 'return' decides nothing", file: file, line: line)
+    }
 
     fileprivate func problem(in file: String, known: Set<String>) -> PolicyProblem? {
         if isAssignment, known.contains(name) {

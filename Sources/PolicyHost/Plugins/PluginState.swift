@@ -30,6 +30,8 @@ final class PluginState {
     let source: PluginSource
     /// What was found before the file was run.
     private(set) var namingProblems: [PolicyProblem] = []
+    /// See `Generation.warnings`.
+    private(set) var warnings: [PolicyProblem] = []
 
     // What it does now.
     /// What the run at hand waits for, once it says so.
@@ -69,7 +71,7 @@ final class PluginState {
         self.services = services
         self.source = source
         try open()
-        namingProblems = undefinedNames()
+        (namingProblems, warnings) = checkNames()
         if namingProblems.isEmpty { try load() }
     }
 
