@@ -99,8 +99,8 @@ public struct Deployment: Sendable {
         at file: String?, environment: @escaping Environment = Self.ownEnvironment
     ) throws(PolicyProblems) -> Configuration {
         guard let file else { return Configuration() }
-        guard let text = FileText.read(file) else {
-            throw PolicyProblems([PolicyProblem("cannot read \(file)")])
+        guard let text = Files.read(file) else {
+            throw PolicyProblems([PolicyProblem(Files.complaint(file))])
         }
         return try configuration(text, file, environment)
     }
@@ -115,7 +115,7 @@ public struct Deployment: Sendable {
 
     private static func text(of file: String?) throws(AgentError) -> [UInt8]? {
         guard let file else { return nil }
-        guard let text = FileText.read(file) else { throw .configuration("cannot read \(file)") }
+        guard let text = Files.read(file) else { throw .configuration(Files.complaint(file)) }
         return text
     }
 

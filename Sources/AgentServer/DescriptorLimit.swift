@@ -1,6 +1,7 @@
 // How many files, and so connections, a process may have open.
 
 import Glibc
+import PolicyHost
 
 /// The limit of descriptors. The soft one counts; a process may raise it up to the hard one.
 public enum DescriptorLimit {
@@ -26,7 +27,7 @@ public enum DescriptorLimit {
 
     /// The soft limit of another process, as the kernel tells it.
     static func soft(of process: Int32) -> Int? {
-        guard let text = FileText.read("/proc/\(process)/limits") else { return nil }
+        guard let text = Files.read("/proc/\(process)/limits") else { return nil }
         let lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
         let title = "Max open files"
         let line = lines.first { $0.hasPrefix(title) }

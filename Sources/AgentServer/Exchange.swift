@@ -27,6 +27,8 @@ protocol PolicyLink: AnyObject {
     func flush()
     /// Whether questions went to the policy thread that it has not looked at yet.
     var isThinking: Bool { get }
+    /// Events and questions that it has not been through.
+    var backlog: Int { get }
 }
 
 /// The answer to what others than the switchboard asked of the store.
@@ -189,6 +191,17 @@ final class Exchange {
         guard isLate || queue.count * Self.effectBytes > limits.heldBytes else { return nil }
         return Refusal(
             .unavailable, "the store is behind: repeat with the same key", retryAfter: 1_000)
+    }
+
+    /// Why no call can begin or grow at this moment: the plugins have too much to hear already.
+    /// Calls that are there go on, and what happens to them is told late, never left out.
+    var policyOverload: Refusal? {
+        guard let backlog = policies?.backlog, backlog >= limits.policyBacklog else { return nil }
+        if let left = repeated.admit("plugins", at: now()) {
+            log.warn("plugins are behind", ("events", "\(backlog)"), ("like_it", "\(left)"))
+        }
+        return Refusal(
+            .unavailable, "the plugins are behind: repeat with the same key", retryAfter: 1_000)
     }
 
     /// What one waiting effect takes, roughly: most hold a call.

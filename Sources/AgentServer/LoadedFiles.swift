@@ -16,7 +16,7 @@ public struct LoadedFiles: Sendable, Equatable {
         for file in files.files { add(file.path, file.source) }
         let tls = configuration.tls.map { [$0.certificate, $0.key] } ?? []
         for path in configuration.secretFiles + tls {
-            add(path, FileText.read(AgentOptions.path(path, in: configuration)))
+            add(path, Files.read(AgentOptions.path(path, in: configuration)))
         }
     }
 

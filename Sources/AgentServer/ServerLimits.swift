@@ -62,6 +62,8 @@ public struct ServerLimits: Sendable, Equatable {
     public var heldBytes = 8 << 20
     /// Age of the oldest open commit before changes are refused, in milliseconds.
     public var commitWithin: Milliseconds = 1_000
+    /// Events and questions that wait for the plugins before no call may begin or grow.
+    public var policyBacklog: Int
     /// Time until a store that failed is opened again, in milliseconds; half as much longer after
     /// each attempt in vain, up to five times.
     public var reopenAfter: Milliseconds = 1_000
@@ -93,6 +95,7 @@ public struct ServerLimits: Sendable, Equatable {
         tokenLeeway = limits.tokenLeeway
         tokenLifetime = limits.tokenLifetime
         drainWithin = limits.drain
+        policyBacklog = limits.policyBacklog
         wire.messageBytes = limits.message
         http.body = limits.message
         wire.extendedDataBytes = limits.extendedData

@@ -14,7 +14,7 @@ struct Start {
 
     /// Reads the files, opens the store, and chooses.
     init(file: String?, seed: UInt64, log makeLog: (Configuration) -> Log) throws(AgentError) {
-        if let file, FileText.read(file) == nil { throw .configuration("cannot read \(file)") }
+        if let file, Files.read(file) == nil { throw .configuration(Files.complaint(file)) }
         let found = Self.found(file, seed)
         let configuration = (try? found.get())?.configuration ?? Self.readable(file)
         log = makeLog(configuration)

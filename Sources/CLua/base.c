@@ -149,8 +149,7 @@ static int base_tonumber(lua_State *L) {
 // Loading.
 
 static int run_loaded(lua_State *L, callua_bytes source, const char *name, int environment) {
-    const char *text = (const char *)source.start;
-    if (luaL_loadbufferx(L, text, source.count, name, "t") != LUA_OK) {
+    if (cl_load_text(L, source, name) != LUA_OK) {
         lua_pushnil(L);
         lua_insert(L, -2);
         return 2;

@@ -1,7 +1,19 @@
-// Compiling without running, for checks.
+// Compiling: to run it, and without running for checks.
 #include <string.h>
 
 #include "vm.h"
+
+int cl_load_text(lua_State *L, callua_bytes source, const char *name) {
+    static const char mark[] = "\xEF\xBB\xBF";
+    const char *text = (const char *)source.start;
+    size_t count = source.count;
+    // Some editors begin a file with the mark of UTF-8; Lua's own loader of files skips it too.
+    if (count >= 3 && memcmp(text, mark, 3) == 0) {
+        text += 3;
+        count -= 3;
+    }
+    return luaL_loadbufferx(L, text, count, name, "t");
+}
 
 static int append_code(lua_State *L, const void *bytes, size_t count, void *out) {
     (void)L;
@@ -16,10 +28,7 @@ typedef struct {
 static int compile(lua_State *L) {
     callua_vm *vm = cl_vm(L);
     const text *t = lua_touserdata(L, 1);
-    const char *source = (const char *)t->source.start;
-    if (luaL_loadbufferx(L, source, t->source.count, t->chunk, "t") != LUA_OK) {
-        return lua_error(L);
-    }
+    if (cl_load_text(L, t->source, t->chunk) != LUA_OK) return lua_error(L);
     vm->out.count = 0;
     lua_dump(L, append_code, &vm->out, 0);
     return 0;
@@ -28,7 +37,7 @@ static int compile(lua_State *L) {
 static void add_name(lua_State *L, const char *library, const char *name) {
     if (library == NULL) lua_pushstring(L, name);
     else lua_pushfstring(L, "%s.%s", library, name);
-    cl_encode_or_raise(L, -1, &cl_vm(L)->out, false);
+    cl_encode_or_raise(L, -1, &cl_vm(L)->out);
     lua_pop(L, 1);
 }
 

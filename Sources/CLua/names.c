@@ -45,7 +45,7 @@ static void report_assignment(lua_State *L, const char *prefix) {
     cl_append_count(&vm->out, 3);
     put_site(L, &vm->out);
     lua_pushfstring(L, "%s%s", prefix, shown_key(L, 2));
-    cl_encode_or_raise(L, -1, &vm->out, false);
+    cl_encode_or_raise(L, -1, &vm->out);
     lua_pop(L, 1);
     callua_bytes result = {NULL, 0};
     int32_t status = ask_host(vm, CALLUA_ASSIGN, &result);
@@ -192,9 +192,9 @@ static void put_site(lua_State *L, cl_buffer *out) {
         if (record.currentline > 0) break;
     }
     lua_pushstring(L, record.short_src);
-    cl_encode_or_raise(L, -1, out, false);
+    cl_encode_or_raise(L, -1, out);
     lua_pushinteger(L, record.currentline);
-    cl_encode_or_raise(L, -1, out, false);
+    cl_encode_or_raise(L, -1, out);
     lua_pop(L, 2);
 }
 
@@ -208,11 +208,9 @@ static int32_t ask_host(callua_vm *vm, uint32_t function, callua_bytes *result) 
 
 static int run_module(lua_State *L, callua_bytes result) {
     cl_decode_array(L, result);
-    size_t count;
-    const char *source = lua_tolstring(L, -1, &count);
-    if (luaL_loadbufferx(L, source, count, lua_tostring(L, -2), "t") != LUA_OK) {
-        return lua_error(L);
-    }
+    callua_bytes source;
+    source.start = (const uint8_t *)lua_tolstring(L, -1, &source.count);
+    if (cl_load_text(L, source, lua_tostring(L, -2)) != LUA_OK) return lua_error(L);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_globals);
     lua_setupvalue(L, -2, 1);
     lua_call(L, 0, 1);
@@ -255,7 +253,7 @@ static void put_arguments(lua_State *L, uint32_t flags) {
     if (extra) put_site(L, &vm->out);
     for (int i = 1; i <= top; i++) {
         char problem[CL_NOTE];
-        if (cl_encode(L, i, &vm->out, (flags & CALLUA_TAKES_FUNCTIONS) != 0, problem)) continue;
+        if (cl_encode(L, i, &vm->out, flags, problem)) continue;
         const char *name = lua_tostring(L, lua_upvalueindex(3));
         luaL_error(L, "bad argument #%d to '%s' (%s)", i, name, problem);
     }
@@ -314,7 +312,7 @@ int cl_host_call(lua_State *L, uint32_t function, int first) {
         || !cl_append_count(&vm->out, (uint32_t)(top - first + 1))) {
         luaL_error(L, "no memory");
     }
-    for (int i = first; i <= top; i++) cl_encode_or_raise(L, i, &vm->out, false);
+    for (int i = first; i <= top; i++) cl_encode_or_raise(L, i, &vm->out);
     callua_bytes result = {NULL, 0};
     int32_t status = ask_host(vm, function, &result);
     return finish_host_call(L, status, result);
@@ -396,7 +394,7 @@ static int read_global(lua_State *L) {
     lua_rawget(L, -2);
     if (lua_istable(L, -1)) cl_push_shown(L, lua_gettop(L));
     vm->out.count = 0;
-    if (!cl_encode(L, -1, &vm->out, false, problem)) return luaL_error(L, "%s", problem);
+    if (!cl_encode(L, -1, &vm->out, 0, problem)) return luaL_error(L, "%s", problem);
     return 0;
 }
 

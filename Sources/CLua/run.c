@@ -251,7 +251,7 @@ static int leave(lua_State *L, int status, lua_KContext context) {
     cl_append_byte(&vm->out, PLAIN_ARRAY);
     cl_append_count(&vm->out, (uint32_t)count);
     for (int i = 1; i <= count; i++) {
-        if (cl_encode(L, i, &vm->out, false, problem)) continue;
+        if (cl_encode(L, i, &vm->out, 0, problem)) continue;
         vm->killed = CALLUA_BAD_RETURN;
         snprintf(vm->note, CL_NOTE, "bad result: %.400s", problem);
         return cl_raise_kill(L);
@@ -322,10 +322,7 @@ typedef struct {
 static int load_file(lua_State *L) {
     const file *f = lua_touserdata(L, 1);
     lua_settop(L, 0);
-    const char *text = (const char *)f->source.start;
-    if (luaL_loadbufferx(L, text, f->source.count, f->chunk, "t") != LUA_OK) {
-        return lua_error(L);
-    }
+    if (cl_load_text(L, f->source, f->chunk) != LUA_OK) return lua_error(L);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_globals);
     lua_setupvalue(L, -2, 1);
     lua_callk(L, 0, 0, 0, leave);

@@ -100,7 +100,7 @@ static size_t size_of(lua_State *L) {
     cl_buffer *out = &cl_vm(L)->out;
     if (lua_isnil(L, -1)) return 0;
     out->count = 0;
-    cl_encode_or_raise(L, -1, out, false);
+    cl_encode_or_raise(L, -1, out);
     return out->count;
 }
 
@@ -267,7 +267,7 @@ static int read_state(lua_State *L) {
     cl_buffer *out = &cl_vm(L)->out;
     lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_state_key);
     out->count = 0;
-    cl_encode_or_raise(L, -1, out, false);
+    cl_encode_or_raise(L, -1, out);
     root *r = root_of(L, lua_gettop(L));
     r->size = out->count;
     r->dirty = false;

@@ -1,4 +1,5 @@
 // Plain data in both directions (see CLuaPlain.h).
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +16,8 @@ typedef struct {
 typedef struct {
     lua_State *L;
     cl_buffer *out;
-    bool functions;
+    // How the host function takes what it gets: CALLUA_TAKES_FUNCTIONS, CALLUA_SHOWS.
+    uint32_t flags;
     size_t limit;
     int depth;
     const void *above[PLAIN_DEPTH];
@@ -41,6 +43,14 @@ static bool refuse(encoder *e, const char *what) {
     return false;
 }
 
+// What is no data: for a person to read its name will do.
+static bool put_no_data(encoder *e, const char *name, const char *problem) {
+    if (!(e->flags & CALLUA_SHOWS)) return refuse(e, problem);
+    size_t count = strlen(name);
+    return cl_append_byte(e->out, PLAIN_STRING) && cl_append_count(e->out, (uint32_t)count)
+        && cl_append(e->out, name, count);
+}
+
 static bool put_string(encoder *e, int index) {
     size_t count;
     const char *text = lua_tolstring(e->L, index, &count);
@@ -55,12 +65,18 @@ static bool put_number(encoder *e, int index) {
         return cl_append_byte(e->out, PLAIN_INTEGER) && cl_append(e->out, &integer, 8);
     }
     lua_Number number = lua_tonumber(e->L, index);
-    if (number != number) return refuse(e, "not a number (nan)");
+    if (isnan(number)) return put_no_data(e, "nan", "not a number (nan)");
+    // The host has uses for them; in JSON there are none.
+    if (isinf(number) && e->flags & CALLUA_SHOWS) {
+        return put_no_data(e, number > 0 ? "inf" : "-inf", "not a finite number");
+    }
     return cl_append_byte(e->out, PLAIN_NUMBER) && cl_append(e->out, &number, 8);
 }
 
 static bool put_function(encoder *e, int index) {
-    if (!e->functions) return refuse(e, "a function is not data");
+    if (!(e->flags & CALLUA_TAKES_FUNCTIONS)) {
+        return put_no_data(e, "function", "a function is not data");
+    }
     lua_pushvalue(e->L, index);
     int32_t reference = luaL_ref(e->L, LUA_REGISTRYINDEX);
     return cl_append_byte(e->out, PLAIN_FUNCTION) && cl_append(e->out, &reference, 4);
@@ -164,9 +180,9 @@ static bool put_table(encoder *e, int index) {
     if (is_user(e->L, index)) return put_user(e, index);
     const void *identity = lua_topointer(e->L, index);
     for (int i = 0; i < e->depth; i++) {
-        if (e->above[i] == identity) return refuse(e, "a table inside itself");
+        if (e->above[i] == identity) return put_no_data(e, "itself", "a table inside itself");
     }
-    if (e->depth == PLAIN_DEPTH) return refuse(e, "more than 32 levels deep");
+    if (e->depth == PLAIN_DEPTH) return put_no_data(e, "table", "more than 32 levels deep");
     if (!lua_checkstack(e->L, 8)) return refuse(e, "no memory");
     if (e->out->count > e->limit) return refuse(e, "too much data");
     e->above[e->depth++] = identity;
@@ -196,9 +212,9 @@ static bool encode(encoder *e, int index) {
     case LUA_TFUNCTION: return put_function(e, index);
     case LUA_TUSERDATA:
         if (cl_encode_object(e->L, index, e->out)) return true;
-        return refuse(e, "this object is not data");
-    case LUA_TTHREAD: return refuse(e, "a coroutine is not data");
-    default: return refuse(e, "this is not data");
+        return put_no_data(e, "object", "this object is not data");
+    case LUA_TTHREAD: return put_no_data(e, "coroutine", "a coroutine is not data");
+    default: return put_no_data(e, lua_typename(e->L, lua_type(e->L, index)), "this is not data");
     }
     return done ? true : refuse(e, "no memory");
 }
@@ -216,14 +232,14 @@ bool cl_encode_named(lua_State *L, int index, cl_buffer *out, const char *prefix
     return encode_all(&e, index);
 }
 
-bool cl_encode(lua_State *L, int index, cl_buffer *out, bool functions, char *problem) {
-    encoder e = {.L = L, .out = out, .functions = functions, .prefix = "", .problem = problem};
+bool cl_encode(lua_State *L, int index, cl_buffer *out, uint32_t flags, char *problem) {
+    encoder e = {.L = L, .out = out, .flags = flags, .prefix = "", .problem = problem};
     return encode_all(&e, index);
 }
 
-void cl_encode_or_raise(lua_State *L, int index, cl_buffer *out, bool functions) {
+void cl_encode_or_raise(lua_State *L, int index, cl_buffer *out) {
     char problem[CL_NOTE];
-    if (!cl_encode(L, index, out, functions, problem)) luaL_error(L, "%s", problem);
+    if (!cl_encode(L, index, out, 0, problem)) luaL_error(L, "%s", problem);
 }
 
 static size_t truncated(lua_State *L) { return (size_t)luaL_error(L, "damaged data from host"); }

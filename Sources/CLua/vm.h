@@ -166,6 +166,9 @@ static inline void cl_charge(lua_State *L, uint64_t steps) {
     cl_check(L);
 }
 
+// compile.c
+int cl_load_text(lua_State *L, callua_bytes source, const char *name);
+
 // cover.c
 void cl_cover_line(lua_State *L, lua_Debug *record);
 
@@ -176,9 +179,9 @@ void *cl_allocate(void *context, void *block, size_t old_size, size_t new_size);
 bool cl_protected(callua_vm *vm, lua_CFunction function, void *argument);
 
 // values.c
-bool cl_encode(lua_State *L, int index, cl_buffer *out, bool functions, char *problem);
+bool cl_encode(lua_State *L, int index, cl_buffer *out, uint32_t flags, char *problem);
 bool cl_encode_named(lua_State *L, int index, cl_buffer *out, const char *prefix, char *problem);
-void cl_encode_or_raise(lua_State *L, int index, cl_buffer *out, bool functions);
+void cl_encode_or_raise(lua_State *L, int index, cl_buffer *out);
 int cl_decode_array(lua_State *L, callua_bytes bytes);
 size_t cl_decode(lua_State *L, callua_bytes bytes, size_t at);
 size_t cl_skip(callua_bytes bytes, size_t at);

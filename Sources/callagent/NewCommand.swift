@@ -82,7 +82,7 @@ private struct Workshop {
     ) throws(CommandError) {
         let path = "\(folder)/\(name)"
         if access(path, F_OK) == 0 {
-            let old = FileText.read(path) ?? []
+            let old = Files.read(path) ?? []
             if old == Array(text.utf8) { return }
             guard let mark, old.starts(with: mark.utf8) else {
                 return Screen.say("kept \(shown(name)): it was not made here")

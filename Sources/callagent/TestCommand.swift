@@ -15,6 +15,10 @@ extension Command {
             let file = Installation.file(arguments.text("--config"))
             let outcome = try PluginTests.run(
                 arguments.operands, file: file, filter: arguments.text("--only"))
+            if let part = arguments.text("--only"), outcome.tests.isEmpty {
+                Screen.complain("no test has '\(part)' in its name")
+                return ExitCode.failure
+            }
             for test in outcome.tests {
                 Screen.say("\(test.hasPassed ? "ok      " : "FAILED  ")\(test.text)")
             }

@@ -92,6 +92,7 @@ final class PolicyDouble: PolicyLink {
     private(set) var withdrawn: [QuestionID] = []
     private(set) var reports: [Report] = []
     var isThinking = false
+    var backlog = 0
 
     func ask(_ question: Question) { asked.append(question) }
     func withdraw(_ question: QuestionID) { withdrawn.append(question) }

@@ -164,6 +164,18 @@ import Testing
         #expect(rig.exchange.lateCommits == 0 && rig.exchange.commitAge == 0)
     }
 
+    @Test func `Plugins that are behind hold invitations off, and one event less does not`() throws
+    {
+        let rig = try ExchangeRig { $0.policyBacklog = 3 }
+        defer { rig.close() }
+        rig.policies.backlog = 2
+        #expect(rig.exchange.policyOverload == nil)
+        rig.policies.backlog = 3
+        let refusal = try #require(rig.exchange.policyOverload)
+        #expect(refusal.code == .unavailable && refusal.retryAfter == 1_000)
+        #expect(rig.exchange.overload == nil)
+    }
+
     @Test func `Too much that waits holds new changes off, and one less does not`() throws {
         // An invitation between users without devices is one reply.
         let rig = try ExchangeRig { $0.heldBytes = 4 * 1_024 }

@@ -51,7 +51,8 @@ import Testing
         let error = try #require(throws: CommandError.self) {
             try Installation.admin(arguments())
         }
-        #expect(error.message == "cannot read \(folder.path)/callagent.lua")
+        #expect(
+            error.message == "cannot read \(folder.path)/callagent.lua: No such file or directory")
         #expect(error.code == ExitCode.failure)
     }
 }

@@ -83,6 +83,7 @@ final class ServerLife: PolicyLink {
     // MARK: PolicyLink
 
     var isThinking: Bool { false }
+    var backlog: Int { 0 }
 
     func ask(_ question: Question) {
         questions.append(question)

@@ -212,6 +212,10 @@ import WebProtocols
                 "`limits.invitations_per_minute`; none for `dev:` tokens", "`rate_limited`",
             ],
             [
+                "events that wait for the plugins", grouped(limits.policyBacklog),
+                "`limits.policy_backlog`", "invitations are `unavailable`",
+            ],
+            [
                 "bad tokens of one address, in \(span(limits.authWindow))",
                 grouped(limits.authFailures), "`limits.auth_failures`",
                 "further refusals come \(span(limits.authDelay)) late",

@@ -343,6 +343,32 @@ def test_invitations_of_a_user_are_counted(make_agent):
     bob.refused("call.add", "rate_limited", call_id=call, invitees=["x"])
 
 
+def test_plugins_that_are_behind_hold_invitations_off(make_agent):
+    """`on.ended` needs a millisecond or so, and the calls come faster."""
+    slow = "on.ended(function() local n = 0 for i = 1, 100000 do n = n + i end end)"
+    agent = make_agent(
+        'plugins = { "slow" }\nlimits.policy_backlog = 100\n', plugins={"slow": slow}).start()
+    bob = agent.connect("bob")
+    live = bob.ok("call.invite", invitees=["x"], mode="advanced")["call_id"]
+    refused = []
+    while not refused:
+        numbers = [
+            bob.post("call.invite", {"invitees": ["x"], "mode": "advanced"}) for _ in range(100)]
+        replies = [bob.reply(number) for number in numbers]
+        for reply in replies:
+            if "ok" in reply:
+                bob.post("call.cancel", {"call_id": reply["ok"]["call_id"]})
+        refused = [reply["error"] for reply in replies if "error" in reply]
+    error = refused[0]
+    assert error["code"] == "unavailable" and error["retryable"], error
+    assert error["retry_after_ms"] == 1_000 and "plugins" in error["message"], error
+    bob.refused("call.add", "unavailable", call_id=live, invitees=["y"])
+    bob.ok("call.cancel", call_id=live)
+    assert "plugins are behind" in agent.log_text()
+    wait_for("the plugins", lambda: agent.metrics()["callagent_policy_backlog"] == 0)
+    bob.ok("call.invite", invitees=["x"], mode="advanced")
+
+
 # Going away
 
 

@@ -227,6 +227,15 @@ def test_a_state_directory_that_is_a_file(make_agent):
     assert code == 1 and advised(output, "FAIL", "is no directory"), output
 
 
+def test_a_state_directory_that_a_start_could_not_make(make_agent):
+    agent = make_agent(KEYS)
+    code, output = doctor(agent)
+    assert code == 0 and "is not there yet; a start makes it" in output, output
+    agent.configure(KEYS + 'state_dir = "away/state"\n')
+    code, output = doctor(agent)
+    assert code == 1 and advised(output, "FAIL", "nothing can be made in"), output
+
+
 @pytest.fixture
 def small_disk(tmp_path):
     """A file system of its own, with little room and few files."""

@@ -1,6 +1,7 @@
 // callagent.lua: what it may say and what is said of mistakes.
 
 import CallModel
+import Foundation
 import JSON
 import Testing
 
@@ -118,6 +119,12 @@ import Testing
         ),
         ("answer_for = ''", "answer_for: [1]: '' can be no account"),
         ("answer_for = 'a *'", "answer_for: [1]: 'a *' can be no account"),
+        (
+            "answer_for = { 'a', 'sup*port' }",
+            "answer_for: [2]: 'sup*port': a '*' stands only at the end"
+        ),
+        ("\nlimits.conections = 5", "callagent.lua:2: limits: unknown field 'conections'"),
+        ("limit.connections = 5", "callagent.lua:1: unknown name 'limit'"),
         ("auth = { { alg = 'none', key = 'x' } }", "alg is one of HS256, ES256, RS256"),
         ("auth = { { alg = 'HS256', key = secret 'env:NONE' } }", "'NONE' is not set"),
         ("listen = ", "callagent.lua:1: unexpected symbol near <eof>"),
@@ -130,6 +137,45 @@ import Testing
     ])
     func aMistakeStopsWithFileLineAndSuggestion(_ text: String, _ expected: String) {
         #expect(problem(text).contains(expected), "\(problem(text))")
+    }
+
+    @Test func aFieldMayBeAssignedByItself() throws {
+        let configuration = try read(
+            """
+            \u{FEFF}limits.connections = 5
+            limits.message = "1KB"
+            log.format = "json"
+            """)
+        #expect(configuration.limits.connections == 5 && configuration.limits.message == 1_024)
+        #expect(configuration.log.format == .json && configuration.tls == nil)
+        #expect(configuration.lines["limits.connections"] == 1 && configuration.lines["log"] == 3)
+    }
+
+    @Test func whyAFileCannotBeReadIsSaid() throws {
+        let folder = NSTemporaryDirectory() + "callagent-files-\(UInt64.random(in: .min ... .max))"
+        let file = folder + "/callagent.lua"
+        func problem() -> String {
+            do {
+                _ = try Configuration.load(path: file, environment: { _ in nil })
+                return "no problem"
+            } catch {
+                return error.description
+            }
+        }
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        #expect(problem() == "cannot read \(file): No such file or directory")
+        let most = [UInt8](repeating: 0x20, count: Files.usualLimit)
+        try Data(most).write(to: URL(fileURLWithPath: file))
+        #expect(problem() == "no problem")
+        try Data(most + [0x20]).write(to: URL(fileURLWithPath: file))
+        #expect(problem() == "cannot read \(file): it has 1048577 bytes, and 1048576 are allowed")
+        try FileManager.default.removeItem(atPath: file)
+        #expect(mkfifo(file, 0o600) == 0)
+        #expect(problem() == "cannot read \(file): it is no plain file")
+        #expect(unlink(file) == 0 && mkdir(file, 0o700) == 0)
+        #expect(problem() == "cannot read \(file): it is a folder")
     }
 
     @Test func accountsAndPatternsAreRead() throws {

@@ -137,6 +137,28 @@ import WebProtocols
         #expect(rig.ask(call).contains(.log(line)))
     }
 
+    @Test(arguments: [
+        ("print", "function"), ("coroutine.create(print)", "coroutine"), ("io_", "nil"),
+        ("0 / 0", "nan"), ("-1 / 0", "-inf"), ("{ a = { print } }", #"{"a":["function"]}"#),
+        ("(function() local t = {} t.t = t return t end)()", #"{"t":"itself"}"#),
+        ("cfg", #"{"w":["ann"]}"#), ("{ a = 0 / 0 }", #"{"a":"nan"}"#),
+    ])
+    func whatIsNoDataIsShownByItsName(_ expression: String, _ expected: String) throws {
+        let rig = try Rig(
+            """
+            local io_
+            local cfg = config { w = option.list { "ann" } }
+            on.invite(function()
+              print(\(expression))
+              log.info("x", { v = \(expression) })
+              return reject "busy"
+            end)
+            """)
+        let effects = rig.ask(rig.call())
+        #expect(effects.said == [expected, "x"])
+        #expect(effects.answer != nil)
+    }
+
     @Test func valuesOfEveryKindGoThereAndBack() throws {
         let value = LuaValue.table([
             .init(key: .integer(-1), value: .bool(false)),

@@ -47,6 +47,22 @@ import Testing
                 == names.map { "p.lua:2: '\($0)' without 'return' decides nothing" })
     }
 
+    @Test(arguments: [
+        ("return { name = 'p', on = { invite = print } }", true), ("", true),
+        ("local function f() end", true), ("on.invite(function() end)", false),
+        ("every('1m', 'tick', function() end)", false), ("timer('t', function() end)", false),
+        ("config { a = option.int(1) }", true),
+        ("test('t', function() end)", true),
+    ])
+    func aPluginThatDeclaresNothingWarns(_ text: String, _ warns: Bool) throws {
+        let generation = try Rig.generation([("p", text)])
+        #expect(
+            generation.warnings.map(\.description)
+                == [
+                    "p.lua: does nothing: it declares no event such as on.invite and no timer"
+                ].filter { _ in warns })
+    }
+
     @Test func waitingInsideTheHookDelaysTheAnswer() throws {
         let rig = try Rig(
             """

@@ -186,6 +186,9 @@ import Testing
         ("t.invite { group = true }", "t.invite: a group is made by naming several in to"),
         ("t.invite { to = 'ann', from = 'ann' }", "t.invite: the server refuses: self_call"),
         ("t.invite { mode = 'direct', to = { 'a', 'b' } }", "refuses: too_many"),
+        ("t.user('bob', { calls = -1 })", "t.user: calls must be an integer from 0 to 1000000"),
+        ("t.user('bob', { devices = 1000001 })", "t.user: devices must be an integer from 0"),
+        ("t.user('bob', { calls = 'x' })", "t.user: calls must be an integer from 0"),
     ])
     func whatTheServerRefusesFailsTheTest(_ steps: String, _ expected: String) throws {
         let text =

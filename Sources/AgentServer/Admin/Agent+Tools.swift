@@ -80,6 +80,9 @@ extension Agent {
                 .gauge("ready", "Whether calls are accepted.", exchange.isReady ? 1 : 0),
                 .gauge("heap_bytes", "Memory in use, that of the store included.", Heap.bytes),
                 .gauge(
+                    "policy_backlog", "Events that wait for the plugins.",
+                    exchange.policies?.backlog ?? 0),
+                .gauge(
                     "store_memory_bytes", "Memory of the store, mostly pages of its file.",
                     StoreMemory.bytes),
                 .gauge(

@@ -22,7 +22,7 @@ extension Doctor {
     /// Whom the kernel has no room for is not turned away: each try of theirs waits twice as long.
     mutating func examineBacklog() {
         let path = "/proc/sys/net/core/somaxconn"
-        let text = FileText.read(path).map { String(decoding: $0, as: UTF8.self) }
+        let text = Files.read(path).map { String(decoding: $0, as: UTF8.self) }
         let rate = configuration.limits.acceptsPerSecond
         guard let room = text.flatMap({ Int($0.dropLast()) }), room < rate else { return }
         note(

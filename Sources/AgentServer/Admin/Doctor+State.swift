@@ -9,9 +9,7 @@ import Storage
 extension Doctor {
     mutating func examineDirectory(_ place: String) {
         var status = stat()
-        guard stat(place, &status) == 0 else {
-            return note(.good("state_dir \(place) is not there yet; a start makes it"))
-        }
+        guard stat(place, &status) == 0 else { return examineMissing(place) }
         guard status.st_mode & S_IFMT == S_IFDIR else {
             return note(.trouble("state_dir \(place) is no directory", "give another state_dir"))
         }
@@ -33,6 +31,19 @@ extension Doctor {
             note(.warning("others on this machine may look into \(place)", "chmod 700 \(place)"))
         }
         examineOwners(place, status.st_uid)
+    }
+
+    private mutating func examineMissing(_ place: String) {
+        let above = place.split(separator: "/").dropLast().joined(separator: "/")
+        let folder = place.hasPrefix("/") ? "/" + above : above.isEmpty ? "." : above
+        guard access(folder, W_OK | X_OK) != 0 else {
+            return note(.good("state_dir \(place) is not there yet; a start makes it"))
+        }
+        let why = String(cString: strerror(errno))
+        note(
+            .trouble(
+                "state_dir \(place) is not there, and nothing can be made in \(folder): \(why)",
+                "make \(place), and chown it to the user that runs the server"))
     }
 
     /// Whoever once started the server as another user has left files that it cannot write.
@@ -72,7 +83,7 @@ extension Doctor {
         guard let path = realpath(folder, nil) else { return }
         defer { free(path) }
         let place = String(cString: path) + "/"
-        let lines = (FileText.read("/proc/self/mounts") ?? []).split(separator: 0x0A)
+        let lines = (Files.read("/proc/self/mounts") ?? []).split(separator: 0x0A)
         let mounts = lines.map { String(decoding: $0, as: UTF8.self).split(separator: " ") }
             .filter { $0.count > 2 && place.hasPrefix($0[1] == "/" ? "/" : "\($0[1])/") }
         guard let kind = mounts.max(by: { $0[1].count < $1[1].count })?[2],

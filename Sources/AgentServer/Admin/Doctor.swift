@@ -129,7 +129,7 @@ public struct Doctor {
     }
 
     private static func environment(of process: Int32) -> [String: String] {
-        let text = FileText.read("/proc/\(process)/environ") ?? []
+        let text = Files.read("/proc/\(process)/environ") ?? []
         let pairs = text.split(separator: 0).map { pair in
             let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1)
             return parts.map { String(decoding: $0, as: UTF8.self) }

@@ -51,13 +51,8 @@ extension Gateway {
 
     /// Why a user has to wait before it invites again; every invitee counts.
     func tooManyInvitations(_ operation: Operation, of identity: Identity) -> Refusal? {
-        let count: Int
-        switch operation {
-        case .invite(let invitation): count = invitation.invitees.count
-        case .call(_, .add(let invitees, _), _): count = invitees.count
-        case .call, .list, .pushRegister, .pushUnregister: return nil
-        }
-        guard identity.isRateLimited, limits.invitationsPerMinute > 0,
+        let count = operation.inviteeCount
+        guard count > 0, identity.isRateLimited, limits.invitationsPerMinute > 0,
             let wait = invitations[identity.user, default: RequestRate()].admit(
                 count, of: limits.invitationsPerMinute, in: 60_000, at: exchange.now())
         else { return nil }
@@ -78,5 +73,16 @@ extension Gateway {
             closed += 1
         }
         return closed
+    }
+}
+
+extension Operation {
+    /// How many users it invites.
+    var inviteeCount: Int {
+        switch self {
+        case .invite(let invitation): invitation.invitees.count
+        case .call(_, .add(let invitees, _), _): invitees.count
+        case .call, .list, .pushRegister, .pushUnregister: 0
+        }
     }
 }

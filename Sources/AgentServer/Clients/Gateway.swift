@@ -233,7 +233,8 @@ final class Gateway {
         {
             return refusal
         }
-        return operation.isReading ? nil : exchange.overload
+        guard !operation.isReading else { return nil }
+        return exchange.overload ?? (operation.inviteeCount > 0 ? exchange.policyOverload : nil)
     }
 
     /// A device has begun a new session.

@@ -64,6 +64,8 @@ final class PolicyThread: PolicyLink {
         let isClosing = Atomic(false)
         /// `status` answers.
         let wantsStatus = Atomic(false)
+        /// Orders that were carried out.
+        let carriedOut = Atomic(0)
     }
 
     private let mailbox = WorkerMailbox<Batch>()
@@ -71,6 +73,7 @@ final class PolicyThread: PolicyLink {
     private var thread: WorkerThread?
     private var gathered: [PolicyOrder] = []
     private var gathersQuestions = false
+    private var posted = 0
     /// Batches with questions that the thread has not been through.
     private var thoughtsOpen = 0
     private let clock: () -> (now: Moment, wallOffset: Milliseconds)
@@ -139,6 +142,7 @@ final class PolicyThread: PolicyLink {
             Batch(
                 orders: gathered, asks: gathersQuestions, now: now,
                 boot: Clock.bootMilliseconds(), wallOffset: wallOffset))
+        posted += gathered.count
         gathered = []
         if gathersQuestions { thoughtsOpen += 1 }
         gathersQuestions = false
@@ -148,6 +152,8 @@ final class PolicyThread: PolicyLink {
     func stop() { gathered.append(.stop) }
 
     var isThinking: Bool { thoughtsOpen > 0 }
+
+    var backlog: Int { gathered.count + posted - urgent.carriedOut.load(ordering: .relaxed) }
 
     /// The thread has been through a batch with questions.
     func thought() { thoughtsOpen -= 1 }
@@ -203,6 +209,7 @@ final class PolicyThread: PolicyLink {
                 case .swap(let generation, let reason): swap(to: generation, reason)
                 }
             }
+            urgent.carriedOut.wrappingAdd(batch.orders.count, ordering: .relaxed)
             if batch.asks { told.append(.thought) }
         }
 

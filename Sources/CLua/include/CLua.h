@@ -60,6 +60,9 @@ enum {
     CALLUA_SITED = 1 << 4,
     /// Answers with a table and the set of its fields; reading any other is an error.
     CALLUA_NAMES_FIELDS = 1 << 5,
+    /// Takes for a person what is no data (a function, a coroutine, a table inside itself): the
+    /// host gets its name as a string.
+    CALLUA_SHOWS = 1 << 6,
 };
 
 /// Host functions that C itself calls; the host's own begin at `CALLUA_OWN`.

@@ -8,7 +8,8 @@ extension Bindings {
     static let output: [Binding] =
         PolicyLog.Level.allCases.map(log) + [
             Binding(
-                "print", type: "fun(...)", help: "Writes its arguments to the log (info)."
+                "print", CALLUA_SHOWS, type: "fun(...)",
+                help: "Writes its arguments to the log (info)."
             ) { state, arguments throws(Refused) in
                 let text = arguments.values.map(\.shown).joined(separator: "\t")
                 state.log(.info, text)
@@ -41,7 +42,7 @@ extension Bindings {
 
     private static func log(_ level: PolicyLog.Level) -> Binding {
         Binding(
-            "log.\(level.rawValue)", type: "fun(message: any, fields?: table)",
+            "log.\(level.rawValue)", CALLUA_SHOWS, type: "fun(message: any, fields?: table)",
             help: "Writes a line to the log."
         ) { state, arguments throws(Refused) in
             var fields = JSONObject()

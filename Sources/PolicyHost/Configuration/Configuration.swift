@@ -197,6 +197,8 @@ public struct Configuration: Sendable, Equatable {
         public var signal = 16_384
         /// Invitations of one user in a minute, each invitee counted.
         public var invitationsPerMinute = 120
+        /// Events and questions that wait for the plugins.
+        public var policyBacklog = 100_000
         /// Weight of requests under way of one connection.
         public var requestsUnderWay = 128
         /// Newcomers in a second.

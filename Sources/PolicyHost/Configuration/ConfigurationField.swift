@@ -43,6 +43,10 @@ extension ConfigurationField {
         return names
     }()
 
+    /// Those of them that are tables.
+    static let tables: [String] =
+        topLevel.filter { name in !all.contains { $0.name == name } } + ["options", "override"]
+
     private static let server: [ConfigurationField] = [
         .init("listen", "address", "\"127.0.0.1:7600\"", "Where clients connect.") {
             c, v throws(LuaProblem) in c.listen = try v.address()
@@ -192,6 +196,9 @@ extension ConfigurationField {
         },
         .init("limits.plugin_memory", "size", "\"16MB\"", "Memory of one plugin.") {
             c, v throws(LuaProblem) in c.limits.pluginMemory = try v.size(1 << 20...1 << 30)
+        },
+        .init("limits.policy_backlog", "integer", "100000", "Events that wait for the plugins.") {
+            c, v throws(LuaProblem) in c.limits.policyBacklog = try v.integer(100...10_000_000)
         },
     ]
 

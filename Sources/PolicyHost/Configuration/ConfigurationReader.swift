@@ -2,6 +2,7 @@
 
 import CLua
 import CallModel
+import Glibc
 import JSON
 
 extension Configuration {
@@ -10,8 +11,8 @@ extension Configuration {
     public static func load(
         path: String, environment: @escaping (String) -> String?
     ) throws(PolicyProblems) -> Configuration {
-        guard let text = Files.read(path, limit: 1 << 20) else {
-            throw PolicyProblems([PolicyProblem("cannot read \(path)")])
+        guard let text = Files.read(path) else {
+            throw PolicyProblems([PolicyProblem(Files.complaint(path))])
         }
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         let folder = parts.count > 1 ? parts.dropLast().joined(separator: "/") : "."
@@ -117,13 +118,12 @@ private final class SettingsSandbox {
         }
     }
 
+    /// `options["NAME"] = …` and `limits.connections = …` as well as the whole table.
     private func makeAssignable() -> Bool {
-        "options".withCString { options in
-            "override".withCString { override in
-                var tables: [UnsafePointer<CChar>?] = [options, override]
-                return callua_make_assignable(vm, &tables, tables.count)
-            }
-        }
+        let tables = ConfigurationField.tables.map { strdup($0) }
+        defer { tables.forEach { free($0) } }
+        var names = tables.map { UnsafePointer<CChar>($0) }
+        return callua_make_assignable(vm, &names, names.count)
     }
 
     func value(of name: String) throws(LuaProblem) -> LuaValue {
@@ -183,7 +183,7 @@ private final class SettingsSandbox {
         let path = String(source.dropFirst(5))
         let full = path.hasPrefix("/") ? path : folder + "/" + path
         guard let bytes = Files.read(full, limit: 65_536) else {
-            throw Refused("secret: cannot read '\(full)'")
+            throw Refused("secret: \(Files.complaint(full, limit: 65_536))")
         }
         secretFiles.append(path)
         let text = String(decoding: bytes, as: UTF8.self)

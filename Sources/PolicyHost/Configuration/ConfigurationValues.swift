@@ -88,6 +88,9 @@ extension LuaValue {
         for (index, name) in names.enumerated() {
             let start = name.hasSuffix("*") ? String(name.dropLast()) : name
             let isPattern = start.utf8.count < name.utf8.count
+            guard !start.utf8.contains(0x2A) else {
+                throw LuaProblem("[\(index + 1)]", "'\(name)': a '*' stands only at the end")
+            }
             guard UserID(checking: start) != nil || (isPattern && start.isEmpty) else {
                 throw LuaProblem(
                     "[\(index + 1)]",

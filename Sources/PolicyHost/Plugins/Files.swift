@@ -3,10 +3,14 @@
 import Glibc
 
 /// The file system, as far as configuration and plugins need it.
-enum Files {
-    /// The contents of a file of at most `limit` bytes; nil when it cannot be read.
-    static func read(_ path: String, limit: Int) -> [UInt8]? {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
+package enum Files {
+    /// The largest file that is read where nothing else is said, in bytes.
+    package static let usualLimit = 1 << 20
+
+    /// The contents of a regular file of at most `limit` bytes; nil when it cannot be read.
+    package static func read(_ path: String, limit: Int = usualLimit) -> [UInt8]? {
+        // Without waiting: a pipe has no other end that would write.
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { return nil }
         defer { close(file) }
         var status = stat()
@@ -22,6 +26,24 @@ enum Files {
             if count == 0 { return bytes }
             bytes += chunk[0..<count]
         }
+    }
+
+    /// `cannot read PATH: why`, after `read` gave nothing.
+    package static func complaint(_ path: String, limit: Int = usualLimit) -> String {
+        var status = stat()
+        let why =
+            if stat(path, &status) != 0 {
+                String(cString: strerror(errno))
+            } else if status.st_mode & S_IFMT != S_IFREG {
+                status.st_mode & S_IFMT == S_IFDIR ? "it is a folder" : "it is no plain file"
+            } else if status.st_size > limit {
+                "it has \(status.st_size) bytes, and \(limit) are allowed"
+            } else if access(path, R_OK) != 0 {
+                String(cString: strerror(errno))
+            } else {
+                "an input error, or it grew meanwhile"
+            }
+        return "cannot read \(path): \(why)"
     }
 
     /// The names in a directory, sorted; nothing when there is none.

@@ -72,7 +72,14 @@ final class PluginState {
         self.source = source
         try open()
         (namingProblems, warnings) = checkNames()
-        if namingProblems.isEmpty { try load() }
+        guard namingProblems.isEmpty else { return }
+        try load()
+        if hooks.allSatisfy({ $0 < 0 }), timers.isEmpty {
+            warnings.append(
+                PolicyProblem(
+                    "does nothing: it declares no event such as on.invite and no timer", file: file)
+            )
+        }
     }
 
     deinit { callua_free(vm) }

@@ -42,9 +42,20 @@ extension TestWorld {
         try facts.only(["calls", "devices", "online"], arguments.name)
         let isOnline = facts["online"].bool ?? true
         users[user] = UserFacts(
-            user, calls: Int(facts["calls"].integer ?? 0),
-            devices: Int(facts["devices"].integer ?? (isOnline ? 1 : 0)))
+            user, calls: try count(facts, "calls", or: 0),
+            devices: try count(facts, "devices", or: isOnline ? 1 : 0))
         connect(user)
+    }
+
+    /// How many calls or devices a test says that a user has.
+    private func count(
+        _ facts: LuaValue, _ name: String, or standard: Int
+    ) throws(Refused) -> Int {
+        guard !facts[name].isNull else { return standard }
+        guard let count = facts[name].integer, (0...1_000_000).contains(count) else {
+            throw Refused("t.user: \(name) must be an integer from 0 to 1000000")
+        }
+        return Int(count)
     }
 
     private func options(_ arguments: Arguments) throws(Refused) {
