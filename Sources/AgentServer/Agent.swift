@@ -77,11 +77,18 @@ public final class Agent {
 
     /// A server of what the operator's files say, which can be reloaded.
     ///
-    /// - Parameter file: the operator's file; nil: the defaults.
+    /// - Parameters:
+    ///   - file: the operator's file; nil: the defaults.
+    ///   - takingFilesOnDisk: whether they are taken also where the generation last in force would
+    ///     be (E54): whoever mended what crashed the server cannot reload it.
+    ///   - makeLog: makes the log that a configuration asks for.
     /// - Throws: an `AgentError` of one line.
-    public convenience init(file: String?, log makeLog: (Configuration) -> Log) throws(AgentError) {
+    public convenience init(
+        file: String?, takingFilesOnDisk: Bool = false, log makeLog: (Configuration) -> Log
+    ) throws(AgentError) {
         var dice = SystemRandomNumberGenerator()
-        let start = try Start(file: file, seed: dice.next(), log: makeLog)
+        let start = try Start(
+            file: file, takingFilesOnDisk: takingFilesOnDisk, seed: dice.next(), log: makeLog)
         let host = PolicyHost(
             start.deployment.generation, seed: dice.next(), cryptography: .system)
         do throws(AgentError) {

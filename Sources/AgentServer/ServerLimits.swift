@@ -57,7 +57,7 @@ public struct ServerLimits: Sendable, Equatable {
     public var tokenLeeway: Milliseconds
     /// The longest life that a token may have left, in milliseconds; so long it is remembered that
     /// something was taken back.
-    public var tokenLifetime: Milliseconds
+    public var tokenLifetime: Milliseconds?
     /// Effects that wait for the store, in bytes as estimated, before changes are refused.
     public var heldBytes = 8 << 20
     /// Age of the oldest open commit before changes are refused, in milliseconds.

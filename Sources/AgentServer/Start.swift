@@ -13,14 +13,15 @@ struct Start {
     let log: Log
 
     /// Reads the files, opens the store, and chooses.
-    init(file: String?, seed: UInt64, log makeLog: (Configuration) -> Log) throws(AgentError) {
+    init(
+        file: String?, takingFilesOnDisk: Bool, seed: UInt64, log makeLog: (Configuration) -> Log
+    ) throws(AgentError) {
         if let file, Files.read(file) == nil { throw .configuration(Files.complaint(file)) }
         let found = Self.found(file, seed)
         let configuration = (try? found.get())?.configuration ?? Self.readable(file)
         log = makeLog(configuration)
-        if case .failure(let error) = found, !Self.isThere(AgentOptions.place(configuration)) {
-            throw error
-        }
+        let isFirst = !Self.isThere(AgentOptions.place(configuration))
+        if case .failure(let error) = found, isFirst || takingFilesOnDisk { throw error }
         var options = StoreOptions()
         if case .success(let deployment) = found {
             options = try AgentOptions(deployment).store
@@ -37,13 +38,14 @@ struct Start {
             deployment = kept.deployment
         case (.success(let fresh), .some(let kept)):
             let differing = fresh.files.difference(from: kept.deployment.files)
-            guard !differing.isEmpty, !opened.state.endedCleanly || kept.isRolledBack(fresh)
-            else {
+            let mayBeBad = !opened.state.endedCleanly || kept.isRolledBack(fresh)
+            guard !takingFilesOnDisk, !differing.isEmpty, mayBeBad else {
                 deployment = fresh
                 return
             }
             log.warn(
                 "going on with the generation last in force: reload to take the files on disk",
+                ("or", "start with --from-disk"),
                 ("generation", kept.deployment.generation.name),
                 ("differing", differing.joined(separator: " ")))
             deployment = kept.deployment

@@ -31,15 +31,24 @@ static uint32_t count_alive(lua_State *L) {
     return count;
 }
 
-static void make_room(lua_State *L) {
+// Whether fewer than `most` are alive; those that only seem so are gone afterwards.
+static bool has_room(lua_State *L, uint32_t most) {
     callua_vm *vm = cl_vm(L);
-    if (vm->alive + vm->scripted < vm->limits.coroutines) return;
+    if (vm->alive + vm->scripted < most) return true;
     vm->scripted = count_alive(L);
-    if (vm->alive + vm->scripted < vm->limits.coroutines) return;
+    if (vm->alive + vm->scripted < most) return true;
     lua_gc(L, LUA_GCCOLLECT);
     vm->scripted = count_alive(L);
-    if (vm->alive + vm->scripted < vm->limits.coroutines) return;
-    luaL_error(L, "too many coroutines (limit %d)", (int)vm->limits.coroutines);
+    return vm->alive + vm->scripted < most;
+}
+
+bool callua_has_room(callua_vm *vm, uint32_t most) {
+    return lua_checkstack(vm->main, 4) && has_room(vm->main, most);
+}
+
+static void make_room(lua_State *L) {
+    uint32_t most = cl_vm(L)->limits.coroutines;
+    if (!has_room(L, most)) luaL_error(L, "too many coroutines (limit %d)", (int)most);
 }
 
 static int co_create(lua_State *L) {

@@ -33,7 +33,13 @@ int cl_random(lua_State *L) {
     case 0:
         lua_pushnumber(L, (lua_Number)(roll(vm) >> 11) * 0x1p-53);
         return 1;
-    case 1: high = luaL_checkinteger(L, 1); break;
+    case 1:
+        high = luaL_checkinteger(L, 1);
+        if (high == 0) {
+            lua_pushinteger(L, (lua_Integer)roll(vm));
+            return 1;
+        }
+        break;
     case 2:
         low = luaL_checkinteger(L, 1);
         high = luaL_checkinteger(L, 2);

@@ -97,4 +97,3 @@ size_t callua_collect(callua_vm *vm) {
     return vm->used;
 }
 
-uint32_t callua_coroutines(const callua_vm *vm) { return vm->alive + vm->scripted; }

@@ -29,6 +29,12 @@ extension Switchboard {
             throw Refusal(.alreadyAnswered, "somebody has accepted")
         }
         guard calls[place.slot].isLive else { throw .callEnded }
+        // Any invitee stands for the whole call there; a name that is none is a mistake.
+        if isWhole, let first = users.first,
+            !users.contains(where: { calls[place.slot].index(of: $0) != nil })
+        {
+            throw .notInvited(first)
+        }
         return isWhole ? Cancellation(slot: place.slot) : try checkListed(asker, place, users)
     }
 

@@ -89,8 +89,10 @@ extension Switchboard {
         return known
     }
 
-    /// What is known of a user.
-    public func facts(of user: UserID) -> UserFacts { facts(of: user, but: nil) }
+    /// What is known of a user; `call` does not count among its calls.
+    public func facts(of user: UserID, besides call: CallID? = nil) -> UserFacts {
+        facts(of: user, but: call.flatMap { calls.find($0) })
+    }
 
     private func facts(of user: UserID, but slot: CallSlot?) -> UserFacts {
         guard let place = users.find(user) else { return UserFacts(user, calls: 0, devices: 0) }

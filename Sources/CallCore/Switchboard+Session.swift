@@ -14,9 +14,10 @@ extension Switchboard {
     // MARK: call.report
 
     mutating func report(_ asker: Asker, _ id: CallID, _ report: MediaReport) throws(Refusal) {
-        let place = try locateJoined(asker, id)
-        let mode = mode(place.slot)
+        let known = try locate(asker, id)
+        let mode = mode(known.slot)
         guard mode.has(.media) else { return answer(asker, .done) }
+        let place = try locateJoined(asker, id)
         guard calls[place.slot].state == .active || report == .failed else {
             throw .wrongState("nobody has accepted")
         }
@@ -78,10 +79,10 @@ extension Switchboard {
         for slot in others { endCall(slot, by: asker) }
     }
 
-    /// The other calls with hold that the user talks in.
+    /// The other calls with hold that the user is in, and be it that it still rings.
     private func activeCalls(of user: UserID, but held: CallSlot) -> [CallSlot] {
         (users[user]?.calls ?? SlotList()).filter { slot in
-            guard slot != held, calls[slot].state == .active, mode(slot).has(.hold),
+            guard slot != held, calls[slot].isLive, mode(slot).has(.hold),
                 let participant = calls[slot].participant(user)
             else { return false }
             return participant.state == .joined && !participant.held

@@ -32,12 +32,17 @@ public struct Hello: Sendable, Equatable {
     public var device: DeviceID
     /// The session to go on with.
     public var resume: Resume?
+    /// Whether a new session is told of missed calls.
+    public var wantsMissed: Bool
 
     /// A `hello` of `device`.
-    public init(token: String, device: DeviceID, resume: Resume? = nil) {
+    public init(
+        token: String, device: DeviceID, resume: Resume? = nil, wantsMissed: Bool = false
+    ) {
         self.token = token
         self.device = device
         self.resume = resume
+        self.wantsMissed = wantsMissed
     }
 
     /// A wish to go on with a session.

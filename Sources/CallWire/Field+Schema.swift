@@ -20,7 +20,8 @@ extension Field {
         case .kind: return Schema.text(1...limits.kindBytes)
         case .timeout: return Schema.zero(or: limits.timeout)
         case .extendedData: return Schema.text(0...limits.extendedDataBytes)
-        case .deliveryCheck, .audio, .video, .holdActive, .on, .force, .clear: return Schema.flag
+        case .deliveryCheck, .audio, .video, .holdActive, .on, .force, .clear, .missed:
+            return Schema.flag
         case .items, .put: return Schema.ref("Items")
         case .delete:
             return Schema.list(of: Schema.text(1...limits.itemBytes), 0...limits.listEntries)
@@ -78,6 +79,7 @@ extension Field {
         case .environment: "of the push service"
         case .device: "which device of the user this is"
         case .resume: "the session to go on with"
+        case .missed: "whether to hear of missed calls"
         }
     }
 }

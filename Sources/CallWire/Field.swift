@@ -10,7 +10,7 @@ enum Field: UInt8, CaseIterable, Sendable {
     case put, delete, clear, data
     case limit, cursor, state, role, endReasons, since, until
     case provider, token, subscription, environment
-    case device, resume
+    case device, resume, missed
 
     /// The name on the wire.
     var name: String {
@@ -25,7 +25,7 @@ enum Field: UInt8, CaseIterable, Sendable {
         case .until: "until_at"
         case .user, .to, .invitees, .users, .mode, .kind, .items, .push, .audio, .video, .reason,
             .media, .on, .force, .put, .delete, .clear, .data, .limit, .cursor, .state, .role,
-            .provider, .token, .subscription, .environment, .device, .resume:
+            .provider, .token, .subscription, .environment, .device, .resume, .missed:
             "\(self)"
         }
     }
@@ -69,6 +69,7 @@ enum Field: UInt8, CaseIterable, Sendable {
         case "environment": self = .environment
         case "device": self = .device
         case "resume": self = .resume
+        case "missed": self = .missed
         default: return nil
         }
     }

@@ -43,7 +43,7 @@ struct FieldValues {
     ) throws(Refusal) {
         given.insert(field)
         switch field {
-        case .audio, .video, .deliveryCheck, .holdActive, .on, .force, .clear:
+        case .audio, .video, .deliveryCheck, .holdActive, .on, .force, .clear, .missed:
             if try form.flag(field.name) {
                 trueFlags.insert(field)
             } else {

@@ -49,7 +49,9 @@ extension FieldValues {
     fileprivate var addressee: UserID? { given.contains(.to) ? user : nil }
 
     /// The data of `hello`.
-    var hello: Hello { Hello(token: token, device: device, resume: resume) }
+    var hello: Hello {
+        Hello(token: token, device: device, resume: resume, wantsMissed: isOn(.missed))
+    }
 
     fileprivate var invitation: Invitation {
         var invitation = Invitation(invitees: users)

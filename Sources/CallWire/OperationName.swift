@@ -78,7 +78,7 @@ struct OperationShape: Sendable {
             "call.list", .list,
             optional: [.limit, .cursor, .state, .role, .endReasons, .since, .until]),
         OperationShape("call.token", .token, [.callID]),
-        OperationShape("hello", .hello, [.token, .device], optional: [.resume]),
+        OperationShape("hello", .hello, [.token, .device], optional: [.resume, .missed]),
         OperationShape("ping", .ping),
         OperationShape("bye", .bye),
         OperationShape(

@@ -36,6 +36,7 @@ public struct RequestEncoder: Sendable {
         message(.hello, id: id) {
             $0.field("token", hello.token)
             $0.field("device", hello.device.text)
+            if hello.wantsMissed { $0.field("missed", true) }
             guard let resume = hello.resume, let session = resume.session else { return }
             $0.object("resume") {
                 $0.field("session", session.description)

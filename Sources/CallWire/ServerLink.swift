@@ -74,7 +74,8 @@ public struct ServerLink: Sendable {
         state = .greeting(id)
         let resume = session.map { Hello.Resume(session: $0, seq: received) }
         return encoder.hello(
-            Hello(token: token, device: device, resume: resume), id: .integer(id))
+            Hello(token: token, device: device, resume: resume, wantsMissed: true),
+            id: .integer(id))
     }
 
     /// The connection is lost.

@@ -128,13 +128,12 @@ extension WireDecoder {
 }
 
 extension WireDecoder {
-    /// The fields of `shape` in `data`; nil data has none.
+    /// The fields of `shape` in `data`; nil or null data has none.
     private func values(
         _ shape: OperationShape, _ data: UnsafeRawBufferPointer?
     ) throws(Refusal) -> FieldValues {
         var values = FieldValues()
-        if let data {
-            var form = FormReader(data)
+        if var form = data.map({ FormReader($0) }), try !form.isNull() {
             try form.beginObject("data")
             while let name = try form.nextKey() {
                 guard let field = Field(name), shape.has(field) else {

@@ -19,6 +19,9 @@ struct Breaker {
     static let longestPause: Milliseconds = 3_600_000
 
     private(set) var state = State.closed
+    /// Events tried so far. A run carries the number that was current when its event began: only
+    /// one that began with the trial at hand says how that went.
+    private(set) var trials = 0
     private var failures: [(at: Moment, isKill: Bool)] = []
 
     /// Whether the plugin may be run now. After its pause one event is tried.
@@ -29,26 +32,35 @@ struct Breaker {
         case .open(let until, let pause):
             guard now >= until else { return false }
             state = .trying(pause: pause)
+            trials += 1
             return true
         }
     }
 
     /// Notes a run without failure.
     @inline(__always)
-    mutating func succeeded() {
-        if state == .closed { return }
-        self = Breaker()
+    mutating func succeeded(of trial: Int) {
+        guard case .trying = state, trial == trials else { return }
+        reset()
     }
 
-    /// The event that was tried was taken back: the next one is tried.
-    mutating func trialEnded(at now: Moment) {
-        if case .trying(let pause) = state { state = .open(until: now, pause: pause) }
+    /// What went wrong so far says nothing any more.
+    mutating func reset() {
+        state = .closed
+        failures = []
+    }
+
+    /// A run was taken back; if it was the event that was tried, the next one is tried.
+    mutating func ended(of trial: Int, at now: Moment) {
+        guard case .trying(let pause) = state, trial == trials else { return }
+        state = .open(until: now, pause: pause)
     }
 
     /// Notes a failure; returns whether this quarantines the plugin.
-    mutating func failed(_ failure: Failure, at now: Moment) -> Bool {
+    mutating func failed(_ failure: Failure, of trial: Int, at now: Moment) -> Bool {
         switch state {
         case .trying(let pause):
+            guard trial == trials else { return false }
             let longer = min(pause * 2, Self.longestPause)
             state = .open(until: now + longer, pause: longer)
             return true

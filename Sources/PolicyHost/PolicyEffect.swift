@@ -70,7 +70,7 @@ public enum WaitRequest: Sendable, Equatable {
     /// `http.get`, `http.post`.
     case fetch(FetchRequest)
     /// `users.get`; answer with `WaitReply.user`.
-    case lookUp(UserID)
+    case lookUp(UserID, besides: CallID?)
     /// The call of a timer; answer with `WaitReply.call`.
     case call(CallID)
 }

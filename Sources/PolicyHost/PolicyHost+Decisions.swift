@@ -28,12 +28,13 @@ extension PolicyHost {
         case .token(let call, let user):
             chain = Chain(
                 id: id, generation: generation,
-                view: CallView(call: call, facts: facts, now: now), inquiry: .token(user: user),
+                view: CallView(call: call, facts: facts, now: now, callee: account(in: call)),
+                inquiry: .token(user: user),
                 deadline: question.decideBy, place: 0, since: now)
         case .incomingData(let call, let user, let text):
             chain = Chain(
                 id: id, generation: generation,
-                view: CallView(call: call, facts: facts, now: now),
+                view: CallView(call: call, facts: facts, now: now, callee: account(in: call)),
                 inquiry: .incoming(user: user, text: text),
                 deadline: shapingDeadline(question.decideBy), place: 0, since: now)
         case .outgoingData(let call, let texts):
@@ -42,7 +43,9 @@ extension PolicyHost {
             }
             chain = Chain(
                 id: id, generation: generation,
-                view: CallView(call: call, facts: facts, now: now, receiver: first.receiver),
+                view: CallView(
+                    call: call, facts: facts, now: now, callee: account(in: call),
+                    receiver: first.receiver),
                 inquiry: .outgoing(texts, place: 0, text: first.data, views: []),
                 deadline: shapingDeadline(question.decideBy), place: 0, since: now)
         }
@@ -214,7 +217,7 @@ extension PolicyHost {
         do throws(BadReturn) {
             let step = try chain.inquiry.take(
                 Returned(outcome.value), by: plugin, next: chain.place + 1, view: chain.view)
-            plugin.breaker.succeeded()
+            plugin.breaker.succeeded(of: plugin.trial)
             chain.place += 1
             switch step {
             case .next(let hasOpinion):
@@ -308,7 +311,10 @@ extension PolicyHost {
 
     /// The time for the question is over: the plugin being waited for failed (F59).
     func decideNow(_ id: ChainID) {
-        guard let chain = chains[id], let handler = stop(.chain(id)) else { return }
+        guard let chain = chains[id], let handler = stop(.chain(id), hasFailed: true) else {
+            return
+        }
+        goBack(to: handler)
         let message = "\(handler.plugin.file): no answer to on.\(chain.hook.rawValue) in time"
         note(.late, message, "", handler.plugin)
         guard var late = chains.removeValue(forKey: id) else { return }

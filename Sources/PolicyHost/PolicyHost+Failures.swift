@@ -14,7 +14,8 @@ extension PolicyHost {
         if !trace.isEmpty { line.fields["traceback"] = .string(trace) }
         services.emit(.log(line))
         if failure == .cpu || failure == .memory, plugin.isWornOut { renew(plugin) }
-        let isQuarantined = plugin.breaker.failed(failure, at: services.now)
+        let isQuarantined = plugin.breaker.failed(
+            failure, of: plugin.trial, at: services.now)
         if isQuarantined {
             noteQuarantine(plugin)
             services.emit(
@@ -57,7 +58,10 @@ extension PolicyHost {
             services.emit(
                 .log(PolicyLog(.error, "cannot be loaded again: \(error)", plugin: plugin.name)))
         }
-        for handler in handlers { lose(handler, .error) }
+        for handler in handlers {
+            plugin.breaker.ended(of: handler.trial, at: services.now)
+            lose(handler, .error)
+        }
     }
 
     /// What waited is gone: its question goes on without it.

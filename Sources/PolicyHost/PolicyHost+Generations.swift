@@ -126,7 +126,7 @@ extension PolicyHost {
             let kept = memories[plugin.name] ?? plugin.memory
             kept.stateVersion = plugin.manifest.stateVersion
             // What went wrong with other code says nothing about this one.
-            kept.breaker = Breaker()
+            kept.breaker.reset()
             plugin.memory = kept
             memories[plugin.name] = kept
         }

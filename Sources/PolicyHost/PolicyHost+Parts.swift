@@ -39,7 +39,7 @@ extension PolicyHost {
     ) {
         guard let handler = running[id], handler.parts.raised == nil else { return }
         guard let budget = budget(of: id) else { return exhausted(id) }
-        begin(plugin, call: handler.call, account: handler.account)
+        goBack(to: handler)
         arguments.cut()
         arguments.list(0)
         let outcome = start(plugin, function, budget: budget)
@@ -98,6 +98,9 @@ extension PolicyHost {
     }
 
     func stopParts(of id: UInt64) {
-        for place in (running[id]?.parts.results ?? []).indices { stop(.part(of: id, place)) }
+        // How the event went is said of the whole.
+        for place in (running[id]?.parts.results ?? []).indices {
+            stop(.part(of: id, place), hasFailed: true)
+        }
     }
 }

@@ -62,15 +62,15 @@ extension PolicyHost {
     }
 
     private func run(_ plugin: PluginState, _ notice: Notice, _ key: ReportKey) {
-        guard plugin.breaker.admits(at: services.now) else {
-            return plugin.tally.note(notice.hook, .quarantined, processor: 0, wall: 0)
-        }
         let account = write(notice)
         if case .report(let report, _) = notice, case .signal(let from, _, _) = report.kind,
             from == account
         {
             // Nobody hears its own signals (F68).
             return
+        }
+        guard plugin.breaker.admits(at: services.now) else {
+            return plugin.tally.note(notice.hook, .quarantined, processor: 0, wall: 0)
         }
         begin(plugin, call: notice.call, account: account)
         let outcome = start(plugin, plugin.hooks[notice.hook.index])
@@ -115,8 +115,8 @@ extension PolicyHost {
         }
     }
 
-    /// The account that a report's handlers speak for: the one the plugins answer for.
-    private func account(in call: Call) -> UserID? {
+    /// `call.callee` where the hook is about no invitation: the account the plugins answer for.
+    func account(in call: Call) -> UserID? {
         call.participants.first { $0.isAnsweredFor }?.user
             ?? call.participants.first { generation.plan.answerFor.contains($0.user) }?.user
     }

@@ -4,11 +4,18 @@ import CLua
 import CallModel
 
 extension PolicyHost {
-    /// Tells the plugin on whose behalf the next run is.
+    /// Tells the plugin on whose behalf the next run is; without `trial` another event begins.
     @inline(__always)
-    func begin(_ plugin: PluginState, call: CallID?, account: UserID?) {
+    func begin(_ plugin: PluginState, call: CallID?, account: UserID?, trial: Int? = nil) {
         plugin.call = call
         plugin.account = account
+        plugin.trial = trial ?? plugin.breaker.trials
+    }
+
+    /// The next run, or what is noted, is of a handler that has begun before.
+    func goBack(to handler: Running) {
+        begin(
+            handler.plugin, call: handler.call, account: handler.account, trial: handler.trial)
     }
 
     /// Starts a handler with what stands in `arguments`.
@@ -32,9 +39,10 @@ extension PolicyHost {
     }
 
     private func queueDetached(_ plugin: PluginState) {
-        let account = plugin.account
+        let (account, trial) = (plugin.account, plugin.trial)
         for function in plugin.detached {
-            detached.append(Detached(plugin: plugin, function: function, account: account))
+            detached.append(
+                Detached(plugin: plugin, function: function, account: account, trial: trial))
         }
         plugin.queued += plugin.detached.count
         plugin.detached = []
@@ -47,7 +55,7 @@ extension PolicyHost {
         detached = []
         for next in batch {
             next.plugin.queued -= 1
-            begin(next.plugin, call: nil, account: next.account)
+            begin(next.plugin, call: nil, account: next.account, trial: next.trial)
             arguments.cut()
             arguments.list(0)
             let outcome = start(next.plugin, next.function)
@@ -63,7 +71,7 @@ extension PolicyHost {
     ) {
         switch Int(outcome.status) {
         case CALLUA_WAITING: wait(plugin, outcome, task: task, call: call)
-        case CALLUA_FINISHED: plugin.breaker.succeeded()
+        case CALLUA_FINISHED: plugin.breaker.succeeded(of: plugin.trial)
         default:
             note(Failure(outcome.failure), outcome.message, outcome.traceback.string, plugin)
         }
@@ -94,4 +102,5 @@ struct Detached {
     let plugin: PluginState
     let function: Int32
     let account: UserID?
+    let trial: Int
 }

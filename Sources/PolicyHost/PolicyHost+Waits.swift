@@ -12,8 +12,8 @@ extension PolicyHost {
         let id = newID()
         let handler = Running(
             plugin: plugin, thread: outcome.thread, task: task, call: call,
-            account: plugin.account, spent: outcome.nanoseconds, wait: WaitID(id),
-            chain: chain(of: task))
+            account: plugin.account, trial: plugin.trial, spent: outcome.nanoseconds,
+            wait: WaitID(id), chain: chain(of: task))
         keep(handler, as: id)
         if task.isBounded {
             deadlines.add(.overdue(id), at: services.now + plugin.setting.limits.reportTime)
@@ -115,7 +115,7 @@ extension PolicyHost {
         }
         guard var handler = forget(id) else { return nil }
         let plugin = handler.plugin
-        begin(plugin, call: handler.call, account: handler.account)
+        goBack(to: handler)
         let outcome = plugin.resume(handler.thread, status: status, budget: budget)
         took(outcome, plugin)
         handler.spent += outcome.nanoseconds
@@ -164,7 +164,10 @@ extension PolicyHost {
 
     /// Ends a handler that has failed while it waited.
     func kill(_ id: UInt64, _ failure: Failure, _ message: String, _ trace: String) {
-        guard let task = running[id]?.task, let handler = stop(task) else { return }
+        guard let task = running[id]?.task, let handler = stop(task, hasFailed: true) else {
+            return
+        }
+        goBack(to: handler)
         note(failure, message, trace, handler.plugin)
         lose(handler, failure)
     }
@@ -206,21 +209,22 @@ extension PolicyHost {
 
     private func overdue(_ id: UInt64) {
         guard let handler = running[id] else { return }
+        goBack(to: handler)
         note(.wall, "\(handler.plugin.file): a handler took too long", "", handler.plugin)
-        stop(handler.task)
+        stop(handler.task, hasFailed: true)
         if case .report(let key) = handler.task { nextReport(key) }
     }
 
     // MARK: Ending handlers
 
-    /// Cancels the handler of `task`.
+    /// Cancels the handler of `task`. One that has not failed was taken back.
     @discardableResult
-    func stop(_ task: HandlerTask) -> Running? {
+    func stop(_ task: HandlerTask, hasFailed: Bool = false) -> Running? {
         guard let id = tasks[task], running[id] != nil else { return nil }
         stopParts(of: id)
         guard let handler = forget(id) else { return nil }
         handler.plugin.cancel(handler.thread)
-        handler.plugin.breaker.trialEnded(at: services.now)
+        if !hasFailed { handler.plugin.breaker.ended(of: handler.trial, at: services.now) }
         if handler.isRequest { services.emit(.abandon(handler.wait)) }
         return handler
     }

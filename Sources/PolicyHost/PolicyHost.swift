@@ -142,6 +142,8 @@ struct Running {
     let call: CallID?
     /// The account that it speaks for.
     let account: UserID?
+    /// See `Breaker.trials`.
+    let trial: Int
     /// Processor time so far, in nanoseconds.
     var spent: UInt64
     var wait: WaitID

@@ -22,6 +22,10 @@ public struct PluginStatus: Sendable, Equatable {
     public let failures: [Failure: Int]
     /// Decisions made but not returned.
     public let unreturned: Int
+    /// Timers dropped because a new generation did not declare them.
+    public let droppedTimers: Int
+    /// Changes of `state` dropped because the generation that made them was replaced.
+    public let droppedWrites: Int
     /// Processor time of all its runs.
     public let nanoseconds: UInt64
     /// Bytes of its Lua state.
@@ -44,6 +48,7 @@ extension PolicyHost {
                 hooks: Hook.allCases.filter { plugin.hooks[$0.index] >= 0 },
                 quarantinedUntil: plugin.breaker.openUntil, asked: tally.asked,
                 decided: tally.decided, failures: tally.failures, unreturned: tally.unreturned,
+                droppedTimers: tally.droppedTimers, droppedWrites: tally.droppedWrites,
                 nanoseconds: tally.nanoseconds, memory: plugin.bytesInUse,
                 waiting: running.values.count { $0.plugin === plugin },
                 timers: timers.values.count { $0.plugin == plugin.name },

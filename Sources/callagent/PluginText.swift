@@ -40,8 +40,12 @@ enum PluginText {
         head += ", \(memory) KiB"
         if let waiting = plugin["waiting"]?.integer, waiting > 0 { head += ", \(waiting) waiting" }
         if let timers = plugin["timers"]?.integer, timers > 0 { head += ", \(timers) timers" }
-        if let count = plugin["unreturned"]?.integer, count > 0 {
-            head += ", decisions not returned \(count)"
+        let mishaps = [
+            ("unreturned", "decisions not returned"), ("dropped_timers", "timers dropped"),
+            ("dropped_writes", "changes of state dropped"),
+        ]
+        for (key, words) in mishaps {
+            if let count = plugin[key]?.integer, count > 0 { head += ", \(words) \(count)" }
         }
         head += failures(plugin["failures"])
         let hooks = plugin["by_hook"]?.object?.members ?? []

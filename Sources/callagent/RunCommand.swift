@@ -4,12 +4,16 @@ import AgentServer
 
 extension Command {
     static let run = Command(
-        "run", "serve calls until SIGTERM; SIGHUP reloads", operands: .optional("FILE")
+        "run", "serve calls until SIGTERM; SIGHUP reloads", operands: .optional("FILE"),
+        options: [
+            Option("--from-disk", nil, "take the files on disk, also after a crash or a rollback")
+        ]
     ) { (arguments) throws(CommandError) in
         do throws(AgentError) {
             DescriptorLimit.raise()
             let file = Installation.file(arguments.operands.first)
-            try Agent(file: file, log: { Log($0) }).run()
+            let takesFiles = arguments.has("--from-disk")
+            try Agent(file: file, takingFilesOnDisk: takesFiles, log: { Log($0) }).run()
             return ExitCode.success
         } catch {
             throw .failure("\(error)")

@@ -141,8 +141,8 @@ let callerTransitions = """
 
     media_failed  the caller reports that its media failed
     from                                             direct                others
-    inviting/undelivered/ringing/accepting/rejected  !wrong_state          !wrong_state
-    cancelled/timed_out/left/failed                  !wrong_state          !wrong_state
+    inviting/undelivered/ringing/accepting/rejected  !wrong_state          =
+    cancelled/timed_out/left/failed                  !wrong_state          =
     joined, bob rings                                failed (dial_failed)  =
     joined, bob joined                               = (not_connected)     =
 
@@ -316,7 +316,7 @@ let joinerTransitions = """
     from    direct             others
     -       !not_invited       !not_invited
     joined  = (not_connected)  =
-    left    !wrong_state       !wrong_state
+    left    !wrong_state       =
 
     connect  a device of the user connects
     from           others

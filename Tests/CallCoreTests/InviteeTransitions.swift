@@ -64,7 +64,7 @@ let inviteeTransitions = """
 
     cancel_one  the caller cancels, and names the user
     from                                    advanced           others
-    -                                       !not_invited       = (cancelled)
+    -                                       !not_invited       !not_invited
     inviting/undelivered/ringing/accepting  cancelled          cancelled (cancelled)
     joined                                  !already_answered  !already_answered
     rejected                                !already_answered  = (cancelled)
@@ -155,8 +155,8 @@ let inviteeTransitions = """
     media_failed  the user reports that its media failed
     from                                             direct             others
     -                                                !not_invited       !not_invited
-    inviting/undelivered/ringing/accepting/rejected  !wrong_state       !wrong_state
-    cancelled/timed_out/left/failed                  !wrong_state       !wrong_state
+    inviting/undelivered/ringing/accepting/rejected  !wrong_state       =
+    cancelled/timed_out/left/failed                  !wrong_state       =
     joined                                           = (not_connected)  =
 
     finish  a policy or the operator ends the call

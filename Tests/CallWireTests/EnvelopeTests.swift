@@ -169,6 +169,14 @@ import Testing
         #expect(try malformed(text).refusal.detail == .field("key"))
     }
 
+    @Test func aBodyThatIsNullHasNoFields() throws {
+        let nothing = try decoder.request(.list, body: [], key: nil)
+        #expect(try decoder.request(.list, body: Array(" null".utf8), key: nil) == nothing)
+        #expect(throws: Refusal.self) {
+            try decoder.request(.get, body: Array("null".utf8), key: nil)
+        }
+    }
+
     @Test func aBadKeyOverHTTPIsNamed() throws {
         for key in ["", String(repeating: "x", count: 65)] {
             let refusal = try #require(throws: Refusal.self) {

@@ -44,6 +44,7 @@ import Testing
         for hello in [
             Hello(token: "t", device: "d"),
             Hello(token: "t", device: "d", resume: .init(session: session, seq: 4)),
+            Hello(token: "t", device: "d", wantsMissed: true),
         ] {
             let message = encoder.hello(hello, id: .integer(1))
             #expect(try decoder.message(message) == .hello(.integer(1), hello))
@@ -158,7 +159,7 @@ import Testing
 
     @Test func theFirstConnectionBeginsAnew() throws {
         var link = ServerLink(device: "phone")
-        let hello = Hello(token: "t", device: "phone")
+        let hello = Hello(token: "t", device: "phone", wantsMissed: true)
         #expect(
             try WireDecoder().message(link.connected(token: "t")) == .hello(.integer(1), hello))
         #expect(!link.isOpen)
@@ -173,7 +174,8 @@ import Testing
         for seq in 1...3 as ClosedRange<UInt64> { _ = link.receive(event(seq)) }
         _ = link.disconnected()
         let hello = Hello(
-            token: "u", device: "phone", resume: .init(session: session, seq: 3))
+            token: "u", device: "phone", resume: .init(session: session, seq: 3),
+            wantsMissed: true)
         #expect(
             try WireDecoder().message(link.connected(token: "u")) == .hello(.integer(2), hello))
         let welcome = welcome(resumed: true)
@@ -305,7 +307,7 @@ import Testing
         #expect(link.disconnected() == [.lost(2)])
         #expect(
             try WireDecoder().message(link.connected(token: "t"))
-                == .hello(.integer(3), Hello(token: "t", device: "phone")))
+                == .hello(.integer(3), Hello(token: "t", device: "phone", wantsMissed: true)))
     }
 
     /// Both machines over a line that breaks at random: every event arrives once and in order,

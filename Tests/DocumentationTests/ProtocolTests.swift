@@ -208,7 +208,8 @@ import WebProtocols
                 "`limits.requests_per_second`; none for `dev:` tokens", "`rate_limited`",
             ],
             [
-                "invitees of a user, in a minute", grouped(limits.invitationsPerMinute),
+                "invitees of a user, in a minute",
+                limits.invitationsPerMinute == 0 ? "any" : grouped(limits.invitationsPerMinute),
                 "`limits.invitations_per_minute`; none for `dev:` tokens", "`rate_limited`",
             ],
             [

@@ -64,18 +64,18 @@ class Agent:
 
     # The process
 
-    def launch(self):
+    def launch(self, *options):
         """Starts the process without waiting for anything."""
         self.log = open(self.folder / "log", "ab")
         self.process = subprocess.Popen(
-            [os.environ["CALLAGENT"], "run", "callagent.lua"],
+            [os.environ["CALLAGENT"], "run", "callagent.lua", *options],
             cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
             stdout=self.log, stderr=self.log)
         return self
 
-    def start(self):
+    def start(self, *options):
         """Starts the process and waits until it takes calls."""
-        self.launch()
+        self.launch(*options)
         wait_for("readyz", self.is_ready)
         return self
 

@@ -31,7 +31,8 @@ NO_CALL = "0" * 32
 class Device:
     """One WebSocket connection. Every message that arrives is held against the contract."""
 
-    def __init__(self, url, user, device="phone", resume=None, token=None, greet=True):
+    def __init__(
+            self, url, user, device="phone", resume=None, token=None, greet=True, missed=False):
         self.user = user
         self.name = device
         self.seq = resume["seq"] if resume else 0
@@ -44,10 +45,12 @@ class Device:
             url, subprotocols=["callagent.v1.json"], compression=None, ping_interval=None,
             max_size=None, open_timeout=PATIENCE, close_timeout=1))
         if greet:
-            self.greet(resume, token)
+            self.greet(resume, token, missed)
 
-    def greet(self, resume=None, token=None):
+    def greet(self, resume=None, token=None, missed=False):
         data = {"token": token or f"dev:{self.user}", "device": self.name}
+        if missed:
+            data["missed"] = True
         if resume:
             data["resume"] = resume
         self.hello = self.ok("hello", **data)

@@ -173,6 +173,20 @@ def test_signals_have_a_size(make_agent):
     alice.refused("call.signal", "too_large", call_id=call, data="x" * 1_023)
 
 
+def test_a_silent_device_is_gone_when_its_connection_is_given_up(make_agent):
+    """Whoever does not answer a ping does not answer a close frame either: nobody waits for it."""
+    tell = "every('1s', 'look', function() log.info('devices ' .. users.get('bob').devices) end)"
+    agent = make_agent(
+        'plugins = { "tell" }\nlimits = { ping = "1s", silence = "2s" }\n',
+        plugins={"tell": tell}).start()
+    silent = RawSocket(agent.port).upgrade().hello("bob")
+    begin = time.monotonic()
+    wait_for("the device", lambda: "devices 1" in agent.log_text(), pause=0.1)
+    wait_for("the end", lambda: "devices 0" in agent.log_text(), pause=0.1)
+    assert time.monotonic() - begin < 6
+    silent.close()
+
+
 def test_silence_ends_a_connection(make_agent):
     agent = limited(make_agent, 'ping = "1s", silence = "2s"')
     raw = RawSocket(agent.port).upgrade().hello("bob")

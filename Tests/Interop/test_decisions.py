@@ -182,6 +182,25 @@ def test_rolling_back_twice_goes_two_back(bot):
     assert "going on with the generation last in force" in agent.log_text()
 
 
+def test_after_a_crash_a_start_may_be_told_to_take_the_files_on_disk(bot):
+    agent = bot(ACCEPT)
+    rewrite(agent, BUSY)
+    agent.crash()
+    agent.start()
+    assert call(agent, "ann")[1] == ("joined", None)
+    assert "start with --from-disk" in agent.log_text()
+    agent.crash()
+    agent.start("--from-disk")
+    assert call(agent, "ben")[1] == ("rejected", "busy")
+    rewrite(agent, "on.invite(")
+    agent.crash()
+    agent.launch("--from-disk")
+    assert agent.wait() == 1
+    assert "support.lua:" in agent.log_text().splitlines()[-1]
+    agent.start()
+    assert call(agent, "cid")[1] == ("rejected", "busy")
+
+
 def test_a_generation_that_fails_is_taken_back_by_itself(bot):
     agent = bot(ACCEPT)
     call(agent, "ann")

@@ -454,7 +454,7 @@ def test_a_phone_that_connects_after_the_caller_gave_up_has_missed_a_call(phone,
     assert [one["kind"] for one in woken(double, 1)] == ["invite"]
     alice.ok("call.cancel", call_id=call)
     assert [one["kind"] for one in woken(double, 1)] == ["cancel"]
-    bob = agent.connect("bob")
+    bob = agent.connect("bob", missed=True)
     assert bob.hello["calls"] == []
     missed = bob.event("call.missed")
     assert (missed["call_id"], missed["missed"]) == (call, 1)

@@ -121,6 +121,19 @@ struct TokenVerifierTests {
         #expect(try strict.verify(text, at: now - 1).user == "ann")
     }
 
+    @Test func `a claim that is null is not there`() throws {
+        let text = """
+            {"sub":"ann","exp":2000,"iss":null,"aud":null,"dev":null,"caps":null,"role":null,
+            "iat":null,"jti":null,"nbf":null}
+            """
+        let payload = try #require(try JSONValue(parsing: text).object)
+        let claims = try TokenClaims(payload)
+        #expect(claims.user == "ann" && claims.issuer == nil && claims.device == nil)
+        #expect(claims.capabilities == nil && claims.issuedAt == nil && !claims.isServer)
+        #expect(try TokenClaims.audiences(payload) == [])
+        #expect(try TokenClaims.moment("nbf", payload) == nil)
+    }
+
     @Test(
         arguments: [
             (["exp": .null], .missing("exp")),

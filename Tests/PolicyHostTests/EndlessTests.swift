@@ -117,4 +117,21 @@ import Testing
         _ = rig.pass(2_000)
         #expect(rig.ask(rig.call()).said.first == "19")
     }
+
+    @Test func coroutinesThatAreGarbageLeaveRoomToDetach() throws {
+        let rig = try Rig(
+            """
+            on.invite(function(call)
+              if call.callee.calls > 0 then
+                for _ = 1, 18 do coroutine.wrap(function() coroutine.yield() end)() end
+              else
+                detach(function() log.info "detached" end)
+              end
+              return ring {}
+            end)
+            """
+        ) { $0.plugins[0].setting.limits.coroutines = 20 }
+        for _ in 0..<3 { #expect(rig.ask(rig.call(), busy: 1).lines.isEmpty) }
+        #expect(rig.ask(rig.call()).said == ["detached"])
+    }
 }

@@ -154,6 +154,72 @@ import Testing
         #expect(rig.pass(1_000).answer == .decided(.ring(for: nil)))
     }
 
+    /// Fails while bob is busy, waits a second otherwise; what it detaches waits for two.
+    private static let slow = """
+        on.invite(function(call)
+          if call.callee.calls > 0 then error "x" end
+          detach(function() sleep "2s" log.info "detached" end)
+          sleep "1s"
+          return ring {}
+        end)
+        on.accepted(function(call)
+          sleep "63s"
+          if call.extended_raw == "bad" then error "late" end
+        end)
+        """
+
+    @Test func aHandlerFromBeforeTheQuarantineDoesNotEndIt() throws {
+        let rig = try Rig(Self.slow)
+        #expect(rig.invite() == nil)
+        for _ in 0..<5 { _ = rig.invite(busy: 1) }
+        // Both the question and what it detached come to a good end.
+        let effects = rig.pass(2_000)
+        #expect(effects.answer == .decided(.ring(for: nil)) && effects.said == ["detached"])
+        #expect(rig.host.status.first?.quarantinedUntil == rig.now + 58_000)
+        #expect(rig.invite() == Answer.none)
+    }
+
+    @Test(arguments: ["good", "bad"])
+    func aHandlerFromBeforeTheTrialDoesNotDecideIt(_ end: String) throws {
+        let rig = try Rig(Self.slow) { $0.plugins[0].setting.limits.reportTime = 90_000 }
+        _ = rig.tell(.accepted(UserID("bob")), rig.call(data: end, id: 2))
+        for _ in 0..<5 { _ = rig.invite(busy: 1) }
+        _ = rig.pass(62_500)
+        // The trial waits while the report ends.
+        #expect(rig.invite() == nil)
+        _ = rig.pass(500)
+        #expect(rig.invite() == Answer.none)
+        #expect(rig.pass(500).answer == .decided(.ring(for: nil)))
+        #expect(rig.invite() == nil, "the trial has worked")
+    }
+
+    @Test func aTrialThatTakesTooLongDoublesThePause() throws {
+        let rig = try Rig(
+            """
+            on.invite(function(call)
+              if call.callee.calls > 0 then error "x" end
+              sleep "1h"
+            end)
+            """)
+        for _ in 0..<5 { _ = rig.invite(busy: 1) }
+        _ = rig.pass(60_000)
+        #expect(rig.invite() == nil)
+        _ = rig.pass(2_000)
+        #expect(rig.host.status.first?.quarantinedUntil == rig.now + 120_000)
+    }
+
+    @Test func aLateHandlerIsLoggedWithItsOwnCall() throws {
+        let rig = try Rig(
+            "on.invite(function(call) if call.extended_raw then sleep '1h' end return ring {} end)")
+        let slow = rig.call(data: "slow", id: 7)
+        _ = rig.ask(slow)
+        _ = rig.ask(rig.call(id: 8))
+        let calls = rig.pass(2_000).compactMap { effect in
+            if case .log(let line) = effect { line.call } else { nil }
+        }
+        #expect(calls == [slow.id])
+    }
+
     @Test func aQuarantinedGuardKeepsFailingClosed() throws {
         let rig = try Rig("plugin { guard = true } on.invite(function() error 'x' end)")
         for _ in 0..<8 {

@@ -38,7 +38,7 @@ private final class Recorder {
 
     private func reply(to request: WaitRequest) -> WaitReply {
         switch request {
-        case .lookUp(let user): .user(UserFacts(user, calls: 3, devices: 1))
+        case .lookUp(let user, _): .user(UserFacts(user, calls: 3, devices: 1))
         case .call: .call(nil, [])
         case .store(.get): .value(["seen": 7])
         case .store: .value(1)

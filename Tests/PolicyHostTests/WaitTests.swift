@@ -157,7 +157,7 @@ import Testing
             end)
             """)
         let effects = rig.ask(rig.call())
-        #expect(effects.request == .lookUp(UserID("carl")))
+        #expect(effects.request == .lookUp(UserID("carl"), besides: rig.call().id))
         let reply = rig.reply(
             effects.wait, .user(UserFacts(UserID("carl"), calls: 2, devices: 0)))
         #expect(reply.answer == nil)
@@ -389,5 +389,40 @@ import Testing
         #expect(
             rig.ask(rig.call()).said.first?.contains(
                 "'sleep' cannot wait inside a callback of the library") == true)
+    }
+
+    @Test func aTimerOfACallThatIsOverIsNotStarted() throws {
+        let rig = try Rig(
+            """
+            timer("t", function() log.info "fired" end)
+            local function start(call)
+              local done, problem = call:later("1h", "t")
+              log.info(tostring(done) .. tostring(problem))
+            end
+            on.accepted(start)
+            on.ended(start)
+            on.rejected(function() log.info(tostring(later("1h", "t"))) end)
+            """)
+        let call = rig.call()
+        #expect(rig.tell(.accepted(UserID("bob")), call).said == ["truenil"])
+        #expect(rig.host.status.first?.timers == 1)
+        _ = rig.end(call)
+        #expect(rig.tell(.ended, call).said == ["nilcall_ended"])
+        #expect(rig.host.status.first?.timers == 0)
+        #expect(rig.tell(.rejected(UserID("bob"), .declined), call).said == ["true"])
+        #expect(rig.host.status.first?.timers == 1)
+    }
+
+    @Test func theAccountWeAnswerForIsTheCalleeOfEveryHook() throws {
+        let rig = try Rig(
+            """
+            on.token(function(call, user) return { a = call.callee.id .. " " .. user.id } end)
+            on.extended_data(function(data, call) return call.callee.id end)
+            """)
+        let call = rig.call()
+        let token = rig.ask(.token(call, user: UserID("ann")))
+        #expect(token.answer == .token(Array(#"{"a":"bob ann"}"#.utf8)))
+        let data = rig.ask(.incomingData(call, user: UserID("ann"), data: "x"))
+        #expect(data.answer == .data("bob"))
     }
 }

@@ -45,11 +45,12 @@ extension Agent {
     /// Who is taken back is out at once, also while the store is still writing it down.
     private func keep(_ revocation: Revocation, _ ticket: StoreTicket) {
         let wall = Clock.wallMilliseconds()
+        let lifetime = gateway.limits.tokenLifetime
         gateway.revocations.add(
-            revocation, at: wall, forgetting: wall - gateway.limits.tokenLifetime)
+            revocation, at: wall, forgetting: lifetime.map { wall - $0 } ?? .min)
         let change = ValueChange.set(
             plugin: "", key: revocation.storeKey, value: JSONValue.integer(wall).bytes,
-            expiresAt: exchange.now() + gateway.limits.tokenLifetime)
+            expiresAt: lifetime.map { exchange.now() + $0 })
         exchange.store([.value(change)], then: ticket)
     }
 

@@ -28,6 +28,8 @@ extension PluginStatus {
             "quarantined_until_at": quarantinedUntil.map { .integer($0.milliseconds) } ?? .null,
             "asked": .integer(Int64(asked)), "decided": .integer(Int64(decided)),
             "failures": .object(failures), "unreturned": .integer(Int64(unreturned)),
+            "dropped_timers": .integer(Int64(droppedTimers)),
+            "dropped_writes": .integer(Int64(droppedWrites)),
             "cpu_us": .integer(Int64(nanoseconds / 1_000)), "memory_bytes": .integer(Int64(memory)),
             "waiting": .integer(Int64(waiting)), "timers": .integer(Int64(timers)),
             "by_hook": .object(byHook.json),

@@ -30,6 +30,10 @@ struct PolicyMetrics {
             + lines(plugins) { "callagent_hook_quarantined_total\($0) \($1.quarantined)\n" }
             + family("callagent_hook_failures_total", "counter", "Failures of a plugin by kind.")
             + failures.joined()
+            + family("callagent_policy_dropped_timers_total", "counter", "Timers not declared now.")
+            + byPlugin("callagent_policy_dropped_timers_total", plugins) { $0.droppedTimers }
+            + family("callagent_policy_dropped_writes_total", "counter", "Late changes of state.")
+            + byPlugin("callagent_policy_dropped_writes_total", plugins) { $0.droppedWrites }
     }
 
     private func histograms(_ plugins: [PluginStatus]) -> String {
@@ -40,13 +44,12 @@ struct PolicyMetrics {
     }
 
     private func gauges(_ plugins: [PluginStatus]) -> String {
-        func lines(_ name: String, _ value: (PluginStatus) -> Int) -> String {
-            plugins.map { "\(name)\(Self.text(["plugin": $0.name])) \(value($0))\n" }.joined()
-        }
-        return family("callagent_policy_quarantined", "gauge", "Whether it is in quarantine.")
-            + lines("callagent_policy_quarantined") { $0.quarantinedUntil == nil ? 0 : 1 }
+        family("callagent_policy_quarantined", "gauge", "Whether it is in quarantine.")
+            + byPlugin("callagent_policy_quarantined", plugins) {
+                $0.quarantinedUntil == nil ? 0 : 1
+            }
             + family("callagent_policy_memory_bytes", "gauge", "Memory of its Lua state.")
-            + lines("callagent_policy_memory_bytes") { $0.memory }
+            + byPlugin("callagent_policy_memory_bytes", plugins) { $0.memory }
             + family("callagent_policy_probation", "gauge", "Whether a reload may be taken back.")
             + "callagent_policy_probation \(status?.isOnProbation == true ? 1 : 0)\n"
             + family("callagent_policy_draining", "gauge", "Handlers of older generations.")
@@ -57,6 +60,12 @@ struct PolicyMetrics {
 
     private func family(_ name: String, _ type: String, _ help: String) -> String {
         "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
+    }
+
+    private func byPlugin(
+        _ name: String, _ plugins: [PluginStatus], _ value: (PluginStatus) -> Int
+    ) -> String {
+        plugins.map { "\(name)\(Self.text(["plugin": $0.name])) \(value($0))\n" }.joined()
     }
 
     private func lines(

@@ -50,7 +50,7 @@ extension Gateway: Deliverer {
         for event in live.session.welcomed(limits: limits.session) {
             send(event.tail, seq: event.seq, over: link)
         }
-        if !isResumed { greeted(live) }
+        if !isResumed, live.wantsMissed { missedCalls?.tell(live) }
     }
 
     func deliver(_ event: CallEvent, to receivers: [Address]) {

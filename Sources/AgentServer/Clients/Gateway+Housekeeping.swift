@@ -29,7 +29,7 @@ extension Gateway {
             return handle(.deadlineReached, of: link)
         }
         if let end = link.identity?.expiresAt, wall >= end + limits.tokenLeeway {
-            return link.close(.expired, "the token has run out")
+            return dismiss(link, .expired, "the token has run out")
         }
         if link.isDawdling(at: now, limits: limits) {
             return giveUp(link)
@@ -38,8 +38,14 @@ extension Gateway {
         switch link.keepAlive.due(at: now, limits: limits.session) {
         case .nothing: break
         case .ping: link.ping()
-        case .close: link.close(.pingTimeout, "nothing heard")
+        case .close: dismiss(link, .pingTimeout, "nothing heard")
         }
+    }
+
+    /// Closes a connection whose end may never answer: its device counts as gone from now on.
+    private func dismiss(_ link: ClientLink, _ code: CloseCode, _ reason: String) {
+        part(link)
+        link.close(code, reason)
     }
 
     /// Bounds what is kept of those who have not said who they are: over the limit, whoever has
@@ -60,6 +66,7 @@ extension Gateway {
 
     private func giveUp(_ link: ClientLink) {
         metrics.slowSenders += 1
+        part(link)
         link.giveUp()
     }
 

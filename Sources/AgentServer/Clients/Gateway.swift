@@ -14,6 +14,8 @@ final class LiveSession {
     var link: ClientLink?
     /// The number of the last event that told of missed calls, and until when those were missed.
     var missed: (seq: UInt64, until: Moment)?
+    /// Whether it asked for those.
+    var wantsMissed = false
 
     init(_ address: Address, _ session: ClientSession) {
         self.address = address
@@ -154,7 +156,7 @@ final class Gateway {
             let identity = try self.identity(of: hello)
             link.identity = identity
             handle(.admitted, of: link)
-            open(Address(identity.user, hello.device), hello.resume, id, over: link)
+            open(Address(identity.user, hello.device), hello, id, over: link)
         } catch {
             refuse(link, error) { [unowned self] in handle(.refused(error), of: link) }
         }
@@ -169,7 +171,7 @@ final class Gateway {
     }
 
     private func open(
-        _ address: Address, _ resume: Hello.Resume?, _ id: MessageID, over link: ClientLink
+        _ address: Address, _ hello: Hello, _ id: MessageID, over link: ClientLink
     ) {
         let newID = SessionID(high: dice.next(), low: dice.next())
         var isResumed = false
@@ -181,8 +183,9 @@ final class Gateway {
                 older.session = nil
                 older.close(.replaced, "a newer connection of this device")
             }
-            isResumed = live.session.reconnect(resume, newID: newID, at: exchange.now())
-            if isResumed, let resume {
+            isResumed = live.session.reconnect(
+                hello.resume, newID: newID, at: exchange.now())
+            if isResumed, let resume = hello.resume {
                 missedCalls?.acknowledged(live, Int64(clamping: resume.seq))
                 missedCalls?.replay(to: live, after: resume.seq)
             } else {
@@ -193,6 +196,7 @@ final class Gateway {
             sessions[address] = live
         }
         live.link = link
+        live.wantsMissed = hello.wantsMissed
         link.session = live
         let request = newRequest(.hello(link, id))
         exchange.feed(
@@ -236,9 +240,6 @@ final class Gateway {
         guard !operation.isReading else { return nil }
         return exchange.overload ?? (operation.inviteeCount > 0 ? exchange.policyOverload : nil)
     }
-
-    /// A device has begun a new session.
-    func greeted(_ live: LiveSession) { missedCalls?.tell(live) }
 
     private func logOut(_ id: MessageID, _ link: ClientLink) {
         send(.done, to: id, over: link)

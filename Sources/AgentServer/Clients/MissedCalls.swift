@@ -39,7 +39,12 @@ final class MissedCalls {
         guard !missed.isEmpty else { return found }
         found.count = try reader.missedCount(of: user)
         for one in missed {
-            if let call = try reader.call(one.callID) { found.calls.append((call, one.at)) }
+            guard let call = try reader.call(one.callID) else { continue }
+            if call.participant(user)?.isCalledAgain == true {
+                found.count -= 1
+            } else {
+                found.calls.append((call, one.at))
+            }
         }
         return found
     }
@@ -68,4 +73,9 @@ final class MissedCalls {
         live.missed = nil
         gateway.exchange.store([.seen(live.address.user, upTo: missed.until)])
     }
+}
+
+extension Participant {
+    /// Whether the user, called in vain before, was added again since, and rings or has answered.
+    fileprivate var isCalledAgain: Bool { state.isLive || answeredAt != nil }
 }

@@ -131,6 +131,7 @@ extension PushJob {
     fileprivate func isMissedCall(in records: [Record]) -> Bool {
         guard kind != .invite, connected.isEmpty else { return false }
         for case .call(let call) in records where call.id == callID {
+            guard call.participant(user)?.answeredAt == nil else { return false }
             switch call.participant(user)?.reason {
             case .forwarded, .acceptUnacked, .acceptFailed, .callerOffline: return false
             case .declined, .busy, .byInviter, .whole, .callerLost, .itself, .lost, .kicked,

@@ -197,8 +197,8 @@ final class PolicyBridge {
 
     private func perform(_ wait: WaitID, _ plugin: String, _ request: WaitRequest) {
         switch request {
-        case .lookUp(let user):
-            thread?.reply(wait, .user(exchange.switchboard.facts(of: user)))
+        case .lookUp(let user, let call):
+            thread?.reply(wait, .user(exchange.switchboard.facts(of: user, besides: call)))
         case .call(let id):
             let call = exchange.switchboard.call(id)
             let facts = call.map { exchange.switchboard.facts(of: $0) } ?? []

@@ -209,4 +209,4 @@ bool callua_is_broken(const callua_vm *vm);
 /// Whether this thread can end runs that hooks cannot end.
 bool callua_has_watchdog(void);
 /// Handlers and script coroutines alive.
-uint32_t callua_coroutines(const callua_vm *vm);
+bool callua_has_room(callua_vm *vm, uint32_t most);

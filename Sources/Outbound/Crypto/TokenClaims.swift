@@ -55,22 +55,28 @@ extension TokenClaims {
         tokenID = try Self.text("jti", payload)
     }
 
+    /// A claim that is null is one that is not there.
+    private static func given(_ name: String, _ payload: JSONObject) -> JSONValue? {
+        guard let value = payload[name], !value.isNull else { return nil }
+        return value
+    }
+
     static func text(_ name: String, _ payload: JSONObject) throws(TokenRefusal) -> String? {
-        guard let value = payload[name] else { return nil }
+        guard let value = given(name, payload) else { return nil }
         guard let text = value.string else { throw .malformed(name) }
         return text
     }
 
     /// One text or an array of texts (RFC 7519 section 4.1.3).
     static func audiences(_ payload: JSONObject) throws(TokenRefusal) -> [String] {
-        guard let value = payload["aud"] else { return [] }
+        guard let value = given("aud", payload) else { return [] }
         if let text = value.string { return [text] }
         return try texts("aud", payload) ?? []
     }
 
     /// NumericDate (RFC 7519 section 2): seconds, also with a fraction, as milliseconds.
     static func moment(_ name: String, _ payload: JSONObject) throws(TokenRefusal) -> Int64? {
-        guard let value = payload[name] else { return nil }
+        guard let value = given(name, payload) else { return nil }
         guard let seconds = value.double, abs(seconds) < 1e12 else { throw .malformed(name) }
         return Int64(seconds * 1_000)
     }
@@ -78,7 +84,7 @@ extension TokenClaims {
     private static func texts(
         _ name: String, _ payload: JSONObject
     ) throws(TokenRefusal) -> [String]? {
-        guard let value = payload[name] else { return nil }
+        guard let value = given(name, payload) else { return nil }
         guard let elements = value.array else { throw .malformed(name) }
         let texts = elements.compactMap(\.string)
         guard texts.count == elements.count else { throw .malformed(name) }

@@ -113,7 +113,10 @@ struct Arguments {
     }
 
     func wrong(_ index: Int, _ expected: String) -> Refused {
-        Refused(
+        if case .bytes = self[index] {
+            return Refused("bad argument #\(index + 1) to '\(name)' (a string that is not UTF-8)")
+        }
+        return Refused(
             "bad argument #\(index + 1) to '\(name)' (\(expected) expected, got "
                 + "\(index < count ? self[index].typeName : "no value"))")
     }

@@ -43,21 +43,22 @@ extension Bindings {
         },
         Binding(
             "call:later", CALLUA_HANDLER_ONLY,
-            type: "fun(self: Call, delay: string, name: string, data?: any)",
+            type: "fun(self: Call, delay: string, name: string, data?: any): true?, string?",
             help: "Starts a declared timer that dies with the call."
         ) { state, arguments throws(Refused) in
             let call = try arguments.call()
+            guard state.services.isAlive(call) else { return .trouble("call_ended") }
             let rest = Arguments(values: Array(arguments.values.dropFirst()), name: arguments.name)
             try state.startTimer(rest, call: call)
-            return .nothing
+            return .value(.bool(true))
         },
         Binding(
             "later", CALLUA_HANDLER_ONLY,
-            type: "fun(delay: string, name: string, data?: any)",
+            type: "fun(delay: string, name: string, data?: any): true",
             help: "Starts a declared timer."
         ) { state, arguments throws(Refused) in
             try state.startTimer(arguments, call: nil)
-            return .nothing
+            return .value(.bool(true))
         },
     ]
 }

@@ -16,7 +16,7 @@ extension Bindings {
             "json.decode", type: "fun(text: string): any, string?",
             help: "The value of a JSON text, or nil and what is wrong."
         ) { _, arguments throws(Refused) in
-            let text = try arguments.text(0)
+            let text = try arguments.bytes(0)
             do throws(JSONError) {
                 return .json(try JSONValue(parsing: text, limits: JSONLimits(depth: 32)))
             } catch {

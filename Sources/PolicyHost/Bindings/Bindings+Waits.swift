@@ -47,7 +47,7 @@ extension Bindings {
                 help: "Runs a function that does not end with the call."
             ) { state, arguments throws(Refused) in
                 let most = state.setting.limits.coroutines
-                guard state.coroutines < most else {
+                guard state.hasRoom(for: most) else {
                     throw Refused("detach: too many coroutines (limit \(most))")
                 }
                 state.detached.append(try arguments.function(0))
@@ -58,7 +58,9 @@ extension Bindings {
                 help: "What is known of a user now."
             ) { state, arguments throws(Refused) in
                 // The id may come from a user: a bad one is no fault of the script.
-                if let user = try arguments.possibleUser(0) { return .asking(.lookUp(user)) }
+                if let user = try arguments.possibleUser(0) {
+                    return .asking(.lookUp(user, besides: state.call))
+                }
                 return .trouble("bad user id '\(arguments[0].shown)'")
             },
         ] + store + web

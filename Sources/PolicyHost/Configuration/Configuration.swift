@@ -189,14 +189,14 @@ public struct Configuration: Sendable, Equatable {
         public var keysPerUser = 1_000
         /// Idempotency keys in all.
         public var keys = 1_000_000
-        /// Longest life that a token may have left.
-        public var tokenLifetime: Milliseconds = 30 * 86_400_000
+        /// Longest life that a token may have left; nil: any.
+        public var tokenLifetime: Milliseconds?
         /// How far clocks may differ when a token is judged.
         public var tokenLeeway: Milliseconds = 5_000
         /// Bytes of the data of a signal.
         public var signal = 16_384
-        /// Invitations of one user in a minute, each invitee counted.
-        public var invitationsPerMinute = 120
+        /// Invitations of one user in a minute, each invitee counted; 0: any number.
+        public var invitationsPerMinute = 0
         /// Events and questions that wait for the plugins.
         public var policyBacklog = 100_000
         /// Weight of requests under way of one connection.
@@ -204,7 +204,7 @@ public struct Configuration: Sendable, Equatable {
         /// Newcomers in a second.
         public var acceptsPerSecond = 2_000
         /// Bad tokens of one address in half a minute before refusals are late.
-        public var authFailures = 5
+        public var authFailures = 100
         /// How late.
         public var authDelay: Milliseconds = 5_000
         /// Time for a TLS handshake.

@@ -184,7 +184,7 @@ extension ConfigurationField {
         .init("limits.keys", "integer", "1000000", "Idempotency keys in all.") {
             c, v throws(LuaProblem) in c.limits.keys = try v.integer(1...100_000_000)
         },
-        .init("limits.token_lifetime", "duration", "\"30d\"", "Longest life left of a token.") {
+        .init("limits.token_lifetime", "duration", "none", "Longest life left of a token.") {
             c, v throws(LuaProblem) in
             c.limits.tokenLifetime = try v.duration(60_000...3_660 * 86_400_000)
         },
@@ -207,9 +207,10 @@ extension ConfigurationField {
             c, v throws(LuaProblem) in c.limits.signal = try v.size(1_024...65_536)
         },
         .init(
-            "limits.invitations_per_minute", "integer", "120", "Of one user, each invitee counted."
+            "limits.invitations_per_minute", "integer", "0",
+            "Of one user, each invitee counted; 0: any."
         ) {
-            c, v throws(LuaProblem) in c.limits.invitationsPerMinute = try v.integer(1...1_000_000)
+            c, v throws(LuaProblem) in c.limits.invitationsPerMinute = try v.integer(0...1_000_000)
         },
         .init("limits.requests_under_way", "integer", "128", "Of one connection; a page counts 32.")
         {
@@ -219,7 +220,7 @@ extension ConfigurationField {
         {
             c, v throws(LuaProblem) in c.limits.acceptsPerSecond = try v.integer(10...1_000_000)
         },
-        .init("limits.auth_failures", "integer", "5", "Of one address in 30 s; more are late.") {
+        .init("limits.auth_failures", "integer", "100", "Of one address in 30 s; more are late.") {
             c, v throws(LuaProblem) in c.limits.authFailures = try v.integer(0...1_000_000)
         },
         .init("limits.auth_delay", "duration", "\"5s\"", "How late.") {

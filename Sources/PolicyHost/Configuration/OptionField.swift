@@ -154,9 +154,11 @@ extension OptionField {
             }
             try range(Double(span) / 1_000, "")
         case .url:
-            guard text.hasPrefix("https://") || text.hasPrefix("http://") else {
-                throw LuaProblem(name, "'\(text)' is no http address")
-            }
+            let rest = ["https://", "http://"].first { text.hasPrefix($0) }
+                .map { text.dropFirst($0.count) }
+            guard let rest, let first = rest.utf8.first, !"/?#:".utf8.contains(first),
+                text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F })
+            else { throw LuaProblem(name, "'\(text)' is no http address") }
         case .int, .number, .bool, .text, .choice, .list, .user, .users, .secret: break
         }
         return value

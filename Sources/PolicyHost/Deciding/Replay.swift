@@ -124,7 +124,7 @@ public final class Replay {
 
     private func standIn(for request: WaitRequest, of plugin: String) -> WaitReply {
         switch request {
-        case .lookUp(let user):
+        case .lookUp(let user, _):
             .user(facts.first { $0.user == user } ?? UserFacts(user, calls: 0, devices: 0))
         case .call: .call(nil, [])
         case .fetch: .trouble("nobody asked for it when the decision was recorded")

@@ -7,7 +7,7 @@ extension WaitRequest {
     /// secret (a query, headers, a body) is there as a digest only.
     var words: String {
         switch self {
-        case .lookUp(let user): "users.get \(user)"
+        case .lookUp(let user, _): "users.get \(user)"
         case .call(let call): "call \(call)"
         case .store(let request): request.words
         case .fetch(let request): request.words

@@ -60,8 +60,8 @@ struct Tally: Equatable {
     var nanoseconds: UInt64 = 0
     var failures: [Failure: Int] = [:]
     var unreturned = 0
-    /// Writes to `state` by a generation that was already replaced.
-    var lateWrites = 0
+    /// Changes of `state` by a generation that was already replaced.
+    var droppedWrites = 0
     /// Pending timers whose name the new generation lacked.
     var droppedTimers = 0
     /// By the place of the hook.

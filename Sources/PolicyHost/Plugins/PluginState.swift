@@ -40,6 +40,8 @@ final class PluginState {
     var call: CallID?
     /// The account that the run at hand speaks for.
     var account: UserID?
+    /// See `Breaker.trials`; that of the run at hand.
+    var trial = 0
     /// Functions that the run at hand wants to be run apart from it.
     var detached: [Int32] = []
     /// How many of those have not been run yet.
@@ -84,8 +86,10 @@ final class PluginState {
 
     deinit { callua_free(vm) }
 
-    /// Coroutines and handlers that are alive, or will be.
-    var coroutines: Int { Int(callua_coroutines(vm)) + detached.count + queued }
+    /// Whether fewer than `most` coroutines and handlers are alive, or will be.
+    func hasRoom(for most: Int) -> Bool {
+        callua_has_room(vm, UInt32(most - min(most, detached.count + queued)))
+    }
 
     /// What its scripts can call, by number.
     private var bindings: [Binding] {
@@ -200,7 +204,7 @@ final class PluginState {
     func saveState() {
         guard callua_state_changed(vm) else { return }
         if isRetired {
-            tally.lateWrites += 1
+            tally.droppedWrites += 1
             return
         }
         var bytes = callua_bytes()

@@ -13,8 +13,8 @@ public protocol TestSwitchboard {
     var liveCalls: [Call] { get }
     /// The call `id`, live or just ended.
     func call(_ id: CallID) -> Call?
-    /// What is known of a user.
-    func facts(of user: UserID) -> UserFacts
+    /// What is known of a user; `call` does not count among its calls.
+    func facts(of user: UserID, besides call: CallID?) -> UserFacts
 }
 
 /// What tests and made-up calls need of the shell.

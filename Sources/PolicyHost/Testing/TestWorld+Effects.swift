@@ -94,7 +94,7 @@ extension TestWorld {
 
     func reply(to request: WaitRequest, of plugin: String) -> WaitReply {
         switch request {
-        case .lookUp(let user): return .user(facts(of: user))
+        case .lookUp(let user, let call): return .user(facts(of: user, besides: call))
         case .call(let id):
             let call = board.call(id) ?? madeUp[id]
             return .call(call, call.map { facts(of: $0) } ?? [])

@@ -357,11 +357,13 @@ final class TestWorld {
     // MARK: Users
 
     /// What was said of a user, and what the switchboard knows.
-    func facts(of user: UserID) -> UserFacts {
-        shown(board.facts(of: user))
+    func facts(of user: UserID, besides call: CallID? = nil) -> UserFacts {
+        shown(board.facts(of: user, besides: call))
     }
 
-    func facts(of call: Call) -> [UserFacts] { call.participants.map { facts(of: $0.user) } }
+    func facts(of call: Call) -> [UserFacts] {
+        call.participants.map { facts(of: $0.user, besides: call.id) }
+    }
 
     func shown(_ facts: UserFacts) -> UserFacts {
         let said = users[facts.user]
