@@ -215,21 +215,33 @@ public struct Deployment: Sendable {
     }
 
     /// The folders whose files a configuration is made of, as far as they exist: that of the
-    /// operator's file, `plugins` beside it and the folders of plugins in there.
+    /// operator's file, `plugins` beside it, the folders of plugins in there and those within.
     static func directories(of configuration: Configuration) -> [String] {
         let own = folder(of: configuration.file)
         let plugins = "\(own)/plugins"
-        let folders = [own, plugins] + configuration.plugins.map { "\(plugins)/\($0.name)" }
-        return folders.filter { path in
-            var status = stat()
-            return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
-        }
+        return [own, plugins].filter(isFolder)
+            + configuration.plugins.flatMap { folders(from: "\(plugins)/\($0.name)", depth: 8) }
+    }
+
+    private static func isFolder(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    /// The folder and those below it, so deep as modules lie at most.
+    private static func folders(from path: String, depth: Int) -> [String] {
+        guard isFolder(path) else { return [] }
+        guard depth > 1 else { return [path] }
+        return [path]
+            + Files.list(path).flatMap { folders(from: "\(path)/\($0)", depth: depth - 1) }
     }
 
     /// Whether a change of the file, or folder, may matter: editors leave others beside them.
     static func isWatched(_ path: String) -> Bool {
         let name = path.split(separator: "/").last ?? ""
-        return !name.hasPrefix(".") && (name.hasSuffix(".lua") || name == "plugins")
+        // A folder that is mounted as a whole, as a Kubernetes volume is, is swapped by this link.
+        return name == "..data"
+            || !name.hasPrefix(".") && (name.hasSuffix(".lua") || name == "plugins")
     }
 
     /// The plugins that come with the executable: `plugins` in one of the folders above it, or

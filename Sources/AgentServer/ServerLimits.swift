@@ -56,7 +56,7 @@ public struct ServerLimits: Sendable, Equatable {
     /// How much later than its expiry a token still counts, in milliseconds (B29).
     public var tokenLeeway: Milliseconds
     /// The longest life that a token may have left, in milliseconds; so long it is remembered that
-    /// something was taken back.
+    /// something was taken back. Nil: any, and for ever.
     public var tokenLifetime: Milliseconds?
     /// Effects that wait for the store, in bytes as estimated, before changes are refused.
     public var heldBytes = 8 << 20

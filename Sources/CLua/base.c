@@ -203,11 +203,11 @@ static int base_require(lua_State *L) {
     lua_settop(L, 1);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_modules);
     lua_pushvalue(L, 1);
-    if (lua_rawget(L, 2) != LUA_TNIL) return 1;
-    // A module that requires itself gets true, as in stock Lua's loaded table.
-    lua_pushvalue(L, 1);
-    lua_pushboolean(L, 1);
-    lua_rawset(L, 2);
+    lua_rawget(L, 2);
+    if (lua_islightuserdata(L, -1) && lua_touserdata(L, -1) == &cl_loading) {
+        return luaL_error(L, "module '%s' requires itself", lua_tostring(L, 1));
+    }
+    if (!lua_isnil(L, -1)) return 1;
     lua_settop(L, 2);
     lua_pushvalue(L, 1);
     cl_host_call(L, CALLUA_MODULE, 3);
@@ -215,9 +215,7 @@ static int base_require(lua_State *L) {
         lua_pop(L, 1);
         lua_pushboolean(L, 1);
     }
-    lua_pushvalue(L, 1);
-    lua_pushvalue(L, -2);
-    lua_rawset(L, 2);
+    cl_note_module(L);
     return 1;
 }
 

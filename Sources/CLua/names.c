@@ -5,7 +5,7 @@
 #include "vm.h"
 
 const char cl_array_meta, cl_user_meta, cl_call_meta, cl_decision_meta, cl_handle_meta,
-    cl_frozen_meta, cl_api, cl_globals, cl_threads, cl_modules;
+    cl_frozen_meta, cl_api, cl_globals, cl_threads, cl_modules, cl_loading;
 
 static const char *shown_key(lua_State *L, int index) {
     return lua_type(L, index) == LUA_TSTRING ? lua_tostring(L, index) : luaL_typename(L, index);
@@ -206,6 +206,15 @@ static int32_t ask_host(callua_vm *vm, uint32_t function, callua_bytes *result) 
     return status;
 }
 
+void cl_note_module(lua_State *L) {
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_modules);
+    lua_pushvalue(L, 1);
+    lua_pushvalue(L, -3);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+}
+
+// Runs the file that `require` was given, whose name is at 1.
 static int run_module(lua_State *L, callua_bytes result) {
     cl_decode_array(L, result);
     callua_bytes source;
@@ -213,8 +222,15 @@ static int run_module(lua_State *L, callua_bytes result) {
     if (cl_load_text(L, source, lua_tostring(L, -2)) != LUA_OK) return lua_error(L);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_globals);
     lua_setupvalue(L, -2, 1);
-    lua_call(L, 0, 1);
-    return 1;
+    lua_pushlightuserdata(L, (void *)&cl_loading);
+    cl_note_module(L);
+    lua_pop(L, 1);
+    if (lua_pcall(L, 0, 1, 0) == LUA_OK) return 1;
+    // It is not there the next time either.
+    lua_pushnil(L);
+    cl_note_module(L);
+    lua_pop(L, 1);
+    return lua_error(L);
 }
 
 // The host has answered what was waited for.

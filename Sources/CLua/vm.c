@@ -96,4 +96,3 @@ size_t callua_collect(callua_vm *vm) {
     lua_gc(vm->main, LUA_GCCOLLECT);
     return vm->used;
 }
-

@@ -140,7 +140,7 @@ static inline void cl_set_mark(lua_State *L, uintptr_t mark) {
 
 // Things that live in the registry under their own address.
 extern const char cl_array_meta, cl_user_meta, cl_call_meta, cl_decision_meta, cl_handle_meta,
-    cl_frozen_meta, cl_api, cl_globals, cl_threads, cl_modules;
+    cl_frozen_meta, cl_api, cl_globals, cl_threads, cl_modules, cl_loading;
 
 // budget.c
 uint64_t cl_now(void);
@@ -226,3 +226,5 @@ void cl_push_decision(lua_State *L, callua_bytes payload);
 void cl_push_handle(lua_State *L, uint8_t kind, uint32_t number);
 bool cl_encode_object(lua_State *L, int index, cl_buffer *out);
 int cl_host_call(lua_State *L, uint32_t function, int first);
+// What stands at the top is the module whose name is at 1.
+void cl_note_module(lua_State *L);

@@ -79,7 +79,7 @@ extension Switchboard {
         for slot in others { endCall(slot, by: asker) }
     }
 
-    /// The other calls with hold that the user is in, and be it that it still rings.
+    /// The other calls with hold that the user is in, ringing ones too, and does not hold.
     private func activeCalls(of user: UserID, but held: CallSlot) -> [CallSlot] {
         (users[user]?.calls ?? SlotList()).filter { slot in
             guard slot != held, calls[slot].isLive, mode(slot).has(.hold),

@@ -5,6 +5,12 @@ import JSON
 
 /// Shows lines of the decision log.
 enum DecisionText {
+    /// `push invite for bob/phone by fcm: sent`.
+    static func push(_ push: JSONValue) -> String {
+        "push \(text(push, "kind")) for \(text(push, "user"))/\(text(push, "device")) by "
+            + "\(text(push, "provider")): \(text(push, "result"))"
+    }
+
     /// One decision in full: who was asked, what each said and saw, and what was committed.
     static func lines(_ entry: JSONValue) -> [String] {
         if entry["shadow"] != nil { return [shadow(entry)] }

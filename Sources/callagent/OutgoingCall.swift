@@ -91,6 +91,10 @@ final class OutgoingCall: DeviceScript {
         switch event.kind {
         case .changed(let changes):
             progress?.take(changes)
+            // In mode `handshake` the callee waits for it.
+            for change in changes where change.state == .accepting {
+                client.acknowledgeAccept(of: change.user, in: event.callID) { _ in }
+            }
             advance()
         case .ended, .elsewhere: finish()
         case .created, .incoming, .timedOut, .cancelled, .failed, .mediaPhase, .mediaFlags, .hold,

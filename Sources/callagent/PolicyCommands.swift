@@ -59,11 +59,17 @@ extension Command {
             let entries = kept.compactMap {
                 try? JSONValue(parsing: $0, limits: .init(bytes: $0.count))
             }
-            answer = .answer(["decisions": .array(entries)])
+            var all: JSONObject = ["decisions": .array(entries)]
+            if case .answer(let live) = answer, let pushes = live["pushes"] {
+                all["pushes"] = pushes
+            }
+            answer = .answer(.object(all))
         }
         return answer.show(isJSON: arguments.has("--json")) { answer in
             let entries = answer["decisions"]?.array ?? []
+            let pushes = answer["pushes"]?.array ?? []
             for line in entries.flatMap(DecisionText.lines) { Screen.say(line) }
+            for push in pushes { Screen.say(DecisionText.push(push)) }
             if entries.isEmpty { Screen.say("no plugin was asked about \(call)") }
         }
     }

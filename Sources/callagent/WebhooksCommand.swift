@@ -9,7 +9,7 @@ extension Command {
     private static let choices: [Option] = [
         Option("--endpoint", "NAME", "only events for this receiver"),
         Option("--call", "CALL", "only events of this call"),
-        Option("--state", "failed", "events that are open, delivered or failed"),
+        Option("--state", "failed", "events that are open, delivered or failed; else failed"),
         Option("--limit", "1000", "at most so many, the oldest first"),
         Option("--json", nil, "the server's answer as it is"),
     ]

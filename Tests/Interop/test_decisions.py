@@ -162,6 +162,20 @@ def test_changed_files_are_taken_by_themselves(make_agent):
     wait_for("the old answer", lambda: call(agent, "dan")[1] == ("joined", None), pause=0.1)
 
 
+def test_the_folders_of_a_plugin_are_watched(make_agent):
+    agent = make_agent('answer_for = { "support" }\nplugins = { "deep" }\nwatch = true\n')
+    folder = agent.folder / "plugins" / "deep"
+    (folder / "a" / "b").mkdir(parents=True)
+    (folder / "init.lua").write_text(
+        'local answer = require "a.b.answer"\non.invite(function() return answer() end)\n')
+    module = folder / "a" / "b" / "answer.lua"
+    module.write_text('return function() return reject "busy" end\n')
+    agent.start()
+    assert call(agent, "ann")[1] == ("rejected", "busy")
+    module.write_text("return function() return accept {} end\n")
+    wait_for("the new answer", lambda: call(agent, "ben")[1] == ("joined", None), pause=0.1)
+
+
 def test_rolling_back_twice_goes_two_back(bot):
     agent = bot(ACCEPT)
     reject = ACCEPT.replace("accept {}", 'reject "declined"')
@@ -180,6 +194,28 @@ def test_rolling_back_twice_goes_two_back(bot):
     agent.start()
     assert call(agent, "dan")[1] == ("joined", None)
     assert "going on with the generation last in force" in agent.log_text()
+
+
+def test_a_change_of_the_configuration_alone_is_a_generation(bot):
+    agent = bot(ACCEPT)
+    config = agent.folder / "callagent.lua"
+    first = config.read_text()
+
+    def invitees():
+        return agent.connect("ann", f"phone-{len(agent.devices)}").hello["limits"]["invitees"]
+
+    rewrite(agent, BUSY)
+    assert agent.tool("reload")[0] == 0
+    for count in (3, 4):
+        config.write_text(first + f"limits.invitees = {count}\n")
+        assert agent.tool("reload")[0] == 0
+    assert invitees() == 4
+    for count in (3, 9):
+        code, output = agent.tool("rollback")
+        assert code == 0 and invitees() == count, output
+    assert call(agent, "ben")[1] == ("rejected", "busy")
+    assert agent.tool("rollback")[0] == 0
+    assert call(agent, "cid")[1] == ("joined", None)
 
 
 def test_after_a_crash_a_start_may_be_told_to_take_the_files_on_disk(bot):

@@ -171,6 +171,8 @@ def test_a_token_that_died_before_it_was_registered_again_is_kept(pusher, double
     settled(agent, failed=1)
     wait_for("the outcome", lambda: "outdated: 410 Unregistered before it was registered"
              in agent.tool("explain", call, "--json")[1])
+    said = agent.tool("explain", call)[1]
+    assert "push invite for bob/phone by apns: outdated: 410" in said, said
     alice.ok("call.cancel", call_id=call)
     settled(agent, failed=2)
     double.plan("d2")

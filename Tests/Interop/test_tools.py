@@ -43,6 +43,19 @@ def test_a_call_between_two_command_lines(agent):
     assert call["call_id"] in caller.end() + phone.end()
 
 
+def test_the_caller_acknowledges_an_accept(agent):
+    phone = Program(agent, "phone", "--as", "bob", "--accept")
+    caller = Program(agent, "call", "bob", "--as", "alice", "--mode", "handshake")
+
+    def answered():
+        calls = agent.post("call.list", "bob", {}).body["calls"]
+        return calls and calls[0]["state"] == "ended" and calls[0]
+
+    call = wait_for("the answer", answered)
+    assert (call["end"]["reason"], call["end"]["detail"]) == ("settled", "answered")
+    assert call["call_id"] in caller.end() + phone.end()
+
+
 def test_data_goes_along(agent):
     caller = Program(agent, "call", "bob", "--as", "alice", "--data", '{"type":"video_call"}')
     bob = agent.connect("bob")

@@ -246,6 +246,39 @@ import Testing
         #expect(rig.invite() == .decided(.reject(busy: true, extendedData: nil)))
     }
 
+    @Test(arguments: [
+        // A module that failed is not there the next time either.
+        (
+            "local a = pcall(require, 'bad') local b, e = pcall(require, 'bad') "
+                + "log.info(tostring(a) .. tostring(b) .. ' ' .. e)",
+            "falsefalse p/bad.lua:1: boom"
+        ),
+        ("local _, e = pcall(require, 'a') log.info(e)", "module 'a' requires itself"),
+        (
+            "local _, e = pcall(require, 'none') local _, f = pcall(require, 'none') log.info(f)",
+            "module 'none' is not a file of the plugin 'p'"
+        ),
+        ("log.info(tostring(require 'nothing') .. tostring(require 'nothing'))", "truetrue"),
+    ])
+    func whatRequireGives(_ text: String, _ expected: String) throws {
+        func file(_ name: String, _ text: String) -> SourceFile {
+            SourceFile(name: "p/\(name).lua", text: Array(text.utf8))
+        }
+        let modules = [
+            "bad": file("bad", "error 'boom'"), "a": file("a", "return { b = require 'b' }"),
+            "b": file("b", "return { a = require 'a' }"), "nothing": file("nothing", ""),
+        ]
+        let generation = try Rig.generation([("p", "")]) {
+            $0.plugins[0].source = PluginSource(
+                name: "p", main: file("init", text + " on.invite(function() end)"),
+                modules: modules)
+        }
+        let lines = generation.services.effects.compactMap { effect in
+            if case .log(let line) = effect { line.text } else { nil }
+        }
+        #expect(lines.first?.contains(expected) == true, "\(lines)")
+    }
+
     @Test func pluginsAreFoundOnDisk() throws {
         let root = HostileTests.folder.dropLast("/Tests/PolicyHostTests/Hostile".count)
         let library = PluginLibrary(folders: ["/nowhere", "\(root)/plugins"])
@@ -261,6 +294,9 @@ import Testing
         let plan = try library.plan(for: configuration)
         #expect(plan.name.utf8.count == 12)
         #expect(try library.plan(for: configuration).name == plan.name)
+        configuration.fingerprint = "other text"
+        #expect(try library.plan(for: configuration).name != plan.name)
+        configuration.fingerprint = ""
         configuration.options["busy"] = ["lines": 2]
         #expect(try library.plan(for: configuration).name != plan.name)
         configuration.options["bussy"] = [:]

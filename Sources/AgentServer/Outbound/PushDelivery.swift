@@ -202,7 +202,9 @@ final class PushDelivery {
         guard let target = PushTarget(registration, gap: exchange.clock.gap) else { return }
         let now = Clock.wallMilliseconds()
         let address = registration.address
-        let name = "\(id)/\(address.device)/\(target.provider.rawValue)"
+        // With the call: the ids of jobs begin anew in another store, and what the providers are
+        // told to recognise repetitions by must not.
+        let name = "\(call.id)/\(id)/\(address.device)/\(target.provider.rawValue)"
         var notice = PushNotice(
             id: name, job.kind(in: call), callID: "\(call.id)", caller: call.caller.text,
             to: target,

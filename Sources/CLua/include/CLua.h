@@ -208,5 +208,6 @@ size_t callua_collect(callua_vm *vm);
 bool callua_is_broken(const callua_vm *vm);
 /// Whether this thread can end runs that hooks cannot end.
 bool callua_has_watchdog(void);
-/// Handlers and script coroutines alive.
+/// Whether fewer than `most` handlers and script coroutines are alive; those that nobody can reach
+/// any more are collected before it says no.
 bool callua_has_room(callua_vm *vm, uint32_t most);

@@ -57,6 +57,8 @@ public struct Configuration: Sendable, Equatable {
     public var lines: [String: Int] = [:]
     /// The file; nil: the defaults.
     public var file: String?
+    /// A digest of the text that it was read from: part of its generation's name.
+    public var fingerprint = ""
     /// The files whose texts are secrets of this one, as it names them.
     public var secretFiles: [String] = []
 

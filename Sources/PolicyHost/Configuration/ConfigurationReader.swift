@@ -34,6 +34,7 @@ extension Configuration {
             throw PolicyProblems([error])
         }
         var configuration = Configuration()
+        configuration.fingerprint = Fingerprint.of(file.text)
         configuration.lines = sandbox.lines
         configuration.secretFiles = sandbox.secretFiles
         var problems: [PolicyProblem] = []

@@ -47,7 +47,7 @@ package enum Files {
     }
 
     /// The names in a directory, sorted; nothing when there is none.
-    static func list(_ path: String) -> [String] {
+    package static func list(_ path: String) -> [String] {
         guard let directory = opendir(path) else { return [] }
         defer { closedir(directory) }
         var names: [String] = []
@@ -60,5 +60,5 @@ package enum Files {
         return names.sorted()
     }
 
-    static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+    package static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 }

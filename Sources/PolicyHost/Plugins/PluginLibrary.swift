@@ -149,7 +149,8 @@ extension Configuration {
 }
 
 extension GenerationPlan {
-    /// The first 12 digits of a digest of every source and every decision about plugins.
+    /// The first 12 digits of a digest of the operator's file, of every source, and of what was
+    /// decided about plugins: that may come of the environment.
     fileprivate func hash(with configuration: Configuration) -> String {
         var bytes: [UInt8] = []
         func add(_ part: [UInt8]) {
@@ -169,6 +170,7 @@ extension GenerationPlan {
             let entry = configuration.plugins.first { $0.name == source.name }
             add(Array("\(entry?.users ?? ["*"])".utf8))
         }
+        add(Array(configuration.fingerprint.utf8))
         add(Array("\(configuration.answerFor) \(configuration.timezone)".utf8))
         if let users = configuration.users { add(Array("\(users)".utf8)) }
         add(Array("\(configuration.invite)".utf8))
