@@ -137,9 +137,11 @@ extension PolicyHost {
     // MARK: Draining
 
     static let drainTime: Milliseconds = 30_000
-    private static let generationsMax = 3
+    /// Each has Lua states of its own. So many that saving a file again and again does not cost a
+    /// waiting handler its 30 s.
+    static let generationsMax = 32
 
-    /// At most three generations exist: the oldest ends rather than a reload being refused.
+    /// So many generations exist: the oldest ends rather than a reload being refused.
     private func retireOldest() {
         var alive = Set(running.values.map(\.plugin.generationNumber))
         alive.insert(generationNumber)
