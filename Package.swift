@@ -47,7 +47,10 @@ let package = Package(
     name: "callagent",
     products: [
         .executable(name: "callagent", targets: ["callagent"]),
-        .library(name: "CallClient", targets: ["CallClient"]),
+        // With the modules whose types an app sees.
+        .library(
+            name: "CallClient",
+            targets: ["CallClient", "CallModel", "CallWire", "EventLoop", "JSON"]),
     ],
     targets: [
         // system

@@ -37,7 +37,7 @@ describe() {
     plugins) echo "callagent check and callagent test over the plugins" ;;
     fuzz) echo "seeded fuzzing of the parsers" ;;
     quickstart) echo "the quickstart with --once" ;;
-    guide) echo "the guide for a first policy, step by step" ;;
+    guide) echo "the guide for a first policy, step by step, and the example app" ;;
     interop) echo "a WebSocket library that nobody here wrote plays caller and callee" ;;
     autobahn) echo "the Autobahn fuzzing client" ;;
     *) return 1 ;;
@@ -60,7 +60,7 @@ step() {
     plugins) sh Tests/Plugins/run.sh ;;
     fuzz) swift run -c release fuzz "$([ -n "$CALLAGENT_FULL" ] && echo full || echo smoke)" ;;
     quickstart) PORT=$(free_port) sh examples/quickstart.sh --once ;;
-    guide) PORT=$(free_port) sh Tests/Docs/guide.sh ;;
+    guide) guides ;;
     interop) sh Tests/Interop/run.sh ;;
     autobahn) sh Tests/Autobahn/run.sh ;;
     esac
@@ -75,7 +75,12 @@ with socket.socket() as probe:
 }
 
 lint() {
-    swift format lint --strict --recursive Package.swift Sources Tests && echo "nothing to format"
+    swift format lint --strict --recursive Package.swift Sources Tests examples &&
+        echo "nothing to format"
+}
+
+guides() {
+    PORT=$(free_port) sh Tests/Docs/guide.sh && PORT=$(free_port) sh Tests/Docs/swift-app.sh
 }
 
 address_options="detect_leaks=0:suppressions='$PWD/Tests/address.suppressions'"
@@ -84,7 +89,7 @@ address_options="detect_leaks=0:suppressions='$PWD/Tests/address.suppressions'"
 # plugins. The process tests of crashes, bounds and sessions take --full. A server with a sanitizer
 # keeps what was freed for a while, so nothing is said of its memory.
 hardened() {
-    swift build --sanitize=address --scratch-path .build/address --product callagent
+    swift build --sanitize=address --scratch-path .build/address --product callagent || return
     set -- test_hostile.py test_frames.py test_http.py test_malformed.py test_push.py
     [ -z "$CALLAGENT_FULL" ] || set -- "$@" test_kill.py test_session.py test_bounds.py \
         test_neighbours.py test_tls.py test_plugins.py test_webhooks.py test_store.py

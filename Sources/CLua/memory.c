@@ -15,7 +15,6 @@ static bool may_grow(callua_vm *vm, size_t old_size, size_t new_size) {
 
 static void count(callua_vm *vm, size_t old_size, size_t new_size) {
     vm->used += new_size - old_size;
-    if (vm->used > vm->peak) vm->peak = vm->used;
 }
 
 static void *move(callua_vm *vm, void *block, size_t old_size, size_t new_size) {

@@ -87,8 +87,6 @@ void callua_free(callua_vm *vm) {
 
 size_t callua_memory(const callua_vm *vm) { return vm->used; }
 
-size_t callua_memory_peak(const callua_vm *vm) { return vm->peak; }
-
 bool callua_is_broken(const callua_vm *vm) { return vm->broken; }
 
 size_t callua_collect(callua_vm *vm) {

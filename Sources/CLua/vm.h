@@ -70,7 +70,6 @@ struct callua_vm {
     // Memory.
     cl_heap heap;
     size_t used;
-    size_t peak;
 
     // Where a run that nothing else ends is left; after that the vm is broken for good.
     sigjmp_buf escape;
@@ -184,7 +183,6 @@ bool cl_encode_named(lua_State *L, int index, cl_buffer *out, const char *prefix
 void cl_encode_or_raise(lua_State *L, int index, cl_buffer *out);
 int cl_decode_array(lua_State *L, callua_bytes bytes);
 size_t cl_decode(lua_State *L, callua_bytes bytes, size_t at);
-size_t cl_skip(callua_bytes bytes, size_t at);
 
 // suggest.c
 void cl_suggest(lua_State *L, int index, const char *wrong, const char *prefix, char *out,

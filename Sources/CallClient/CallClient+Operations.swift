@@ -4,12 +4,20 @@ import CallModel
 import CallWire
 import JSON
 
-/// The answer to an invitation.
+/// The answer to an operation that names users: to invite, to add, to cancel.
 public struct Invited: Sendable, Equatable {
     /// The call as it is now.
     public let call: Call
-    /// Who was left out, and why.
+    /// For whom it was not carried out, and why.
     public let errors: [InviteeError]
+}
+
+/// The named texts of a call after a change.
+public struct ChangedItems: Sendable, Equatable {
+    /// All that there are now.
+    public let items: [Call.Item]
+    /// The keys that the change touched.
+    public let keys: [String]
 }
 
 /// A page of calls.
@@ -101,6 +109,35 @@ extension CallClient {
         ask(.call(call, .end, saying: text), completion)
     }
 
+    /// Tells which media the user sends, in a call that the user has joined; nil: as it was.
+    public func media(
+        audio: Bool? = nil, video: Bool? = nil, in call: CallID,
+        _ completion: @escaping Done = { _ in }
+    ) {
+        perform(
+            .call(call, .media(audio: audio, video: video)),
+            Reading.answer(Reading.nothing, completion))
+    }
+
+    /// Holds a call or, with `on: false`, goes on with it, in mode `direct`.
+    ///
+    /// - Parameter force: ends the call that is in the way of going on.
+    public func hold(
+        _ call: CallID, on: Bool = true, force: Bool = false,
+        _ completion: @escaping Done = { _ in }
+    ) {
+        perform(
+            .call(call, .hold(on: on, force: force)), Reading.answer(Reading.nothing, completion))
+    }
+
+    /// Changes the named texts of a call, in mode `direct`, also after its end.
+    public func items(
+        _ change: ItemsChange, in call: CallID,
+        _ completion: @escaping (Result<ChangedItems, RequestFailure>) -> Void
+    ) {
+        perform(.call(call, .items(change)), Reading.answer(Reading.changedItems, completion))
+    }
+
     /// Tells how the media of this device is.
     public func report(
         _ media: MediaReport, in call: CallID, _ completion: @escaping Done = { _ in }
@@ -129,6 +166,29 @@ extension CallClient {
         _ completion: @escaping (Result<ListedCalls, RequestFailure>) -> Void
     ) {
         perform(.list(query), Reading.answer(Reading.listed, completion))
+    }
+
+    /// Asks for credentials of the media side, which a plugin makes; the completion gets the
+    /// object that it made.
+    public func token(
+        for call: CallID, _ completion: @escaping (Result<JSONValue, RequestFailure>) -> Void
+    ) {
+        perform(.call(call, .token), Reading.answer(Reading.token, completion))
+    }
+
+    /// Registers this device with a push service, in place of its registration there before.
+    public func registerPush(
+        _ registration: PushRegistration, _ completion: @escaping Done = { _ in }
+    ) {
+        perform(.pushRegister(registration), Reading.answer(Reading.nothing, completion))
+    }
+
+    /// Takes the registration of this device with a push service back, as an app does when its
+    /// user signs out: `logOut` alone leaves it.
+    public func unregisterPush(
+        _ provider: String, _ completion: @escaping Done = { _ in }
+    ) {
+        perform(.pushUnregister(provider: provider), Reading.answer(Reading.nothing, completion))
     }
 
     /// Asks for an operation that answers with a call.
@@ -164,6 +224,17 @@ enum Reading {
             return Invited(call: call, errors: errors.compactMap { InviteeError($0) })
         }
     }
+
+    static func changedItems(_ ok: JSONValue) -> ChangedItems? {
+        guard let items = ok["items"]?.object, let keys = ok["keys"]?.array else { return nil }
+        return ChangedItems(
+            items: items.members.compactMap { item in
+                item.value.string.map { Call.Item(key: item.key, value: $0) }
+            },
+            keys: keys.compactMap(\.string))
+    }
+
+    static func token(_ ok: JSONValue) -> JSONValue? { ok["token"] }
 
     static func listed(_ ok: JSONValue) -> ListedCalls? {
         ok["calls"]?.array.map { calls in

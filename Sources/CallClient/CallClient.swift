@@ -74,13 +74,14 @@ public final class CallClient {
 
     /// See `State`.
     public private(set) var state = State.idle
+    /// Told of everything, on the loop's thread; may call the client.
+    public var onEvent: (ClientEvent) -> Void
     /// Told of every message, for logs and tools.
     public var trace: ((Traffic) -> Void)?
     let loop: EventLoop
     var link: ServerLink
     var requests = OpenRequests()
     private(set) var options: Options
-    private let onEvent: (ClientEvent) -> Void
     private var socket: ClientSocket?
     /// Attempts in a row that came to nothing.
     private var failures = 0
@@ -98,9 +99,10 @@ public final class CallClient {
 
     /// A client that does nothing before `connect`.
     ///
-    /// - Parameter onEvent: told on the loop's thread; may call the client.
+    /// - Parameter onEvent: see the property, for an owner that exists only after its client.
     public init(
-        _ options: Options, on loop: EventLoop, onEvent: @escaping (ClientEvent) -> Void
+        _ options: Options, on loop: EventLoop,
+        onEvent: @escaping (ClientEvent) -> Void = { _ in }
     ) {
         self.options = options
         self.loop = loop

@@ -26,6 +26,8 @@ public struct HTTPCaller {
     private let device: DeviceID?
     private let loop: EventLoop
     private let encoder = RequestEncoder()
+    /// For whom the token of a server acts (`X-User`); nil: the user of the token.
+    public var user: UserID?
     /// See `HTTPExchange.Options`.
     public var options = HTTPExchange.Options()
 
@@ -54,6 +56,7 @@ public struct HTTPCaller {
         let target = server.target(operation.name.httpPath ?? "/")
         var request = HTTPRequest(.post, target, body: encoder.body(operation))
         request.headers = ["Authorization": "Bearer \(token)", "Content-Type": "application/json"]
+        if let user { request.headers.append("X-User", user.text) }
         if let device { request.headers.append("X-Device", device.text) }
         if let key { request.headers.append("Idempotency-Key", key) }
         return HTTPExchange.send(request, to: server, on: loop, options: options) { result in

@@ -158,4 +158,35 @@ public struct ModeIndex: Hashable, Sendable, BitwiseCopyable {
 
     /// The mode at `value` in the table.
     public init(_ value: UInt8) { self.value = value }
+
+    /// The mode that is called `name` on the wire; nil: there is none.
+    public init?(named name: String) {
+        guard let place = Mode.all.firstIndex(where: { $0.name == name }) else { return nil }
+        value = UInt8(place)
+    }
+}
+
+/// Every mode by its name, for whoever places calls.
+extension ModeIndex {
+    /// ZIM's common mode: ends when every invitee has answered.
+    public static let common = of(.common)
+    /// ZIM's advanced mode: add, join, leave; lives until ended or the last one leaves.
+    public static let advanced = of(.advanced)
+    /// ZEGOCLOUD's call demo: busy users reject by themselves.
+    public static let managed = of(.managed)
+    /// Sendbird's direct call: one to one, media phases, hold, items.
+    public static let direct = of(.direct)
+    /// CometChat's ringing, one to one.
+    public static let ringing = of(.ringing)
+    /// CometChat's ringing of a group.
+    public static let group = of(.group)
+    /// Agora's call invitation: delivery and accept are acknowledged.
+    public static let handshake = of(.handshake)
+
+    private static func of(_ mode: Mode) -> ModeIndex {
+        guard let index = ModeIndex(named: mode.name) else {
+            preconditionFailure("\(mode.name) is not in the table of modes")
+        }
+        return index
+    }
 }

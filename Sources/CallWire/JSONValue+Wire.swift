@@ -57,12 +57,10 @@ extension Refusal {
 }
 
 extension InviteeError {
-    /// The entry of `errors[]` that `value` is.
+    /// The entry of `errors[]` that `value` is; a code that is not known counts as `refused`.
     public init?(_ value: JSONValue) {
-        guard let user = value["user"]?.user, let code: Code = value.word("code") else {
-            return nil
-        }
-        self.init(user, code)
+        guard let user = value["user"]?.user else { return nil }
+        self.init(user, value.word("code") ?? .refused)
     }
 }
 

@@ -1,4 +1,4 @@
-// The target of a request: path and query, percent-decoded on demand.
+// The target of a request: its path, and its query decoded on demand.
 
 /// A request target in origin form (`/v1/call/accept?x=1`), or `*`. The absolute form is reduced to
 /// the origin form when it is read (RFC 9112 section 3.2).
@@ -19,13 +19,6 @@ public struct HTTPTarget: Sendable, Equatable {
         rawQuery = parts.count > 1 ? String(parts[1]) : nil
         _ = try Self.decode(rawPath)
         if let rawQuery { _ = try Self.decode(rawQuery) }
-    }
-
-    /// The decoded segments of the path: `/a/b%20c` is `["a", "b c"]`, `/` is `[""]`. A decoded
-    /// segment may contain `/`.
-    public var segments: [String] {
-        rawPath.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
-            .map { (try? Self.decode($0)) ?? String($0) }
     }
 
     /// The query as decoded names and values in order; `+` means a space, a name without `=` has an

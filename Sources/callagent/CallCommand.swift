@@ -29,7 +29,7 @@ extension CallPlan {
         invitation = Invitation(invitees: invitees)
         let modes = Mode.all.map(\.name)
         let mode = try arguments.choice("--mode", among: modes) ?? "advanced"
-        invitation.mode = ModeIndex(UInt8(modes.firstIndex(of: mode) ?? 0))
+        invitation.mode = ModeIndex(named: mode) ?? .advanced
         invitation.kind = try Self.kind(arguments)
         invitation.extendedData = try arguments.json("--data")
         invitation.timeout = try arguments.duration("--timeout")

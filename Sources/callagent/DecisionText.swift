@@ -49,12 +49,12 @@ enum DecisionText {
                 + ", \(entry["took_ms"]?.integer ?? 0) ms, \(spent.reduce(0, +)) µs of CPU")
     }
 
-    /// What a replay came to.
-    static func report(_ report: JSONValue) -> [String] {
+    /// What a replay came to, or a shadow; `nothing` where there was nothing to ask about.
+    static func report(
+        _ report: JSONValue, nothing: String = "no decisions are recorded"
+    ) -> [String] {
         func number(_ key: String) -> Int64 { report[key]?.integer ?? 0 }
-        guard number("asked") + number("unknown") > 0 else {
-            return ["no decisions are recorded"]
-        }
+        guard number("asked") + number("unknown") > 0 else { return [nothing] }
         let noun = number("asked") == 1 ? "decision" : "decisions"
         var head = "\(number("asked")) recorded \(noun) asked again: "
         head += "\(number("changed") == 0 ? "none" : "\(number("changed"))") would change"

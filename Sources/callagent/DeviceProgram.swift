@@ -34,9 +34,8 @@ final class DeviceProgram {
         server = options.server
         let connection = CallClient.Options(
             options.server, token: options.token, device: options.device)
-        var told: (ClientEvent) -> Void = { _ in }
-        client = CallClient(connection, on: loop) { told($0) }
-        told = { [unowned self] in take($0) }
+        client = CallClient(connection, on: loop)
+        client.onEvent = { [unowned self] in take($0) }
         client.trace = { ladder.passes($0) }
         for signal in [SignalWatcher.Signal.interrupt, .terminate, .hangup] {
             signals.append(

@@ -138,7 +138,8 @@ enum ReloadText {
     }
 
     static func showShadow(_ answer: JSONValue) {
-        for line in DecisionText.report(answer) { Screen.say(line) }
+        let lines = DecisionText.report(answer, nothing: "nothing was asked meanwhile")
+        for line in lines { Screen.say(line) }
         Screen.say("generation \(answer["generation"]?.string ?? "?") is no longer asked")
     }
 }

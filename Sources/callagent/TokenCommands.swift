@@ -24,6 +24,7 @@ extension Command {
         minted.capabilities = arguments.text("--caps")?.split(separator: ",").map(String.init)
         minted.isServer = arguments.has("--server")
         minted.lifetime = try arguments.duration("--for") ?? minted.lifetime
+        if minted.lifetime <= 0 { throw .usage("--for 0 would make a token that is good never") }
         minted.keyID = arguments.text("--kid")
         minted.tokenID = arguments.text("--id")
         do throws(AgentError) {

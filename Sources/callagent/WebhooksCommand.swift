@@ -37,12 +37,14 @@ extension Command {
         case ("enable", 2):
             let path = "/admin/webhooks/enable?endpoint=\(try plain("NAME", words[1]))"
             return AdminAnswer.post(path, to: server).show(isJSON: isJSON) { PlainJSON.show($0) }
-        case ("enable", _): throw .usage("usage: callagent webhooks enable NAME")
+        case ("enable", 1): throw .usage("enable needs the NAME of a receiver")
+        case ("list", _), ("events", _), ("replay", _), ("enable", _):
+            throw .usage("\(words[0]) does not take '\(words[words.count - 1])'")
         case (let word, _):  // external: what was typed
             let actions = ["list", "events", "replay", "enable"]
             let hint = Suggestion.hint(for: word, among: actions)
             throw .usage(
-                "webhooks takes one of \(actions.joined(separator: ", ")), not '\(word)'\(hint)")
+                "ACTION is one of \(actions.joined(separator: ", ")), not '\(word)'\(hint)")
         }
     }
 

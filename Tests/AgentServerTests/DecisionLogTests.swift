@@ -113,7 +113,7 @@ private final class Place {
     private func input(_ number: Int) -> DecisionInput {
         let created = Moment(1_790_000_000_000)
         var call = Call(
-            id: CallID(high: 0x0199, low: UInt64(number)), mode: ModeIndex(0), kind: "audio",
+            id: CallID(high: 0x0199, low: UInt64(number)), mode: .common, kind: "audio",
             ringTime: 30_000, deliveryCheck: false, createdAt: created)
         call.participants = [
             Participant(user: UserID("ann"), role: .caller, state: .joined, at: created),

@@ -53,7 +53,7 @@ import Testing
         let host = PolicyHost(try Generation(plan, seed: 1), seed: 1)
         let now = Moment(1_790_000_000_000)
         var call = Call(
-            id: CallID(high: 1, low: 1), mode: ModeIndex(1), kind: "audio", ringTime: 60_000,
+            id: CallID(high: 1, low: 1), mode: .advanced, kind: "audio", ringTime: 60_000,
             deliveryCheck: false, createdAt: now)
         call.participants = ["ann", "bob"].map {
             Participant(user: UserID($0), role: .invitee, state: .inviting, at: now)

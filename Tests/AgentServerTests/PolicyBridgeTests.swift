@@ -58,7 +58,7 @@ private final class BridgeRig {
     func ask() {
         let now = Moment(1_790_000_000_000)
         var call = Call(
-            id: CallID(high: 1, low: 1), mode: ModeIndex(1), kind: "audio", ringTime: 60_000,
+            id: CallID(high: 1, low: 1), mode: .advanced, kind: "audio", ringTime: 60_000,
             deliveryCheck: false, createdAt: now)
         call.participants = [
             Participant(user: UserID("ann"), role: .caller, state: .joined, at: now),

@@ -152,7 +152,7 @@ final class ReloadRig {
     private func invite() {
         sent += 1
         var invitation = Invitation(invitees: [UserID("support")])
-        invitation.mode = ModeIndex(1)
+        invitation.mode = .advanced
         client.invite(invitation) { [unowned self] result in
             switch result {
             case .success(let made): calls.append(made.call.id)

@@ -101,7 +101,7 @@ private final class FlakyStore: CallStore {
         func submit(endedAt moment: Int64) {
             let at = Moment(moment)
             var call = Call(
-                id: id(moment), mode: ModeIndex(0), kind: "video", ringTime: 30_000,
+                id: id(moment), mode: .common, kind: "video", ringTime: 30_000,
                 deliveryCheck: false, createdAt: at)
             call.participants = [
                 Participant(user: UserID("ann"), role: .caller, state: .joined, at: at)

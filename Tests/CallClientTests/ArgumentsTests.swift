@@ -178,3 +178,34 @@ import Testing
         #expect(Suggestion.word(for: wrong, among: words) == meant)
     }
 }
+
+@Suite struct MisuseTests {
+    /// What a command says to words that make no sense, without a server and without a file.
+    private func complaint(_ command: Command, _ words: String) throws -> String {
+        let words = words.split(separator: " ").map(String.init)
+        let error = try #require(throws: CommandError.self) {
+            try command.run(Arguments(words, of: command))
+        }
+        #expect(error.code == ExitCode.usage)
+        return error.message
+    }
+
+    @Test(arguments: [
+        ("list crm", "list does not take 'crm'"), ("events crm", "events does not take 'crm'"),
+        ("replay a b", "replay does not take 'b'"),
+        ("enable", "enable needs the NAME of a receiver"),
+        ("enable a b", "enable does not take 'b'"),
+        (
+            "lst",
+            "ACTION is one of list, events, replay, enable, not 'lst' (did you mean 'list'?)"
+        ),
+    ])
+    func wordsOfWebhooks(_ words: String, _ expected: String) throws {
+        #expect(try complaint(.webhooks, words) == expected)
+    }
+
+    @Test func aTokenIsGoodForAWhile() throws {
+        let text = try complaint(.token, "ann --for 0s")
+        #expect(text == "--for 0 would make a token that is good never")
+    }
+}

@@ -48,6 +48,22 @@ import WebProtocols
         #expect(other.code == .unauthenticated)
     }
 
+    @Test func theTokenOfAServerSaysForWhomItActs() throws {
+        let script = try Script()
+        defer { script.close() }
+        var users: [String?] = []
+        script.server.onRequest = { request, peer in
+            users.append(request.headers["X-User"])
+            peer.respond(HTTPResponse(200, text: "{}"))
+        }
+        var caller = HTTPCaller(
+            ServerAddress(script.server.endpoint), token: "server", on: script.waiter.loop)
+        _ = try ask(caller, script.waiter, .list(ListQuery())).get()
+        caller.user = "bob"
+        _ = try ask(caller, script.waiter, .list(ListQuery())).get()
+        #expect(users == [nil, "bob"])
+    }
+
     @Test func whatIsNoCallagentIsNamed() throws {
         let script = try Script()
         defer { script.close() }

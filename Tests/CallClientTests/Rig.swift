@@ -207,7 +207,7 @@ final class TestDevice {
     /// Calls `users` in mode `advanced`.
     func invite(_ users: UserID...) throws -> Call {
         var invitation = Invitation(invitees: users)
-        invitation.mode = ModeIndex(1)
+        invitation.mode = .advanced
         return try ask { $0.invite(invitation, $1) }.call
     }
 }

@@ -166,9 +166,9 @@ import Testing
     private func progress(
         _ mode: String, me: UserID = "a", _ states: [Participant.State]
     ) throws -> CallProgress {
-        let index = try #require(Mode.all.firstIndex { $0.name == mode })
+        let index = try #require(ModeIndex(named: mode))
         var call = Call(
-            id: CallID(high: 1, low: 2), mode: ModeIndex(UInt8(index)), kind: "audio",
+            id: CallID(high: 1, low: 2), mode: index, kind: "audio",
             ringTime: 1_000, deliveryCheck: false, createdAt: Moment(0))
         for (user, state) in zip(["a", "b", "c"] as [UserID], states) {
             call.participants.append(

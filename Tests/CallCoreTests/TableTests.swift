@@ -95,7 +95,7 @@ import Testing
         var board = Switchboard(settings: Settings(), seed: 1, at: Moment(5))
         let old = CallID(high: 9 << 16 | 3, low: 0)
         var call = Call(
-            id: old, mode: ModeIndex(0), kind: "audio", ringTime: 1_000, deliveryCheck: false,
+            id: old, mode: .common, kind: "audio", ringTime: 1_000, deliveryCheck: false,
             createdAt: Moment(5))
         call.participants = [
             Participant(user: UserID("a"), role: .caller, state: .joined, at: Moment(5))

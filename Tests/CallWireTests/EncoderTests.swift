@@ -15,7 +15,7 @@ enum Sample {
     /// Alice calls Bob, whose phone rings.
     static var ringing: Call {
         var call = Call(
-            id: id, mode: ModeIndex(0), kind: "video", ringTime: 90_000, deliveryCheck: false,
+            id: id, mode: .common, kind: "video", ringTime: 90_000, deliveryCheck: false,
             createdAt: created)
         call.revision = 2
         call.extendedData = #"{"type":"video"}"#
@@ -199,7 +199,7 @@ enum Sample {
     @Test func whatPeopleChooseIsEscaped() throws {
         let (caller, callee) = (UserID(#"an"n\"#), UserID(#"\"bob"#))
         var call = Call(
-            id: Sample.id, mode: ModeIndex(0), kind: #"vi"de\o"#, ringTime: 1,
+            id: Sample.id, mode: .common, kind: #"vi"de\o"#, ringTime: 1,
             deliveryCheck: false, createdAt: Sample.created)
         var first = Participant(user: caller, role: .caller, state: .joined, at: Sample.created)
         first.device = DeviceID(#"tab"let\"#)

@@ -110,7 +110,7 @@ import Testing
     private func calls(_ count: Int, text: Int = 0) -> [Call] {
         (0..<count).map { place in
             var call = Call(
-                id: CallID(high: UInt64(1_000 - place), low: 7), mode: ModeIndex(0),
+                id: CallID(high: UInt64(1_000 - place), low: 7), mode: .common,
                 kind: "audio", ringTime: 1, deliveryCheck: false, createdAt: Moment(0))
             call.participants = Sample.ringing.participants
             call.extendedData = String(repeating: "x", count: text)

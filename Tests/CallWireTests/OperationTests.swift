@@ -181,7 +181,7 @@ import Testing
 extension OperationTests {
     static var fullInvitation: Invitation {
         var invitation = Invitation(invitees: ["bob", "carol"])
-        invitation.mode = ModeIndex(1)
+        invitation.mode = .advanced
         invitation.kind = "video"
         invitation.timeout = 30_000
         invitation.extendedData = #"{"type":1}"#

@@ -42,7 +42,7 @@ extension Fuzzer {
         try expect(request.body.count <= limits.body, "a body beyond the limit", text)
         try expect(
             request.headers.fields.count <= limits.headerCount, "headers beyond the limit", text)
-        _ = (request.target.segments, request.target.query, request.keepsAlive)
+        _ = (request.target.query, request.keepsAlive)
         var copy = HTTPRequest(request.method, request.target, body: request.body)
         copy.headers.append("Host", "a")
         var written: [UInt8] = []

@@ -132,6 +132,9 @@ def test_a_shadow_is_asked_without_effect(bot):
     code, output = agent.tool("reload", "--end-shadow")
     assert code == 0 and "1 would change" in output, output
     assert agent.tool("reload", "--end-shadow")[0] == 1
+    agent.tool("reload", "--shadow")
+    code, output = agent.tool("reload", "--end-shadow")
+    assert code == 0 and "nothing was asked meanwhile" in output, output
     assert call(agent, "ben")[1] == ("joined", None)
 
 

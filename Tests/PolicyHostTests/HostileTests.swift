@@ -16,9 +16,13 @@ import Testing
 
     static let scripts = Files.list(folder).filter { $0.hasSuffix(".lua") }
 
-    /// Under a sanitizer signals may be held back, and everything is slower.
+    /// Under the thread sanitizer signals are held back.
     static let hasWatchdog = callua_has_watchdog()
     static let needsWatchdog: Set = ["collide-on-growth.lua", "mode-set-later.lua"]
+
+    /// The promise is of what is run in earnest. Under the address sanitizer one `json.decode`,
+    /// which nothing interrupts, has been seen to take 40 ms.
+    static let slowdown = dlsym(nil, "__asan_init") == nil ? 1.0 : 10.0
 
     @Test func theCorpusIsThere() { #expect(Self.scripts.count >= 60) }
 
@@ -42,8 +46,9 @@ import Testing
         let spent = processorTime() - start
 
         #expect(effects.answer == Answer.none)
-        let limit = rig.host.generation.plan.plugins[0].setting.limits.runTime + 20
-        if Self.hasWatchdog { #expect(spent <= Double(limit), "\(name) took \(spent) ms") }
+        let most = rig.host.generation.plan.plugins[0].setting.limits.runTime + 20
+        let limit = Double(most) * Self.slowdown
+        if Self.hasWatchdog { #expect(spent <= limit, "\(name) took \(spent) ms") }
         try check(effects, expects: String(expects))
         // The plugin goes on.
         #expect(rig.invite(busy: 1) == .decided(.reject(busy: true, extendedData: nil)))

@@ -61,7 +61,7 @@ final class Rig {
     /// A call of `ann` to `bob` that rings.
     func call(data: String? = nil, id: UInt64 = 1, ring: Milliseconds = 60_000) -> Call {
         var call = Call(
-            id: CallID(high: 0x0199, low: id), mode: ModeIndex(1), kind: "audio", ringTime: ring,
+            id: CallID(high: 0x0199, low: id), mode: .advanced, kind: "audio", ringTime: ring,
             deliveryCheck: false, createdAt: now)
         call.extendedData = data
         var ann = Participant(user: UserID("ann"), role: .caller, state: .joined, at: now)

@@ -56,7 +56,7 @@ struct Writer {
 
     private func call(_ number: Int64) -> Call {
         var call = Call(
-            id: callID(number), mode: ModeIndex(1), kind: "audio", ringTime: 90_000,
+            id: callID(number), mode: .advanced, kind: "audio", ringTime: 90_000,
             deliveryCheck: false, createdAt: Moment(number))
         call.participants = [
             Participant(user: UserID("ann"), role: .caller, state: .joined, at: Moment(number)),

@@ -67,7 +67,7 @@ private let participations = """
 
     private var live: Call {
         var call = Call(
-            id: liveID, mode: ModeIndex(3), kind: "video", ringTime: 60_000, deliveryCheck: true,
+            id: liveID, mode: .direct, kind: "video", ringTime: 60_000, deliveryCheck: true,
             createdAt: start)
         (call.state, call.media, call.isGroup, call.revision) = (.active, .establishing, true, 4)
         call.extendedData = "hi"

@@ -18,7 +18,7 @@ func callID(_ later: Int64, _ low: UInt64 = 1) -> CallID {
 func ringingCall(_ later: Int64, _ users: [String] = ["ann", "bob"]) -> Call {
     let created = start + later
     var call = Call(
-        id: callID(later), mode: ModeIndex(1), kind: "audio", ringTime: 90_000,
+        id: callID(later), mode: .advanced, kind: "audio", ringTime: 90_000,
         deliveryCheck: false, createdAt: created)
     for (place, user) in users.enumerated() {
         var participant = Participant(

@@ -38,10 +38,14 @@ struct SourceFile: Sendable {
     /// `NAME` of `Tests/NAME/…`; nil for a file elsewhere.
     var testFolder: String? { parts.count > 2 && parts[0] == "Tests" ? String(parts[1]) : nil }
 
-    /// Whether the file belongs to a program: the tool, or a folder of Tests that holds no suite.
+    /// Whether the file says what a package is made of.
+    var isManifest: Bool { parts.last == "Package.swift" }
+
+    /// Whether the file belongs to a program: the tool, an example, or a folder of Tests that holds
+    /// no suite.
     var isExecutable: Bool {
         if let testFolder { return !testFolder.hasSuffix("Tests") }
-        return target == "callagent" || path == "Package.swift"
+        return target == "callagent" || parts.first == "examples" || isManifest
     }
 
     private static func language(of path: String) -> Language {

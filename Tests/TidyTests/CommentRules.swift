@@ -61,7 +61,7 @@ let commentRules: [Rule] = [
 ]
 
 private func purposeIsMissing(_ file: SourceFile) -> Bool {
-    guard file.path != "Package.swift" else { return false }
+    guard !file.isManifest else { return false }
     let body = file.lines.drop { $0.hasPrefix("#!") }
     let first = body.first ?? ""
     switch file.language {

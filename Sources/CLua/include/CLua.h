@@ -200,8 +200,6 @@ bool callua_replace_state(callua_vm *vm, callua_bytes bytes);
 
 /// Bytes in use now.
 size_t callua_memory(const callua_vm *vm);
-/// The most bytes ever in use.
-size_t callua_memory_peak(const callua_vm *vm);
 /// Collects all garbage; returns the bytes in use after it.
 size_t callua_collect(callua_vm *vm);
 /// Whether a run had to be left in the middle: then only `callua_free` is allowed.

@@ -248,13 +248,13 @@ extension UserFacts {
 extension Call {
     fileprivate init?(_ json: JSONValue, _ id: CallID) {
         guard let name = json["mode"]?.string,
-            let row = Mode.all.firstIndex(where: { $0.name == name }),
+            let mode = ModeIndex(named: name),
             let created = json["created_at"]?.integer,
             let people = json["participants"]?.array?.compactMap({ Participant($0, created) }),
             !people.isEmpty
         else { return nil }
         self.init(
-            id: id, mode: ModeIndex(UInt8(row)), kind: json["kind"]?.string ?? "audio",
+            id: id, mode: mode, kind: json["kind"]?.string ?? "audio",
             ringTime: json["timeout_ms"]?.integer ?? 0, deliveryCheck: false,
             createdAt: Moment(created))
         state = json["state"]?.string.flatMap { State(rawValue: $0) } ?? .ringing

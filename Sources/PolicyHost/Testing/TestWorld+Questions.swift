@@ -44,15 +44,15 @@ extension TestWorld {
         try table.only(Self.callFields + more, name)
         if let time = table["at"].text { setClock(to: try Self.moment(time, now, zone)) }
         let mode = table["mode"].text ?? "common"
-        guard let row = Mode.all.firstIndex(where: { $0.name == mode }) else {
+        guard let index = ModeIndex(named: mode) else {
             throw Refused(
                 "\(name): unknown mode '\(mode)'"
                     + Suggestion.text(for: mode, among: Mode.all.map(\.name)))
         }
         let kind = more.contains("kind") ? "audio" : table["kind"].text ?? "audio"
         var call = Call(
-            id: newCall(), mode: ModeIndex(UInt8(row)), kind: kind,
-            ringTime: try Self.ringTime(table, name) ?? Mode.all[row].ringTime,
+            id: newCall(), mode: index, kind: kind,
+            ringTime: try Self.ringTime(table, name) ?? Mode.all[Int(index.value)].ringTime,
             deliveryCheck: false, createdAt: now)
         call.extendedData = try Self.text(of: table["extended_data"])
         try addPeople(table, &call)

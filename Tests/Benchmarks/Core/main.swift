@@ -63,7 +63,7 @@ struct Bench {
 
     private mutating func invite(_ caller: UserID, _ callee: UserID) -> CallID {
         var invitation = Invitation(invitees: [callee])
-        invitation.mode = ModeIndex(1)
+        invitation.mode = .advanced
         for case .reply(_, .invited(let call, _, _)) in handle(caller, .invite(invitation)) {
             return call.id
         }

@@ -4,15 +4,6 @@ import Testing
 import WebProtocols
 
 @Suite struct TargetAndHeaderTests {
-    @Test(arguments: [
-        ("/", [""]), ("/v1/call/accept", ["v1", "call", "accept"]),
-        ("/a%20b/%C3%A9", ["a b", "é"]),
-        ("/a%2Fb/c", ["a/b", "c"]), ("/a//b/", ["a", "", "b", ""]), ("/a+b", ["a+b"]),
-    ])
-    func splitsPathsIntoDecodedSegments(_ target: String, _ segments: [String]) throws {
-        #expect(try HTTPTarget(target).segments == segments)
-    }
-
     @Test(
         arguments: [
             ("/", []), ("/?", []), ("/?a=1&b=2", ["a=1", "b=2"]), ("/?a", ["a="]), ("/?a=", ["a="]),
