@@ -407,7 +407,7 @@ public final class Agent {
         guard !isStopping else { return finish() }
         isStopping = true
         log.info(
-            "draining", ("links", "\(gateway.links.count)"),
+            "draining", ("connections", "\(gateway.links.count)"),
             ("at_most_ms", "\(options.limits.drainWithin)"))
         for listener in listeners { listener.close() }
         gateway.drain()

@@ -56,7 +56,7 @@ extension Field {
         case .extendedData: "opaque to the server; counted in UTF-8 bytes"
         case .deliveryCheck: "report invitees whose devices stay silent"
         case .items: "named texts to begin with"
-        case .push: "what a push notification shows"
+        case .push: "what a push notification shows: three texts"
         case .audio, .video: "whether this device sends it"
         case .holdActive: "hold the other calls instead of ending them"
         case .reason: "declined unless said otherwise"

@@ -3,6 +3,7 @@
 import CallClient
 import CallModel
 import EventLoop
+import Glibc
 import JSON
 import WebProtocols
 
@@ -36,8 +37,15 @@ enum AdminAnswer {
             }
         }
         guard case .unreachable(let text) = answer else { return answer }
+        return .unreachable(absence(of: server) ?? text)
+    }
+
+    /// What to look after where a server should have made a socket, and has not.
+    private static func absence(of server: ServerAddress) -> String? {
+        guard case .unix(let path) = server.endpoint, access(path, F_OK) != 0 else { return nil }
         // The socket is found by the file as it is now, the server made it by the file as it was.
-        return .unreachable("\(text) (a change of state_dir or admin needs a restart)")
+        return "nobody answers at \(server): no server has made this socket; does it run, was it "
+            + "started elsewhere (--config FILE), have state_dir or admin changed since?"
     }
 
     /// What `begin` hands to its completion.

@@ -50,7 +50,13 @@ extension Command {
     ) { (arguments) throws(CommandError) in
         var query = URLQuery()
         query.add("call", try callID(arguments.operands[0]).description)
-        if let code = arguments.text("--code") { query.add("code", code) }
+        if let code = arguments.text("--code") {
+            guard EndDetail(code: code) != nil else {
+                throw .usage(
+                    "--code '\(code)' is no code: 1-64 bytes of printable ASCII without space")
+            }
+            query.add("code", code)
+        }
         let server = try Installation.admin(arguments)
         return AdminAnswer.post("/admin/end?\(query.text)", to: server).show(isJSON: false) {
             Screen.say(CallText.line($0["call"] ?? .null))

@@ -99,7 +99,9 @@ import Testing
             Issue.record("answered")
             return
         }
-        #expect(words.hasPrefix("nobody answers at unix:/nonexistent/admin.sock: "))
+        #expect(
+            words.hasPrefix(
+                "nobody answers at unix:/nonexistent/admin.sock: no server has made this socket;"))
         #expect(show(.unreachable(words)).code == ExitCode.unreachable)
     }
 }

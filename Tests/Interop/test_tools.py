@@ -110,7 +110,7 @@ def test_an_end_that_makes_no_sense_is_refused(agent):
     assert code == 1 and "no call" in output, output
     assert agent.tool("end", "c1")[0] == 2
     code, output = agent.tool("end", "0" * 32, "--code", "two words")
-    assert code == 1 and "printable ASCII" in output, output
+    assert code == 2 and "printable ASCII" in output, output
 
 
 def test_without_a_server_the_client_says_so(make_agent):

@@ -123,7 +123,7 @@ export class CallAgent extends EventTarget {
     this.#isGreeted = false;
     socket.onmessage = null;
     socket.close();
-    const isFinal = code === 1000 || (code >= 4200 && code < 4300);
+    const isFinal = code === 1000 || code === 1003 || (code >= 4200 && code < 4300);
     this.#tell(isFinal ? "stopped" : "lost", { code, reason });
     if (isFinal) this.#giveUp(code);
     else this.#retry();
