@@ -45,10 +45,11 @@ import WebProtocols
         }
         rig.stopInviting()
         let sent = rig.sent
-        try rig.waiter.wait(for: "every answer", upTo: 60_000) {
+        try rig.waiter.wait(for: "every answer", upTo: 180_000) {
             rig.answers.count + rig.refusals.count >= sent
         }
-        #expect(rounds == Self.reloads && rig.refusals.isEmpty && rig.calls.count == sent)
+        #expect(rounds == Self.reloads && rig.calls.count == sent)
+        #expect(rig.refusals.isEmpty, "\(rig.refusals.prefix(3))")
         // G3: what is broken changes nothing and says where.
         #expect(log.refusals.count == Self.reloads / 3)
         #expect(log.refusals.allSatisfy { $0.hasPrefix("c.lua:") }, "\(log.refusals)")
