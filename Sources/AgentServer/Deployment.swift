@@ -219,18 +219,13 @@ public struct Deployment: Sendable {
     static func directories(of configuration: Configuration) -> [String] {
         let own = folder(of: configuration.file)
         let plugins = "\(own)/plugins"
-        return [own, plugins].filter(isFolder)
+        return [own, plugins].filter(Files.isFolder)
             + configuration.plugins.flatMap { folders(from: "\(plugins)/\($0.name)", depth: 8) }
-    }
-
-    private static func isFolder(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
     /// The folder and those below it, so deep as modules lie at most.
     private static func folders(from path: String, depth: Int) -> [String] {
-        guard isFolder(path) else { return [] }
+        guard Files.isFolder(path) else { return [] }
         guard depth > 1 else { return [path] }
         return [path]
             + Files.list(path).flatMap { folders(from: "\(path)/\($0)", depth: depth - 1) }

@@ -53,7 +53,7 @@ extension CallClient {
 
     /// Tells that this device shows the call.
     public func ringing(_ call: CallID, _ completion: @escaping Done = { _ in }) {
-        perform(.call(call, .ringing), Reading.answer(Reading.nothing, completion))
+        tell(.call(call, .ringing), completion)
     }
 
     /// Accepts an invitation, saying `text`.
@@ -114,9 +114,7 @@ extension CallClient {
         audio: Bool? = nil, video: Bool? = nil, in call: CallID,
         _ completion: @escaping Done = { _ in }
     ) {
-        perform(
-            .call(call, .media(audio: audio, video: video)),
-            Reading.answer(Reading.nothing, completion))
+        tell(.call(call, .media(audio: audio, video: video)), completion)
     }
 
     /// Holds a call or, with `on: false`, goes on with it, in mode `direct`.
@@ -126,8 +124,7 @@ extension CallClient {
         _ call: CallID, on: Bool = true, force: Bool = false,
         _ completion: @escaping Done = { _ in }
     ) {
-        perform(
-            .call(call, .hold(on: on, force: force)), Reading.answer(Reading.nothing, completion))
+        tell(.call(call, .hold(on: on, force: force)), completion)
     }
 
     /// Changes the named texts of a call, in mode `direct`, also after its end.
@@ -142,7 +139,7 @@ extension CallClient {
     public func report(
         _ media: MediaReport, in call: CallID, _ completion: @escaping Done = { _ in }
     ) {
-        perform(.call(call, .report(media)), Reading.answer(Reading.nothing, completion))
+        tell(.call(call, .report(media)), completion)
     }
 
     /// Sends JSON to another participant, or to all others that joined.
@@ -150,9 +147,7 @@ extension CallClient {
         _ data: JSONValue, to user: UserID? = nil, in call: CallID,
         _ completion: @escaping Done = { _ in }
     ) {
-        perform(
-            .call(call, .signal(to: user, data: data.bytes)),
-            Reading.answer(Reading.nothing, completion))
+        tell(.call(call, .signal(to: user, data: data.bytes)), completion)
     }
 
     /// Asks how a call is.
@@ -180,7 +175,7 @@ extension CallClient {
     public func registerPush(
         _ registration: PushRegistration, _ completion: @escaping Done = { _ in }
     ) {
-        perform(.pushRegister(registration), Reading.answer(Reading.nothing, completion))
+        tell(.pushRegister(registration), completion)
     }
 
     /// Takes the registration of this device with a push service back, as an app does when its
@@ -188,7 +183,7 @@ extension CallClient {
     public func unregisterPush(
         _ provider: String, _ completion: @escaping Done = { _ in }
     ) {
-        perform(.pushUnregister(provider: provider), Reading.answer(Reading.nothing, completion))
+        tell(.pushUnregister(provider: provider), completion)
     }
 
     /// Asks for an operation that answers with a call.
@@ -196,6 +191,11 @@ extension CallClient {
         _ operation: Operation, key: RequestKey = .automatic, _ completion: @escaping CallAnswer
     ) {
         perform(operation, key: key, Reading.answer(Reading.call, completion))
+    }
+
+    /// Asks for an operation that answers with nothing.
+    private func tell(_ operation: Operation, _ completion: @escaping Done) {
+        perform(operation, Reading.answer(Reading.nothing, completion))
     }
 }
 
@@ -226,12 +226,10 @@ enum Reading {
     }
 
     static func changedItems(_ ok: JSONValue) -> ChangedItems? {
-        guard let items = ok["items"]?.object, let keys = ok["keys"]?.array else { return nil }
-        return ChangedItems(
-            items: items.members.compactMap { item in
-                item.value.string.map { Call.Item(key: item.key, value: $0) }
-            },
-            keys: keys.compactMap(\.string))
+        guard let items = decoder.items(ok["items"]), let keys = ok["keys"]?.array else {
+            return nil
+        }
+        return ChangedItems(items: items, keys: keys.compactMap(\.string))
     }
 
     static func token(_ ok: JSONValue) -> JSONValue? { ok["token"] }

@@ -159,9 +159,9 @@ public struct ModeIndex: Hashable, Sendable, BitwiseCopyable {
     /// The mode at `value` in the table.
     public init(_ value: UInt8) { self.value = value }
 
-    /// The mode that is called `name` on the wire; nil: there is none.
-    public init?(named name: String) {
-        guard let place = Mode.all.firstIndex(where: { $0.name == name }) else { return nil }
+    /// The mode of the table `modes` that is called `name` on the wire; nil: there is none.
+    public init?(named name: String, in modes: [Mode] = Mode.all) {
+        guard let place = modes.firstIndex(where: { $0.name == name }) else { return nil }
         value = UInt8(place)
     }
 }

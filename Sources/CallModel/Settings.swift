@@ -64,11 +64,6 @@ public struct Settings: Sendable, Equatable {
 
     /// The mode of a call.
     @inlinable public func mode(_ index: ModeIndex) -> Mode { modes[Int(index.value)] }
-
-    /// The row named `name`.
-    public func modeIndex(named name: String) -> ModeIndex? {
-        modes.firstIndex { $0.name == name }.map { ModeIndex(UInt8($0)) }
-    }
 }
 
 /// A set of accounts given as names and patterns: `support`, `desk-*`, `*`.

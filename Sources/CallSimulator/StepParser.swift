@@ -144,7 +144,7 @@ struct StepParser {
         var invitation = Invitation(invitees: try users(&words))
         if let name = try words.value(after: "as") { names.announce(name) }
         if let name = try words.value(after: "mode") {
-            guard let mode = settings.modeIndex(named: name) else {
+            guard let mode = ModeIndex(named: name, in: settings.modes) else {
                 throw ScenarioError(line: words.line, "no mode is called \(name)")
             }
             invitation.mode = mode

@@ -86,6 +86,9 @@ public struct ServerMessageDecoder: Sendable {
         return call.participants.isEmpty ? nil : call
     }
 
+    /// The named texts of a reply (`ok.items`).
+    public func items(_ value: JSONValue?) -> [Call.Item]? { value?.items }
+
     /// The answer to `hello`.
     public func welcome(_ ok: JSONValue) -> Welcome? {
         guard let user = ok["user"]?.user, let device = ok["device"]?.device,

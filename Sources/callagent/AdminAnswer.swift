@@ -3,8 +3,8 @@
 import CallClient
 import CallModel
 import EventLoop
-import Glibc
 import JSON
+import PolicyHost
 import WebProtocols
 
 /// What a server answered to a command.
@@ -42,7 +42,7 @@ enum AdminAnswer {
 
     /// What to look after where a server should have made a socket, and has not.
     private static func absence(of server: ServerAddress) -> String? {
-        guard case .unix(let path) = server.endpoint, access(path, F_OK) != 0 else { return nil }
+        guard case .unix(let path) = server.endpoint, !Files.exists(path) else { return nil }
         // The socket is found by the file as it is now, the server made it by the file as it was.
         return "nobody answers at \(server): no server has made this socket; does it run, was it "
             + "started elsewhere (--config FILE), have state_dir or admin changed since?"

@@ -134,10 +134,22 @@ extension Arguments {
 
     /// A user's id.
     static func user(_ text: String, _ role: String) throws(CommandError) -> UserID {
-        guard let user = UserID(checking: text) else {
+        try identifier(text, role, "user", UserID.init(checking:))
+    }
+
+    /// The value of `--device`.
+    static func device(_ text: String) throws(CommandError) -> DeviceID {
+        try identifier(text, "--device", "device", DeviceID.init(checking:))
+    }
+
+    /// What `make` takes by the rule of users and devices; `what` it is not, where it does not.
+    static func identifier<Identifier>(
+        _ text: String, _ role: String, _ what: String, _ make: (String) -> Identifier?
+    ) throws(CommandError) -> Identifier {
+        guard let identifier = make(text) else {
             throw .usage(
-                "\(role) '\(text)' is no user: 1-64 bytes of printable ASCII without space")
+                "\(role) '\(text)' is no \(what): 1-64 bytes of printable ASCII without space")
         }
-        return user
+        return identifier
     }
 }

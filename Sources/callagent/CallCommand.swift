@@ -27,9 +27,8 @@ extension CallPlan {
         var invitees: [UserID] = []
         for text in arguments.operands { invitees.append(try Arguments.user(text, "USER")) }
         invitation = Invitation(invitees: invitees)
-        let modes = Mode.all.map(\.name)
-        let mode = try arguments.choice("--mode", among: modes) ?? "advanced"
-        invitation.mode = ModeIndex(named: mode) ?? .advanced
+        let mode = try arguments.choice("--mode", among: Mode.all.map(\.name))
+        invitation.mode = mode.flatMap { ModeIndex(named: $0) } ?? .advanced
         invitation.kind = try Self.kind(arguments)
         invitation.extendedData = try arguments.json("--data")
         invitation.timeout = try arguments.duration("--timeout")

@@ -24,12 +24,7 @@ struct DeviceOptions {
 
     init(_ arguments: Arguments) throws(CommandError) {
         token = try Self.token(arguments)
-        let name = arguments.text("--device") ?? "cli-\(getpid())"
-        guard let device = DeviceID(checking: name) else {
-            throw .usage(
-                "--device '\(name)' is no device: 1-64 bytes of printable ASCII without space")
-        }
-        self.device = device
+        device = try Arguments.device(arguments.text("--device") ?? "cli-\(getpid())")
         isJSON = arguments.has("--json")
         server = try Installation.server(arguments)
     }

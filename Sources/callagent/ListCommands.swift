@@ -51,11 +51,8 @@ extension Command {
         var query = URLQuery()
         query.add("call", try callID(arguments.operands[0]).description)
         if let code = arguments.text("--code") {
-            guard EndDetail(code: code) != nil else {
-                throw .usage(
-                    "--code '\(code)' is no code: 1-64 bytes of printable ASCII without space")
-            }
-            query.add("code", code)
+            let detail = try Arguments.identifier(code, "--code", "code", EndDetail.init(code:))
+            query.add("code", detail.rawValue)
         }
         let server = try Installation.admin(arguments)
         return AdminAnswer.post("/admin/end?\(query.text)", to: server).show(isJSON: false) {

@@ -20,7 +20,9 @@ extension Command {
     ) { (arguments) throws(CommandError) in
         let user = try Arguments.user(arguments.operands.first ?? "", "USER")
         var minted = MintedToken(user: user.text)
-        if let device = arguments.text("--device") { minted.device = try checkedDevice(device) }
+        if let device = arguments.text("--device") {
+            minted.device = try Arguments.device(device).text
+        }
         minted.capabilities = arguments.text("--caps")?.split(separator: ",").map(String.init)
         minted.isServer = arguments.has("--server")
         minted.lifetime = try arguments.duration("--for") ?? minted.lifetime
@@ -50,7 +52,7 @@ extension Command {
         case (let user?, nil):
             query.add("user", try Arguments.user(user, "USER").text)
             if let device = arguments.text("--device") {
-                query.add("device", try checkedDevice(device))
+                query.add("device", try Arguments.device(device).text)
             }
         case (nil, let id?):
             if arguments.has("--device") { throw .usage("--device goes with USER") }
@@ -65,14 +67,6 @@ extension Command {
             let closed = value["closed"]?.integer ?? 0
             Screen.say("revoked; \(closed) connection\(closed == 1 ? "" : "s") closed")
         }
-    }
-
-    private static func checkedDevice(_ text: String) throws(CommandError) -> String {
-        guard let device = DeviceID(checking: text) else {
-            throw .usage(
-                "--device '\(text)' is no device: 1-64 bytes of printable ASCII without space")
-        }
-        return device.text
     }
 }
 

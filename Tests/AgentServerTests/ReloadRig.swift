@@ -62,8 +62,6 @@ final class ReloadRig {
         var options = CallClient.Options(
             ServerAddress(thread.endpoint), token: "dev:ann", device: DeviceID("phone"))
         options.backoff.first = 20
-        // Nor is the patience of clients tested: a sanitizer on a busy machine may take its time.
-        options.answerWithin = 120_000
         client = CallClient(options, on: waiter.loop) { [news] item in
             news.note(item)
         }

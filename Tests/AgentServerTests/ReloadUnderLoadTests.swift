@@ -45,7 +45,7 @@ import WebProtocols
         }
         rig.stopInviting()
         let sent = rig.sent
-        try rig.waiter.wait(for: "every answer", upTo: 180_000) {
+        try rig.waiter.wait(for: "every answer", upTo: 60_000) {
             rig.answers.count + rig.refusals.count >= sent
         }
         #expect(rounds == Self.reloads && rig.calls.count == sent)

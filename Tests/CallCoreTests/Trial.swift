@@ -39,7 +39,7 @@ struct Trial {
         before = Participant.State(rawValue: String(situation.prefix { $0 != "," }))
         board = Switchboard(settings: settings, seed: 1, at: now)
         var call = Call(
-            id: id, mode: settings.modeIndex(named: mode.name) ?? ModeIndex(0), kind: "audio",
+            id: id, mode: ModeIndex(named: mode.name) ?? .common, kind: "audio",
             ringTime: 60_000, deliveryCheck: true, createdAt: now)
         switch part {
         case .invitee: user = Self.bob

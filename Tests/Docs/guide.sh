@@ -14,22 +14,7 @@ set -eu
 
 cd "$(dirname "$0")/../.."
 guide=${1-Sources/PolicyHost/PolicyHost.docc/YourFirstPolicy.md}
-swift build --product callagent
-PATH=$(swift build --show-bin-path):$PATH
-export PATH
-
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/callagent-guide.XXXXXX")
-port=${PORT:-$((20000 + $$ % 20000))}
-stays=
-
-clean_up() {
-    trap - EXIT INT TERM
-    trap '' HUP # a terminal that closes may say so twice
-    [ -z "$stays" ] || kill "$stays" 2>/dev/null || :
-    rm -rf "$scratch"
-}
-trap clean_up EXIT
-trap 'exit 130' INT TERM HUP
+. Tests/Docs/running.sh
 
 # One file for each marked block, named NUMBER, beginning with what it is and its line.
 awk -v folder="$scratch" '
@@ -110,8 +95,6 @@ for block in "$scratch"/[0-9][0-9][0-9]; do
     esac
 done
 
-kill "$stays"
-wait "$stays" || fail "what stays in the background did not end well"
-stays=
+end_stays || fail "what stays in the background did not end well"
 [ "$steps" -gt 20 ] || fail "only $steps blocks are marked"
 echo "the guide holds: $steps blocks"

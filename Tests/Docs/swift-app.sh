@@ -5,25 +5,11 @@
 set -eu
 
 cd "$(dirname "$0")/../.."
-swift build --product callagent
-PATH=$(swift build --show-bin-path):$PATH
+. Tests/Docs/running.sh
 app=$PWD/.build/swift-app
 swift build --package-path examples/swift-app --scratch-path "$app"
 
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/callagent-app.XXXXXX")
-port=${PORT:-$((20000 + $$ % 20000))}
-bot=
-
-clean_up() {
-    trap - EXIT INT TERM
-    trap '' HUP # a terminal that closes may say so twice
-    [ -z "$bot" ] || kill "$bot" 2>/dev/null || :
-    rm -rf "$scratch"
-}
-trap clean_up EXIT
-trap 'exit 130' INT TERM HUP
-
-# With the plugins where the operator's file looks for them, and its state out of the checkout.
+# A copy, so that its state stays out of the checkout.
 mkdir "$scratch/examples"
 cp -R examples/answering-bot "$scratch/examples"
 rm -rf "$scratch/examples/answering-bot/callagent.state"
@@ -31,7 +17,7 @@ sed "s/7600/$port/" examples/answering-bot/callagent.lua \
     >"$scratch/examples/answering-bot/callagent.lua"
 (cd "$scratch" && exec callagent run examples/answering-bot/callagent.lua) \
     >"$scratch/log" 2>&1 </dev/null &
-bot=$!
+stays=$!
 
 # Places a call and expects that it goes so: rings CALLER CALLEE CODE LINES
 rings() {
@@ -54,10 +40,8 @@ rings mallory support 0 \
     "calling support\nsupport is rejected\nended after … ms: cancelled\n"
 rings alice 'two words' 2 "usage: swift-app CALLER CALLEE [SERVER]\n"
 
-kill "$bot"
-wait "$bot" || {
+end_stays || {
     echo "the bot did not end well"
     exit 1
 }
-bot=
 echo "the example app: answered, refused, and misused"
