@@ -30,10 +30,14 @@ struct EffectQueue {
     private var records: [StoreRecord] = []
     /// Whether a batch is with the store.
     private(set) var isSubmitted = false
-    /// When the oldest record that is not durable came.
+    /// When the oldest record that is not durable could go to the store. The turn in which it came
+    /// does not count: a loop that is slow is no store that is late.
     private(set) var openSince: Moment?
-    /// When the oldest record of the batch that gathers came.
+    /// The same of the batch that gathers.
     private(set) var gatheringSince: Moment?
+
+    /// Whether a record is not durable yet.
+    var isOpen: Bool { isSubmitted || !records.isEmpty }
 
     /// Effects that wait.
     var count: Int { ready.count + held.count + gathering.count }
@@ -50,20 +54,24 @@ struct EffectQueue {
     }
 
     /// Adds a record that must be durable before anything behind it.
-    mutating func add(_ record: StoreRecord, at now: Moment) {
-        records.append(record)
-        if openSince == nil { openSince = now }
-        if gatheringSince == nil { gatheringSince = now }
+    mutating func add(_ record: StoreRecord) { records.append(record) }
+
+    /// The turn is over: what came in it could go to the store `now`.
+    mutating func turnEnded(at now: @autoclosure () -> Moment) {
+        guard !records.isEmpty, gatheringSince == nil else { return }
+        let now = now()
+        gatheringSince = now
+        openSince = openSince ?? now
     }
 
     /// The batch to submit, or nil when there is none or one is with the store.
-    mutating func takeBatch() -> [StoreRecord]? {
+    mutating func takeBatch(at now: Moment) -> [StoreRecord]? {
         guard !records.isEmpty, !isSubmitted else { return nil }
         let batch = records
         records = []
         isSubmitted = true
         swap(&held, &gathering)
-        openSince = gatheringSince
+        openSince = gatheringSince ?? now
         gatheringSince = nil
         return batch
     }

@@ -142,7 +142,7 @@ final class Exchange {
             if let ticket { storeAnswered(.failed(ticket)) }
             return
         }
-        for record in records { queue.add(record, at: now()) }
+        for record in records { queue.add(record) }
         if let ticket { queue.add(.notice(ticket)) }
     }
 
@@ -160,7 +160,7 @@ final class Exchange {
     /// Stores one increment; `ticket` is told the sum.
     func store(_ increment: [StoreRecord], counting ticket: StoreTicket) {
         guard isReady else { return storeAnswered(.failed(ticket)) }
-        for record in increment { queue.add(record, at: now()) }
+        for record in increment { queue.add(record) }
         counting.append(ticket)
     }
 
@@ -187,7 +187,7 @@ final class Exchange {
     /// Why a change cannot be taken at this moment, or nil.
     var overload: Refusal? {
         guard isReady else { return .notReady }
-        let isLate = hasOpenCommits && commitAge > limits.commitWithin
+        let isLate = commitAge > limits.commitWithin && store?.isCommitting == true
         guard isLate || queue.count * Self.effectBytes > limits.heldBytes else { return nil }
         return Refusal(
             .unavailable, "the store is behind: repeat with the same key", retryAfter: 1_000)
@@ -208,9 +208,9 @@ final class Exchange {
     private static let effectBytes = 1_024
 
     /// Whether something waits for the store.
-    var hasOpenCommits: Bool { queue.openSince != nil }
+    var hasOpenCommits: Bool { queue.isOpen }
 
-    /// For how long the oldest of it has waited; 0 where nothing does.
+    /// For how long the oldest of it has waited for the store; 0 where nothing does.
     var commitAge: Milliseconds { queue.openSince.map { now() - $0 } ?? 0 }
 
     // MARK: Effects
@@ -239,7 +239,7 @@ final class Exchange {
             if case .push(let job) = records[place], let outbox {
                 add(outbox.entry(for: job, of: records))
             } else {
-                queue.add(storeRecord(records[place]), at: now())
+                queue.add(storeRecord(records[place]))
             }
         }
         outbox?.kept(records)
@@ -251,7 +251,7 @@ final class Exchange {
 
     /// Stores what belongs to the change at hand; the rest follows when that is durable.
     private func add(_ entry: OutboxEntry) {
-        for record in entry.records { queue.add(record, at: now()) }
+        for record in entry.records { queue.add(record) }
         if let then = entry.then { queue.add(.then(then)) }
     }
 
@@ -310,6 +310,8 @@ final class Exchange {
 
     private func endTurn() {
         policies?.flush()
+        turn = nil
+        queue.turnEnded(at: now())
         if mayGrow { patience?.arm(after: Self.batchWaits) } else { submit() }
         policies?.flush()
         turn = nil
@@ -327,7 +329,7 @@ final class Exchange {
     private static let batchWaits: Milliseconds = 2
 
     private func submit() {
-        while let batch = queue.takeBatch() {
+        while let batch = queue.takeBatch(at: now()) {
             submittedCounting = counting
             counting = []
             store?.submit(batch, at: now())
@@ -349,7 +351,7 @@ final class Exchange {
     /// Something came from the store.
     func receive(_ news: StoreNews) {
         switch news {
-        case .committed(let result): committed(result)
+        case .committed(let result, let duration): committed(result, in: duration)
         case .failed(let error): storeFailed(error)
         case .reopened(let state): storeIsBack(state)
         case .call(let id, let call): feed(.recalled(id, call))
@@ -365,16 +367,16 @@ final class Exchange {
     }
 
     /// Everybody waited for this commit: who asks why is to find the disk.
-    private func noteLateness() {
-        guard commitAge > limits.commitWithin else { return }
+    private func noteLateness(_ duration: Milliseconds) {
+        guard duration > limits.commitWithin else { return }
         lateCommits += 1
         guard let left = repeated.admit("commit", at: now()) else { return }
-        log.warn("store was late", ("ms", "\(commitAge)"), ("like_it", "\(left)"))
+        log.warn("store was late", ("ms", "\(duration)"), ("like_it", "\(left)"))
     }
 
-    private func committed(_ result: CommitResult) {
+    private func committed(_ result: CommitResult, in duration: Milliseconds) {
         guard isReady else { return }
-        noteLateness()
+        noteLateness(duration)
         queue.batchIsDurable()
         for (ticket, counter) in zip(submittedCounting, result.counters) {
             storeAnswered(.counted(ticket, counter))

@@ -59,9 +59,9 @@ public struct ServerLimits: Sendable, Equatable {
     /// something was taken back. Nil: any, and for ever.
     public var tokenLifetime: Milliseconds?
     /// Effects that wait for the store, in bytes as estimated, before changes are refused.
-    public var heldBytes = 8 << 20
+    public var heldBytes: Int
     /// Age of the oldest open commit before changes are refused, in milliseconds.
-    public var commitWithin: Milliseconds = 1_000
+    public var commitWithin: Milliseconds
     /// Events and questions that wait for the plugins before no call may begin or grow.
     public var policyBacklog: Int
     /// Time until a store that failed is opened again, in milliseconds; half as much longer after
@@ -96,6 +96,7 @@ public struct ServerLimits: Sendable, Equatable {
         tokenLifetime = limits.tokenLifetime
         drainWithin = limits.drain
         policyBacklog = limits.policyBacklog
+        (commitWithin, heldBytes) = (limits.commitTime, limits.commitBacklog)
         wire.messageBytes = limits.message
         http.body = limits.message
         wire.extendedDataBytes = limits.extendedData

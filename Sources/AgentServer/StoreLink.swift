@@ -4,6 +4,7 @@
 import CallModel
 import EventLoop
 import Storage
+import Synchronization
 
 /// Something to read from the store.
 enum Lookup: Sendable {
@@ -28,8 +29,8 @@ struct StoreTicket: Hashable, Sendable {
 
 /// What the store tells the loop.
 enum StoreNews: Sendable {
-    /// The batch submitted last is durable.
-    case committed(CommitResult)
+    /// The batch submitted last is durable, so long after it was submitted.
+    case committed(CommitResult, in: Milliseconds)
     /// The batch submitted last is not stored; the store has to be opened again.
     case failed(StoreError)
     /// The store is open again.
@@ -55,6 +56,9 @@ extension StoreNews {
 
 /// The loop's side of a store. Everything is answered by `StoreNews`, commits in their order.
 protocol StoreLink: AnyObject {
+    /// Whether the batch submitted last is still under way. It may have come to its end before the
+    /// loop is told.
+    var isCommitting: Bool { get }
     /// Commits a batch; one at a time is under way.
     func submit(_ batch: [StoreRecord], at now: Moment)
     /// Reads.
@@ -128,6 +132,7 @@ private struct SweepPace {
 
 /// A store in memory: everything happens at once, on the loop's thread.
 final class MemoryLink: StoreLink {
+    let isCommitting = false
     private let store: any CallStore
     private let reader: any CallReader
     private var pace = SweepPace()
@@ -141,7 +146,7 @@ final class MemoryLink: StoreLink {
 
     func submit(_ batch: [StoreRecord], at now: Moment) {
         do throws(StoreError) {
-            told(.committed(try store.commit(batch, at: now)))
+            told(.committed(try store.commit(batch, at: now), in: 0))
             try pace.sweep(store, at: now)
         } catch {
             told(.failed(error))
@@ -165,7 +170,8 @@ final class MemoryLink: StoreLink {
 /// A store on disk: one thread commits, one reads. The calls that ended last are answered here.
 final class ThreadedLink: StoreLink {
     private enum Order: Sendable {
-        case commit([StoreRecord], Moment)
+        /// The second moment is that of submitting, by `Clock.bootMilliseconds`.
+        case commit([StoreRecord], Moment, since: Milliseconds)
         case reopen(Moment)
         case limit(StoreLimits)
         /// The reader cannot read any more.
@@ -181,6 +187,7 @@ final class ThreadedLink: StoreLink {
     private let orders = WorkerMailbox<Order>()
     private let lookups = WorkerMailbox<Reading>()
     private let news: Mailbox<StoreNews>
+    private let writer: StoreWriter
     private var threads: [WorkerThread] = []
     /// Who comes too late asks for one of these: that takes no reading.
     private var ended = EndedCalls()
@@ -205,10 +212,11 @@ final class ThreadedLink: StoreLink {
         } catch {
             throw .store(error)
         }
+        let (orders, lookups) = (orders, lookups)
+        let writer = StoreWriter(
+            store: store, open: open, readBy: { _ = lookups.post(.reader($0)) })
+        self.writer = writer
         do throws(EventLoopError) {
-            let (orders, lookups) = (orders, lookups)
-            let writer = StoreWriter(
-                store: store, open: open, readBy: { _ = lookups.post(.reader($0)) })
             threads.append(
                 try WorkerThread(name: "store") {
                     var batch: [Order] = []
@@ -242,8 +250,11 @@ final class ThreadedLink: StoreLink {
         }
     }
 
+    var isCommitting: Bool { writer.isCommitting.load(ordering: .relaxed) }
+
     func submit(_ batch: [StoreRecord], at now: Moment) {
-        _ = orders.post(.commit(batch, now))
+        writer.isCommitting.store(true, ordering: .relaxed)
+        _ = orders.post(.commit(batch, now, since: Clock.bootMilliseconds()))
         for case .call(let call) in batch where call.endedAt != nil { ended.put(call) }
         let past = now + -settings.endedCallsFor
         while let end = ended.firstEnd, end <= past || ended.count > settings.endedCallsMax {
@@ -273,8 +284,10 @@ final class ThreadedLink: StoreLink {
         for thread in threads { thread.join() }
     }
 
-    /// Owner: the store thread.
+    /// Owner: the store thread, but for `isCommitting`.
     private final class StoreWriter: @unchecked Sendable {
+        /// Set by the loop, unset by the store thread.
+        let isCommitting = Atomic<Bool>(false)
         private var store: (any CallStore)?
         private let open: @Sendable () throws(StoreError) -> any CallStore
         private let readBy: @Sendable (ReaderBox) -> Void
@@ -295,12 +308,14 @@ final class ThreadedLink: StoreLink {
         func carryOut(_ order: Order) -> StoreNews? {
             do throws(StoreError) {
                 switch order {
-                case .commit(let batch, let now):
+                case .commit(let batch, let now, let since):
+                    defer { isCommitting.store(false, ordering: .relaxed) }
                     guard let store else {
                         throw StoreError(.notOpen, path: "", operation: "commit", detail: "closed")
                     }
                     lastCommit = now
-                    return .committed(try store.commit(batch, at: now))
+                    let result = try store.commit(batch, at: now)
+                    return .committed(result, in: Clock.bootMilliseconds() - since)
                 case .limit(let limits):
                     self.limits = limits
                     store?.limits = limits

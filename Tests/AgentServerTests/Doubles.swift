@@ -14,12 +14,15 @@ final class StoreDouble: StoreLink {
     private(set) var lookups: [Lookup] = []
     private(set) var reopenings = 0
     private(set) var limits: StoreLimits?
+    /// From a batch on, until a test says otherwise.
+    var isCommitting = false
     /// What happens when it gets a batch, and when it is to be opened again.
     var onSubmit: () -> Void = {}
     var onReopen: () -> Void = {}
 
     func submit(_ batch: [StoreRecord], at now: Moment) {
         batches.append(batch)
+        isCommitting = true
         onSubmit()
     }
 
@@ -187,7 +190,10 @@ final class ExchangeRig {
     }
 
     /// The batch with the store is durable.
-    func commit() { exchange.receive(.committed(CommitResult())) }
+    func commit(in duration: Milliseconds = 0) {
+        store.isCommitting = false
+        exchange.receive(.committed(CommitResult(), in: duration))
+    }
 
     /// The store fails.
     func fail() {

@@ -44,16 +44,16 @@ import Testing
         var queue = EffectQueue()
         for number in 1...3 { queue.add(reply(UInt64(number))) }
         #expect(leaving(&queue) == [1, 2, 3])
-        #expect(queue.takeBatch() == nil)
+        #expect(queue.takeBatch(at: now) == nil)
     }
 
     @Test func `Nothing behind a barrier leaves before its batch is durable`() {
         var queue = EffectQueue()
         queue.add(reply(1))
-        queue.add(record("a"), at: now)
+        queue.add(record("a"))
         queue.add(reply(2))
         #expect(leaving(&queue) == [1])
-        #expect(queue.takeBatch() == [record("a")])
+        #expect(queue.takeBatch(at: now) == [record("a")])
         #expect(leaving(&queue) == [])
         queue.batchIsDurable()
         #expect(leaving(&queue) == [2])
@@ -61,16 +61,16 @@ import Testing
 
     @Test func `What gathers while a batch is with the store waits for the next one`() {
         var queue = EffectQueue()
-        queue.add(record("a"), at: now)
+        queue.add(record("a"))
         queue.add(reply(1))
-        #expect(queue.takeBatch() == [record("a")])
-        queue.add(record("b"), at: now)
-        queue.add(record("c"), at: now)
+        #expect(queue.takeBatch(at: now) == [record("a")])
+        queue.add(record("b"))
+        queue.add(record("c"))
         queue.add(reply(2))
-        #expect(queue.takeBatch() == nil)
+        #expect(queue.takeBatch(at: now) == nil)
         queue.batchIsDurable()
         #expect(leaving(&queue) == [1])
-        #expect(queue.takeBatch() == [record("b"), record("c")])
+        #expect(queue.takeBatch(at: now) == [record("b"), record("c")])
         #expect(leaving(&queue) == [])
         queue.batchIsDurable()
         #expect(leaving(&queue) == [2])
@@ -78,53 +78,67 @@ import Testing
 
     @Test func `A later barrier of a batch holds back what stands behind it only`() {
         var queue = EffectQueue()
-        queue.add(record("a"), at: now)
+        queue.add(record("a"))
         queue.add(reply(1))
-        queue.add(record("b"), at: now)
+        queue.add(record("b"))
         queue.add(reply(2))
-        #expect(queue.takeBatch()?.count == 2)
+        #expect(queue.takeBatch(at: now)?.count == 2)
         queue.batchIsDurable()
         #expect(leaving(&queue) == [1, 2])
     }
 
     @Test func `A notice waits for the records before it`() {
         var queue = EffectQueue()
-        queue.add(record("a"), at: now)
+        queue.add(record("a"))
         queue.add(notice(7))
         #expect(leaving(&queue) == [])
-        _ = queue.takeBatch()
+        _ = queue.takeBatch(at: now)
         queue.batchIsDurable()
         #expect(leaving(&queue) == [107])
     }
 
-    @Test func `The age of the oldest record that is not durable`() {
+    @Test func `The age of the oldest open record counts from the end of its turn`() {
         var queue = EffectQueue()
-        #expect(queue.openSince == nil)
-        queue.add(record("a"), at: Moment(10))
-        _ = queue.takeBatch()
-        queue.add(record("b"), at: Moment(20))
+        #expect(queue.openSince == nil && !queue.isOpen)
+        queue.add(record("a"))
+        #expect(queue.openSince == nil && queue.isOpen)
+        queue.turnEnded(at: Moment(10))
+        queue.add(record("b"))
+        queue.turnEnded(at: Moment(12))
+        #expect(queue.openSince == Moment(10))
+        _ = queue.takeBatch(at: Moment(13))
+        queue.turnEnded(at: Moment(14))
+        queue.add(record("c"))
+        queue.turnEnded(at: Moment(20))
         #expect(queue.openSince == Moment(10))
         queue.batchIsDurable()
         #expect(queue.openSince == Moment(20))
-        _ = queue.takeBatch()
+        _ = queue.takeBatch(at: Moment(21))
+        #expect(queue.openSince == Moment(20))
+        // What came in the turn that brings the news is with the store before its end.
+        queue.add(record("d"))
         queue.batchIsDurable()
         #expect(queue.openSince == nil)
+        _ = queue.takeBatch(at: Moment(30))
+        #expect(queue.openSince == Moment(30))
+        queue.batchIsDurable()
+        #expect(queue.openSince == nil && !queue.isOpen)
     }
 
     @Test func `After a failure nothing is left, and who waited is known`() {
         var queue = EffectQueue()
-        queue.add(record("a"), at: now)
+        queue.add(record("a"))
         queue.add(notice(1))
-        _ = queue.takeBatch()
-        queue.add(record("b"), at: now)
+        _ = queue.takeBatch(at: now)
+        queue.add(record("b"))
         queue.add(reply(2))
         queue.add(notice(3))
         #expect(queue.removeAll().map(\.value) == [1, 3])
         #expect(queue.count == 0 && queue.openSince == nil && !queue.isSubmitted)
-        queue.add(record("c"), at: now)
+        queue.add(record("c"))
         queue.add(reply(4))
         #expect(leaving(&queue) == [])
-        #expect(queue.takeBatch() == [record("c")])
+        #expect(queue.takeBatch(at: now) == [record("c")])
         queue.batchIsDurable()
         #expect(leaving(&queue) == [4])
     }
@@ -133,12 +147,12 @@ import Testing
         var queue = EffectQueue()
         var left: [UInt64] = []
         for number in UInt64(1)...10_000 {
-            if number.isMultiple(of: 3) { queue.add(record("\(number)"), at: now) }
+            if number.isMultiple(of: 3) { queue.add(record("\(number)")) }
             queue.add(reply(number))
-            if number.isMultiple(of: 7), queue.takeBatch() != nil { queue.batchIsDurable() }
+            if number.isMultiple(of: 7), queue.takeBatch(at: now) != nil { queue.batchIsDurable() }
             left += leaving(&queue)
         }
-        while queue.takeBatch() != nil { queue.batchIsDurable() }
+        while queue.takeBatch(at: now) != nil { queue.batchIsDurable() }
         left += leaving(&queue)
         #expect(left == Array(1...10_000))
     }

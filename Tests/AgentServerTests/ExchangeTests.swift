@@ -131,7 +131,7 @@ import Testing
         #expect(rig.answers.isEmpty)
         var result = CommitResult()
         result.counters = [.sum(42)]
-        rig.exchange.receive(.committed(result))
+        rig.exchange.receive(.committed(result, in: 0))
         guard case .counted(ticket, .sum(42))? = rig.answers.first else {
             Issue.record("\(rig.answers)")
             return
@@ -148,9 +148,24 @@ import Testing
         rig.turn()
         let refusal = try #require(rig.exchange.overload)
         #expect(refusal.code == .unavailable && refusal.retryAfter == 1_000)
-        #expect(rig.exchange.lateCommits == 0)
+        // The store is done, and the loop has not read it yet.
+        rig.store.isCommitting = false
+        #expect(rig.exchange.overload == nil)
         rig.commit()
         #expect(rig.exchange.overload == nil)
+    }
+
+    @Test func `A commit that took longer than the limit is counted, and none that took as long`()
+        throws
+    {
+        let rig = try ExchangeRig { $0.commitWithin = 700 }
+        defer { rig.close() }
+        for duration: Milliseconds in [0, 700, 701] {
+            #expect(rig.exchange.lateCommits == 0)
+            rig.ask(invite("bob"))
+            rig.turn()
+            rig.commit(in: duration)
+        }
         #expect(rig.exchange.lateCommits == 1)
     }
 

@@ -276,7 +276,7 @@ import WebProtocols
         alice.say(question(3))
         alice.say(#"{"id":4,"op":"ping"}"#)
         try rig.waiter.wait(for: "the ping") { alice.reply(to: 4) != nil }
-        rig.exchange.receive(.committed(CommitResult()))
+        rig.exchange.receive(.committed(CommitResult(), in: 0))
         try rig.waiter.wait(for: "the answer") { alice.reply(to: 1)?["ok"] != nil }
         #expect(store.lookups.count == 1)
     }

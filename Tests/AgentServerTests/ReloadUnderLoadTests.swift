@@ -50,6 +50,7 @@ import WebProtocols
         }
         #expect(rounds == Self.reloads && rig.calls.count == sent)
         #expect(rig.refusals.isEmpty, "\(rig.refusals.prefix(3))")
+        #expect(rig.losses.isEmpty, "\(rig.losses)")
         // G3: what is broken changes nothing and says where.
         #expect(log.refusals.count == Self.reloads / 3)
         #expect(log.refusals.allSatisfy { $0.hasPrefix("c.lua:") }, "\(log.refusals)")

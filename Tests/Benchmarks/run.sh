@@ -274,7 +274,7 @@ core() {
     swift run -c release core-benchmark
     echo
     echo "Promised: 400,000 inputs/s, 1 KB for a live call of two, less than 20 % between 1,000 and"
-    echo "200,000 live calls."
+    echo "200,000 live calls, of one account too."
     echo
     echo "## The simulator"
     echo

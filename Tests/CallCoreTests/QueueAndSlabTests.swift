@@ -1,6 +1,7 @@
 // Values come at the end of a queue and leave at its front; in a slab they stand still.
 
 import Bookkeeping
+import CallModel
 import Testing
 
 @Suite struct QueueTests {
@@ -64,5 +65,53 @@ import Testing
         _ = slab.remove(at: a)
         slab.change(at: a) { $0.append(4) }
         #expect(slab[a] == nil && slab.values == [[2]])
+    }
+}
+
+@Suite struct SlotListTests {
+    /// Adds and removes at random, with a plain array beside it that says what is right.
+    @Test(arguments: [1, 2, 16, 17, 18, 40, 1_000])
+    func placesAreKeptInTheOrderInWhichTheyCame(most: Int) {
+        var random = SeededGenerator(seed: UInt64(most))
+        var list = SlotList()
+        var model: [CallSlot] = []
+        var next: CallSlot = 0
+        for step in 0..<most * 20 {
+            // Grows to its most, shrinks to nothing, and so on.
+            let grows = step / (most * 2) % 2 == 0
+            if model.isEmpty || (model.count < most && Bool.random(using: &random) == grows) {
+                list.append(next)
+                model.append(next)
+                next += 1
+            } else {
+                let gone = model.remove(at: Int.random(in: 0..<model.count, using: &random))
+                list.remove(gone)
+                #expect(!list.contains(gone))
+            }
+            #expect(list.count == model.count && list.isEmpty == model.isEmpty)
+            if step % 7 == 0 { #expect(Array(list) == model) }
+            if let one = model.randomElement(using: &random) { #expect(list.contains(one)) }
+        }
+    }
+
+    @Test func removingWhatIsNotThereChangesNothing() {
+        for most: CallSlot in [0, 1, 5, 100] {
+            var list = SlotList()
+            for slot in 0..<most { list.append(slot) }
+            list.remove(most + 1)
+            #expect(Array(list) == Array(0..<most))
+            #expect(!list.contains(most))
+        }
+    }
+
+    @Test func aLoopSeesThePlacesAsTheyWere() {
+        var list = SlotList()
+        for slot: CallSlot in 0..<50 { list.append(slot) }
+        var seen: [CallSlot] = []
+        for slot in list {
+            seen.append(slot)
+            list.remove(slot)
+        }
+        #expect(seen == Array(0..<50) && list.isEmpty)
     }
 }

@@ -127,6 +127,8 @@ private final class WatchedStore: StoreLink {
         }
     }
 
+    var isCommitting: Bool { link.isCommitting }
+
     func submit(_ batch: [StoreRecord], at now: Moment) {
         guard !isDead else { return }
         for case .push(.add(_, let job)) in batch { pushed(job) }

@@ -217,6 +217,11 @@ import WebProtocols
                 "`limits.policy_backlog`", "invitations are `unavailable`",
             ],
             [
+                "what waits for the store",
+                "\(span(limits.commitWithin)), \(bytes(limits.heldBytes))",
+                "`limits.commit_time`, `limits.commit_backlog`", "changes are `unavailable`",
+            ],
+            [
                 "bad tokens of one address, in \(span(limits.authWindow))",
                 grouped(limits.authFailures), "`limits.auth_failures`",
                 "further refusals come \(span(limits.authDelay)) late",

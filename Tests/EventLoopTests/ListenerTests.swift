@@ -89,10 +89,11 @@ import Testing
             accepted.append(rig.loop.now)
             if accepted.count == 4 { rig.finish() }
         }
+        let begin = rig.loop.now
         for _ in 0..<4 { rig.connect(to: listener.endpoint) { _ in } }
         rig.run()
         let last = try #require(accepted.last)
-        #expect(last - accepted[0] >= 300)
+        #expect(last - begin >= 300)
     }
 
     @Test func `An address of another machine is refused`() throws {

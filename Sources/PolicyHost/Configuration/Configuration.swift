@@ -201,6 +201,10 @@ public struct Configuration: Sendable, Equatable {
         public var invitationsPerMinute = 0
         /// Events and questions that wait for the plugins.
         public var policyBacklog = 100_000
+        /// For how long the oldest open commit may wait for the store.
+        public var commitTime: Milliseconds = 1_000
+        /// Bytes, as estimated, of what waits for the store.
+        public var commitBacklog = 8 << 20
         /// Weight of requests under way of one connection.
         public var requestsUnderWay = 128
         /// Newcomers in a second.

@@ -200,6 +200,12 @@ extension ConfigurationField {
         .init("limits.policy_backlog", "integer", "100000", "Events that wait for the plugins.") {
             c, v throws(LuaProblem) in c.limits.policyBacklog = try v.integer(100...10_000_000)
         },
+        .init("limits.commit_time", "duration", "\"1s\"", "Of the oldest commit that is open.") {
+            c, v throws(LuaProblem) in c.limits.commitTime = try v.duration(100...600_000)
+        },
+        .init("limits.commit_backlog", "size", "\"8MB\"", "What waits for the store.") {
+            c, v throws(LuaProblem) in c.limits.commitBacklog = try v.size(65_536...1 << 40)
+        },
     ]
 
     private static let transport: [ConfigurationField] = [

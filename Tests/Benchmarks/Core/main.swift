@@ -24,17 +24,24 @@ struct Bench {
     /// Pairs of users that had their turn.
     private var turns = 0
     private let users: [UserID]
+    /// Whom everybody calls; nil: the other of the pair.
+    private let account: UserID?
     private let phone = DeviceID("phone")
     /// By kind of input, in order of first use.
     private(set) var tallies: [(kind: String, tally: Tally)] = []
     /// Effects seen: keeps them from being optimised away.
     private(set) var effects = 0
 
-    /// A switchboard with `calls` live calls of mode advanced, all answered.
-    init(calls: Int) {
-        board = Switchboard(settings: Settings(), seed: 1, at: now)
+    /// A switchboard with `calls` live calls of mode advanced, all answered: by as many users, or
+    /// by one account, of whose invitations the policies are asked first.
+    init(calls: Int, account: UserID? = nil) {
+        var settings = Settings()
+        settings.answerFor = Accounts(account.map { [$0.text] } ?? [])
+        board = Switchboard(settings: settings, seed: 1, at: now)
         users = (0..<calls * 2 + 4_000).map { UserID("user-\($0)") }
+        self.account = account
         for user in users { connect(user) }
+        if let account { connect(account) }
         for pair in nextPairs(calls) { start(pair) }
         tallies = []
     }
@@ -57,17 +64,29 @@ struct Bench {
         turns += count
         return numbers.map { number in
             let first = number * 2 % users.count
-            return (users[first], users[(first + 1) % users.count])
+            return (users[first], account ?? users[(first + 1) % users.count])
         }
     }
 
     private mutating func invite(_ caller: UserID, _ callee: UserID) -> CallID {
         var invitation = Invitation(invitees: [callee])
         invitation.mode = .advanced
-        for case .reply(_, .invited(let call, _, _)) in handle(caller, .invite(invitation)) {
-            return call.id
+        var id: CallID?
+        for effect in handle(caller, .invite(invitation)) {
+            switch effect {
+            case .reply(_, .invited(let call, _, _)): id = call.id
+            case .consult(let question): letRing(question)
+            default: break
+            }
         }
-        fatalError("an invitation was refused")
+        guard let id else { fatalError("an invitation was refused") }
+        return id
+    }
+
+    /// The policies leave it to the account's device.
+    private mutating func letRing(_ question: Question) {
+        let answer = Answer.invite(.ring(for: nil), by: "desk", next: 1)
+        effects += board.handle(.answered(question.id, answer), at: now).count
     }
 
     private mutating func handle(_ user: UserID, _ operation: Operation) -> [Effect] {
@@ -230,25 +249,30 @@ func weigh(calls: Int, rounds: Int) {
 
 /// Runs whole calls with few and with many live ones in turns, so that both have the same share of
 /// the machine's good and bad moments; prints by how much they differ in the median turn.
-func compare(few: Int, many: Int, rounds: Int) {
+func compare(few: Int, many: Int, of account: UserID? = nil, rounds: Int) {
     let turn = 5
-    var (small, large) = (Bench(calls: few), Bench(calls: many))
+    var small = Bench(calls: few, account: account)
+    var large = Bench(calls: many, account: account)
     var ratios: [Double] = []
     for _ in 0..<max(1, rounds / turn) {
         let cost = small.wholeCalls(rounds: turn)
         ratios.append(large.wholeCalls(rounds: turn) / cost)
     }
     ratios.sort()
-    small.report("\(few) live calls")
-    large.report("\(many) live calls")
+    let whose = account == nil ? "" : " of one account"
+    small.report("\(few) live calls\(whose)")
+    large.report("\(many) live calls\(whose)")
     func percent(_ place: Int) -> Int { Int(((ratios[place] - 1) * 100).rounded()) }
     print(
-        "a call with \(many) live ones costs \(percent(ratios.count / 2)) % more than with \(few)"
-            + " (median of \(ratios.count) turns: \(percent(ratios.count / 4)) to"
+        "a call with \(many) live ones\(whose) costs \(percent(ratios.count / 2)) % more than"
+            + " with \(few) (median of \(ratios.count) turns: \(percent(ratios.count / 4)) to"
             + " \(percent(ratios.count * 3 / 4)) % in the middle half)")
 }
 
 let arguments = CommandLine.arguments.dropFirst().compactMap { Int($0) }
 let rounds = arguments.dropFirst().first ?? 100
 weigh(calls: arguments.first ?? 100_000, rounds: rounds)
-if arguments.isEmpty { compare(few: 1_000, many: 200_000, rounds: rounds) }
+if arguments.isEmpty {
+    compare(few: 1_000, many: 200_000, rounds: rounds)
+    compare(few: 1_000, many: 200_000, of: UserID("support"), rounds: rounds)
+}
