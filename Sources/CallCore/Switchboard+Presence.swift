@@ -61,19 +61,25 @@ extension Switchboard {
     private mutating func welcome(
         _ request: RequestID, _ place: Int32, _ address: Address, resumed: Bool
     ) {
-        let live = users[place].calls.map { calls[$0] }
-            .filter { $0.participant(address.user)?.isVisible ?? false }
-            .sorted { $0.id > $1.id }
-        let shown = live.prefix(settings.welcomeCallsMax)
-        effects.append(
-            .welcome(request, calls: Array(shown), more: live.count > shown.count))
+        let live = visibleCalls(of: place)
+        let shown = live.prefix(settings.welcomeCallsMax).map { calls[$0] }
+        effects.append(.welcome(request, calls: shown, more: live.count > shown.count))
         guard !resumed else { return }
-        for call in live.prefix(settings.welcomeInvitationsMax).reversed() {
+        for slot in live.prefix(settings.welcomeInvitationsMax).reversed() {
+            let call = calls[slot]
             guard let index = call.index(of: address.user),
                 call.participants[index].state.mayAnswer
             else { continue }
             tellIncoming(call, index, to: [address])
         }
+    }
+
+    /// The live calls that the user may see, the newest first. An account may be in very many.
+    private func visibleCalls(of place: Int32) -> [CallSlot] {
+        let user = users[place].id
+        return users[place].calls.filter { slot in
+            calls[slot].index(of: user).map { calls[slot].participants[$0].isVisible } ?? false
+        }.sorted { calls[$0].id > calls[$1].id }
     }
 
     mutating func deviceDisconnected(_ address: Address) {

@@ -199,13 +199,21 @@ public struct EndDetail: RawRepresentable, Sendable, Hashable, CaseIterable {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
 
+    /// With `cancelled`: by the caller's request.
     public static let byCaller = EndDetail(rawValue: "by_caller")
+    /// With `cancelled`: the caller was lost while it rang.
     public static let callerLost = EndDetail(rawValue: "caller_lost")
+    /// With `cancelled`: by `call.end` before anybody had answered.
     public static let endedWhileRinging = EndDetail(rawValue: "ended_while_ringing")
+    /// With `settled`: somebody had answered, and nobody is called or in it any more.
     public static let answered = EndDetail(rawValue: "answered")
+    /// With `settled`: nobody answered, each for another reason.
     public static let mixed = EndDetail(rawValue: "mixed")
+    /// With `accept_failed`: the caller was lost when it was accepted.
     public static let callerOffline = EndDetail(rawValue: "caller_offline")
+    /// With `accept_failed`: the caller did not acknowledge the accept in time.
     public static let noAck = EndDetail(rawValue: "no_ack")
+    /// With `idle`: the call reached the greatest age.
     public static let maxAge = EndDetail(rawValue: "max_age")
     public static let allCases = [
         byCaller, callerLost, endedWhileRinging, answered, mixed, callerOffline, noAck, maxAge,

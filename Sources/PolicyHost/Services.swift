@@ -30,6 +30,8 @@ final class Services {
     var wallOffset: Milliseconds = 0
     /// What the input at hand leads to.
     var effects: [PolicyEffect] = []
+    /// Lines of the log that each plugin has written at the input at hand.
+    private var lines: [String: Int] = [:]
     /// Calls that are known to live because something of theirs is under way here.
     var isAlive: (CallID) -> Bool = { _ in true }
     var cryptography = Cryptography.none
@@ -43,8 +45,15 @@ final class Services {
 
     func emit(_ effect: PolicyEffect) { effects.append(effect) }
 
+    /// One line more of `plugin` at the input at hand: which one it is.
+    func countLine(of plugin: String) -> Int {
+        lines[plugin, default: 0] += 1
+        return lines[plugin, default: 0]
+    }
+
     func takeEffects() -> [PolicyEffect] {
         guard !effects.isEmpty else { return [] }
+        if !lines.isEmpty { lines = [:] }
         let taken = effects
         effects = []
         effects.reserveCapacity(4)

@@ -85,6 +85,10 @@ import Testing
                 "steps of a test, and moments that pass in it", grouped(TestWorld.mostSteps),
                 "the test has failed",
             ],
+            [
+                "lines of the log until it waits or ends", grouped(limits.logLines),
+                "left out, with one line that says so",
+            ],
             ["one value that leaves Lua", size(limits.value), "an error in the script"],
             ["source that `load` takes", size(limits.source), "an error in the script"],
             ["a plugin's file", size(PluginLibrary(folders: []).fileMax), "not found"],

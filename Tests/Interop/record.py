@@ -311,6 +311,10 @@ class Circle:
         for client in self.clients:
             client.join()
 
+    def answered(self):
+        """How many requests have got an answer, of those that are remembered."""
+        return sum(len(client.answered) for client in self.clients)
+
     def check(self, everything=False):
         """Holds a server that has just started to what was written down."""
         for client in self.clients:

@@ -76,9 +76,10 @@ def test_a_disk_that_fails_again_and_again(make_agent, seed, operation, most, fa
         print(f"CALLAGENT_STORE_FAULTS={faults}")
         agent.environment["CALLAGENT_STORE_FAULTS"] = faults
         wait_for("a start on a bad disk", lambda: starts(agent), patience=30)
+        answered = circle.answered() + (dice.randrange(30, 80) if FULL else 20)
         circle.start()
         if operation != "read":
-            time.sleep(dice.uniform(3, 8) if FULL else 3)
+            wait_for("answers", lambda: circle.answered() >= answered, patience=120, pause=0.1)
         wait_for("the fault", lambda: has_struck(agent), patience=120, pause=0.1)
         circle.stop()
         circle.join()

@@ -36,7 +36,7 @@ import Testing
             options["desk-hours"] = { lines = 2, hours = "mon-fri 09:00-18:00" }
             override["blocklist"] = {
               on_error = "reject", grant = { "http:crm.example.com" },
-              limits = { memory = "16MB" } }
+              limits = { memory = "16MB", log_lines = 500 } }
             """)
         #expect(configuration.answerFor == ["support", "desk-*"])
         #expect(configuration.plugins.map(\.name) == ["blocklist", "busy", "reception"])
@@ -44,6 +44,7 @@ import Testing
         #expect(configuration.options["desk-hours"]?["lines"] == 2)
         #expect(configuration.overrides["blocklist"]?.onError == .reject)
         #expect(configuration.overrides["blocklist"]?.memory == 16 << 20)
+        #expect(configuration.overrides["blocklist"]?.logLines == 500)
         #expect(configuration.auth.first?.key.text == "s3cret")
         #expect("\(configuration.auth)".contains("s3cret") == false)
         #expect(configuration.lines["plugins"] == 4)

@@ -131,6 +131,28 @@ import WebProtocols
             effects.contains(.observe(plugin: "p", name: "wait_seconds", value: 0.5, labels: [:])))
     }
 
+    @Test func aLoopThatLogsIsCutShortAndEveryEventBeginsAnew() throws {
+        let rig = try Rig(
+            """
+            on.accepted(function(call)
+              for n = 1, call.extended_data.lines do log.info("line " .. n) end
+              sleep "1s"
+              print("awake")
+            end)
+            """
+        ) { $0.plugins[0].setting.limits.logLines = 3 }
+        func said(lines: Int) -> [String] {
+            let call = rig.call(data: "{\"lines\":\(lines)}", id: UInt64(lines))
+            return rig.tell(.accepted(UserID("bob")), call).lines
+        }
+        let most = (1...3).map { "info: line \($0)" }
+        let cut = "warn: more than 3 lines at once: the others are left out"
+        #expect(said(lines: 3) == most)
+        #expect(said(lines: 4) == most + [cut])
+        #expect(said(lines: 1_000) == most + [cut])
+        #expect(rig.pass(1_000).lines == ["info: awake", "info: awake", "info: awake"])
+    }
+
     @Test func logLinesCarryPluginCallAndFields() throws {
         let rig = try Rig(
             "on.invite(function(call) log.warn('x', { n = 1, who = call.caller.id }) end)")

@@ -57,8 +57,20 @@ extension Bindings {
 }
 
 extension PluginState {
-    /// A line of the log in the name of the plugin.
+    /// A line of the log in the name of the plugin. A loop that logs must not fill the disk: what
+    /// is beyond the limit is left out, and that is said once.
     func log(_ level: PolicyLog.Level, _ text: String, _ fields: JSONObject = JSONObject()) {
+        let most = setting.limits.logLines
+        switch services.countLine(of: name) {
+        case ...most: write(level, text, fields)
+        case most + 1: write(.warn, "more than \(most) lines at once: the others are left out")
+        default: break
+        }
+    }
+
+    private func write(
+        _ level: PolicyLog.Level, _ text: String, _ fields: JSONObject = JSONObject()
+    ) {
         services.emit(.log(PolicyLog(level, text, plugin: name, call: call, fields: fields)))
     }
 }

@@ -91,6 +91,8 @@ public struct Configuration: Sendable, Equatable {
         public var runTime: Milliseconds?
         /// Processor time of one event.
         public var eventTime: Milliseconds?
+        /// Lines of the log until it waits or ends.
+        public var logLines: Int?
 
         /// Nothing overridden.
         public init() {}
@@ -243,6 +245,8 @@ public struct Configuration: Sendable, Equatable {
         public var drain: Milliseconds = 10_000
         /// Plugin memory without an override.
         public var pluginMemory = 16 << 20
+        /// Lines of the log of one plugin until it waits or ends.
+        public var logLines = 100
     }
 }
 

@@ -197,6 +197,9 @@ extension ConfigurationField {
         .init("limits.plugin_memory", "size", "\"16MB\"", "Memory of one plugin.") {
             c, v throws(LuaProblem) in c.limits.pluginMemory = try v.size(1 << 20...1 << 30)
         },
+        .init("limits.log_lines", "integer", "100", "Of a plugin, until it waits or ends.") {
+            c, v throws(LuaProblem) in c.limits.logLines = try v.integer(1...1_000_000)
+        },
         .init("limits.policy_backlog", "integer", "100000", "Events that wait for the plugins.") {
             c, v throws(LuaProblem) in c.limits.policyBacklog = try v.integer(100...10_000_000)
         },

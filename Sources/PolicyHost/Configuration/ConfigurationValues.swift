@@ -256,9 +256,14 @@ extension LuaValue {
                     value throws(LuaProblem) in
                     try value.duration(1...10_000)
                 }
+            case "log_lines":
+                override.logLines = try pair.value.at("\(below).log_lines") {
+                    value throws(LuaProblem) in
+                    try value.integer(1...1_000_000)
+                }
             default:
                 let key = pair.key.text ?? "?"
-                let names = ["memory", "cpu", "event"]
+                let names = ["memory", "cpu", "event", "log_lines"]
                 throw LuaProblem(
                     below, "unknown field '\(key)'" + Suggestion.text(for: key, among: names))
             }

@@ -57,6 +57,8 @@ public struct PluginLimits: Sendable, Equatable {
     public var timers = 256
     /// Requests of `http` under way at once.
     public var fetches = 64
+    /// Lines of the log until it waits or ends.
+    public var logLines = 100
     /// Bytes of one value that leaves Lua.
     public var value = 256 << 10
     /// Bytes of `state`, and of one call's `vars`.

@@ -138,12 +138,14 @@ extension Configuration {
         setting.directory = directory
         setting.extendedDataMax = limits.extendedData
         setting.limits.memory = limits.pluginMemory
+        setting.limits.logLines = limits.logLines
         guard let override = overrides[plugin.name] else { return setting }
         setting.onError = override.onError
         setting.grants = override.grants
         setting.limits.memory = override.memory ?? setting.limits.memory
         setting.limits.runTime = override.runTime ?? setting.limits.runTime
         setting.limits.eventTime = override.eventTime ?? setting.limits.eventTime
+        setting.limits.logLines = override.logLines ?? setting.limits.logLines
         return setting
     }
 }

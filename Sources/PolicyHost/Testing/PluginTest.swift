@@ -76,7 +76,7 @@ public enum PluginTest {
             results.append(
                 PluginTestResult(
                     plugin: source.name, name: test.name, file: test.file, line: test.line,
-                    problem: problem, log: world.log))
+                    problem: problem, log: world.log.map(\.inWords)))
         }
         return PluginTestReport(
             results: results, coverage: coverage(of: source, first, ran))

@@ -113,7 +113,7 @@ public struct PluginTrial: Sendable {
         outcome.asked = world.records.map(\.inWords)
         outcome.actions = world.operations.map(\.shown)
         let problems = outcome.problem?.split(separator: "\n").map(String.init) ?? []
-        outcome.log = world.log.filter { !problems.contains($0) }
+        outcome.log = world.log.filter { !problems.contains($0.text) }.map(\.inWords)
         return outcome
     }
 
@@ -202,5 +202,14 @@ extension DecisionRecord.Verdict {
         case .failed(let failure): "failed (\(failure.rawValue))"
         case .quarantined: "quarantined"
         }
+    }
+}
+
+extension PolicyLog {
+    /// The line for a person: `text name=value`. What the host says of a failure is in its text.
+    var inWords: String {
+        let shown = fields["failure"] == nil ? fields.members : []
+        let words = shown.map { "\($0.key)=\($0.value.string ?? "\($0.value)")" }
+        return ([text] + words).joined(separator: " ")
     }
 }

@@ -70,7 +70,7 @@ extension TestWorld {
             if openQuestions.remove(id) != nil { queue.append(.core(.answered(id, answer))) }
         case .shaped(_, let draft): shaped = .some(draft)
         case .log(let line):
-            log.append(line.text)
+            log.append(line)
             if line.fields["failure"] != nil
                 || line.level == .warn && line.text.contains("decision")
             {

@@ -28,7 +28,7 @@ extension TestWorld {
         case "expect": try expect(arguments)
         case "equal": try equal(arguments)
         case "calls": return [.list(operations)]
-        case "logs": return [.list(log.map { .text($0) })]
+        case "logs": return [.list(log.map { .text($0.text) })]
         default: throw Refused("unknown step '\(name)'")
         }
         return []

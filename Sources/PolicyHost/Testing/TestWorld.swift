@@ -25,7 +25,7 @@ final class TestWorld {
     var pages: [String: LuaValue] = [:]
     var stores: [String: TestStore] = [:]
     var operations: [LuaValue] = []
-    var log: [String] = []
+    var log: [PolicyLog] = []
     /// What was decided since the world began.
     var records: [DecisionRecord] = []
     /// Why plugins gave no usable answer in the step at hand.
