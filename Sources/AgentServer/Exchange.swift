@@ -310,6 +310,7 @@ final class Exchange {
 
     private func endTurn() {
         policies?.flush()
+        // By now, not by the turn's beginning.
         turn = nil
         queue.turnEnded(at: now())
         if mayGrow { patience?.arm(after: Self.batchWaits) } else { submit() }

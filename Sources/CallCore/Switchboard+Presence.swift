@@ -77,9 +77,8 @@ extension Switchboard {
     /// The live calls that the user may see, the newest first. An account may be in very many.
     private func visibleCalls(of place: Int32) -> [CallSlot] {
         let user = users[place].id
-        return users[place].calls.filter { slot in
-            calls[slot].index(of: user).map { calls[slot].participants[$0].isVisible } ?? false
-        }.sorted { calls[$0].id > calls[$1].id }
+        return users[place].calls.filter { calls[$0].participant(user)?.isVisible ?? false }
+            .sorted { calls[$0].id > calls[$1].id }
     }
 
     mutating func deviceDisconnected(_ address: Address) {

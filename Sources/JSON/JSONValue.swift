@@ -117,4 +117,7 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral,
 extension JSONValue: CustomStringConvertible {
     /// The value as JSON text.
     public var description: String { String(decoding: bytes, as: UTF8.self) }
+
+    /// The value for a person: a string as it is, anything else as JSON text.
+    public var shown: String { string ?? description }
 }

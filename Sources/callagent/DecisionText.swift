@@ -133,14 +133,12 @@ enum DecisionText {
             switch member.key {
             case "action", "next", "by": continue
             default:
-                if !member.value.isNull { words.append("\(member.key)=\(scalar(member.value))") }
+                if !member.value.isNull { words.append("\(member.key)=\(member.value.shown)") }
             }
         }
         if let plugin = decision["by"]?.string { words.append("by \(plugin)") }
         return words.joined(separator: " ")
     }
-
-    private static func scalar(_ value: JSONValue) -> String { value.string ?? "\(value)" }
 
     private static func text(_ value: JSONValue, _ key: String) -> String {
         value[key]?.string ?? "?"

@@ -14,7 +14,7 @@ enum PlainJSON {
         switch value {
         case .object(let object): object.members.flatMap { member($0.key, $0.value) }
         case .array(let elements): elements.flatMap(element)
-        case .null, .bool, .integer, .number, .string: [scalar(value)]
+        case .null, .bool, .integer, .number, .string: [value.shown]
         }
     }
 
@@ -23,7 +23,7 @@ enum PlainJSON {
         case .object, .array:
             let inner = lines(value)
             return inner.isEmpty ? ["\(name): none"] : ["\(name):"] + inner.map { "  \($0)" }
-        case .null, .bool, .integer, .number, .string: return ["\(name): \(scalar(value))"]
+        case .null, .bool, .integer, .number, .string: return ["\(name): \(value.shown)"]
         }
     }
 
@@ -31,6 +31,4 @@ enum PlainJSON {
         let inner = lines(value)
         return inner.enumerated().map { ($0.offset == 0 ? "- " : "  ") + $0.element }
     }
-
-    private static func scalar(_ value: JSONValue) -> String { value.string ?? "\(value)" }
 }

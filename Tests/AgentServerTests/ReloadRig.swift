@@ -29,18 +29,18 @@ final class ReloadRig {
     private(set) var calls: [CallID] = []
     private(set) var refusals: [RequestFailure] = []
     /// Why the caller's connection was lost, each time.
-    var losses: [ConnectionLoss] { news.losses }
+    var losses: [ConnectionLoss] {
+        news.all.compactMap { if case .lost(let loss, _) = $0 { loss } else { nil } }
+    }
 
     private final class News {
         var all: [ClientEvent] = []
         var isOpen = false
         var answers = 0
-        var losses: [ConnectionLoss] = []
 
         func note(_ item: ClientEvent) {
             all.append(item)
             if case .opened = item { isOpen = true }
-            if case .lost(let loss, _) = item { losses.append(loss) }
             guard case .event(let event) = item, case .changed(let changes) = event.kind
             else { return }
             answers += changes.count { $0.state == .joined }

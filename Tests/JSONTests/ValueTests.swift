@@ -26,6 +26,11 @@ import Testing
         #expect(value[0] == nil && value["a"]?["x"] == nil)
     }
 
+    @Test func aPersonIsShownStringsAsTheyAre() {
+        #expect(JSONValue.string("a \"b\"").shown == "a \"b\"")
+        #expect(JSONValue.array([.null, "s", 1]).shown == #"[null,"s",1]"#)
+    }
+
     @Test func changesObjectsInPlace() {
         var object: JSONObject = ["a": 1, "b": 2]
         object["a"] = 3

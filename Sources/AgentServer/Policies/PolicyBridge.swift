@@ -179,7 +179,7 @@ final class PolicyBridge {
         for member in line.fields.members {
             // Twice the same name is no good JSON, and what the host says must stay the host's.
             let name = Log.ownNames.contains(member.key) ? member.key + "_" : member.key
-            fields.append((name, member.value.string ?? "\(member.value)"))
+            fields.append((name, member.value.shown))
         }
         log.write(Log.Level(rawValue: line.level.rawValue) ?? .info, line.text, fields)
     }

@@ -240,32 +240,21 @@ extension LuaValue {
     private func limits(
         of override: inout Configuration.Override, place: String
     ) throws(LuaProblem) {
+        let below = "\(place).limits"
+        let names = ["memory", "cpu", "event", "log_lines"]
         for pair in table ?? [] {
-            let below = "\(place).limits"
-            switch pair.key.text {
-            case "memory":
-                override.memory = try pair.value.at("\(below).memory") { value throws(LuaProblem) in
-                    try value.size(1 << 20...1 << 30)
-                }
-            case "cpu":
-                override.runTime = try pair.value.at("\(below).cpu") { value throws(LuaProblem) in
-                    try value.duration(1...1_000)
-                }
-            case "event":
-                override.eventTime = try pair.value.at("\(below).event") {
-                    value throws(LuaProblem) in
-                    try value.duration(1...10_000)
-                }
-            case "log_lines":
-                override.logLines = try pair.value.at("\(below).log_lines") {
-                    value throws(LuaProblem) in
-                    try value.integer(1...1_000_000)
-                }
-            default:
-                let key = pair.key.text ?? "?"
-                let names = ["memory", "cpu", "event", "log_lines"]
+            let key = pair.key.text ?? "?"
+            guard names.contains(key) else {
                 throw LuaProblem(
                     below, "unknown field '\(key)'" + Suggestion.text(for: key, among: names))
+            }
+            try pair.value.at("\(below).\(key)") { value throws(LuaProblem) in
+                switch key {
+                case "memory": override.memory = try value.size(1 << 20...1 << 30)
+                case "cpu": override.runTime = try value.duration(1...1_000)
+                case "event": override.eventTime = try value.duration(1...10_000)
+                default: override.logLines = try value.integer(1...1_000_000)
+                }
             }
         }
     }

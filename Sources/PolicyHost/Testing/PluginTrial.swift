@@ -209,7 +209,6 @@ extension PolicyLog {
     /// The line for a person: `text name=value`. What the host says of a failure is in its text.
     var inWords: String {
         let shown = fields["failure"] == nil ? fields.members : []
-        let words = shown.map { "\($0.key)=\($0.value.string ?? "\($0.value)")" }
-        return ([text] + words).joined(separator: " ")
+        return ([text] + shown.map { "\($0.key)=\($0.value.shown)" }).joined(separator: " ")
     }
 }

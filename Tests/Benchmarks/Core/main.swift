@@ -71,16 +71,10 @@ struct Bench {
     private mutating func invite(_ caller: UserID, _ callee: UserID) -> CallID {
         var invitation = Invitation(invitees: [callee])
         invitation.mode = .advanced
-        var id: CallID?
-        for effect in handle(caller, .invite(invitation)) {
-            switch effect {
-            case .reply(_, .invited(let call, _, _)): id = call.id
-            case .consult(let question): letRing(question)
-            default: break
-            }
-        }
-        guard let id else { fatalError("an invitation was refused") }
-        return id
+        let effects = handle(caller, .invite(invitation))
+        for case .consult(let question) in effects { letRing(question) }
+        for case .reply(_, .invited(let call, _, _)) in effects { return call.id }
+        fatalError("\(caller) may not invite \(callee): \(effects)")
     }
 
     /// The policies leave it to the account's device.
