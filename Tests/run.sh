@@ -119,11 +119,17 @@ closing_lines() {
 trouble='(^|[^a-z])error:|✘|↳ |FAILED|AssertionError|Sanitizer|Fatal error|Precondition failed'
 trouble="$trouble|crashed:| at .*/(Sources|Tests)/"
 
-# What went wrong, and the end of the log for what that does not tell.
+# What went wrong, at most so many lines of it.
+what_failed() {
+    grep -anE "$trouble" "$1" | head -n "$2" || :
+}
+
+# The end of the log, and what went wrong last, where whoever sees only an end looks.
 failure() {
-    grep -anE "$trouble" "$1" | head -n 60 || :
     echo "--- the end of $1:"
     tail -n 20 "$1"
+    echo "--- what failed:"
+    what_failed "$1" 60
 }
 
 is_in() {
@@ -188,6 +194,11 @@ for name in ${names:-$STEPS}; do
     run_step "$name"
 done
 
+# Again at the very end: of a long run only that may be kept.
+for name in $failures; do
+    printf '==> what failed in %s:\n' "$name"
+    what_failed "$logs/$name.log" 20 | sed 's/^/    /'
+done
 printf '==> all steps in %s%s\n' "$(elapsed "$started")" "${failures:+; failed:$failures}"
 printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 [ "$failed" = 0 ]

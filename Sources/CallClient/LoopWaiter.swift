@@ -13,8 +13,8 @@ public final class LoopWaiter {
 
     /// The loop, for clients to live on.
     public let loop: EventLoop
-    private var condition: () -> Bool = { true }
-    private var isWaiting = false
+    /// What is waited for now.
+    private var condition: (() -> Bool)?
 
     /// A loop that stands still but for `wait`.
     ///
@@ -22,7 +22,7 @@ public final class LoopWaiter {
     public init() throws(EventLoopError) {
         loop = try EventLoop()
         loop.atEndOfTurn { [unowned self] in
-            if isWaiting, condition() { loop.stop() }
+            if let condition, condition() { loop.stop() }
         }
     }
 
@@ -42,9 +42,8 @@ public final class LoopWaiter {
             loop.stop()
         }
         timer.arm(after: limit)
-        isWaiting = true
         loop.run()
-        isWaiting = false
+        self.condition = nil
         timer.cancel()
         if isLate, !condition() {
             throw WaitTimeout(description: "\(what): not within \(limit) ms")

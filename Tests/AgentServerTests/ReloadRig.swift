@@ -43,8 +43,13 @@ final class ReloadRig {
             if case .opened = item { isOpen = true }
             guard case .event(let event) = item, case .changed(let changes) = event.kind
             else { return }
-            answers += changes.count { $0.state == .joined }
+            answers += changes.count(where: ReloadRig.isAnswer)
         }
+    }
+
+    /// The plugins accept; a reject is the server's when they failed.
+    private static func isAnswer(_ change: CallEvent.Change) -> Bool {
+        change.state == .joined || change.state == .rejected
     }
 
     /// A machine that has other things to do is not flooded: it is reloads that are tested.
@@ -82,6 +87,7 @@ final class ReloadRig {
     // MARK: The files
 
     private static func configuration(_ folder: String) -> String {
+        // A sanitizer, or a machine that was taken away for a moment, is no plugin's fault.
         """
         listen = "127.0.0.1:0"
         admin = "unix:\(folder)/admin.sock"
@@ -91,6 +97,7 @@ final class ReloadRig {
         invite = { default = "reject", decide_in = "30s" }
         decision_log = { replay = 200 }
         limits = { requests_per_second = 100000 }
+        for _, name in ipairs(plugins) do override[name] = { limits = { cpu = "1s" } } end
         """
     }
 
@@ -165,12 +172,12 @@ final class ReloadRig {
         }
     }
 
-    /// How often each call was answered, and with which version.
+    /// How often each call was answered, and with which version; -1 is no plugin's answer.
     var answers: [CallID: [Int64]] {
         var answers: [CallID: [Int64]] = [:]
         for case .event(let event) in news.all {
             guard case .changed(let changes) = event.kind else { continue }
-            for change in changes where change.state == .joined {
+            for change in changes where Self.isAnswer(change) {
                 let data = change.extendedData.flatMap { try? JSONValue(parsing: $0) }
                 answers[event.callID, default: []].append(data?["version"]?.integer ?? -1)
             }
