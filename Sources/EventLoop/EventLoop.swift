@@ -63,6 +63,10 @@ public final class EventLoop: @unchecked Sendable {
 
     /// The action of a timer is under way.
     var isRunningTimer = false
+    /// How late a timer is, in milliseconds, when the machine or the loop must have stood still.
+    private static let standstill: Int64 = 100
+    /// What is due in this turn waits until the sockets were read.
+    private var areTimersHeld = false
 
     deinit {
         precondition(isClosed, "an event loop was dropped without close()")
@@ -137,6 +141,13 @@ extension EventLoop {
     /// The connection has something to write at the end of this turn.
     func flushAtEndOfTurn(_ connection: Connection) { unflushed.append(connection) }
 
+    /// Whether a timer that is so many milliseconds late lets the sockets go first, and with it all
+    /// others of the turn: they keep their order.
+    func holdsTimers(late: Int64) -> Bool {
+        if late >= Self.standstill { areTimersHeld = true }
+        return areTimersHeld
+    }
+
     /// The connection has something to do or to tell that no socket will announce.
     func callInNextTurn(_ connection: Connection) {
         awaiting.append(connection)
@@ -153,6 +164,7 @@ extension EventLoop {
 
     /// Two arrays take turns, so that a steady state allocates nothing.
     private func endTurn() {
+        areTimersHeld = false
         for hook in hooks { hook() }
         swap(&unflushed, &flushing)
         for connection in flushing { connection.flushTurn() }

