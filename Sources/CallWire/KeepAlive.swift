@@ -16,6 +16,8 @@ public struct KeepAlive: Sendable, Equatable {
 
     private var heardAt: Moment
     private var pingedAt: Moment
+    /// When the oldest ping went out that nothing has come after.
+    private var askedAt: Moment?
 
     /// A connection that was opened at `now`.
     public init(at now: Moment) {
@@ -24,18 +26,31 @@ public struct KeepAlive: Sendable, Equatable {
     }
 
     /// Something came from the other end, be it a pong.
-    public mutating func heard(at now: Moment) { heardAt = now }
+    public mutating func heard(at now: Moment) {
+        heardAt = now
+        askedAt = nil
+    }
 
     /// When `due` has something to say.
     public func nextDeadline(limits: SessionLimits) -> Moment {
-        min(pingedAt + limits.pingInterval, heardAt + limits.silenceMax)
+        let nextPing = pingedAt + limits.pingInterval
+        return end(limits: limits).map { min($0, nextPing) } ?? nextPing
     }
 
     /// What is due at `now`.
     public mutating func due(at now: Moment, limits: SessionLimits) -> Due {
-        if now >= heardAt + limits.silenceMax { return .close }
+        if let end = end(limits: limits), now >= end { return .close }
         guard now >= pingedAt + limits.pingInterval else { return .nothing }
         pingedAt = now
+        if askedAt == nil { askedAt = now }
         return .ping
+    }
+
+    /// When silence ends the connection: whoever was not asked, or only just, because the machine
+    /// stood still, is not given up for it.
+    private func end(limits: SessionLimits) -> Moment? {
+        guard let askedAt else { return nil }
+        let patience = limits.silenceMax - limits.pingInterval
+        return max(heardAt + limits.silenceMax, askedAt + patience)
     }
 }

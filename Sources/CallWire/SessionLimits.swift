@@ -8,7 +8,7 @@ public struct SessionLimits: Sendable, Equatable {
     public var helloWithin: Milliseconds = 5_000
     /// The server pings as often as this.
     public var pingInterval: Milliseconds = 25_000
-    /// A connection ends after this much silence.
+    /// A connection ends after this much silence; more than `pingInterval`.
     public var silenceMax: Milliseconds = 33_000
     /// Time for a new connection to resume a session.
     public var resumeWindow: Milliseconds = 120_000

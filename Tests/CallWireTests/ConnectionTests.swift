@@ -193,6 +193,26 @@ import Testing
         #expect(keepAlive.due(at: Moment(33_999), limits: limits) == .nothing)
         #expect(keepAlive.due(at: Moment(34_000), limits: limits) == .close)
     }
+
+    @Test func whoIsSilentAlsoAfterASecondPingHasNoMoreTimeForIt() {
+        var keepAlive = KeepAlive(at: Moment(0))
+        keepAlive.heard(at: Moment(24_000))
+        #expect(keepAlive.due(at: Moment(25_000), limits: limits) == .ping)
+        #expect(keepAlive.due(at: Moment(50_000), limits: limits) == .ping)
+        #expect(keepAlive.nextDeadline(limits: limits) == Moment(57_000))
+        #expect(keepAlive.due(at: Moment(57_000), limits: limits) == .close)
+    }
+
+    @Test func afterAStandstillEverybodyIsAskedFirst() {
+        var keepAlive = KeepAlive(at: Moment(0))
+        #expect(keepAlive.due(at: Moment(90_000), limits: limits) == .ping)
+        #expect(keepAlive.nextDeadline(limits: limits) == Moment(98_000))
+        #expect(keepAlive.due(at: Moment(97_999), limits: limits) == .nothing)
+        var answering = keepAlive
+        answering.heard(at: Moment(97_999))
+        #expect(answering.due(at: Moment(98_000), limits: limits) == .nothing)
+        #expect(keepAlive.due(at: Moment(98_000), limits: limits) == .close)
+    }
 }
 
 @Suite struct RequestRateTests {

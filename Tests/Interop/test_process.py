@@ -74,14 +74,14 @@ def test_a_crash_while_it_rings_and_the_answer_after_it(make_agent):
 def test_a_deadline_goes_on_over_a_crash(make_agent):
     agent = make_agent().start()
     alice = agent.connect("alice")
-    invite(alice, "bob", timeout_ms=3_000)
+    invite(alice, "bob", timeout_ms=6_000)
     begin = time.monotonic()
     agent.crash()
     agent.start()
     alice = agent.connect("alice")
     assert changes(alice.event("call.changed")) == {"bob": ("timed_out", None)}
     assert ended(alice) == ("no_answer", None)
-    assert 2 < time.monotonic() - begin < 5
+    assert 5 < time.monotonic() - begin < 9
 
 
 def test_a_deadline_that_passed_while_it_was_down(make_agent):

@@ -134,6 +134,8 @@ import Testing
         ("while true do end", "callagent.lua:1: over the processor budget of 200 ms"),
         ("reject 'busy'", "callagent.lua:1: unknown name 'reject'"),
         ("tls = { cert = 'a.pem' }", "tls: cert and key belong together"),
+        ("limits = { silence = '25s' }", "limits: silence: longer than ping"),
+        ("limits = { ping = '33s' }", "limits: silence: longer than ping"),
         ("limits = { extended_data = '9KB' }", "9KB is not between 0B and 8KB"),
     ])
     func aMistakeStopsWithFileLineAndSuggestion(_ text: String, _ expected: String) {

@@ -262,7 +262,10 @@ extension ConfigurationField {
         .init("limits.ping", "duration", "\"25s\"", "Between pings.") {
             c, v throws(LuaProblem) in c.limits.ping = try v.duration(1_000...600_000)
         },
-        .init("limits.silence", "duration", "\"33s\"", "Of a connection, before it ends.") {
+        .init(
+            "limits.silence", "duration", "\"33s\"",
+            "Of a connection, before it ends; longer than `ping`."
+        ) {
             c, v throws(LuaProblem) in c.limits.silence = try v.duration(2_000...1_200_000)
         },
         .init("limits.resume_time", "duration", "\"2m\"", "For coming back to a session.") {

@@ -73,8 +73,16 @@ extension Configuration {
                 throw LuaProblem("\(key): \(error.message)")
             }
         }
-        if name == "tls", tls?.certificate.isEmpty == true || tls?.key.isEmpty == true {
+        try checkAgreement(in: name)
+    }
+
+    /// Fields of one table that make no sense beside each other.
+    private func checkAgreement(in table: String) throws(LuaProblem) {
+        if table == "tls", tls?.certificate.isEmpty == true || tls?.key.isEmpty == true {
             throw LuaProblem("cert and key belong together")
+        }
+        if table == "limits", limits.silence <= limits.ping {
+            throw LuaProblem("silence: longer than ping, or nobody is asked before the end")
         }
     }
 }
