@@ -79,7 +79,7 @@ def test_a_deadline_goes_on_over_a_crash(make_agent):
     agent.crash()
     agent.start()
     alice = agent.connect("alice")
-    assert changes(alice.event("call.changed")) == {"bob": ("timed_out", None)}
+    assert changes(alice.event("call.changed", timeout=10)) == {"bob": ("timed_out", None)}
     assert ended(alice) == ("no_answer", None)
     assert 5 < time.monotonic() - begin < 9
 
