@@ -133,7 +133,7 @@ let package = Package(
             ["PolicyHost", "CallModel", "EventLoop", "CJemalloc"]),
         program(
             "core-benchmark", at: "Tests/Benchmarks/Core", ["CallModel", "CallCore", "CJemalloc"]),
-        tests("OutboundTests", ["Outbound", "JSON"]),
+        tests("OutboundTests", ["Outbound", "JSON", "TestSupport"]),
         tests(
             "AgentServerTests",
             [

@@ -2,6 +2,7 @@
 
 import Foundation
 import JSON
+import TestSupport
 import Testing
 
 @testable import Outbound
@@ -15,13 +16,6 @@ enum Place {
     }()
     static let doubles = root.appending(path: "Tests/Doubles")
     static let work = root.appending(path: ".build/doubles")
-
-    /// A new folder for one server.
-    static func scratch() throws -> URL {
-        let folder = work.appending(path: "run-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        return folder
-    }
 }
 
 /// A running program with its standard input and output.
@@ -109,10 +103,10 @@ enum Python {
 /// Tests/Doubles/push_double.py.
 final class PushDouble: Sendable {
     private let program: Program
+    private let folder = TemporaryFolder()
     let hello: JSONValue
 
     init() throws {
-        let folder = try Place.scratch()
         let script = Place.doubles.appending(path: "push_double.py").path
         program = try Program(try Python.path.get(), [script, folder.path])
         hello = try JSONValue(parsing: try program.readLine())

@@ -2,6 +2,7 @@
 
 import Foundation
 import JSON
+import TestSupport
 import Testing
 
 @testable import Outbound
@@ -15,11 +16,11 @@ private final class Nghttpd {
     let port: Int
     let engine: HTTPEngine
     private let program: Program
+    private let folder = TemporaryFolder()
 
     /// - Parameter double: lends its certificate.
     init(_ options: [String], _ double: PushDouble) throws {
-        let folder = try Place.scratch()
-        try Data("hello".utf8).write(to: folder.appending(path: "greeting"))
+        folder.write("hello", to: "greeting")
         port = try Self.freePort()
         let keeper = Place.doubles.appending(path: "keep.py").path
         program = try Program(
@@ -35,7 +36,7 @@ private final class Nghttpd {
     }
 
     private func waitUntilReady() throws {
-        let end = ContinuousClock.now + .seconds(10)
+        let end = ContinuousClock.now + .seconds(60)
         while try engine.run(request("GET", "/greeting")).status != 200 {
             guard ContinuousClock.now < end else { throw Program.ProgramEnded(status: 1) }
             _ = engine.perform(forAtMost: 50)

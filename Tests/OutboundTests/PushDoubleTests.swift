@@ -314,7 +314,7 @@ struct PushDoubleTests {
         try rig.send(.apns, token("ee"), .cancel)
         rig.work(pushes: 2)
         var log: [JSONValue] = []
-        let end = ContinuousClock.now + .seconds(5)
+        let end = ContinuousClock.now + .seconds(20)
         while log.count < 3, ContinuousClock.now < end {
             log += try rig.double.tell("phone", ["log": true])["log"]?.array ?? []
         }
@@ -400,7 +400,7 @@ struct WebhookDoubleTests {
         malformed.headers = [HTTPHeader("a", "b\nc")]
         rig.service.fetch(malformed, as: 9)
         var ends: [UInt64: Int] = [:]
-        let end = ContinuousClock.now + .seconds(5)
+        let end = ContinuousClock.now + .seconds(20)
         while ends.count < 2, ContinuousClock.now < end {
             for case .response(let number, let result) in rig.service.perform(forAtMost: 50) {
                 ends[number] = result.status ?? 0

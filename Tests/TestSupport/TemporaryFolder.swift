@@ -2,7 +2,7 @@
 import Glibc
 
 /// A folder of its own for each test, removed with everything in it at the end.
-public final class TemporaryFolder {
+public final class TemporaryFolder: Sendable {
     /// Where it is.
     public let path: String
 
