@@ -97,7 +97,10 @@ static void write_message(callua_vm *vm, lua_State *L) {
         const char *text = lua_tolstring(L, -1, &count);
         cl_append(&vm->out, text, count < MESSAGE_MAX ? count : MESSAGE_MAX);
     } else {
-        append_text(&vm->out, "error object is ");
+        // Lua puts the place before texts only.
+        cl_note_position(L);
+        append_text(&vm->out, vm->note);
+        append_text(&vm->out, vm->note[0] ? ": error object is " : "error object is ");
         if (!lua_isnil(L, -1)) append_text(&vm->out, "a ");
         append_text(&vm->out, luaL_typename(L, -1));
     }

@@ -83,6 +83,8 @@ import Testing
         ("local x = ", 1, "unexpected symbol near <eof>"),
         ("while true do end", 1, "over the processor budget of 200 ms"),
         ("error 'broken'", 1, "broken"),
+        ("local problem = {}\nerror(problem)", 2, "error object is a table"),
+        ("error()", 1, "error object is nil"),
         ("require 'other'", 1, "module 'other' is not a file of the plugin 'p'"),
     ])
     func aFaultHasItsLineAndASuggestion(_ text: String, _ line: Int, _ expected: String) {
