@@ -27,8 +27,10 @@ public final class Timer: LoopHandle {
     public func arm(at moment: Int64) {
         loop.assertOwner()
         deadline = moment
-        hasWaitedForSockets = false
-        sleep(until: moment, from: loop.now)
+        let now = loop.now
+        // Else one that is armed in every turn for what has passed would wait for ever.
+        if moment > now { hasWaitedForSockets = false }
+        sleep(until: moment, from: now)
     }
 
     /// Fires after this many milliseconds.
@@ -59,6 +61,7 @@ public final class Timer: LoopHandle {
             return sleep(until: deadline, from: now, atLeast: 1)
         }
         self.deadline = nil
+        hasWaitedForSockets = false
         let loop = loop
         loop.isRunningTimer = true
         action()

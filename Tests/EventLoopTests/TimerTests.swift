@@ -58,6 +58,19 @@ import Testing
         again = {}
     }
 
+    @Test func `A timer that every turn arms for what has passed fires`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        var count = 0
+        let timer = Timer(on: rig.loop) {
+            count += 1
+            if count == 3 { rig.finish() }
+        }
+        rig.loop.atEndOfTurn { if count < 3 { timer.arm(at: rig.loop.now - 500) } }
+        rig.run()
+        #expect(count == 3)
+    }
+
     @Test func `After a standstill what came in is read before timers fire`() throws {
         let rig = try Rig()
         defer { rig.close() }
