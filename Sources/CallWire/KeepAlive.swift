@@ -34,7 +34,7 @@ public struct KeepAlive: Sendable, Equatable {
     /// When `due` has something to say.
     public func nextDeadline(limits: SessionLimits) -> Moment {
         let nextPing = pingedAt + limits.pingInterval
-        return end(limits: limits).map { min($0, nextPing) } ?? nextPing
+        return min(nextPing, end(limits: limits) ?? nextPing)
     }
 
     /// What is due at `now`.
