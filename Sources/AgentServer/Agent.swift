@@ -100,7 +100,7 @@ public final class Agent {
             start.opened.release()
             throw error
         }
-        record(start.deployment)
+        gateway.isStarting = true
         try prepareReloads(file, start.deployment)
     }
 
@@ -123,10 +123,11 @@ public final class Agent {
                 throw .system(error)
             }
         }
-        reloader.enforced = { [unowned self] deployment in
+        reloader.enforced = { [unowned self] deployment, done in
             policies?.endShadow()
             policies?.decisions.configure(deployment.configuration.decisionLog)
             watchFiles(of: deployment.configuration)
+            record(deployment, andThen: done)
         }
         self.reloader = reloader
         watchFiles(of: active.configuration)
@@ -246,19 +247,20 @@ public final class Agent {
             store?.close()
             throw .system(error)
         }
-        policies?.start(restored.timers)
-        exchange.restore(restored)
-        outbound.start()
         if options.store.faults != nil { log.warn("the store will fail as planned") }
-        log.info(
-            "ready", ("listen", listeners.map { "\($0.endpoint)" }.joined(separator: " ")),
-            ("state", options.stateDirectory), ("calls", "\(restored.core.calls.count)"),
-            ("version", Self.version))
         if exchange.clock.gap > CoreClock.gapMax {
             log.warn(
                 "the wall clock is ahead of the calls' clock",
                 ("by_ms", "\(exchange.clock.gap)"))
         }
+        if let reloader {
+            record(reloader.active) { [unowned self] in started() }
+        } else {
+            started()
+        }
+        policies?.start(restored.timers)
+        exchange.restore(restored)
+        outbound.start()
         loop.run()
         reloader?.close()
         policies?.close()
@@ -266,6 +268,14 @@ public final class Agent {
         store?.close()
         loop.close()
         log.info("stopped")
+    }
+
+    private func started() {
+        gateway.isStarting = false
+        log.info(
+            "ready", ("listen", listeners.map { "\($0.endpoint)" }.joined(separator: " ")),
+            ("state", options.stateDirectory), ("calls", "\(restored.core.calls.count)"),
+            ("version", Self.version))
     }
 
     /// Where it listens, with the ports that the system chose.
@@ -318,7 +328,6 @@ public final class Agent {
             if let problems { return done(.configuration(problems.description)) }
             configure(options)
             for listener in listeners { listener.tls = certificate }
-            record(deployment)
             done(nil)
         }
     }
@@ -335,10 +344,10 @@ public final class Agent {
             }
             let old = reloader.active.generation.name
             reloader.carryOut(.rollBack(kept)) { [unowned self] outcome in
-                if case .success = outcome {
-                    exchange.storeSurely([.generation(.rollBack(name: old, at: exchange.now()))])
-                }
-                done(outcome)
+                // Whoever asks for the one in force takes nothing back.
+                guard case .success = outcome, old != kept.name else { return done(outcome) }
+                let mark = StoreRecord.generation(.rollBack(name: old, at: exchange.now()))
+                exchange.storeSurely([mark]) { done(outcome) }
             }
         }
         exchange.generationFound = { [unowned self] kept in
@@ -376,11 +385,12 @@ public final class Agent {
     }
 
     /// Keeps the files of the generation in force: a start after a crash goes on with them (E54).
-    private func record(_ deployment: Deployment) {
+    private func record(_ deployment: Deployment, andThen action: (() -> Void)? = nil) {
         for warning in deployment.warnings {
             log.warn("plugin looks wrong", ("warning", warning))
         }
-        exchange.storeSurely([.generation(.activate(deployment.files, at: exchange.now()))])
+        let change = GenerationChange.activate(deployment.files, at: exchange.now())
+        exchange.storeSurely([.generation(change)], andThen: action)
     }
 
     /// Puts everything into force that needs no restart.

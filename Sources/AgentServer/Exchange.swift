@@ -154,8 +154,11 @@ final class Exchange {
     }
 
     /// Stores records of others than the switchboard whose owners go on as if they were stored:
-    /// when the store is away, or loses them, they are stored when it is back.
-    func storeSurely(_ records: [StoreRecord]) { unconfirmed.keep(records) }
+    /// when the store is away, or loses them, they are stored when it is back. Calls back once they
+    /// are durable.
+    func storeSurely(_ records: [StoreRecord], andThen action: (() -> Void)? = nil) {
+        unconfirmed.keep(records, andThen: action)
+    }
 
     /// Stores one increment; `ticket` is told the sum.
     func store(_ increment: [StoreRecord], counting ticket: StoreTicket) {

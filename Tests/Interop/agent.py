@@ -79,6 +79,15 @@ class Agent:
         wait_for("readyz", self.is_ready)
         return self
 
+    def starts(self):
+        """Starts a process that a fault may strike: whether it takes calls. Else it has ended."""
+        self.launch()
+        try:
+            return wait_for("readyz or an end", self.is_ready)
+        except AssertionError:
+            assert self.process.poll() not in (None, 0), self.log_text()
+            return False
+
     def is_ready(self):
         assert self.process.poll() is None, f"ended with {self.process.poll()}:\n{self.log_text()}"
         try:
@@ -129,6 +138,12 @@ class Agent:
             [os.environ["CALLAGENT"], *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
         return done.returncode, done.stdout.decode(errors="replace")
+
+    def begin_tool(self, *arguments):
+        """Begins another command of the tool in the folder, whose output nobody reads."""
+        return subprocess.Popen(
+            [os.environ["CALLAGENT"], *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     # What it says of itself
 

@@ -2,34 +2,16 @@
 
 import json
 import os
-import signal
 import subprocess
 
 from agent import wait_for
-from calls import changes, invite
+from calls import invite
+from support import ACCEPT, BUSY, call, rewrite
 
-ACCEPT = """on.invite(function(call)
-  local user = users.get(call.caller.id)
-  kv.incr("asked", 1)
-  return accept {}
-end)
-"""
-BUSY = ACCEPT.replace("accept {}", 'reject "busy"')
 TESTED = ACCEPT + """test("it accepts", function(t)
   t.expect(t.invite { from = "ann", to = "support" }, accept {})
 end)
 """
-
-
-def rewrite(agent, text):
-    (agent.folder / "plugins" / "support.lua").write_text(text)
-
-
-def call(agent, user):
-    """How `support` answers this user, and in which call."""
-    caller = agent.connect(user)
-    call_id = invite(caller, "support", mode="advanced")
-    return call_id, changes(caller.event("call.changed"))["support"]
 
 
 def test_a_decision_is_explained_while_it_runs_and_after(bot):
@@ -177,98 +159,3 @@ def test_the_folders_of_a_plugin_are_watched(make_agent):
     assert call(agent, "ann")[1] == ("rejected", "busy")
     module.write_text("return function() return accept {} end\n")
     wait_for("the new answer", lambda: call(agent, "ben")[1] == ("joined", None), pause=0.1)
-
-
-def test_rolling_back_twice_goes_two_back(bot):
-    agent = bot(ACCEPT)
-    reject = ACCEPT.replace("accept {}", 'reject "declined"')
-    for text in (BUSY, reject):
-        rewrite(agent, text)
-        assert agent.tool("reload")[0] == 0
-    assert call(agent, "ann")[1] == ("rejected", "declined")
-    assert agent.tool("rollback")[0] == 0
-    assert call(agent, "ben")[1] == ("rejected", "busy")
-    assert agent.tool("rollback")[0] == 0
-    assert call(agent, "cid")[1] == ("joined", None)
-    code, output = agent.tool("rollback")
-    assert code == 1 and "no earlier generation" in output, output
-    # The files on disk are the last ones, which were rolled back: a start does not take them.
-    agent.stop()
-    agent.start()
-    assert call(agent, "dan")[1] == ("joined", None)
-    assert "going on with the generation last in force" in agent.log_text()
-
-
-def test_a_change_of_the_configuration_alone_is_a_generation(bot):
-    agent = bot(ACCEPT)
-    config = agent.folder / "callagent.lua"
-    first = config.read_text()
-
-    def invitees():
-        return agent.connect("ann", f"phone-{len(agent.devices)}").hello["limits"]["invitees"]
-
-    rewrite(agent, BUSY)
-    assert agent.tool("reload")[0] == 0
-    for count in (3, 4):
-        config.write_text(first + f"limits.invitees = {count}\n")
-        assert agent.tool("reload")[0] == 0
-    assert invitees() == 4
-    for count in (3, 9):
-        code, output = agent.tool("rollback")
-        assert code == 0 and invitees() == count, output
-    assert call(agent, "ben")[1] == ("rejected", "busy")
-    assert agent.tool("rollback")[0] == 0
-    assert call(agent, "cid")[1] == ("joined", None)
-
-
-def test_after_a_crash_a_start_may_be_told_to_take_the_files_on_disk(bot):
-    agent = bot(ACCEPT)
-    rewrite(agent, BUSY)
-    agent.crash()
-    agent.start()
-    assert call(agent, "ann")[1] == ("joined", None)
-    assert "start with --from-disk" in agent.log_text()
-    agent.crash()
-    agent.start("--from-disk")
-    assert call(agent, "ben")[1] == ("rejected", "busy")
-    rewrite(agent, "on.invite(")
-    agent.crash()
-    agent.launch("--from-disk")
-    assert agent.wait() == 1
-    assert "support.lua:" in agent.log_text().splitlines()[-1]
-    agent.start()
-    assert call(agent, "cid")[1] == ("rejected", "busy")
-
-
-def test_a_generation_that_fails_is_taken_back_by_itself(bot):
-    agent = bot(ACCEPT)
-    call(agent, "ann")
-    rewrite(agent, "on.invite(function(call) error 'worse' end)\n")
-    code, output = agent.tool("reload")
-    assert code == 0 and "1 would fail" in output, output
-    person = agent.connect("support")
-    callers = [agent.connect(f"caller-{number}") for number in range(20)]
-    for caller in callers:
-        invite(caller, "support", mode="advanced")
-        person.event("call.incoming")
-    wait_for("the rollback", lambda: "generation rolled back" in agent.log_text())
-    assert call(agent, "ben")[1] == ("joined", None)
-    assert agent.metrics()["callagent_ready"] == 1
-
-
-def test_a_crash_while_reloading_goes_on_with_the_last_one_in_force(bot):
-    agent = bot(ACCEPT)
-    for number in range(5):
-        rewrite(agent, BUSY + f"-- {number}\n")
-        assert agent.tool("reload")[0] == 0
-        # The next one is read and checked when the process dies.
-        slow = "\n".join(f"local t{number} = {{ {n} }}" for n in range(150))
-        rewrite(agent, ACCEPT + slow)
-        agent.signal(signal.SIGHUP)
-        agent.crash()
-        agent.start()
-        assert call(agent, f"ann-{number}")[1] in (("rejected", "busy"), ("joined", None))
-        # Either generation as a whole, and the one that the store names.
-        _, output = agent.tool("plugins", "--json")
-        name = json.loads(output)["generation"]
-        assert name in agent.tool("replay", "--against", "nonsense")[1].split("kept are: ")[1]

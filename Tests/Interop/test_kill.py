@@ -75,7 +75,7 @@ def test_a_disk_that_fails_again_and_again(make_agent, seed, operation, most, fa
         faults = f"{operation}:{dice.randrange(60, most)}:{failure}:again"
         print(f"CALLAGENT_STORE_FAULTS={faults}")
         agent.environment["CALLAGENT_STORE_FAULTS"] = faults
-        wait_for("a start on a bad disk", lambda: starts(agent), patience=30)
+        wait_for("a start on a bad disk", lambda: agent.starts(), patience=30)
         answered = circle.answered() + (dice.randrange(30, 80) if FULL else 20)
         circle.start()
         if operation != "read":
@@ -95,13 +95,3 @@ def test_a_disk_that_fails_again_and_again(make_agent, seed, operation, most, fa
 def has_struck(agent):
     said = agent.log_text()
     return "store failed" in said or "look-up failed" in said
-
-
-def starts(agent):
-    """A start may hit a fault too: then it says so and ends, and somebody starts it again."""
-    agent.launch()
-    try:
-        return wait_for("readyz or an end", lambda: agent.is_ready())
-    except AssertionError:
-        assert agent.process.poll() not in (None, 0), agent.log_text()
-        return False

@@ -77,7 +77,7 @@ extension Agent {
                 .gauge("connections", "Client connections.", gateway.links.count),
                 .gauge("unsent_bytes", "What clients have not read.", gateway.unsentBytes),
                 .gauge("sessions", "Sessions, connected or resumable.", gateway.sessionCount),
-                .gauge("ready", "Whether calls are accepted.", exchange.isReady ? 1 : 0),
+                .gauge("ready", "Whether calls are accepted.", gateway.isReady ? 1 : 0),
                 .gauge("heap_bytes", "Memory in use, that of the store included.", Heap.bytes),
                 .gauge(
                     "policy_backlog", "Events that wait for the plugins.",
@@ -97,7 +97,7 @@ extension Agent {
     private var status: JSONValue {
         [
             "version": .string(Self.version),
-            "ready": .bool(exchange.isReady),
+            "ready": .bool(gateway.isReady),
             "live_calls": .integer(Int64(exchange.switchboard.liveCallCount)),
             "connections": .integer(Int64(gateway.links.count)),
             "sessions": .integer(Int64(gateway.sessionCount)),

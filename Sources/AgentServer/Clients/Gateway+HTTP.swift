@@ -41,7 +41,7 @@ extension Gateway {
     }
 
     private var readiness: HTTPResponse {
-        exchange.isReady && !isDraining
+        isReady
             ? HTTPResponse(200, text: "ready\n") : HTTPResponse(503, text: "not ready\n")
     }
 

@@ -70,8 +70,12 @@ final class Gateway {
     var wave = 0
     var invitations: [UserID: RequestRate] = [:]
     private var housekeeping: Timer?
+    /// A crash would not bring back yet what decides about calls; nobody is to rely on it.
+    var isStarting = false
     /// New clients are turned away: the process is about to end.
     var isDraining = false
+    /// Whether calls are accepted, for whoever watches the process or waits for it.
+    var isReady: Bool { exchange.isReady && !isStarting && !isDraining }
 
     init(
         exchange: Exchange, loop: EventLoop, limits: ServerLimits, modes: [Mode],

@@ -28,10 +28,12 @@ extension OutboundBridge {
         }
         admin.route(.post, "/admin/webhooks/enable") { [unowned self] request, respond in
             let name = request.target.query("endpoint") ?? ""
-            guard webhooks.enable(name) else {
-                return respond(.trouble(404, "no endpoint '\(name)' in webhooks"))
+            webhooks.enable(name) { isKnown in
+                guard isKnown else {
+                    return respond(.trouble(404, "no endpoint '\(name)' in webhooks"))
+                }
+                respond(.json(200, ["enabled": .string(name)]))
             }
-            respond(.json(200, ["enabled": .string(name)]))
         }
     }
 

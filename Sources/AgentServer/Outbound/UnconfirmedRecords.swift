@@ -6,27 +6,28 @@ import Storage
 /// told again. Owner: the loop's thread.
 final class UnconfirmedRecords {
     private unowned let exchange: Exchange
-    private var open: [UInt64: [StoreRecord]] = [:]
+    private var open: [UInt64: OutboxEntry] = [:]
     private var last: UInt64 = 0
 
     init(_ exchange: Exchange) { self.exchange = exchange }
 
-    /// Stores `records`, now or when the store is back.
-    func keep(_ records: [StoreRecord]) {
+    /// Stores `records`, now or when the store is back, and calls back once they are durable.
+    func keep(_ records: [StoreRecord], andThen action: (() -> Void)? = nil) {
         last += 1
         let number = last
-        open[number] = records
-        exchange.store(records) { [weak self] in self?.open[number] = nil }
+        open[number] = OutboxEntry(records: records, then: action)
+        exchange.store(records) { [weak self] in self?.confirmed(number) }
     }
 
     /// The store is back: everything that it did not confirm is stored again, and then `action`
     /// follows.
     func keepAgain(andThen action: @escaping () -> Void = {}) {
-        let lost = open.sorted { $0.key < $1.key }.flatMap(\.value)
-        let numbers = Array(open.keys)
-        exchange.store(lost) { [weak self] in
-            for number in numbers { self?.open[number] = nil }
+        let lost = open.sorted { $0.key < $1.key }
+        exchange.store(lost.flatMap(\.value.records)) { [weak self] in
+            for (number, _) in lost { self?.confirmed(number) }
             action()
         }
     }
+
+    private func confirmed(_ number: UInt64) { open.removeValue(forKey: number)?.then?() }
 }

@@ -292,18 +292,16 @@ final class WebhookDelivery {
 
     // MARK: Operators
 
-    /// Lets a disabled receiver have events again, those first that are still to be sent.
-    ///
-    /// - Returns: false if there is no such receiver.
-    func enable(_ name: String) -> Bool {
-        guard let window = windows[name] else { return false }
-        unconfirmed.keep([.value(.remove(plugin: Self.owner, key: name))])
-        guard window.isDisabled else { return true }
+    /// Lets a disabled receiver have events again, those first that are still to be sent; `done`
+    /// follows when that is durable, with false if there is no such receiver.
+    func enable(_ name: String, _ done: @escaping (Bool) -> Void) {
+        guard let window = windows[name] else { return done(false) }
+        unconfirmed.keep([.value(.remove(plugin: Self.owner, key: name))]) { done(true) }
+        guard window.isDisabled else { return }
         windows[name] = Window(endpoint: window.endpoint)
         windows[name]?.isBehind = true
         thread.add(.use(plan.push, plan.webhooks))
         catchUp(name)
-        return true
     }
 
     /// Sends events again; `done` gets their number, or nil when the store is away.
@@ -316,7 +314,7 @@ final class WebhookDelivery {
             guard !jobs.isEmpty else { return done(0) }
             let progress = WebhookProgress(dueAt: exchange.now())
             let records = jobs.map { StoreRecord.webhook(.update($0.job.id, progress)) }
-            exchange.store(records) { [weak self] in
+            unconfirmed.keep(records) { [weak self] in
                 self?.reopened(jobs.map(\.job))
                 done(jobs.count)
             }

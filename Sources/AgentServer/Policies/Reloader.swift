@@ -77,8 +77,8 @@ final class Reloader {
     private let enforce: Enforce
     /// Asks a generation beside the active one from now on.
     var beginShadow: (Generation) throws(AgentError) -> Void = { _ in }
-    /// A deployment is in force.
-    var enforced: (Deployment) -> Void = { _ in }
+    /// A deployment is in force; calls back when a crash does not undo that.
+    var enforced: (Deployment, @escaping () -> Void) -> Void = { $1() }
 
     /// Starts the thread.
     ///
@@ -114,7 +114,8 @@ final class Reloader {
         }
     }
 
-    /// Carries out one aim after the other, never two at once (G7).
+    /// Carries out one aim after the other, never two at once (G7). `done` is told of success when
+    /// the store has it.
     func carryOut(_ aim: Aim, _ done: @escaping (Outcome) -> Void) {
         lastTicket += 1
         waiting[lastTicket] = done
@@ -168,8 +169,7 @@ final class Reloader {
                 "reloaded", ("generation", reloaded.generation),
                 ("replayed", "\(reloaded.replay?.asked ?? 0)"),
                 ("changed", "\(reloaded.replay?.changed ?? 0)"))
-            enforced(deployment)
-            finish(ticket, .success(reloaded))
+            enforced(deployment) { [unowned self] in finish(ticket, .success(reloaded)) }
         }
     }
 
