@@ -189,7 +189,7 @@ def test_trouble_costs_one_decision(bot, name):
         agent.connect(user) for user in ("support", "alice", "bob", "carol"))
     troubled = invite(alice, "support", mode="advanced", extended_data="trouble")
     invite(bob, "carol")
-    carol.event("call.incoming", timeout=1)
+    carol.event("call.incoming")
     assert person.event("call.incoming")["call_id"] == troubled
     assert answer(agent, "dave") == ("joined", None)
 

@@ -289,7 +289,7 @@ def test_no_more_attempts_once_the_call_was_answered(pusher, double):
     wait_for("given up", lambda: agent.metrics()["callagent_pushes_withdrawn_total"] == 1)
     assert double.seen() == []
     settled(agent)
-    assert '"result":"withdrawn"' in agent.tool("explain", call, "--json")[1]
+    wait_for("stored", lambda: '"result":"withdrawn"' in agent.tool("explain", call, "--json")[1])
 
 
 def test_open_jobs_go_on_after_a_crash(pusher, double):
