@@ -9,6 +9,13 @@ from double import Double
 SUPPORT = 'answer_for = { "support" }\nplugins = { "support" }\n'
 
 
+def pytest_collection_modifyitems(items):
+    """Two processes run them: the patient ones beside all others, each kind one by one."""
+    for item in items:
+        kind = "patient" if item.get_closest_marker("patient") else "busy"
+        item.add_marker(pytest.mark.xdist_group(kind))
+
+
 @pytest.fixture
 def make_agent(tmp_path):
     """Makes servers that are ended after the test; their log is shown when the test fails."""

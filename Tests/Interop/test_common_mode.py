@@ -189,6 +189,7 @@ def test_the_caller_says_bye_while_it_rings(ringing):
     assert (end["reason"], end["detail"]) == ("cancelled", "caller_lost")
 
 
+@pytest.mark.patient
 def test_a_caller_who_vanishes_is_lost_after_35_seconds(ringing):
     alice, bob, _ = ringing("common")
     alice.vanish()

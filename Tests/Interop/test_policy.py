@@ -150,6 +150,7 @@ def test_a_second_caller_is_refused_while_the_first_is_served(bot):
     assert carol.ok("call.get", call_id=second)["call"]["state"] == "ringing"
 
 
+@pytest.mark.patient
 def test_a_caller_who_vanishes_frees_the_account_after_35_seconds(bot):
     agent = bot("on.invite(function(call)\n"
                 '  if call.callee.calls > 0 then return reject "busy" end\n'

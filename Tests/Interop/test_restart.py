@@ -94,6 +94,7 @@ def test_the_delivery_check_goes_on(make_agent):
 
 
 @pytest.mark.full
+@pytest.mark.patient
 def test_a_caller_who_comes_back_is_not_lost(make_agent):
     agent = make_agent().start()
     alice, bob = agent.connect("alice"), agent.connect("bob")
@@ -105,6 +106,7 @@ def test_a_caller_who_comes_back_is_not_lost(make_agent):
     assert changes(alice.event("call.changed")) == {"bob": ("timed_out", None)}
 
 
+@pytest.mark.patient
 def test_a_caller_who_does_not_come_back_is_lost_after_35_seconds(make_agent):
     agent = make_agent().start()
     call = invite(agent.connect("alice"), "bob")
@@ -117,6 +119,7 @@ def test_a_caller_who_does_not_come_back_is_lost_after_35_seconds(make_agent):
 
 
 @pytest.mark.full
+@pytest.mark.patient
 def test_who_was_never_connected_cannot_be_lost(make_agent):
     agent = make_agent().start()
     call = agent.post("call.invite", "alice", {"invitees": ["bob"], "timeout_ms": 38_000})

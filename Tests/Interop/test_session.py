@@ -235,6 +235,7 @@ def test_an_acknowledgement_out_of_range_harms_nobody(ringing, ack):
     alice.quiet()
 
 
+@pytest.mark.patient
 def test_a_silent_connection_is_closed_after_33_seconds(agent):
     silent = RawSocket(agent.port).upgrade()
     silent.send_json({"id": 1, "op": "hello", "data": {"token": "dev:bob", "device": "phone"}})
