@@ -100,7 +100,6 @@ public final class Agent {
             start.opened.release()
             throw error
         }
-        gateway.isStarting = true
         try prepareReloads(file, start.deployment)
     }
 
@@ -254,6 +253,7 @@ public final class Agent {
                 ("by_ms", "\(exchange.clock.gap)"))
         }
         if let reloader {
+            gateway.isStarting = true
             record(reloader.active) { [unowned self] in started() }
         } else {
             started()

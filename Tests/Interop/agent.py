@@ -139,11 +139,11 @@ class Agent:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
         return done.returncode, done.stdout.decode(errors="replace")
 
-    def begin_tool(self, *arguments):
-        """Begins another command of the tool in the folder, whose output nobody reads."""
+    def begin_tool(self, *arguments, output=subprocess.DEVNULL):
+        """Begins another command of the tool in the folder; all it says goes to `output`."""
         return subprocess.Popen(
             [os.environ["CALLAGENT"], *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stdout=output, stderr=output)
 
     # What it says of itself
 

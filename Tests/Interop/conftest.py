@@ -5,8 +5,7 @@ import pytest
 from agent import Agent
 from calls import invite
 from double import Double
-
-SUPPORT = 'answer_for = { "support" }\nplugins = { "support" }\n'
+from support import SUPPORT
 
 
 def pytest_collection_modifyitems(items):

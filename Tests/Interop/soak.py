@@ -16,12 +16,13 @@ import time
 
 from agent import wait_for
 from record import Circle
+from support import SUPPORT
 from test_kill import PLUGIN
 from test_neighbours import babble, guess
 
 SECONDS = int(os.environ.get("CALLAGENT_SOAK_SECONDS") or 600)
 FAULTS = ["sync:900:1:eio:again", "write:2500:2:full:again", "write:2000:2:readonly:again"]
-CONFIG = 'answer_for = { "support" }\nplugins = { "support" }\nmax_call_age = "2m"\n'
+CONFIG = SUPPORT + 'max_call_age = "2m"\n'
 REMEMBER = 500  # of the 1,000 keys that the server keeps for a user
 GROWTH = 0.1  # MB a minute that what is in use may grow by in the second half
 RESIDENT = 1  # MB a minute that the process may grow by, seen from outside

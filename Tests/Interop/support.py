@@ -2,6 +2,7 @@
 
 from calls import changes, invite
 
+SUPPORT = 'answer_for = { "support" }\nplugins = { "support" }\n'
 ACCEPT = """on.invite(function(call)
   local user = users.get(call.caller.id)
   kv.incr("asked", 1)

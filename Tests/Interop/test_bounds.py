@@ -372,9 +372,9 @@ def test_plugins_that_are_behind_hold_invitations_off(make_agent):
         numbers = [
             bob.post("call.invite", {"invitees": ["x"], "mode": "advanced"}) for _ in range(100)]
         added += 1
-        number = bob.post("call.add", {"call_id": live, "invitees": [f"y{added}"]})
+        addition = bob.post("call.add", {"call_id": live, "invitees": [f"y{added}"]})
         replies = [bob.reply(number) for number in numbers]
-        adding = bob.reply(number)
+        adding = bob.reply(addition)
         for reply in replies:
             if "ok" in reply:
                 bob.post("call.cancel", {"call_id": reply["ok"]["call_id"]})

@@ -1,12 +1,10 @@
 """What the plugins decided: explain, trace, replay, shadow, and what a reload says of it."""
 
 import json
-import os
-import subprocess
 
 from agent import wait_for
 from calls import invite
-from support import ACCEPT, BUSY, call, rewrite
+from support import ACCEPT, BUSY, SUPPORT, call, rewrite
 
 TESTED = ACCEPT + """test("it accepts", function(t)
   t.expect(t.invite { from = "ann", to = "support" }, accept {})
@@ -44,9 +42,7 @@ def test_a_failure_is_explained_with_file_and_line(bot):
 def test_decisions_are_followed_live(bot):
     agent = bot(ACCEPT)
     output = open(agent.folder / "trace.out", "w+b")
-    trace = subprocess.Popen(
-        [os.environ["CALLAGENT"], "trace", "--user", "ann", "--count", "2"], cwd=agent.folder,
-        stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+    trace = agent.begin_tool("trace", "--user", "ann", "--count", "2", output=output)
 
     def seen():
         output.seek(0)
@@ -55,7 +51,7 @@ def test_decisions_are_followed_live(bot):
     # The trace begins some time after its process did.
     wait_for("a first line", lambda: call(agent, "ann") and seen(), pause=0.2)
     call(agent, "ben")
-    call_id, _ = call(agent, "ann")
+    call(agent, "ann")
     assert trace.wait(10) == 0
     assert "ann → support" in seen() and "→ accept" in seen() and "ben" not in seen(), seen()
 
@@ -121,8 +117,7 @@ def test_a_shadow_is_asked_without_effect(bot):
 
 
 def test_a_reload_with_tests_refuses_what_fails_them(make_agent):
-    config = 'answer_for = { "support" }\nplugins = { "support" }\ntest_on_reload = true\n'
-    agent = make_agent(config, {"support": TESTED}).start()
+    agent = make_agent(SUPPORT + 'test_on_reload = true\n', {"support": TESTED}).start()
     code, output = agent.tool("reload")
     assert code == 0 and "1 tests of plugins passed" in output, output
     rewrite(agent, TESTED.replace("return accept {}", 'return reject "busy"', 1))
@@ -132,8 +127,7 @@ def test_a_reload_with_tests_refuses_what_fails_them(make_agent):
 
 
 def test_changed_files_are_taken_by_themselves(make_agent):
-    config = 'answer_for = { "support" }\nplugins = { "support" }\nwatch = true\n'
-    agent = make_agent(config, {"support": ACCEPT}).start()
+    agent = make_agent(SUPPORT + 'watch = true\n', {"support": ACCEPT}).start()
     assert call(agent, "ann")[1] == ("joined", None)
     # As editors do it: a new file in the place of the old one.
     fresh = agent.folder / "plugins" / ".support.lua.swp"

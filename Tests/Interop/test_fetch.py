@@ -6,11 +6,12 @@ import pytest
 
 from agent import wait_for
 from calls import changes
+from support import SUPPORT
 from test_policy import call_support
 from web import Web
 
-GRANT = ('answer_for = { "support" }\nplugins = { "support" }\n'
-         'override["support"] = { grant = { "http:localhost", "internal:localhost" } }\n')
+GRANT = SUPPORT + (
+    'override["support"] = { grant = { "http:localhost", "internal:localhost" } }\n')
 ASK = """-- Asks a server and says what came of it in the rejection.
 on.invite(function(call)
   local reply, problem = %s

@@ -6,8 +6,7 @@ import signal
 
 from agent import wait_for
 from calls import invite
-from conftest import SUPPORT
-from support import ACCEPT, BUSY, call, rewrite
+from support import ACCEPT, BUSY, SUPPORT, call, rewrite
 
 
 def test_whoever_finds_it_ready_finds_the_same_plugins_after_a_crash(make_agent):
@@ -45,8 +44,7 @@ def test_a_reload_is_done_when_a_crash_does_not_undo_it(bot):
         assert '"reloaded"' in agent.log_text() and reload.poll() is None
         resource.prlimit(agent.process.pid, resource.RLIMIT_FSIZE, before)
         assert reload.wait(30) == 0
-    said = agent.log_text()
-    assert "store is open again" in said
+    assert "store is open again" in agent.log_text()
     agent.crash()
     agent.start()
     # It did not have to choose: what is on disk was the last in force.

@@ -75,7 +75,7 @@ def test_a_disk_that_fails_again_and_again(make_agent, seed, operation, most, fa
         faults = f"{operation}:{dice.randrange(60, most)}:{failure}:again"
         print(f"CALLAGENT_STORE_FAULTS={faults}")
         agent.environment["CALLAGENT_STORE_FAULTS"] = faults
-        wait_for("a start on a bad disk", lambda: agent.starts(), patience=30)
+        wait_for("a start on a bad disk", agent.starts, patience=30)
         answered = circle.answered() + (dice.randrange(30, 80) if FULL else 20)
         circle.start()
         if operation != "read":

@@ -28,7 +28,7 @@ def test_a_slow_reader_is_cut_off_and_the_others_go_on(agent):
         begin = time.monotonic()
         call = invite(dave, "erin")
         assert erin.event("call.incoming")["call_id"] == call
-        assert time.monotonic() - begin < 5
+        assert time.monotonic() - begin < 1
     bob = agent.connect("bob")
     assert len(bob.hello["calls"]) == 100 and bob.hello["calls_more"] is True
     assert slow.close_code(timeout=20) == 4008

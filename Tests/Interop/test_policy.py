@@ -8,10 +8,10 @@ import pytest
 
 from agent import wait_for
 from calls import changes, ended, invite, participant
+from support import SUPPORT
 
 ACCEPT = "-- Accepts at once.\non.invite(function(call) return accept {} end)\n"
 REJECT = '-- Refuses.\non.invite(function(call) return reject "declined" end)\n'
-SUPPORT = 'answer_for = { "support" }\nplugins = { "support" }\n'
 
 
 def call_support(agent, **data):
@@ -190,7 +190,7 @@ def test_trouble_costs_one_decision(bot, name):
         agent.connect(user) for user in ("support", "alice", "bob", "carol"))
     troubled = invite(alice, "support", mode="advanced", extended_data="trouble")
     invite(bob, "carol")
-    carol.event("call.incoming")
+    carol.event("call.incoming", timeout=1)
     assert person.event("call.incoming")["call_id"] == troubled
     assert answer(agent, "dave") == ("joined", None)
 
