@@ -229,7 +229,7 @@ static void run(callua_vm *vm, int32_t number, int arguments, uint64_t budget,
         fail(vm, thread, status, outcome);
         give_back(vm, number, false);
     }
-    outcome->nanoseconds = cl_now() - vm->started;
+    outcome->nanoseconds = status == GIVEN_UP ? budget : cl_spent(vm);
     if (status != GIVEN_UP && (vm->dirty || vm->has_vars)) cl_flush_calls(vm);
 }
 

@@ -76,11 +76,15 @@ struct callua_vm {
     volatile uint64_t run_number;
     bool broken;
 
-    // The clock of the current run.
-    uint64_t started;
+    // The clock of the current run, in nanoseconds.
     volatile uint64_t budget;
-    uint64_t deadline;
-    uint64_t cpu_mark;
+    uint64_t spent;
+    uint64_t looked_at;
+    // How much must be spent before the processor's own clock is asked again.
+    uint64_t look_closely_at;
+    // 0 before the first look.
+    uint64_t cpu_at_start;
+    // Steps since the last look.
     uint64_t charged;
     // 0, or the failure that ends this run.
     int32_t killed;
@@ -142,10 +146,11 @@ extern const char cl_array_meta, cl_user_meta, cl_call_meta, cl_decision_meta, c
     cl_frozen_meta, cl_api, cl_globals, cl_threads, cl_modules, cl_loading;
 
 // budget.c
-uint64_t cl_now(void);
 void cl_arm(callua_vm *vm, uint64_t budget);
 void cl_hook(lua_State *L, lua_Debug *record);
 void cl_watch(callua_vm *vm, lua_State *L);
+// Processor time of this run so far.
+uint64_t cl_spent(callua_vm *vm);
 void cl_look(callua_vm *vm);
 void cl_check(lua_State *L);
 // Notes where `L` is, for the message of a kill.

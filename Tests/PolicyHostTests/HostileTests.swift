@@ -35,23 +35,32 @@ import Testing
             return
         }
         let expects = source.prefix { $0 != "\n" }.dropFirst("-- expects ".count)
+        var spent = Double.infinity
+        var limit = 0.0
+        // A processor that is taken away meanwhile counts as time of the script: not three times.
+        for _ in 0..<3 where spent > limit {
+            (spent, limit) = try run(source, expects: String(expects))
+        }
+        if Self.hasWatchdog { #expect(spent <= limit, "\(name) took \(spent) ms") }
+    }
+
+    /// Runs the script; returns the milliseconds that this took, and may take at most.
+    private func run(_ source: String, expects: String) throws -> (spent: Double, limit: Double) {
         let rig = try Rig(source) {
             $0.plugins[0].setting.limits.loadTime = 2_000
             // Filling the memory, and coming to an error, may take longer than a run may take.
             if expects != "cpu" { $0.plugins[0].setting.limits.runTime = 500 }
         }
-
         let start = processorTime()
         let effects = rig.ask(rig.call())
         let spent = processorTime() - start
 
         #expect(effects.answer == Answer.none)
-        let most = rig.host.generation.plan.plugins[0].setting.limits.runTime + 20
-        let limit = Double(most) * Self.slowdown
-        if Self.hasWatchdog { #expect(spent <= limit, "\(name) took \(spent) ms") }
-        try check(effects, expects: String(expects))
+        try check(effects, expects: expects)
         // The plugin goes on.
         #expect(rig.invite(busy: 1) == .decided(.reject(busy: true, extendedData: nil)))
+        let most = rig.host.generation.plan.plugins[0].setting.limits.runTime + 20
+        return (spent, Double(most) * Self.slowdown)
     }
 
     private func check(_ effects: [PolicyEffect], expects: String) throws {
@@ -68,12 +77,5 @@ import Testing
             let found = lines.first?.contains(text) ?? false
             #expect(found, "\(lines.map { $0.prefix(300) }), expected \(text)")
         }
-    }
-
-    /// Milliseconds of processor time of this thread.
-    private func processorTime() -> Double {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return Double(time.tv_sec) * 1e3 + Double(time.tv_nsec) / 1e6
     }
 }

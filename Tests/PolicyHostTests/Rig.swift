@@ -2,6 +2,7 @@
 
 import CallCore
 import CallModel
+import Glibc
 import JSON
 import Testing
 
@@ -189,3 +190,10 @@ extension TestTools {
 }
 
 extension Switchboard: TestSwitchboard {}
+
+/// Processor time of this thread, in milliseconds.
+func processorTime() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return Double(time.tv_sec) * 1e3 + Double(time.tv_nsec) / 1e6
+}

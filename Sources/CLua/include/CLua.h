@@ -141,7 +141,8 @@ typedef struct {
     callua_bytes unreturned;
     /// Nothing else could end it: the vm is of no use any more, nor are its waiting handlers.
     bool broken;
-    /// Time of this run.
+    /// Processor time of this run, as its budget counts it: the time of one host function up to a
+    /// quarter of the budget.
     uint64_t nanoseconds;
 } callua_outcome;
 

@@ -1,0 +1,76 @@
+// What counts as processor time of a run: a vm whose one host function, `work`, takes long.
+
+import CLua
+import Testing
+
+@testable import PolicyHost
+
+@Suite struct BudgetTests {
+    @Test func whatTheHostTakesLongForEndsNoRun() throws {
+        let (outcome, _) = run("work() for i = 1, 2000000 do end", workFor: 300, budget: 200)
+        #expect(Int(outcome.status) == CALLUA_FINISHED)
+        #expect(outcome.nanoseconds >= 50_000_000 && outcome.nanoseconds < 200_000_000)
+    }
+
+    @Test func aProcessorThatIsTakenAwayOnceInAWhileEndsNoRun() throws {
+        let text = "for i = 1, 3 do for j = 1, 100000 do end work() end"
+        let (outcome, works) = run(text, workFor: 100, budget: 200)
+        #expect(Int(outcome.status) == CALLUA_FINISHED && works == 3)
+    }
+
+    @Test func whoeverKeepsTheHostBusyIsEnded() throws {
+        let (outcome, works) = run("while true do work() end", workFor: 5, budget: 10)
+        #expect(Int(outcome.status) == CALLUA_FAILED && Int(outcome.failure) == CALLUA_CPU)
+        #expect((3...4).contains(works), "each counts a quarter of the budget")
+    }
+
+    /// Loads `text` where each `work()` takes this much processor time, in milliseconds.
+    private func run(
+        _ text: String, workFor milliseconds: Double, budget: Double
+    ) -> (outcome: callua_outcome, works: Int) {
+        let bench = Bench(milliseconds: milliseconds)
+        let limits = callua_limits(
+            memory: 1 << 24, coroutines: 10, value: 1 << 16, state: 0, source: 1 << 16,
+            stride: 1_000)
+        let host = callua_host(
+            context: Unmanaged.passUnretained(bench).toOpaque(),
+            call: { context, _, _, result in
+                let bench = Unmanaged<Bench>.fromOpaque(context!).takeUnretainedValue()
+                result!.pointee = bench.work()
+                return Int32(CALLUA_RETURN)
+            })
+        let vm = callua_new(limits, host, 1)
+        defer { callua_free(vm) }
+        #expect(callua_bind(vm, "work", UInt32(CALLUA_OWN), 0) && callua_seal(vm))
+        var outcome = callua_outcome()
+        Array(text.utf8).withUnsafeBufferPointer { bytes in
+            callua_load(
+                vm, "@p.lua", callua_bytes(start: bytes.baseAddress, count: bytes.count),
+                UInt64(budget * 1e6), &outcome)
+        }
+        outcome.value = callua_bytes()
+        outcome.traceback = callua_bytes()
+        return (outcome, bench.works)
+    }
+}
+
+/// A host that has something to do.
+private final class Bench {
+    private let milliseconds: Double
+    private(set) var works = 0
+
+    /// An array without values.
+    private let nothing = PlainWriter()
+
+    init(milliseconds: Double) {
+        self.milliseconds = milliseconds
+        nothing.list(0)
+    }
+
+    func work() -> callua_bytes {
+        works += 1
+        let end = processorTime() + milliseconds
+        while processorTime() < end {}
+        return nothing.written
+    }
+}
