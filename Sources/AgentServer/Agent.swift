@@ -122,11 +122,11 @@ public final class Agent {
                 throw .system(error)
             }
         }
-        reloader.enforced = { [unowned self] deployment, done in
+        reloader.enforced = { [unowned self] deployment, takenBack, done in
             policies?.endShadow()
             policies?.decisions.configure(deployment.configuration.decisionLog)
             watchFiles(of: deployment.configuration)
-            record(deployment, andThen: done)
+            record(deployment, takenBack: takenBack, andThen: done)
         }
         self.reloader = reloader
         watchFiles(of: active.configuration)
@@ -337,18 +337,12 @@ public final class Agent {
         guard let reloader else {
             return done(.failure(.refused("this process has no file to read again")))
         }
-        generationsWanted.append { [unowned self] kept in
+        generationsWanted.append { kept in
             guard let kept else {
                 let which = name.map { "no kept generation \($0)" } ?? "no earlier generation"
                 return done(.failure(.refused(which)))
             }
-            let old = reloader.active.generation.name
-            reloader.carryOut(.rollBack(kept)) { [unowned self] outcome in
-                // Whoever asks for the one in force takes nothing back.
-                guard case .success = outcome, old != kept.name else { return done(outcome) }
-                let mark = StoreRecord.generation(.rollBack(name: old, at: exchange.now()))
-                exchange.storeSurely([mark]) { done(outcome) }
-            }
+            reloader.carryOut(.rollBack(kept), done)
         }
         exchange.generationFound = { [unowned self] kept in
             guard !generationsWanted.isEmpty else { return }
@@ -360,11 +354,13 @@ public final class Agent {
     /// The policies took a generation back that did worse than the one before.
     private func generationFailed(_ from: String, _ to: String, _ reason: String) {
         log.warn("generation rolled back", ("from", from), ("to", to), ("reason", reason))
-        exchange.storeSurely([.generation(.rollBack(name: from, at: exchange.now()))])
-        guard let deployment = reloader?.returned(to: to) else { return }
+        guard let deployment = reloader?.returned(to: to) else {
+            let mark = GenerationChange.rollBack(name: from, at: exchange.now())
+            return exchange.storeSurely([.generation(mark)])
+        }
         if let options = try? AgentOptions(deployment) { configure(options) }
         policies?.decisions.configure(deployment.configuration.decisionLog)
-        record(deployment)
+        record(deployment, takenBack: from)
     }
 
     /// Reloads when a file of plugins or settings has changed, if the operator wants that.
@@ -385,12 +381,16 @@ public final class Agent {
     }
 
     /// Keeps the files of the generation in force: a start after a crash goes on with them (E54).
-    private func record(_ deployment: Deployment, andThen action: (() -> Void)? = nil) {
+    private func record(
+        _ deployment: Deployment, takenBack: String? = nil, andThen action: (() -> Void)? = nil
+    ) {
         for warning in deployment.warnings {
             log.warn("plugin looks wrong", ("warning", warning))
         }
-        let change = GenerationChange.activate(deployment.files, at: exchange.now())
-        exchange.storeSurely([.generation(change)], andThen: action)
+        let now = exchange.now()
+        var changes = takenBack.map { [GenerationChange.rollBack(name: $0, at: now)] } ?? []
+        changes.append(.activate(deployment.files, at: now))
+        exchange.storeSurely(changes.map { .generation($0) }, andThen: action)
     }
 
     /// Puts everything into force that needs no restart.

@@ -77,8 +77,9 @@ final class Reloader {
     private let enforce: Enforce
     /// Asks a generation beside the active one from now on.
     var beginShadow: (Generation) throws(AgentError) -> Void = { _ in }
-    /// A deployment is in force; calls back when a crash does not undo that.
-    var enforced: (Deployment, @escaping () -> Void) -> Void = { $1() }
+    /// A deployment is in force, and which one was taken back for it; calls back when a crash does
+    /// not undo that.
+    var enforced: (Deployment, _ takenBack: String?, @escaping () -> Void) -> Void = { $2() }
 
     /// Starts the thread.
     ///
@@ -163,13 +164,18 @@ final class Reloader {
         try refuseWhatNeedsRestart(deployment.configuration)
         try enforce(deployment, reason) { [unowned self] error in
             if let error { return failed(ticket, error) }
+            // Whoever asks for the one in force takes nothing back.
+            let old = active.name
+            let takenBack = reason == .rollback && old != deployment.name ? old : nil
             previous = active
             active = deployment
             log.info(
                 "reloaded", ("generation", reloaded.generation),
                 ("replayed", "\(reloaded.replay?.asked ?? 0)"),
                 ("changed", "\(reloaded.replay?.changed ?? 0)"))
-            enforced(deployment) { [unowned self] in finish(ticket, .success(reloaded)) }
+            enforced(deployment, takenBack) { [unowned self] in
+                finish(ticket, .success(reloaded))
+            }
         }
     }
 
