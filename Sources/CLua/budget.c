@@ -30,29 +30,44 @@ void cl_arm(callua_vm *vm, uint64_t budget) {
     vm->note[0] = 0;
 }
 
-// Looks come every few microseconds. When the next one is late, the script was not at work: the
-// host was, or the machine had taken the processor away, which a virtual machine counts as
-// processor time. So the time between two looks counts up to a quarter of the budget; of what an
-// event has left the last runs get next to nothing, and even those count.
-uint64_t cl_spent(callua_vm *vm) {
+// Looks come every few microseconds, the first one soon after the start. When the next one is late,
+// the script was not at work: the host was, or the machine had taken the processor away, which a
+// virtual machine counts as processor time. So the time between two looks counts up to a quarter
+// of the budget; of what an event has left the last runs get next to nothing, and those count too.
+static uint64_t longest_gap(const callua_vm *vm) {
+    bool is_first = vm->cpu_at_start == 0;
+    return is_first || vm->budget / 4 < LEAST_GAP_NS ? LEAST_GAP_NS : vm->budget / 4;
+}
+
+static void count_gap(callua_vm *vm) {
     uint64_t now = monotonic_now();
     uint64_t gap = now - vm->looked_at;
-    uint64_t most = vm->budget / 4 < LEAST_GAP_NS ? LEAST_GAP_NS : vm->budget / 4;
+    uint64_t most = longest_gap(vm);
     vm->looked_at = now;
     vm->spent += gap < most ? gap : most;
-    return vm->spent;
+}
+
+static uint64_t cpu_spent(const callua_vm *vm) {
+    return read_clock(CLOCK_THREAD_CPUTIME_ID) - vm->cpu_at_start;
+}
+
+uint64_t cl_spent(callua_vm *vm) {
+    count_gap(vm);
+    if (vm->cpu_at_start == 0 || vm->spent < LEAST_GAP_NS) return vm->spent;
+    uint64_t cpu = cpu_spent(vm);
+    return cpu < vm->spent ? cpu : vm->spent;
 }
 
 // The budget is processor time. The monotonic clock is cheap to read and never behind it, so
 // the processor's own clock is only asked when that one says that the time is over, and once at
 // the first look. A thread that had to wait for a processor loses nothing.
 static bool is_over(callua_vm *vm) {
-    uint64_t spent = cl_spent(vm);
-    if (vm->cpu_at_start == 0) vm->cpu_at_start = read_clock(CLOCK_THREAD_CPUTIME_ID) - spent;
-    if (spent < vm->look_closely_at) return false;
-    uint64_t cpu = read_clock(CLOCK_THREAD_CPUTIME_ID) - vm->cpu_at_start;
+    count_gap(vm);
+    if (vm->cpu_at_start == 0) vm->cpu_at_start = read_clock(CLOCK_THREAD_CPUTIME_ID) - vm->spent;
+    if (vm->spent < vm->look_closely_at) return false;
+    uint64_t cpu = cpu_spent(vm);
     if (cpu >= vm->budget) return true;
-    vm->look_closely_at = spent + (vm->budget - cpu);
+    vm->look_closely_at = vm->spent + (vm->budget - cpu);
     return false;
 }
 

@@ -168,6 +168,7 @@ class Connection(asyncio.Protocol):
         except (h2.exceptions.StreamClosedError, h2.exceptions.ProtocolError):
             pass
         self.flush()
+        self.server.answered += 1
 
     async def send(self, request, reply):
         stream = request.stream
@@ -223,6 +224,7 @@ class Server:
         self.streams = 500
         self.greeting_delay = 0.0
         self.accepted = 0
+        self.answered = 0
         self.most_streams = 0
         self.resets = 0
         self.refused = 0

@@ -123,7 +123,8 @@ class Double:
         counters = {
             "accepted": self.server.accepted, "open": len(self.server.connections),
             "most_streams": self.server.most_streams, "resets": self.server.resets,
-            "refused": self.server.refused, "grants": len(self.google.issued),
+            "refused": self.server.refused, "answered": self.server.answered,
+            "grants": len(self.google.issued),
             "provider_tokens": len(self.apple.tokens_seen)}
         self.server.most_streams = 0
         return counters

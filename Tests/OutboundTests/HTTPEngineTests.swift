@@ -192,6 +192,19 @@ struct HTTPEngineTests {
         #expect(try engine.run(request).failure != nil)
     }
 
+    @Test func `a long header that is there at once is read to its end`() throws {
+        let name = "headers-65000"
+        try double.plan(name, ["delay": 0.3])
+        let ticket = try engine.submit(try echo(1, name)[0])
+        var ends: [HTTPCompletion] = []
+        while try double.seen().isEmpty { ends += engine.perform(forAtMost: 10) }
+        // Nothing is read before all of it is there.
+        while try server()["answered"] != 1 {}
+        while ends.isEmpty { ends = engine.perform(forAtMost: 1_000) }
+        #expect(ends.first?.ticket == ticket && ends.first?.result.status == 200)
+        #expect(try ends.first?.result.get().header("x-long")?.utf8.count == 65_000)
+    }
+
     @Test func `a redirect is a response like others`() throws {
         let response = try engine.run(try echo(1, "redirect")[0]).get()
         #expect(response.status == 302 && response.header("location") == "/try/echo")

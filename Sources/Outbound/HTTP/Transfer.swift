@@ -96,7 +96,9 @@ final class Transfer {
     private func setContents(_ options: HTTPEngine.Options) {
         let request = queued.request
         ccurl_set_pointer(easy, CURLOPT_USERAGENT, options.userAgent)
-        ccurl_set_long(easy, CURLOPT_BUFFERSIZE, 8_192)
+        // libcurl 7.88 hands out a header in pieces of its buffer, and for the second one it waits
+        // until the socket has news, or for seconds. So one holds all, with the status line.
+        ccurl_set_long(easy, CURLOPT_BUFFERSIZE, options.headerLimit + 1_024)
         ccurl_set_size(easy, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(request.responseLimit))
         switch request.method {
         case "GET" where request.body.isEmpty: ccurl_set_long(easy, CURLOPT_HTTPGET, 1)
