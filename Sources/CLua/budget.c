@@ -16,6 +16,8 @@ static uint64_t read_clock(clockid_t clock) {
 
 static uint64_t monotonic_now(void) { return read_clock(CLOCK_MONOTONIC); }
 
+uint64_t cl_processor_time(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
+
 void cl_arm(callua_vm *vm, uint64_t budget) {
     vm->looked_at = monotonic_now();
     vm->budget = budget;
@@ -48,7 +50,7 @@ static void count_gap(callua_vm *vm) {
 }
 
 static uint64_t cpu_spent(const callua_vm *vm) {
-    return read_clock(CLOCK_THREAD_CPUTIME_ID) - vm->cpu_at_start;
+    return cl_processor_time() - vm->cpu_at_start;
 }
 
 uint64_t cl_spent(callua_vm *vm) {
@@ -63,7 +65,7 @@ uint64_t cl_spent(callua_vm *vm) {
 // the first look. A thread that had to wait for a processor loses nothing.
 static bool is_over(callua_vm *vm) {
     count_gap(vm);
-    if (vm->cpu_at_start == 0) vm->cpu_at_start = read_clock(CLOCK_THREAD_CPUTIME_ID) - vm->spent;
+    if (vm->cpu_at_start == 0) vm->cpu_at_start = cl_processor_time() - vm->spent;
     if (vm->spent < vm->look_closely_at) return false;
     uint64_t cpu = cpu_spent(vm);
     if (cpu >= vm->budget) return true;

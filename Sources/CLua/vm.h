@@ -146,6 +146,8 @@ extern const char cl_array_meta, cl_user_meta, cl_call_meta, cl_decision_meta, c
     cl_frozen_meta, cl_api, cl_globals, cl_threads, cl_modules, cl_loading;
 
 // budget.c
+// Of this thread, in nanoseconds; also for handlers of signals.
+uint64_t cl_processor_time(void);
 void cl_arm(callua_vm *vm, uint64_t budget);
 void cl_hook(lua_State *L, lua_Debug *record);
 void cl_watch(callua_vm *vm, lua_State *L);

@@ -39,17 +39,11 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t timer_key;
 static atomic_bool installed;
 
-static uint64_t processor_time(void) {
-    struct timespec moment;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &moment);
-    return (uint64_t)moment.tv_sec * 1000000000u + (uint64_t)moment.tv_nsec;
-}
-
 static void on_tick(int number) {
     (void)number;
     callua_vm *vm = own.vm;
     if (vm == NULL) return;
-    uint64_t now = processor_time();
+    uint64_t now = cl_processor_time();
     uint64_t gap = now - own.seen_at;
     own.seen_at = now;
     if (own.seen_run != vm->run_number) {

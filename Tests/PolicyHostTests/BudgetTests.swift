@@ -6,19 +6,19 @@ import Testing
 @testable import PolicyHost
 
 @Suite struct BudgetTests {
-    @Test func whatTheHostTakesLongForEndsNoRun() throws {
+    @Test func whatTheHostTakesLongForEndsNoRun() {
         let (outcome, _) = run("work() for i = 1, 2000000 do end", workFor: 300, budget: 200)
         #expect(Int(outcome.status) == CALLUA_FINISHED)
         #expect(outcome.nanoseconds >= 50_000_000 && outcome.nanoseconds < 200_000_000)
     }
 
-    @Test func aProcessorThatIsTakenAwayOnceInAWhileEndsNoRun() throws {
+    @Test func aProcessorThatIsTakenAwayOnceInAWhileEndsNoRun() {
         let text = "for i = 1, 3 do for j = 1, 100000 do end work() end"
         let (outcome, works) = run(text, workFor: 100, budget: 200)
         #expect(Int(outcome.status) == CALLUA_FINISHED && works == 3)
     }
 
-    @Test func whoeverKeepsTheHostBusyIsEnded() throws {
+    @Test func whoeverKeepsTheHostBusyIsEnded() {
         let (outcome, works) = run("while true do work() end", workFor: 5, budget: 10)
         #expect(Int(outcome.status) == CALLUA_FAILED && Int(outcome.failure) == CALLUA_CPU)
         #expect((3...4).contains(works), "each counts a quarter of the budget")
@@ -42,12 +42,8 @@ import Testing
         let vm = callua_new(limits, host, 1)
         defer { callua_free(vm) }
         #expect(callua_bind(vm, "work", UInt32(CALLUA_OWN), 0) && callua_seal(vm))
-        var outcome = callua_outcome()
-        Array(text.utf8).withUnsafeBufferPointer { bytes in
-            callua_load(
-                vm, "@p.lua", callua_bytes(start: bytes.baseAddress, count: bytes.count),
-                UInt64(budget * 1e6), &outcome)
-        }
+        let file = SourceFile(name: "p.lua", text: Array(text.utf8))
+        var outcome = file.load(into: vm, budget: UInt64(budget * 1e6))
         outcome.value = callua_bytes()
         outcome.traceback = callua_bytes()
         return (outcome, bench.works)

@@ -19,13 +19,8 @@ import Testing
         defer { callua_free(vm) }
         #expect(callua_add_stock(vm))
         #expect(callua_seal(vm))
-        var outcome = callua_outcome()
-        text.withUnsafeBufferPointer { bytes in
-            callua_load(
-                vm, "@patterns.lua",
-                callua_bytes(start: bytes.baseAddress, count: bytes.count), 600_000_000_000,
-                &outcome)
-        }
+        let file = SourceFile(name: "patterns.lua", text: text)
+        let outcome = file.load(into: vm, budget: 600_000_000_000)
         return Int(outcome.status) == CALLUA_FINISHED ? "same" : outcome.message
     }
 

@@ -116,12 +116,7 @@ private final class SettingsSandbox {
         guard vm != nil,
             callua_bind(vm, "secret", Self.secretFunction, 0), callua_seal(vm), makeAssignable()
         else { throw PolicyProblem("no memory for \(file.name)") }
-        var outcome = callua_outcome()
-        file.text.withUnsafeBufferPointer { bytes in
-            callua_load(
-                vm, "@" + file.name,
-                callua_bytes(start: bytes.baseAddress, count: bytes.count), Self.budget, &outcome)
-        }
+        let outcome = file.load(into: vm, budget: Self.budget)
         guard Int(outcome.status) == CALLUA_FINISHED else {
             throw PolicyProblem(message: outcome.message, in: file.name)
         }

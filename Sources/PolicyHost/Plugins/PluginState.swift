@@ -125,14 +125,7 @@ final class PluginState {
         let file = source.main
         manifest = Manifest()
         manifest.name = source.name
-        let outcome = file.text.withUnsafeBufferPointer { bytes in
-            var outcome = callua_outcome()
-            callua_load(
-                vm, "@" + file.name,
-                callua_bytes(start: bytes.baseAddress, count: bytes.count),
-                setting.limits.loadTime.nanoseconds, &outcome)
-            return outcome
-        }
+        let outcome = file.load(into: vm, budget: setting.limits.loadTime.nanoseconds)
         if let optionProblem { throw optionProblem }
         guard Int(outcome.status) == CALLUA_FINISHED else {
             throw PolicyProblem(message: outcome.message, in: file.name)
@@ -335,6 +328,20 @@ private let serveCall:
         result.pointee = state.reply.written
         return Int32(status)
     }
+
+extension SourceFile {
+    /// Runs the file in `vm` for at most `budget` nanoseconds; the outcome is valid as long as
+    /// nothing else runs there.
+    func load(into vm: OpaquePointer?, budget: UInt64) -> callua_outcome {
+        var outcome = callua_outcome()
+        text.withUnsafeBufferPointer { bytes in
+            callua_load(
+                vm, "@" + name, callua_bytes(start: bytes.baseAddress, count: bytes.count), budget,
+                &outcome)
+        }
+        return outcome
+    }
+}
 
 extension callua_outcome {
     /// The message of a failure.
