@@ -124,7 +124,8 @@ let package = Package(
             ["Storage", "CallModel", "CallCore", "TestSupport"]),
         tests(
             "StorageTests",
-            ["Storage", "CallModel", "CallCore", "JSON", "StorageRig", "TestSupport"]),
+            ["Storage", "CallModel", "CallCore", "JSON", "StorageRig", "TestSupport"],
+            exclude: ["Data"]),
         tests(
             "PolicyHostTests", ["PolicyHost", "CallModel", "CallCore", "JSON", "CLua"],
             exclude: ["Hostile", "Scripts"]),
@@ -157,7 +158,7 @@ let package = Package(
             "DocumentationTests",
             [
                 "CallModel", "CallCore", "CallWire", "JSON", "WebProtocols", "EventLoop",
-                "PolicyHost", "AgentServer",
+                "PolicyHost", "AgentServer", "CallSimulator",
             ]),
         program("echo-server", at: "Tests/EchoServer", ["WebProtocols", "EventLoop"]),
     ],

@@ -10,7 +10,7 @@ set -eu
 # The second line is the toolchain's: what its programs load, and what its linker takes from Debian.
 LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libjemalloc-dev \
 libxml2 gcc libc6-dev libstdc++-12-dev"
-TOOLS="lua-check python3 python3-venv nghttp2-server coturn"
+TOOLS="lua-check python3 python3-venv nghttp2-server coturn chromium"
 # How apt-get and dpkg say that somebody else is at work.
 LOCKED="Could not get lock|was locked by another process"
 SWIFT_MAJOR=6

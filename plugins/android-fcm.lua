@@ -1,7 +1,9 @@
 -- android-fcm: what an Android phone is told about a call.
 --
--- A push of data only, so that the app itself shows the call. What every push says of its call
--- (`call_id`, `kind`: invite, cancel, …, `expires_at`) goes along in any case.
+-- A push to Android is data only, so that the app itself shows the call: this adds what it needs.
+-- What the caller says itself comes first: its title, its body and its payload stay. With `hide`
+-- the data does not tell who calls, unless the caller does. What every push says of its call
+-- (`call_id`, `kind`: invite, cancel, …, `call_kind`, `user`, `expires_at`) goes along in any case.
 --
 -- Options
 --   hide      do not tell who calls                                 false
@@ -10,7 +12,7 @@
 --
 --   options["android-fcm"] = { fields = { "type", "topic" }, missed = false }
 
-plugin { version = "1.0.0", on_error = "unchanged" }
+plugin { version = "1.1.1", on_error = "unchanged" }
 
 local cfg = config {
   hide = option.bool(false, { help = "do not tell who calls" }),
@@ -21,28 +23,55 @@ local cfg = config {
 on.push(function(push, call)
   if push.provider ~= "fcm" then return end
   if push.reason == "missed" and not cfg.missed then return drop "missed calls are not told" end
-  push.title, push.body = nil, nil
   local caller = cfg.hide and "Someone" or call.caller.id
-  push.payload = { caller = caller, video = call.kind == "video" }
+  -- Without a title of the caller's there is the usual one, which is who calls.
+  if not push.title or push.title == call.caller.id then push.title = caller end
+  push.payload = push.payload or {}
+  if push.payload.caller == nil then push.payload.caller = caller end
+  if push.payload.video == nil then push.payload.video = call.kind == "video" end
   for _, name in ipairs(cfg.fields) do
-    push.payload[name] = call.extended_data and call.extended_data[name]
+    if push.payload[name] == nil then
+      push.payload[name] = call.extended_data and call.extended_data[name]
+    end
   end
   return push
 end)
 
-test("the app gets data, and nothing that Android would show by itself", function(t)
+test("the app gets the fields that were chosen", function(t)
   t.options { fields = { "room" } }
   local push = t.push(
     { provider = "fcm", title = "ann", body = "Incoming call" },
     { from = "ann", kind = "video", extended_data = { type = "video_call", room = 7 } })
-  t.equal({ push.title, push.body }, {})
+  t.equal({ push.title, push.body }, { "ann", "Incoming call" })
   t.equal(push.payload, { caller = "ann", video = true, room = 7 })
+end)
+
+test("what the caller says comes first, and stays", function(t)
+  local push = t.push(
+    { provider = "fcm", title = "Ann of sales", payload = { type = "mine", room = 7 } },
+    { from = "ann", extended_data = { type = "video_call" } })
+  t.equal(push.title, "Ann of sales")
+  t.equal(push.payload, { caller = "ann", video = false, type = "mine", room = 7 })
+  t.equal(t.push({ provider = "fcm", payload_raw = "[1]" }).payload_raw, "[1]")
 end)
 
 test("callers can be hidden and missed calls left out", function(t)
   t.options { hide = true, missed = false }
-  t.equal(t.push({ provider = "fcm" }).payload.caller, "Someone")
+  local push = t.push({ provider = "fcm", title = "ann" }, { from = "ann" })
+  t.equal({ push.title, push.payload.caller }, { "Someone", "Someone" })
   t.equal(t.push { provider = "fcm", reason = "missed" }, nil)
+end)
+
+test("what the caller says of itself is not hidden", function(t)
+  t.options { hide = true }
+  local said = { provider = "fcm", title = "Ann of sales", payload = { caller = "Ann" } }
+  for _, reason in ipairs { "invite", "missed" } do
+    said.reason = reason
+    local push = t.push(said, { from = "ann" })
+    t.equal({ push.title, push.payload.caller }, { "Ann of sales", "Ann" })
+  end
+  local push = t.push({ provider = "fcm", reason = "missed", title = "ann" }, { from = "ann" })
+  t.equal({ push.title, push.payload.caller }, { "Someone", "Someone" })
 end)
 
 test("other pushes stay as they are", function(t)

@@ -1,8 +1,9 @@
 -- ios-voip: what an iPhone is told about a call.
 --
--- Names the app, keeps the payload small (VoIP pushes have 5 KB), and lets a late ring go: it is
--- worse than none. With `hide` the lock screen does not tell who calls. What every push says of its
--- call (`call_id`, `kind`, `expires_at`) goes along in any case.
+-- Names the app, adds what it needs to show the call, and lets a late ring go: it is worse than
+-- none. What the caller says itself comes first: its title, its body and its payload stay. With
+-- `hide` no push tells who calls, also of calls that are over, unless the caller does. What every
+-- push says of its call (`call_id`, `kind`, `call_kind`, `user`, `expires_at`) goes along as well.
 --
 -- Options
 --   bundle    the app's bundle id; empty: the configured one        none
@@ -12,7 +13,7 @@
 --
 --   options["ios-voip"] = { bundle = "com.example.desk", fields = { "type", "topic" } }
 
-plugin { version = "1.0.0", on_error = "unchanged" }
+plugin { version = "1.1.1", on_error = "unchanged" }
 
 local cfg = config {
   bundle = option.text("", { max = 120, help = "the app's bundle id; empty: the configured one" }),
@@ -23,16 +24,22 @@ local cfg = config {
 
 on.push(function(push, call)
   local rings = push.reason == "invite" or push.reason == "add"
-  if push.provider ~= "apns" or not rings then return end
+  if push.provider ~= "apns" or not (rings or cfg.hide) then return end
   local caller = cfg.hide and "Someone" or call.caller.id
+  -- Without a title of the caller's there is the usual one, which is who calls.
+  if not push.title or push.title == call.caller.id then push.title = caller end
+  if not rings then return push end
+  push.payload = push.payload or {}
+  if push.payload.caller == nil then push.payload.caller = caller end
   if cfg.bundle ~= "" then
     push.topic = push.kind == "voip" and cfg.bundle .. ".voip" or cfg.bundle
   end
-  push.title = caller
   push.expires_in = time.seconds(cfg.expires)
-  push.payload = { caller = caller, video = call.kind == "video" }
+  if push.payload.video == nil then push.payload.video = call.kind == "video" end
   for _, name in ipairs(cfg.fields) do
-    push.payload[name] = call.extended_data and call.extended_data[name]
+    if push.payload[name] == nil then
+      push.payload[name] = call.extended_data and call.extended_data[name]
+    end
   end
   return push
 end)
@@ -49,14 +56,46 @@ test("the app is named, and only chosen fields go along", function(t)
   t.equal(t.push({ kind = "alert" }).topic, "com.example.desk")
 end)
 
+test("what the caller says comes first, and stays", function(t)
+  t.options { fields = { "topic" } }
+  local data = { topic = "invoice" }
+  local push = t.push(
+    { title = "Ann of sales", body = "Now", payload = { room = 7, topic = "mine" } },
+    { from = "ann", extended_data = data })
+  t.equal({ push.title, push.body }, { "Ann of sales", "Now" })
+  t.equal(push.payload, { room = 7, topic = "mine", caller = "ann", video = false })
+  push = t.push({ payload_raw = "hello" }, { from = "ann", extended_data = data })
+  t.equal({ push.payload_raw, push.payload.topic }, { "hello", "invoice" })
+end)
+
 test("the caller can be hidden, and the configured app stays", function(t)
   t.options { hide = true, expires = "30s" }
-  local push = t.push({ topic = "com.example.app.voip" }, { from = "ann" })
+  local push = t.push(
+    { topic = "com.example.app.voip", title = "ann" }, { from = "ann" })
   t.equal({ push.title, push.payload.caller, push.expires_in }, { "Someone", "Someone", 30 })
   t.equal(push.topic, "com.example.app.voip")
 end)
 
+test("what the caller says of itself is not hidden", function(t)
+  t.options { hide = true }
+  local push = t.push({ title = "Ann of sales", payload = { caller = "Ann" } }, { from = "ann" })
+  t.equal({ push.title, push.payload.caller }, { "Ann of sales", "Ann" })
+end)
+
+test("a call that is over does not tell who called either", function(t)
+  t.options { hide = true, bundle = "com.example.desk" }
+  for _, reason in ipairs { "cancel", "leave", "end", "missed" } do
+    local push = t.push({ reason = reason, title = "ann", body = "over" }, { from = "ann" })
+    t.equal({ push.title, push.body, push.payload }, { "Someone", "over", {} })
+    t.equal(push.topic, nil)
+    local said = { reason = reason, title = "Bye", payload = { caller = "Ann" } }
+    push = t.push(said, { from = "ann" })
+    t.equal({ push.title, push.payload.caller }, { "Bye", "Ann" })
+  end
+end)
+
 test("other pushes stay as they are", function(t)
   t.equal(t.push({ provider = "fcm", title = "x" }).title, "x")
-  t.equal(t.push({ kind = "alert", reason = "missed", title = "x" }).title, "x")
+  local push = t.push({ kind = "alert", reason = "missed", title = "ann" }, { from = "ann" })
+  t.equal({ push.title, push.payload }, { "ann", {} })
 end)

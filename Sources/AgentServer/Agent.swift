@@ -10,6 +10,10 @@ import Storage
 public struct AgentOptions: Sendable {
     /// Where clients connect.
     public var listen: [Endpoint] = [.tcp(host: "127.0.0.1", port: 7_600)]
+    /// The operator's file; nil: the defaults.
+    public var file: String?
+    /// Where figures can be read and nothing else; nil: nowhere.
+    public var metrics: Endpoint?
     /// Where the operator's tools connect; nil: a socket in the state directory.
     public var admin: Endpoint?
     /// Where everything is kept; `:memory:` keeps it in the process.
@@ -22,6 +26,8 @@ public struct AgentOptions: Sendable {
     public var store = StoreOptions()
     /// Origins of web pages that may connect, such as `https://app.example.com`; nil: all.
     public var origins: [String]?
+    /// Proxies whose word about a client's address is taken: addresses and ranges of them.
+    public var trustedProxies: [String] = []
     /// Certificate and key of the listeners; nil: no TLS.
     public var tls: CertificateFiles?
     /// What is sent out: pushes, webhooks.
@@ -66,12 +72,25 @@ public final class Agent {
     private var listeners: [Listener] = []
     private lazy var acceptTrouble = AcceptTrouble(log)
     private var adminListener: Listener?
+    private var adminLink: SocketLink?
+    private(set) lazy var figures = FiguresServer(
+        exchange, options.limits, loop: loop, log: log,
+        isReady: { [unowned gateway] in gateway.isReady },
+        figures: { [unowned self] done in
+            tellPolicyStatus { [unowned self] status in
+                done(metricsText + PolicyMetrics(status: status).text)
+            }
+        })
     private var signals: [SignalWatcher] = []
     private var drainTimer: Timer?
     private var isStopping = false
     private let restored: StoredState
     private(set) var reloader: Reloader?
     private var watcher: FileWatcher?
+    /// What is remembered of the server beside its generations.
+    private var memory = ServerMemory()
+    /// What somebody should know until a reload has worked.
+    private(set) var alarms: [String] = []
     /// Rollbacks that wait for the files of their generation, in order.
     private var generationsWanted: [(StoredGeneration?) -> Void] = []
 
@@ -100,21 +119,36 @@ public final class Agent {
             start.opened.release()
             throw error
         }
+        memory = start.memory
+        alarms = start.alarms
         try prepareReloads(file, start.deployment)
     }
 
+    private func configureFiles(_ configuration: Configuration) {
+        log.configure(configuration)
+        policies?.decisions.configure(
+            configuration.decisionLog, backlog: configuration.limits.decisionBacklog)
+    }
+
     private func prepareReloads(_ file: String?, _ active: Deployment) throws(AgentError) {
+        policies?.alarmed = { [unowned self] text in
+            log.error("alarm", ("alarm", text))
+            alarms.append(text)
+        }
         policies?.rolledBack = { [unowned self] in generationFailed($0, $1, $2) }
-        policies?.decisions.configure(active.configuration.decisionLog)
+        configureFiles(active.configuration)
         let directory = options.isInMemory ? nil : options.stateDirectory
         let reloader = Reloader(
             file: file, active: active, log: log,
             records: { [unowned self] in
-                Reloader.Records(own: policies?.decisions.records ?? [], directory: directory)
+                Reloader.Records(
+                    own: policies?.decisions.records ?? [], directory: directory,
+                    settle: policies?.decisions.settle)
             },
             enforce: { [unowned self] deployment, reason, done throws(AgentError) in
                 try enforce(deployment, reason, done)
             })
+        reloader.grants = { [unowned self] in memory.grants }
         reloader.beginShadow = { [unowned self] candidate throws(AgentError) in
             do throws(EventLoopError) {
                 try policies?.beginShadow(candidate)
@@ -124,7 +158,7 @@ public final class Agent {
         }
         reloader.enforced = { [unowned self] deployment, takenBack, done in
             policies?.endShadow()
-            policies?.decisions.configure(deployment.configuration.decisionLog)
+            configureFiles(deployment.configuration)
             watchFiles(of: deployment.configuration)
             record(deployment, takenBack: takenBack, andThen: done)
         }
@@ -177,7 +211,6 @@ public final class Agent {
         try connectStore(opened)
         configure(options)
         try connectPolicies(host)
-        drainTimer = Timer(on: loop) { [unowned self] in finish() }
     }
 
     // MARK: Starting
@@ -240,6 +273,7 @@ public final class Agent {
         do throws(EventLoopError) {
             for endpoint in options.listen { try listen(at: endpoint) }
             try listenForTools()
+            figures.carryOut(try figures.prepare(options.metrics))
             try watchSignals()
         } catch {
             loop.close()
@@ -264,6 +298,7 @@ public final class Agent {
         loop.run()
         reloader?.close()
         policies?.close()
+        policies?.decisions.close()
         outbound.close()
         store?.close()
         loop.close()
@@ -276,6 +311,9 @@ public final class Agent {
             "ready", ("listen", listeners.map { "\($0.endpoint)" }.joined(separator: " ")),
             ("state", options.stateDirectory), ("calls", "\(restored.core.calls.count)"),
             ("version", Self.version))
+        if let endpoint = figures.endpoint {
+            log.info("figures can be read", ("listen", "\(endpoint)"))
+        }
     }
 
     /// Where it listens, with the ports that the system chose.
@@ -284,23 +322,38 @@ public final class Agent {
     private func listen(at endpoint: Endpoint) throws(EventLoopError) {
         var settings = Listener.Options()
         settings.tls = try options.tls?.load()
-        settings.handshakeTimeout = options.limits.handshakeWithin
-        settings.acceptsPerSecond = options.limits.acceptsPerSecond
+        Self.limit(&settings, to: options.limits)
         let listener = try Listener(
             at: endpoint, on: loop, options: settings,
             failed: { [acceptTrouble] in acceptTrouble.tell("cannot accept", $0) },
             accepted: { [unowned gateway] connection in gateway.accept(connection) })
         listener.admits = { [unowned gateway] in gateway.admits($0) }
+        listener.began = { [unowned gateway] in gateway.begins($0) }
         listener.turnedBack = { [unowned gateway] in gateway.admission.leaves($0) }
         listeners.append(listener)
     }
 
+    private static func limit(_ listening: inout Listener.Options, to limits: ServerLimits) {
+        listening.handshakeTimeout = limits.handshakeWithin
+        listening.handshakesAtOnce = limits.handshakes
+        listening.acceptsPerSecond = limits.acceptsPerSecond
+        listening.acceptsPerTurn = limits.newcomersPerTurn
+        listening.strangersSendBuffer = limits.strangersSendBuffer
+    }
+
     private func listenForTools() throws(EventLoopError) {
-        let endpoint = options.admin ?? .admin(stateDirectory: options.stateDirectory)
+        // A port that the system chose is in the name: another server of this file has another.
+        let named = options.listen.first ?? .unix(path: "")
+        let place = Endpoint.admin(
+            stateDirectory: options.stateDirectory, listen: named, file: options.file)
+        let own = Endpoint.admin(
+            stateDirectory: options.stateDirectory, listen: endpoints.first ?? named,
+            file: options.file)
         adminListener = try Listener(
-            at: endpoint, on: loop,
+            at: options.admin ?? own, on: loop,
             failed: { [acceptTrouble] in acceptTrouble.tell("cannot accept tools", $0) },
             accepted: { [unowned admin] connection in admin.accept(connection) })
+        if options.admin == nil { adminLink = SocketLink(from: place, to: own, log: log) }
         addRoutes()
         addRevokingRoutes()
     }
@@ -316,19 +369,54 @@ public final class Agent {
             })
     }
 
-    /// Puts a deployment into force: plugins first, then what the switchboard asks them.
+    /// Why probation may not go back from `deployment`: it takes a grant away (G82).
+    private func returnRefused(from deployment: Deployment) -> String? {
+        guard let active = reloader?.active else { return nil }
+        let taken = Grants(deployment.configuration).missing(for: Grants(active.configuration))
+        guard !taken.isEmpty else { return nil }
+        let words = taken.sorted { $0.key < $1.key }.map { plugin, grants in
+            "\(plugin) had the grant \(grants.map { "\"\($0)\"" }.joined(separator: ", "))"
+        }
+        return words.joined(separator: "; ") + ", which was taken away"
+    }
+
+    /// Puts a deployment into force with one cut: plugins, and what the switchboard asks them.
     private func enforce(
         _ deployment: Deployment, _ reason: ChangeReason,
         _ done: @escaping (AgentError?) -> Void
     ) throws(AgentError) {
         let options = try AgentOptions(deployment)
         try options.check()
-        let certificate = try options.loadCertificate()
-        policies?.swap(to: deployment.generation, reason) { [unowned self] problems in
-            if let problems { return done(.configuration(problems.description)) }
+        try memory.check(deployment.configuration)
+        let certificate = deployment.certificate
+        let figuresChange = try prepareFigures(options)
+        var candidate = PolicyOrder.Candidate(generation: deployment.generation, reason: reason)
+        candidate.returnRefused = returnRefused(from: deployment)
+        candidate.control = deployment.control
+        policies?.swap(candidate) { [unowned self] problems in
+            if let problems {
+                figures.dismiss(figuresChange)
+                return done(.configuration(problems.description))
+            }
+            figures.carryOut(figuresChange)
+            if reason == .reload {
+                memory.note(deployment.configuration)
+                memory.grants = Grants(deployment.configuration)
+                alarms = []
+            }
             configure(options)
             for listener in listeners { listener.tls = certificate }
             done(nil)
+        }
+    }
+
+    private func prepareFigures(
+        _ options: AgentOptions
+    ) throws(AgentError) -> FiguresServer.Change? {
+        do throws(EventLoopError) {
+            return try figures.prepare(options.metrics)
+        } catch {
+            throw .configuration("metrics: \(error)")
         }
     }
 
@@ -354,12 +442,12 @@ public final class Agent {
     /// The policies took a generation back that did worse than the one before.
     private func generationFailed(_ from: String, _ to: String, _ reason: String) {
         log.warn("generation rolled back", ("from", from), ("to", to), ("reason", reason))
-        guard let deployment = reloader?.returned(to: to) else {
+        guard let deployment = reloader?.returning(to: to) else {
             let mark = GenerationChange.rollBack(name: from, at: exchange.now())
             return exchange.storeSurely([.generation(mark)])
         }
         if let options = try? AgentOptions(deployment) { configure(options) }
-        policies?.decisions.configure(deployment.configuration.decisionLog)
+        configureFiles(deployment.configuration)
         record(deployment, takenBack: from)
     }
 
@@ -380,41 +468,48 @@ public final class Agent {
         }
     }
 
-    /// Keeps the files of the generation in force: a start after a crash goes on with them (E54).
+    /// Keeps the generation in force, and what is remembered of the server: a start after a
+    /// crash goes on with them (E54).
     private func record(
         _ deployment: Deployment, takenBack: String? = nil, andThen action: (() -> Void)? = nil
     ) {
-        for warning in deployment.warnings {
+        for warning in deployment.mistakes + deployment.warnings {
             log.warn("plugin looks wrong", ("warning", warning))
+        }
+        for warning in deployment.fileWarnings {
+            log.warn("the operator's file looks wrong", ("warning", warning))
         }
         let now = exchange.now()
         var changes = takenBack.map { [GenerationChange.rollBack(name: $0, at: now)] } ?? []
         changes.append(.activate(deployment.files, at: now))
-        exchange.storeSurely(changes.map { .generation($0) }, andThen: action)
+        exchange.storeSurely(changes.map { .generation($0) } + [memory.record], andThen: action)
     }
 
     /// Puts everything into force that needs no restart.
     private func configure(_ options: AgentOptions) {
         exchange.configure(options.switchboardSettings, options.limits)
         gateway.configure(
-            options.limits, modes: options.settings.modes, origins: Origins(options.origins))
+            options.limits, modes: options.settings.modes,
+            origins: options.tokens == nil && options.origins == nil
+                ? .loopback : Origins(options.origins))
+        gateway.admission.proxies = TrustedProxies(options.trustedProxies)
         gateway.tokens = options.tokens ?? DevelopmentTokens()
         gateway.revocations.listed = Set(options.revoked)
         gateway.closeRevoked()
         store?.limit(to: options.store.limits)
+        loop.strangersTime = options.limits.strangersTurn
         for listener in listeners {
-            listener.configure(
-                handshakeTimeout: options.limits.handshakeWithin,
-                acceptsPerSecond: options.limits.acceptsPerSecond)
+            listener.configure { Self.limit(&$0, to: options.limits) }
         }
         outbound.configure(options.outbound)
     }
 
     // MARK: Stopping
 
-    /// Moves clients away, stores what is under way and ends. A second call ends at once.
+    /// Moves clients away, stores what is under way and ends. A second call does not wait for them,
+    /// nor for what the plugins are still to be told.
     public func stop() {
-        guard !isStopping else { return finish() }
+        guard !isStopping else { return finish(by: 0) }
         isStopping = true
         log.info(
             "draining", ("connections", "\(gateway.links.count)"),
@@ -428,20 +523,35 @@ public final class Agent {
     private func waitForLinks(until deadline: Int64) {
         let now = Clock.bootMilliseconds()
         guard !gateway.links.isEmpty || exchange.hasOpenCommits, now < deadline else {
-            return finish()
+            return finish(by: deadline)
         }
         drainTimer = Timer(on: loop) { [unowned self] in waitForLinks(until: deadline) }
         drainTimer?.arm(at: now + 20)
     }
 
-    /// Tells the plugins, and ends when they know or have had a second to.
-    private func finish() {
+    /// Tells the plugins what they are still to be told, and that this is the end; ends when they
+    /// know, or at `deadline` of the boot clock, but not before they have had a second.
+    private func finish(by deadline: Int64) {
         adminListener?.close()
+        adminLink = nil
+        figures.close()
         guard let policies else { return loop.stop() }
-        drainTimer = Timer(on: loop) { [unowned self] in loop.stop() }
-        drainTimer?.arm(at: Clock.bootMilliseconds() + 1_000)
-        policies.stop { [unowned self] in loop.stop() }
+        let end = max(deadline, Clock.bootMilliseconds() + 1_000)
+        drainTimer = Timer(on: loop) { [unowned self] in
+            log.warn("plugins did not stop in time", ("events", "\(policies.backlog)"))
+            loop.stop()
+        }
+        drainTimer?.arm(at: end)
+        policies.stop(by: end - Self.stopTime) { [unowned self] leftOut in
+            if leftOut > 0 {
+                log.warn("plugins were not told everything", ("events", "\(leftOut)"))
+            }
+            loop.stop()
+        }
     }
+
+    /// What plugins have for `on.stop` of the time in which a process ends, in milliseconds.
+    private static let stopTime: Int64 = 500
 }
 
 extension Endpoint {

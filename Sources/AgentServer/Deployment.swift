@@ -11,8 +11,8 @@ import WebProtocols
 
 /// One state of the operator's files: the configuration and a loaded generation of its plugins.
 public struct Deployment: Sendable {
-    /// What `callagent.lua` says.
-    public let configuration: Configuration
+    /// What `callagent.lua` says, or what is kept of a generation and the server's part.
+    public private(set) var configuration: Configuration
     /// The plugins, loaded.
     public let generation: Generation
     /// What `generation` was made from.
@@ -20,7 +20,11 @@ public struct Deployment: Sendable {
     /// All files as they were read, to be kept under the generation's name.
     let files: StoredGeneration
     /// What tells whether the files have changed since they were read.
-    public let loaded: LoadedFiles
+    public private(set) var loaded: LoadedFiles
+    /// What listeners show once it is in force, read beside the other files; nil: no TLS.
+    var certificate: TLSContext?
+    /// What was in force when it was read, once more (`PolicyHost.prepare`); nil: nobody needs it.
+    var control: Generation?
 
     /// Reads the files from disk and loads the plugins.
     ///
@@ -32,43 +36,67 @@ public struct Deployment: Sendable {
     public init(
         file: String?, seed: UInt64, environment: @escaping Environment = Self.ownEnvironment
     ) throws(AgentError) {
-        let sources = Sources(
-            text: try Self.text(of: file), file: file, library: Self.library(for: file),
-            environment: environment)
-        try self.init(sources, seed: seed)
-    }
-
-    /// Loads files that were kept.
-    ///
-    /// - Parameter file: where the operator's file was; paths in it start at its folder.
-    init(_ kept: StoredGeneration, file: String?, seed: UInt64) throws(AgentError) {
-        let sources = Sources(
-            text: Self.configurationText(in: kept), file: file,
-            library: PluginLibrary(keeping: Self.sources(in: kept)),
-            environment: Self.ownEnvironment)
-        try self.init(sources, seed: seed)
-    }
-
-    /// What a deployment is made of.
-    private struct Sources {
-        let text: [UInt8]?
-        let file: String?
-        let library: PluginLibrary
-        let environment: Environment
-    }
-
-    private init(_ sources: Sources, seed: UInt64) throws(AgentError) {
         do throws(PolicyProblems) {
-            configuration = try Self.configuration(
-                sources.text, sources.file, sources.environment)
-            plan = try sources.library.plan(for: configuration)
-            generation = try Generation(
-                plan, seed: seed, cryptography: .system, wallTime: Clock.wallMilliseconds())
-            files = Self.kept(plan, configuration: sources.text)
-            loaded = LoadedFiles(files, configuration)
+            try self.init(
+                try Self.configuration(at: file, environment: environment),
+                Self.library(for: file), seed: seed)
         } catch {
             throw .configuration(error.description)
         }
+    }
+
+    /// Loads the plugins of a kept generation, with the server's part that is in force: the kept
+    /// one has none, or an old one that counts no more (G82).
+    ///
+    /// - Parameters:
+    ///   - server: whose generation's part does not count.
+    ///   - grants: what plugins may have at most; nil: what the generation gives them.
+    init(
+        _ kept: StoredGeneration, under server: Configuration, grants: Grants? = nil, seed: UInt64
+    ) throws(AgentError) {
+        do throws(PolicyProblems) {
+            var configuration = server
+            configuration.generation = try Self.generationPart(in: kept, of: server.file)
+            if let grants {
+                let taken = grants.missing(for: Grants(configuration))
+                configuration.takeAway(taken)
+            }
+            try self.init(
+                configuration, PluginLibrary(keeping: Self.sources(in: kept)), seed: seed)
+        } catch {
+            throw .configuration(error.description)
+        }
+    }
+
+    private init(
+        _ configuration: Configuration, _ library: PluginLibrary, seed: UInt64
+    ) throws(PolicyProblems) {
+        self.configuration = configuration
+        plan = try library.plan(for: configuration)
+        generation = try Generation(
+            plan, seed: seed, cryptography: .system, wallTime: Clock.wallMilliseconds())
+        files = Self.kept(plan, configuration)
+        loaded = LoadedFiles(files, configuration)
+    }
+
+    /// The same plugins under the server's part of another one.
+    func under(_ other: Deployment) -> Deployment {
+        var copy = self
+        copy.configuration.server = other.configuration.server
+        copy.loaded = LoadedFiles(files, copy.configuration, asRead: [other.loaded, loaded])
+        return copy
+    }
+
+    /// The same plugins once more, to be asked while others wait: an event of theirs has the time
+    /// of one run. Nil: they cannot be loaded.
+    func control(seed: UInt64) -> Generation? {
+        var plan = plan
+        for place in plan.plugins.indices {
+            let most = plan.plugins[place].setting.limits.runTime
+            plan.plugins[place].setting.limits.eventTime = most
+        }
+        return try? Generation(
+            plan, seed: seed, cryptography: .system, wallTime: Clock.wallMilliseconds())
     }
 
     /// The same plugins once more, to be asked without consequence.
@@ -81,28 +109,56 @@ public struct Deployment: Sendable {
         }
     }
 
-    /// The operator's file, or the defaults without one.
-    private static func configuration(
-        _ text: [UInt8]?, _ file: String?, _ environment: @escaping Environment
-    ) throws(PolicyProblems) -> Configuration {
-        guard let text, let file else { return Configuration() }
-        let name = file.split(separator: "/").last.map(String.init) ?? file
-        var configuration = try Configuration.read(
-            SourceFile(name: name, text: text), folder: folder(of: file),
-            environment: environment)
-        configuration.file = file
-        return configuration
-    }
-
-    /// What the operator's file on disk says.
+    /// What the operator's file on disk says; the defaults without one.
+    ///
+    /// - Parameters:
+    ///   - part: the only part that is read; nil: both.
+    ///   - isForTests: whether every secret reads as `secret:NAME`, wherever it is.
     static func configuration(
-        at file: String?, environment: @escaping Environment = Self.ownEnvironment
+        at file: String?, only part: ConfigurationField.Part? = nil, isForTests: Bool = false,
+        environment: @escaping Environment = Self.ownEnvironment
     ) throws(PolicyProblems) -> Configuration {
         guard let file else { return Configuration() }
         guard let text = Files.read(file) else {
             throw PolicyProblems([PolicyProblem(Files.complaint(file))])
         }
-        return try configuration(text, file, environment)
+        return try configuration(text, file, only: part, isForTests: isForTests, environment)
+    }
+
+    /// What a text says that stands, or once stood, in the operator's file.
+    static func configuration(
+        _ text: [UInt8], _ file: String?, only part: ConfigurationField.Part?,
+        isForTests: Bool = false, _ environment: @escaping Environment = Self.ownEnvironment
+    ) throws(PolicyProblems) -> Configuration {
+        let name = file.flatMap { $0.split(separator: "/").last.map(String.init) }
+        var configuration = try Configuration.read(
+            SourceFile(name: name ?? "callagent.lua", text: text), folder: folder(of: file),
+            only: part, isForTests: isForTests, environment: environment)
+        configuration.file = file
+        return configuration
+    }
+
+    /// The generation's part of what was kept: what else an old one says is not even read.
+    private static func generationPart(
+        in kept: StoredGeneration, of file: String?
+    ) throws(PolicyProblems) -> GenerationPart {
+        guard let text = configurationText(in: kept) else { return GenerationPart() }
+        return try configuration(text, file, only: .generation).generation
+    }
+
+    /// The name that a kept generation has today: old ones were named for the whole file.
+    static func name(of kept: StoredGeneration, of file: String?) -> String {
+        var configuration = Configuration()
+        guard let part = try? generationPart(in: kept, of: file) else { return kept.name }
+        configuration.generation = part
+        let library = PluginLibrary(keeping: sources(in: kept))
+        return (try? library.plan(for: configuration).name) ?? kept.name
+    }
+
+    /// Whether the operator's file was kept as it was, and had keys.
+    static func hadKeys(_ kept: StoredGeneration) -> Bool {
+        guard let text = configurationText(in: kept) else { return false }
+        return Configuration.assigns("auth", in: SourceFile(name: "callagent.lua", text: text))
     }
 
     /// Gives the value of a variable of some environment.
@@ -113,13 +169,7 @@ public struct Deployment: Sendable {
         getenv(name).map { String(cString: $0) }
     }
 
-    private static func text(of file: String?) throws(AgentError) -> [UInt8]? {
-        guard let file else { return nil }
-        guard let text = Files.read(file) else { throw .configuration(Files.complaint(file)) }
-        return text
-    }
-
-    /// The name of the generation: a hash of its files.
+    /// The name of the generation: a hash of its values and its plugins' files (G82).
     public var name: String { generation.name }
 
     /// Plugins beside the operator's file that its list does not name: they do nothing.
@@ -127,8 +177,29 @@ public struct Deployment: Sendable {
         Self.library(for: configuration.file).unlisted(in: configuration)
     }
 
+    /// A line for everything in the plugins that can never be meant, although it loads.
+    public var mistakes: [String] { generation.mistakes.map(\.description) }
+
     /// A line for everything in the plugins that is no mistake, and yet hardly meant.
-    public var warnings: [String] { generation.warnings.map(\.description) }
+    public var warnings: [String] {
+        (generation.warnings + generation.neverAsked).map(\.description) + openFigures
+    }
+
+    /// A line if whoever reaches this machine can read how much it has to do.
+    private var openFigures: [String] {
+        guard let text = configuration.metrics, let endpoint = try? Endpoint(parsing: text),
+            !endpoint.isLoopback
+        else { return [] }
+        let place = configuration.lines["metrics"].map { ":\($0)" } ?? ""
+        let file = configuration.file ?? "callagent.lua"
+        return [
+            "\(file)\(place): metrics = \"\(text)\" lets everybody who reaches it read figures, "
+                + "names of plugins too"
+        ]
+    }
+
+    /// The same of the operator's file.
+    public var fileWarnings: [String] { configuration.warnings.map(\.description) }
 
     /// A line for each name of timers that are pending in the state directory, whoever runs on
     /// it, and that these files do not declare: a reload drops them.
@@ -151,13 +222,13 @@ public struct Deployment: Sendable {
 
     // MARK: Keeping files
 
-    private static let configurationPath = "callagent.lua"
+    static let configurationPath = "callagent.lua"
     private static let pluginFolder = "plugins/"
 
     private static func kept(
-        _ plan: GenerationPlan, configuration: [UInt8]?
+        _ plan: GenerationPlan, _ configuration: Configuration
     ) -> StoredGeneration {
-        var files = configuration.map { [(configurationPath, $0)] } ?? []
+        var files = [(configurationPath, Array(configuration.generation.values.text.utf8))]
         for (source, _) in plan.plugins {
             for file in [source.main] + source.modules.values {
                 files.append((pluginFolder + file.name, file.text))
@@ -266,35 +337,46 @@ extension AgentOptions {
         self.init()
         do throws(EventLoopError) {
             listen = [try Endpoint(parsing: configuration.listen)]
-            admin = try configuration.admin.map { text throws(EventLoopError) in
-                try Endpoint(parsing: text)
-            }
         } catch {
             throw .configuration("\(error)")
         }
+        do throws(EventLoopError) {
+            metrics = try configuration.metrics.map { text throws(EventLoopError) in
+                try Endpoint(parsing: text)
+            }
+        } catch {
+            throw .configuration("metrics: \(error)")
+        }
+        file = configuration.file
+        admin = Self.admin(configuration)
         stateDirectory = Self.place(configuration)
         settings = configuration.settings(hooks: deployment.generation.hooks)
+        settings.inviteGuards = deployment.generation.guards(of: .invite)
+        settings.dialGuards = deployment.generation.guards(of: .dial)
         limits = ServerLimits(configuration)
         origins = configuration.origins
+        trustedProxies = configuration.trustedProxies
         tls = Self.certificate(of: configuration)
         outbound = try OutboundPlan(configuration)
         outbound.shapesPushes = deployment.generation.shapesPushes
         tokens = configuration.auth.isEmpty ? nil : try ConfiguredTokens(configuration)
         revoked = configuration.revoked
-        store.limits.keysPerUser = configuration.limits.keysPerUser
-        store.limits.keysMax = configuration.limits.keys
-        store.limits.retention = configuration.retention
+        store.limits = Self.storeLimits(configuration)
         store.faults = try Self.plannedFaults.get()
     }
 
-    /// Refuses doors that are open to everybody: without keys everybody may be anybody, and who
-    /// reaches the tools' door may do anything.
+    /// What the store holds at most.
+    static func storeLimits(_ configuration: Configuration) -> StoreLimits {
+        var limits = StoreOptions().limits
+        limits.keysPerUser = configuration.limits.keysPerUser
+        limits.keysMax = configuration.limits.keys
+        limits.retention = configuration.retention
+        limits.registrationsPerUser = configuration.devicesPerUser
+        return limits
+    }
+
+    /// Refuses doors that are open to everybody: without keys everybody may be anybody.
     public func check() throws(AgentError) {
-        if let admin, !admin.isLoopback {
-            throw .refused(
-                "refusing to let tools in at \(admin): whoever reaches it may do anything, so it "
-                    + "must be a Unix socket or on loopback")
-        }
         guard tokens == nil else { return }
         for endpoint in listen where !endpoint.isLoopback {
             throw .refused(
@@ -306,7 +388,7 @@ extension AgentOptions {
     /// What the tests of the whole process let fail, such as `write:120:3:full` (see `FaultPlan`).
     /// One plan for all stores that the process opens, one after the other. A process with a plan
     /// says so in its log; one with a text that is no plan does not start.
-    private static let plannedFaults: Result<FaultPlan?, AgentError> = {
+    static let plannedFaults: Result<FaultPlan?, AgentError> = {
         let name = "CALLAGENT_STORE_FAULTS"
         guard let value = getenv(name) else { return .success(nil) }
         let text = String(cString: value)
@@ -321,6 +403,11 @@ extension AgentOptions {
     public static func place(_ configuration: Configuration) -> String {
         let path = configuration.stateDirectory
         return path == ":memory:" ? path : self.path(path, in: configuration)
+    }
+
+    /// Where the operator's tools connect, if the file says so.
+    public static func admin(_ configuration: Configuration) -> Endpoint? {
+        configuration.admin.map { .unix(path: path($0, in: configuration)) }
     }
 
     /// The files of the certificate, as seen from the process; nil: no TLS.
@@ -343,13 +430,20 @@ extension AgentOptions {
 extension Log {
     /// The log that a configuration asks for.
     public init(_ configuration: Configuration) {
+        self.init()
+        configure(configuration)
+    }
+
+    /// Is what a configuration asks for from now on.
+    func configure(_ configuration: Configuration) {
         let format: Log.Format? =
             switch configuration.log.format {
             case .auto: nil
             case .text: .text
             case .json: .json
             }
-        self.init(
+        configure(
             level: Level(rawValue: configuration.log.level.rawValue) ?? .info, format: format)
+        bufferLimit = configuration.limits.logBuffer
     }
 }

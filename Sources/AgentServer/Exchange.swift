@@ -29,6 +29,12 @@ protocol PolicyLink: AnyObject {
     var isThinking: Bool { get }
     /// Events and questions that it has not been through.
     var backlog: Int { get }
+    /// Of those, reports that this account brought about.
+    func reportsWaiting(for account: UserID) -> Int
+}
+
+extension PolicyLink {
+    func reportsWaiting(for account: UserID) -> Int { 0 }
 }
 
 /// The answer to what others than the switchboard asked of the store.
@@ -61,6 +67,8 @@ final class Exchange {
     private var patience: Timer?
     private var armedAt: Int64 = .max
     private var reopenTimer: Timer?
+    /// Why the store is away.
+    private(set) var storeTrouble: String?
     private lazy var unconfirmed = UnconfirmedRecords(self)
     /// How often the store could not be opened again.
     private var reopenings = 0
@@ -125,8 +133,27 @@ final class Exchange {
 
     /// Goes on with other settings and limits.
     func configure(_ settings: Settings, _ limits: ServerLimits) {
+        let names = (settings.modes.map(\.name), switchboard.settings.modes.map(\.name))
+        let readsAlike = limits.wire == self.limits.wire && names.0 == names.1
         self.limits = limits
-        feed(.configured(settings))
+        feed(.configured(settings, readsAlike: readsAlike))
+    }
+
+    /// Lets go on what waits for others: what comes behind it follows another operator's file.
+    func settle() { feed(.configured(switchboard.settings)) }
+
+    /// Whether `user` has made this very request under `key` before.
+    func isRepetition(by user: UserID, _ key: IdempotencyKey) -> Bool {
+        switchboard.isRepetition(by: user, key)
+    }
+
+    /// How many of the live calls `user` made.
+    func liveCalls(madeBy user: UserID) -> Int { switchboard.liveCalls(madeBy: user) }
+
+    /// How many signals of one sender, and bytes of them, may wait for somebody who is called and
+    /// has not answered (G80).
+    var signalsHeld: (count: Int, bytes: Int) {
+        (switchboard.settings.heldSignalsMax, switchboard.settings.heldSignalBytesMax)
     }
 
     /// Something happened.
@@ -134,6 +161,9 @@ final class Exchange {
         guard isReady else { return }
         sort(switchboard.handle(input, at: now()))
     }
+
+    /// The devices of a user that are connected or may resume.
+    func devices(of user: UserID) -> [Address] { switchboard.addresses(of: user) }
 
     /// Stores records of others than the switchboard, such as a plugin's values; `ticket` is told
     /// when they are durable.
@@ -205,6 +235,16 @@ final class Exchange {
         }
         return Refusal(
             .unavailable, "the plugins are behind: repeat with the same key", retryAfter: 1_000)
+    }
+
+    /// Why `user` cannot bring about more that the plugins have to hear (G76): the calls that are
+    /// there go on, and what happens to them is told late.
+    func reportOverload(of user: UserID) -> Refusal? {
+        guard let policies, policies.reportsWaiting(for: user) >= limits.reportsPerCause else {
+            return nil
+        }
+        return Refusal(
+            .rateLimited, "too many events of yours wait for the plugins", retryAfter: 1_000)
     }
 
     /// What one waiting effect takes, roughly: most hold a call.
@@ -322,8 +362,7 @@ final class Exchange {
     }
 
     /// Whether the batch that gathers had better wait for the policies at work: what begins and
-    /// ends within one batch is written once and leaves in one write. A call that is refused at
-    /// once is such a thing.
+    /// ends within one batch is written once and leaves in one write.
     private var mayGrow: Bool {
         guard let since = queue.gatheringSince, policies?.isThinking == true else { return false }
         return now() - since < Self.batchWaits
@@ -393,7 +432,10 @@ final class Exchange {
     /// Nothing behind the barrier leaves; everything begins again from what is stored.
     private func storeFailed(_ error: StoreError) {
         reopenings = isReady ? 0 : reopenings + 1
-        let pause = limits.reopenPause(after: reopenings)
+        storeTrouble = "\(error)"
+        // Looking whether a file is back costs nothing.
+        let isCheap = error.kind == .replaced
+        let pause = limits.reopenPause(after: isCheap ? 0 : reopenings)
         reopenTimer?.arm(at: Clock.bootMilliseconds() + pause)
         guard isReady else {
             guard reopenings % 10 == 0 else { return }
@@ -420,6 +462,7 @@ final class Exchange {
         switchboard = switchboard.successor(
             seed: seed ^ UInt64(bitPattern: now.milliseconds), at: now)
         isReady = true
+        storeTrouble = nil
         sort(switchboard.restore(state.core, at: now))
         unconfirmed.keepAgain()
         outbox?.storeIsBack()

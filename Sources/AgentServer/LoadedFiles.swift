@@ -10,12 +10,24 @@ import Storage
 public struct LoadedFiles: Sendable, Equatable {
     private var digests: [String: String] = [:]
 
-    /// The operator's file and the plugins as they were read, and the secrets, certificate and key
-    /// that the operator's file names, as they are now.
-    init(_ files: StoredGeneration, _ configuration: Configuration) {
+    /// The values of the operator's file and the plugins as they were read, and the secrets,
+    /// certificate and key that the operator's file names, as they are now.
+    ///
+    /// - Parameter earlier: what was read of these before: where one has it, nothing is read again,
+    ///   and the first one counts.
+    init(
+        _ files: StoredGeneration, _ configuration: Configuration,
+        asRead earlier: [LoadedFiles] = []
+    ) {
         for file in files.files { add(file.path, file.source) }
+        add(Deployment.configurationPath, Array(configuration.valuesInForce.utf8))
         let tls = configuration.tls.map { [$0.certificate, $0.key] } ?? []
         for path in configuration.secretFiles + tls {
+            let known = earlier.lazy.compactMap { $0.digests[path] }.first
+            if let known {
+                digests[path] = known
+                continue
+            }
             add(path, Files.read(AgentOptions.path(path, in: configuration)))
         }
     }

@@ -6,11 +6,16 @@ import Glibc
 import PolicyHost
 import Storage
 
-/// What a process starts with: the files on disk, or the generation that was last in force.
+/// What a process starts with: the files on disk, or the generation that was last in force; and
+/// always the server's part on disk, if that can be read (G82).
 struct Start {
     let deployment: Deployment
     let opened: OpenedStore
     let log: Log
+    /// What the server remembers, with what is in force now.
+    private(set) var memory: ServerMemory
+    /// What somebody should know until a reload has worked.
+    private(set) var alarms: [String] = []
 
     /// Reads the files, opens the store, and chooses.
     init(
@@ -18,37 +23,66 @@ struct Start {
     ) throws(AgentError) {
         if let file, Files.read(file) == nil { throw .configuration(Files.complaint(file)) }
         let found = Self.found(file, seed)
-        let configuration = (try? found.get())?.configuration ?? Self.readable(file)
-        log = makeLog(configuration)
-        let isFirst = !Self.isThere(AgentOptions.place(configuration))
+        let readable = (try? found.get())?.configuration ?? Self.serverPart(file)
+        let place = AgentOptions.place(readable ?? Self.guess(file))
+        let isFirst = !Self.isThere(place)
         if case .failure(let error) = found, isFirst || takingFilesOnDisk { throw error }
         var options = StoreOptions()
-        if case .success(let deployment) = found {
-            options = try AgentOptions(deployment).store
+        if let readable { options.limits = AgentOptions.storeLimits(readable) }
+        options.faults = try AgentOptions.plannedFaults.get()
+        opened = try OpenedStore(at: place, options)
+        do throws(AgentError) {
+            let kept = try opened.memory()
+            memory = kept ?? ServerMemory()
+            if kept == nil { memory.hadKeys = try opened.hadKeys() }
+            var inForce = readable
+            if inForce == nil { inForce = try Self.kept(memory, file, place, found) }
+            let configuration = inForce ?? Configuration()
+            log = makeLog(configuration)
+            if readable == nil { alarms.append(Self.alarm(found, memory)) }
+            for alarm in alarms { log.error("started with an alarm", ("alarm", alarm)) }
+            let recorded = try opened.recorded(configuration, memory.grants, seed)
+            try memory.check(configuration)
+            let fresh = Self.mayTake(found, recorded, opened, takingFilesOnDisk, log)
+            if let chosen = fresh ?? recorded?.deployment {
+                deployment = chosen
+            } else {
+                deployment = try found.get()
+            }
+            if readable != nil { memory.note(configuration) }
+            if fresh != nil || memory.grants == nil {
+                memory.grants = Grants(deployment.configuration)
+            }
+        } catch {
+            // A start that is refused is no crash: the next one takes the files on disk.
+            opened.release()
+            throw error
         }
-        opened = try OpenedStore(at: AgentOptions.place(configuration), options)
-        let recorded = try opened.recorded(file, seed)
+    }
+
+    /// The files on disk, if they are to be put into force (E54).
+    private static func mayTake(
+        _ found: Result<Deployment, AgentError>, _ recorded: Recorded?, _ opened: OpenedStore,
+        _ takingFilesOnDisk: Bool, _ log: Log
+    ) -> Deployment? {
         switch (found, recorded) {
-        case (.failure(let error), nil): throw error
-        case (.success(let fresh), nil): deployment = fresh
+        case (.failure, nil): return nil
+        case (.success(let fresh), nil): return fresh
         case (.failure(let error), .some(let kept)):
             log.warn(
                 "the files on disk are not good: going on with the generation last in force",
                 ("error", "\(error)"), ("generation", kept.deployment.generation.name))
-            deployment = kept.deployment
+            return nil
         case (.success(let fresh), .some(let kept)):
             let differing = fresh.files.difference(from: kept.deployment.files)
             let mayBeBad = !opened.state.endedCleanly || kept.isRolledBack(fresh)
-            guard !takingFilesOnDisk, !differing.isEmpty, mayBeBad else {
-                deployment = fresh
-                return
-            }
+            guard !takingFilesOnDisk, !differing.isEmpty, mayBeBad else { return fresh }
             log.warn(
                 "going on with the generation last in force: reload to take the files on disk",
                 ("or", "start with --from-disk"),
                 ("generation", kept.deployment.generation.name),
                 ("differing", differing.joined(separator: " ")))
-            deployment = kept.deployment
+            return nil
         }
     }
 
@@ -60,13 +94,80 @@ struct Start {
         }
     }
 
-    /// What the operator's file says when only a plugin is broken; the defaults, to know where
-    /// the state may be, when it is the file itself.
-    private static func readable(_ file: String?) -> Configuration {
-        if let configuration = try? Deployment.configuration(at: file) { return configuration }
+    // MARK: The server's part
+
+    /// What the operator's file says of the server when something else in it, or a plugin, is
+    /// broken; nil when it is the server's part.
+    private static func serverPart(_ file: String?) -> Configuration? {
+        try? Deployment.configuration(at: file, only: .server)
+    }
+
+    /// Where the state may be when the file does not evaluate: where it says so before it fails,
+    /// or in a line of its own, else in the default place.
+    static func guess(_ file: String?) -> Configuration {
         var configuration = Configuration()
         configuration.file = file
+        let text = file.flatMap { Files.read($0) } ?? []
+        let source = SourceFile(name: "callagent.lua", text: text)
+        if let path = Configuration.text(of: "state_dir", in: source) ?? stateDirectory(in: text),
+            !path.isEmpty
+        {
+            configuration.stateDirectory = path
+        }
         return configuration
+    }
+
+    /// The text in the last line that begins with `state_dir =`.
+    private static func stateDirectory(in text: [UInt8]) -> String? {
+        for line in text.split(separator: 0x0A).reversed() {
+            let words = String(decoding: line, as: UTF8.self)
+            let parts = words.split(separator: "=", maxSplits: 1)
+            guard parts.count == 2, parts[0].filter({ $0 != " " && $0 != "\t" }) == "state_dir"
+            else { continue }
+            let value = parts[1].drop { $0 == " " || $0 == "\t" }
+            guard let quote = value.first, quote == "\"" || quote == "'" else { continue }
+            let inside = value.dropFirst()
+            guard let end = inside.firstIndex(of: quote), !inside[..<end].contains("\\")
+            else { continue }
+            return String(inside[..<end])
+        }
+        return nil
+    }
+
+    /// The server's part that was last in force.
+    ///
+    /// - Throws: what is wrong with the file, when none was kept or it cannot be used.
+    private static func kept(
+        _ memory: ServerMemory, _ file: String?, _ place: String,
+        _ found: Result<Deployment, AgentError>
+    ) throws(AgentError) -> Configuration {
+        guard let values = memory.values else {
+            _ = try found.get()
+            throw .refused("there is nothing to start with")
+        }
+        do throws(PolicyProblems) {
+            let configuration = try Deployment.configuration(
+                Array(values.utf8), file, only: .server)
+            if AgentOptions.place(configuration) == place { return configuration }
+        } catch {
+            guard case .failure(let trouble) = found else { throw .configuration("\(error)") }
+            throw .configuration("\(trouble)\nwhat was last in force cannot be used: \(error)")
+        }
+        _ = try found.get()
+        throw .refused("there is nothing to start with")
+    }
+
+    private static func alarm(
+        _ found: Result<Deployment, AgentError>, _ memory: ServerMemory
+    ) -> String {
+        var text = "the operator's file does not evaluate: the server's part last in force goes on"
+        if !memory.textKeys.isEmpty {
+            text +=
+                ", without the keys that were written as text: "
+                + memory.textKeys.joined(separator: ", ")
+        }
+        if case .failure(let error) = found { text += " (\(error))" }
+        return text
     }
 
     /// Whether anything can have been kept at `path`: a start that fails leaves no folder behind.
@@ -124,18 +225,49 @@ struct OpenedStore {
         }
     }
 
+    /// What the server remembers of itself; nil: an old store, or a new one.
+    fileprivate func memory() throws(AgentError) -> ServerMemory? {
+        do throws(StoreError) {
+            return try ServerMemory(store)
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    /// Whether the operator's file was kept with a generation, as old servers did, and had keys.
+    /// None is loaded for it: plugins of old ones may be beyond this server.
+    fileprivate func hadKeys() throws(AgentError) -> Bool {
+        do throws(StoreError) {
+            let reader = try store.makeReader()
+            for mark in try reader.generations() {
+                guard let kept = try reader.generation(named: mark.name) else { continue }
+                if Deployment.hadKeys(kept) { return true }
+            }
+            return false
+        } catch {
+            throw .store(error)
+        }
+    }
+
     /// The generation last in force; nil when none is kept or it cannot be loaded any more.
-    fileprivate func recorded(_ file: String?, _ seed: UInt64) throws(AgentError) -> Recorded? {
+    fileprivate func recorded(
+        _ configuration: Configuration, _ grants: Grants?, _ seed: UInt64
+    ) throws(AgentError) -> Recorded? {
         do throws(StoreError) {
             let reader = try store.makeReader()
             let marks = try reader.generations()
             guard let active = marks.first(where: \.isActive),
                 let kept = try reader.generation(named: active.name),
-                let deployment = try? Deployment(kept, file: file, seed: seed)
+                let deployment = try? Deployment(
+                    kept, under: configuration, grants: grants, seed: seed)
             else { return nil }
-            return Recorded(
-                deployment: deployment,
-                rolledBack: Set(marks.filter { $0.rolledBackAt != nil }.map(\.name)))
+            var rolledBack: Set<String> = []
+            for mark in marks where mark.rolledBackAt != nil {
+                rolledBack.insert(mark.name)
+                guard let files = try reader.generation(named: mark.name) else { continue }
+                rolledBack.insert(Deployment.name(of: files, of: configuration.file))
+            }
+            return Recorded(deployment: deployment, rolledBack: rolledBack)
         } catch {
             throw .store(error)
         }

@@ -72,8 +72,11 @@ protocol StoreLink: AnyObject {
 }
 
 /// Answers look-ups from a reader.
-private func answer(_ lookup: Lookup, from reader: any CallReader) -> StoreNews {
+private func answer(_ lookup: Lookup, from reader: (any CallReader)?) -> StoreNews {
     do throws(StoreError) {
+        guard let reader else {
+            throw StoreError(.notOpen, path: "", operation: "reading", detail: "the store is away")
+        }
         switch lookup {
         case .call(let id): return .call(id, try reader.call(id))
         case .key(let user, let key):
@@ -182,6 +185,8 @@ final class ThreadedLink: StoreLink {
         case lookup(Lookup)
         /// The store was opened again: this one reads from now on.
         case reader(ReaderBox)
+        /// The store is away, and nothing may hold its files.
+        case noReader
     }
 
     private let orders = WorkerMailbox<Order>()
@@ -214,33 +219,36 @@ final class ThreadedLink: StoreLink {
         }
         let (orders, lookups) = (orders, lookups)
         let writer = StoreWriter(
-            store: store, open: open, readBy: { _ = lookups.post(.reader($0)) })
+            store: store, open: open,
+            readBy: { _ = lookups.post($0.map { .reader($0) } ?? .noReader) })
         self.writer = writer
         do throws(EventLoopError) {
             threads.append(
                 try WorkerThread(name: "store") {
                     var batch: [Order] = []
-                    while case .elements = orders.takeAll(into: &batch) {
+                    while orders.isOpen(after: StoreWriter.lookEvery, into: &batch) {
                         for order in batch {
                             if let told = writer.carryOut(order) { _ = news.post(told) }
                             if let trouble = writer.sweep() { _ = news.post(trouble) }
                         }
+                        if batch.isEmpty, let trouble = writer.look() { _ = news.post(trouble) }
                     }
                     writer.close()
                 })
-            let first = ReaderBox(reader: reader)
+            _ = lookups.post(.reader(ReaderBox(reader: reader)))
             threads.append(
                 try WorkerThread(name: "reader") {
-                    var box = first
+                    var box: ReaderBox?
                     var batch: [Reading] = []
                     while case .elements = lookups.takeAll(into: &batch) {
                         for reading in batch {
                             switch reading {
                             case .lookup(let lookup):
-                                let found = answer(lookup, from: box.reader)
+                                let found = answer(lookup, from: box?.reader)
                                 _ = news.post(found)
                                 _ = found.needsReader && orders.post(.renewReader)
                             case .reader(let next): box = next
+                            case .noReader: box = nil
                             }
                         }
                     }
@@ -290,7 +298,9 @@ final class ThreadedLink: StoreLink {
         let isCommitting = Atomic<Bool>(false)
         private var store: (any CallStore)?
         private let open: @Sendable () throws(StoreError) -> any CallStore
-        private let readBy: @Sendable (ReaderBox) -> Void
+        private let readBy: @Sendable (ReaderBox?) -> Void
+        /// A store whose files lost their names: nothing else has what was acknowledged.
+        private var lost: (any CallStore)?
         private var limits: StoreLimits?
         private var lastCommit = Moment(0)
         private var pace = SweepPace()
@@ -298,7 +308,7 @@ final class ThreadedLink: StoreLink {
         init(
             store: any CallStore,
             open: @escaping @Sendable () throws(StoreError) -> any CallStore,
-            readBy: @escaping @Sendable (ReaderBox) -> Void
+            readBy: @escaping @Sendable (ReaderBox?) -> Void
         ) {
             self.store = store
             self.open = open
@@ -326,6 +336,8 @@ final class ThreadedLink: StoreLink {
                     return nil
                 case .reopen(let now):
                     store = nil
+                    try lost?.rescue()
+                    lost = nil
                     let fresh = try open()
                     if let limits { fresh.limits = limits }
                     let state = try fresh.restore(at: now)
@@ -341,6 +353,12 @@ final class ThreadedLink: StoreLink {
 
         /// After a failure nothing more is committed before the store is open again.
         private func failed(_ error: StoreError) -> StoreNews {
+            if error.kind == .replaced, let store {
+                readBy(nil)
+                // At once: what only this process can still read ends with it.
+                try? store.rescue()
+                lost = store
+            }
             store = nil
             return .failed(error)
         }
@@ -351,6 +369,20 @@ final class ThreadedLink: StoreLink {
             _ store: any CallStore, _ now: Moment
         ) throws(StoreError) {
             try store.commit([.value(.remove(plugin: "", key: ""))], at: now)
+        }
+
+        /// How often a store that has nothing to do looks after its files, in milliseconds.
+        static let lookEvery: Milliseconds = 1_000
+
+        /// Looks whether the files are still there.
+        func look() -> StoreNews? {
+            guard let store else { return nil }
+            do throws(StoreError) {
+                try store.checkFiles()
+                return nil
+            } catch {
+                return failed(error)
+            }
         }
 
         /// Removes what is too old. A store that cannot even do that is to be opened again.
@@ -371,5 +403,15 @@ final class ThreadedLink: StoreLink {
     private final class ReaderBox: @unchecked Sendable {
         let reader: any CallReader
         init(reader: any CallReader) { self.reader = reader }
+    }
+}
+
+extension WorkerMailbox {
+    /// Waits for elements, or for so many milliseconds; false: it is closed and empty.
+    fileprivate func isOpen(after pause: Milliseconds, into batch: inout [Element]) -> Bool {
+        switch takeAll(into: &batch, until: Clock.bootMilliseconds() + pause) {
+        case .elements, .deadline: true
+        case .closed: false
+        }
     }
 }

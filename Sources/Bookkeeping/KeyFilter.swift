@@ -9,7 +9,14 @@ package struct KeyFilter: Sendable {
         let at: Moment
     }
 
-    private var kept: [UInt64: Int32] = [:]
+    /// How many keys have one fingerprint: one, but for a collision.
+    private struct Kept {
+        var count: Int32 = 0
+        /// The lower half of the hash of the newest one's request.
+        var body: UInt32 = 0
+    }
+
+    private var kept: [UInt64: Kept] = [:]
     private var order: [Entry] = []
     private var first = 0
 
@@ -24,11 +31,18 @@ package struct KeyFilter: Sendable {
         kept[Self.fingerprint(user.text, key)] != nil
     }
 
+    /// Whether a reply may be kept for this very request of `user` under `key`.
+    package func mayContain(_ user: UserID, _ key: IdempotencyKey) -> Bool {
+        let body = UInt32(truncatingIfNeeded: key.bodyHash)
+        return kept[Self.fingerprint(user.text, key.text)]?.body == body
+    }
+
     /// Remembers that a reply is kept for `key` of `user`.
-    package mutating func insert(_ user: UserID, _ key: String, at now: Moment) {
-        let entry = Entry(fingerprint: Self.fingerprint(user.text, key), at: now)
+    package mutating func insert(_ user: UserID, _ key: IdempotencyKey, at now: Moment) {
+        let entry = Entry(fingerprint: Self.fingerprint(user.text, key.text), at: now)
         order.append(entry)
-        kept[entry.fingerprint, default: 0] += 1
+        kept[entry.fingerprint, default: Kept()].count += 1
+        kept[entry.fingerprint]?.body = UInt32(truncatingIfNeeded: key.bodyHash)
     }
 
     /// Forgets the oldest keys that are too old or too many. A user's surplus keys stay in the
@@ -37,9 +51,9 @@ package struct KeyFilter: Sendable {
         while first < order.count, count > limit || now - order[first].at >= lifetime {
             let entry = order[first]
             first += 1
-            if let count = kept[entry.fingerprint] {
-                kept[entry.fingerprint] = count > 1 ? count - 1 : nil
-            }
+            guard var same = kept[entry.fingerprint] else { continue }
+            same.count -= 1
+            kept[entry.fingerprint] = same.count > 0 ? same : nil
         }
         if first > 4_096, first * 2 > order.count {
             order.removeFirst(first)

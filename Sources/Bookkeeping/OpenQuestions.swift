@@ -8,11 +8,23 @@ public struct InviteQuestion: Sendable {
     public let invitee: ParticipantKey
     /// What a push shows if the devices are to ring.
     public let push: PushText?
+    /// Where the invitation is held, if it is (H89); else negative.
+    public let held: Int32
+    /// Where the question is counted; negative: nowhere.
+    public let counted: Int32
+    /// What becomes of it when no plugin decides, and when the answer is late, as the operator
+    /// had it when it was asked (G84); nil: as he has it now.
+    public var standard: Settings.InviteDefault?
+    public var whenLate: Settings.InviteDefault?
 
-    /// A question about the invitation of `invitee`.
-    public init(invitee: ParticipantKey, push: PushText?) {
+    /// A question about the invitation of `invitee`, which is held at `held`.
+    public init(
+        invitee: ParticipantKey, push: PushText?, held: Int32 = -1, counted: Int32 = -1
+    ) {
         self.invitee = invitee
         self.push = push
+        self.held = held
+        self.counted = counted
     }
 }
 
@@ -30,6 +42,11 @@ public struct OpenQuestions: Sendable {
 
     /// The ids of all.
     public var ids: [QuestionID] { slab.values.map(\.id) }
+
+    /// The question `id`; nil: it is not open.
+    public subscript(id: QuestionID) -> InviteQuestion? {
+        byID.find(id.hash) { slab[$0]?.id == id }.flatMap { slab[$0]?.question }
+    }
 
     /// The question about the invitation of `invitee`.
     public subscript(invitee: ParticipantKey) -> InviteQuestion? {
@@ -53,8 +70,10 @@ public struct OpenQuestions: Sendable {
     }
 
     /// Takes the question about the invitation of `invitee` out, and returns its id.
-    public mutating func close(about invitee: ParticipantKey) -> QuestionID? {
-        find(invitee).flatMap { close($0)?.id }
+    public mutating func close(
+        about invitee: ParticipantKey
+    ) -> (id: QuestionID, question: InviteQuestion)? {
+        find(invitee).flatMap { close($0) }
     }
 
     private func find(_ invitee: ParticipantKey) -> Int32? {

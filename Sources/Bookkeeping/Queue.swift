@@ -18,6 +18,10 @@ public struct Queue<Element> {
     @inlinable
     public var first: Element? { left < elements.count ? elements[left] : nil }
 
+    /// All values, the oldest first.
+    @inlinable
+    public var values: ArraySlice<Element> { elements[left...] }
+
     /// Adds a value behind the others.
     @inlinable
     public mutating func append(_ value: Element) { elements.append(value) }

@@ -14,9 +14,20 @@ public struct Slab<Element> {
     @inlinable
     public var isEmpty: Bool { free.count == places.count }
 
+    /// How many places there are, taken or free.
+    @inlinable
+    public var placeCount: Int { places.count }
+
     /// All values, by their places.
     @inlinable
     public var values: [Element] { places.compactMap { $0 } }
+
+    /// Whether any value fits.
+    @inlinable
+    public func contains(where fits: (Element) -> Bool) -> Bool {
+        for value in places { if let value, fits(value) { return true } }
+        return false
+    }
 
     /// The value at `place`; nil: it is free. Only a value may take the place of a value.
     @inlinable
@@ -36,12 +47,12 @@ public struct Slab<Element> {
 
     /// Puts `value` at a free place, which it returns.
     @inlinable
-    public mutating func insert(_ value: Element) -> Int32 {
+    public mutating func insert(_ value: consuming Element) -> Int32 {
         guard let place = free.popLast() else {
-            places.append(value)
+            places.append(consume value)
             return Int32(places.count - 1)
         }
-        places[Int(place)] = value
+        places[Int(place)] = consume value
         return place
     }
 

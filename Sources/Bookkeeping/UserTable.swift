@@ -56,22 +56,33 @@ public struct UserState: Sendable {
     public var devices: [Device] = []
     /// Live calls in which the user is pending or joined, in the order it came into them.
     public var calls = SlotList()
-    /// Twice the number of the timer, and one more while the user is online.
-    private var stamp = TimerHandle.none.node << 1
+    /// When the user is lost unless something more is heard, as far as connections that ended tell.
+    public var lostAt = Moment(0)
+    /// Live calls that the user made, in whatever state its own part of them is.
+    public var callsMade: Int32 = 0
+    /// Four times the number of the timer, two more while calls have a lost user in this one, and
+    /// one more while the user is online.
+    private var stamp = TimerHandle.none.node << 2
 
     /// A user without devices and calls.
     init(id: UserID) { self.id = id }
 
     /// Runs from the loss of the last connection until the user counts as lost.
     public var lostTimer: TimerHandle {
-        get { TimerHandle(node: stamp >> 1) }
-        set { stamp = newValue.node << 1 | stamp & 1 }
+        get { TimerHandle(node: stamp >> 2) }
+        set { stamp = newValue.node << 2 | stamp & 3 }
     }
 
     /// Whether the user was connected and is not lost.
     public var isOnline: Bool {
         get { stamp & 1 == 1 }
         set { stamp = stamp & ~1 | (newValue ? 1 : 0) }
+    }
+
+    /// Whether the user was lost and has not come back: calls may count it as lost.
+    public var isLost: Bool {
+        get { stamp & 2 == 2 }
+        set { stamp = stamp & ~2 | (newValue ? 2 : 0) }
     }
 
     /// Devices with a live connection.
@@ -113,7 +124,7 @@ public struct UserTable: Sendable {
     /// Forgets the user at `place` if nothing is known of it any more.
     public mutating func releaseIfIdle(_ place: Int32) {
         guard self[place].calls.isEmpty, self[place].devices.isEmpty,
-            self[place].lostTimer == .none, !self[place].isOnline
+            self[place].lostTimer == .none, !self[place].isOnline, self[place].callsMade == 0
         else { return }
         let id = self[place].id
         guard find(id) == place else { return }

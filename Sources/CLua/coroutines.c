@@ -19,13 +19,15 @@ static bool is_finished(lua_State *thread) {
 }
 
 // Script coroutines that are alive, counted in a weak table so that collected ones go.
-static uint32_t count_alive(lua_State *L) {
+// `origin` 0: all of them; without the bits of `mask`, those whose other bits are the same.
+static uint32_t count_alive(lua_State *L, int64_t origin, int64_t mask) {
     uint32_t count = 0;
     lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_threads);
     lua_pushnil(L);
     while (lua_next(L, -2)) {
+        bool counts = origin == 0 || ((lua_tointeger(L, -1) ^ origin) & ~mask) == 0;
         lua_pop(L, 1);
-        if (!is_finished(lua_tothread(L, -1))) count++;
+        if (counts && !is_finished(lua_tothread(L, -1))) count++;
     }
     lua_pop(L, 1);
     return count;
@@ -35,10 +37,10 @@ static uint32_t count_alive(lua_State *L) {
 static bool has_room(lua_State *L, uint32_t most) {
     callua_vm *vm = cl_vm(L);
     if (vm->alive + vm->scripted < most) return true;
-    vm->scripted = count_alive(L);
+    vm->scripted = count_alive(L, 0, 0);
     if (vm->alive + vm->scripted < most) return true;
     lua_gc(L, LUA_GCCOLLECT);
-    vm->scripted = count_alive(L);
+    vm->scripted = count_alive(L, 0, 0);
     return vm->alive + vm->scripted < most;
 }
 
@@ -46,24 +48,54 @@ bool callua_has_room(callua_vm *vm, uint32_t most) {
     return lua_checkstack(vm->main, 4) && has_room(vm->main, most);
 }
 
-static void make_room(lua_State *L) {
-    uint32_t most = cl_vm(L)->limits.coroutines;
-    if (!has_room(L, most)) luaL_error(L, "too many coroutines (limit %d)", (int)most);
+void callua_count_for(callua_vm *vm, int64_t origin) { vm->origin = origin; }
+
+// The lower half of an origin tells the pairs of one account apart.
+enum { PAIR_BITS = 32 };
+
+static void count_parts(lua_State *L) {
+    callua_vm *vm = cl_vm(L);
+    vm->counted_origin = vm->origin;
+    vm->counted = count_alive(L, vm->origin, 0);
+    vm->counted_account = count_alive(L, vm->origin, ((int64_t)1 << PAIR_BITS) - 1);
+}
+
+static bool has_counted_less(const callua_vm *vm) {
+    uint32_t most = vm->limits.coroutines_of_origin;
+    return vm->counted < most && vm->counted_account < most * vm->limits.origins_of_account;
+}
+
+// Whether the origin of the run has fewer than its part, and its account.
+static bool has_part(lua_State *L) {
+    callua_vm *vm = cl_vm(L);
+    if (vm->origin == 0) return true;
+    if (vm->counted_origin == vm->origin && has_counted_less(vm)) return true;
+    count_parts(L);
+    if (has_counted_less(vm)) return true;
+    lua_gc(L, LUA_GCCOLLECT);
+    count_parts(L);
+    return has_counted_less(vm);
 }
 
 static int co_create(lua_State *L) {
     luaL_checktype(L, 1, LUA_TFUNCTION);
     cl_check(L);
-    make_room(L);
+    if (!has_room(L, cl_vm(L)->limits.coroutines) || !has_part(L)) {
+        lua_pushnil(L);
+        lua_pushliteral(L, "limit");
+        return 2;
+    }
     lua_State *thread = lua_newthread(L);
     cl_set_mark(thread, CL_SCRIPT);
     cl_watch(cl_vm(L), thread);
     lua_pushvalue(L, 1);
     lua_xmove(L, thread, 1);
     cl_vm(L)->scripted++;
+    cl_vm(L)->counted++;
+    cl_vm(L)->counted_account++;
     lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_threads);
     lua_pushvalue(L, -2);
-    lua_pushboolean(L, 1);
+    lua_pushinteger(L, cl_vm(L)->origin);
     lua_rawset(L, -3);
     lua_pop(L, 1);
     return 1;
@@ -153,7 +185,7 @@ static int wrapped(lua_State *L) {
 }
 
 static int co_wrap(lua_State *L) {
-    co_create(L);
+    if (co_create(L) == 2) return 2;
     lua_pushcclosure(L, wrapped, 1);
     return 1;
 }

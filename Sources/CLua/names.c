@@ -257,7 +257,8 @@ static int finish_host_call(lua_State *L, int32_t status, callua_bytes result) {
     return lua_error(L);
 }
 
-static void put_arguments(lua_State *L, uint32_t flags) {
+// False: they are too large or too deep for a function that takes that for no error.
+static bool put_arguments(lua_State *L, uint32_t flags) {
     callua_vm *vm = cl_vm(L);
     int top = lua_gettop(L);
     uint32_t extra = flags & CALLUA_SITED ? 2 : 0;
@@ -270,9 +271,11 @@ static void put_arguments(lua_State *L, uint32_t flags) {
     for (int i = 1; i <= top; i++) {
         char problem[CL_NOTE];
         if (cl_encode(L, i, &vm->out, flags, problem)) continue;
+        if (vm->too_large && flags & CALLUA_GIVES_TROUBLE) return false;
         const char *name = lua_tostring(L, lua_upvalueindex(3));
         luaL_error(L, "bad argument #%d to '%s' (%s)", i, name, problem);
     }
+    return true;
 }
 
 // Upvalue 1: the set of the options; one without a value is nil.
@@ -310,7 +313,11 @@ static int host_function(lua_State *L) {
     uint32_t function = (uint32_t)lua_tointeger(L, lua_upvalueindex(1));
     uint32_t flags = (uint32_t)lua_tointeger(L, lua_upvalueindex(2));
     check_place(L, flags);
-    put_arguments(L, flags);
+    if (!put_arguments(L, flags)) {
+        lua_pushnil(L);
+        lua_pushliteral(L, "too_large");
+        return 2;
+    }
     callua_bytes result = {NULL, 0};
     int32_t status = ask_host(vm, function, &result);
     lua_settop(L, 0);

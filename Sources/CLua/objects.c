@@ -381,7 +381,7 @@ static int make_decision(lua_State *L) {
     cl_append_byte(&vm->out, (uint8_t)lua_tointeger(L, lua_upvalueindex(1)));
     cl_append_byte(&vm->out, PLAIN_ARRAY);
     cl_append_count(&vm->out, (uint32_t)count);
-    for (int i = 1; i <= count; i++) cl_encode_or_raise(L, i, &vm->out);
+    for (int i = 1; i <= count; i++) cl_encode_fields_or_raise(L, i, &vm->out);
     cl_push_decision(L, cl_bytes(&vm->out));
     note_made(L);
     return 1;

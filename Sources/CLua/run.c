@@ -20,26 +20,38 @@ static int new_thread(lua_State *L) {
     return 0;
 }
 
+static void put_free(callua_vm *vm, int32_t number) {
+    if (number < CL_IDLE_MAX) return;
+    vm->handlers[number].next_free = vm->free_handler;
+    vm->free_handler = number;
+}
+
 static bool grow_handlers(callua_vm *vm) {
-    int32_t count = vm->handler_count == 0 ? 8 : vm->handler_count * 2;
+    int32_t before = vm->handler_count;
+    int32_t count = before == 0 ? CL_IDLE_MAX : before * 2;
     cl_handler *grown = realloc(vm->handlers, (size_t)count * sizeof *grown);
     if (grown == NULL) return false;
-    memset(grown + vm->handler_count, 0, (size_t)(count - vm->handler_count) * sizeof *grown);
+    memset(grown + before, 0, (size_t)(count - before) * sizeof *grown);
     vm->handlers = grown;
     vm->handler_count = count;
+    if (before == 0) vm->free_handler = -1;
+    for (int32_t i = count - 1; i >= before; i--) put_free(vm, i);
     return true;
 }
 
+// Only the first ones keep their coroutines; however many there are, no more than these are looked
+// through.
 static int32_t find_free(callua_vm *vm) {
     int32_t empty = -1;
-    for (int32_t i = 0; i < vm->handler_count; i++) {
+    if (vm->handler_count == 0 && !grow_handlers(vm)) return -1;
+    for (int32_t i = 0; i < CL_IDLE_MAX; i++) {
         if (vm->handlers[i].busy) continue;
         if (vm->handlers[i].thread != NULL) return i;
         if (empty < 0) empty = i;
     }
     if (empty >= 0) return empty;
-    empty = vm->handler_count;
-    return grow_handlers(vm) ? empty : -1;
+    if (vm->free_handler < 0 && !grow_handlers(vm)) return -1;
+    return vm->free_handler;
 }
 
 // Takes an idle coroutine, or makes one; -1 when there is no memory.
@@ -50,6 +62,7 @@ static int32_t take_handler(callua_vm *vm) {
     if (handler->thread == NULL) {
         if (!cl_protected(vm, new_thread, handler)) return -1;
     }
+    if (number >= CL_IDLE_MAX) vm->free_handler = handler->next_free;
     handler->busy = true;
     handler->made.count = 0;
     vm->alive++;
@@ -70,6 +83,7 @@ static void give_back(callua_vm *vm, int32_t number, bool reusable) {
         lua_settop(handler->thread, 0);
     }
     handler->busy = false;
+    put_free(vm, number);
     vm->alive--;
 }
 
@@ -110,7 +124,7 @@ static void write_kill(callua_vm *vm) {
     char text[CL_NOTE + 80];
     vm->out.count = 0;
     const char *colon = vm->note[0] ? ": " : "";
-    if (vm->killed == CALLUA_BAD_RETURN) {
+    if (vm->killed == CALLUA_BAD_RETURN || vm->killed == CALLUA_TOO_LARGE) {
         snprintf(text, sizeof text, "%s", vm->note);
     } else if (vm->killed == CALLUA_CPU) {
         snprintf(text, sizeof text, "%s%sover the processor budget of %g ms", vm->note, colon,
@@ -255,7 +269,7 @@ static int leave(lua_State *L, int status, lua_KContext context) {
     cl_append_count(&vm->out, (uint32_t)count);
     for (int i = 1; i <= count; i++) {
         if (cl_encode(L, i, &vm->out, 0, problem)) continue;
-        vm->killed = CALLUA_BAD_RETURN;
+        vm->killed = vm->too_large ? CALLUA_TOO_LARGE : CALLUA_BAD_RETURN;
         snprintf(vm->note, CL_NOTE, "bad result: %.400s", problem);
         return cl_raise_kill(L);
     }
@@ -294,7 +308,7 @@ void callua_resume(callua_vm *vm, int32_t thread, callua_answer answer, uint64_t
     run(vm, thread, 0, budget, outcome);
 }
 
-void callua_cancel(callua_vm *vm, int32_t thread, uint64_t budget) {
+uint64_t callua_cancel(callua_vm *vm, int32_t thread, uint64_t budget) {
     cl_handler *handler = &vm->handlers[thread];
     vm->current = thread;
     vm->running = handler->thread;
@@ -308,7 +322,10 @@ void callua_cancel(callua_vm *vm, int32_t thread, uint64_t budget) {
     }
     vm->running = NULL;
     vm->current = -1;
-    if (!vm->broken) give_back(vm, thread, false);
+    if (vm->broken) return budget;
+    uint64_t spent = cl_spent(vm);
+    give_back(vm, thread, false);
+    return spent;
 }
 
 void callua_release(callua_vm *vm, int32_t reference) {

@@ -110,19 +110,36 @@ static void check_key(lua_State *L, const char *name) {
                luaL_typename(L, 2));
 }
 
-// Stack: view, key, value. Pushes the copy that is kept; returns its size with the key's.
-static size_t push_copy(lua_State *L, const char *path) {
+// Stack: view, key, value. Pushes the copy that is kept, or what is wrong with one that is too
+// large and false.
+static bool push_copy(lua_State *L, const char *path, size_t *size) {
     callua_vm *vm = cl_vm(L);
     char problem[CL_NOTE];
     vm->out.count = 0;
+    *size = 0;
     if (lua_isnil(L, 3)) {
         lua_pushnil(L);
-        return 0;
+        return true;
     }
-    if (!cl_encode_named(L, 3, &vm->out, path, problem)) luaL_error(L, "%s", problem);
-    size_t size = vm->out.count;
+    if (!cl_encode_named(L, 3, &vm->out, path, problem)) {
+        if (!vm->too_large) luaL_error(L, "%s", problem);
+        lua_pushstring(L, problem);
+        return false;
+    }
+    *size = vm->out.count;
     cl_decode(L, cl_bytes(&vm->out), 0);
-    return size;
+    return true;
+}
+
+// `state` is the plugin's own, and an error at the line helps. What is in `call.vars` comes from
+// who is in the call: he trips nothing by it, the change is left out and the host hears of it.
+// What is wrong is at the top.
+static int leave_out(lua_State *L, const root *r) {
+    if (r == cl_vm(L)->state_root) return luaL_error(L, "%s", lua_tostring(L, -1));
+    lua_replace(L, 1);
+    lua_settop(L, 1);
+    cl_host_call(L, CALLUA_LEAVE_VARS, 1);
+    return 0;
 }
 
 static int store_newindex(lua_State *L) {
@@ -137,12 +154,14 @@ static int store_newindex(lua_State *L) {
     cl_push_backing(L, 1);
     lua_pushvalue(L, 2);
     lua_rawget(L, 4);
-    size_t old_size = size_of(L), size = push_copy(L, path);
+    size_t old_size = size_of(L), size;
+    if (!push_copy(L, path, &size)) return leave_out(L, r);
     size_t key_size = lua_type(L, 2) == LUA_TSTRING ? 5 + lua_rawlen(L, 2) : 9;
     if (size > 0) size += key_size;
     if (old_size > 0) old_size += key_size;
     if (r->size - old_size + size > vm->limits.state) {
-        return luaL_error(L, "%s: over the limit of %d bytes", path, (int)vm->limits.state);
+        lua_pushfstring(L, "%s: over the limit of %d bytes", path, (int)vm->limits.state);
+        return leave_out(L, r);
     }
     r->size = r->size - old_size + size;
     r->dirty = true;

@@ -20,8 +20,10 @@ typedef struct {
     uint32_t flags;
     size_t limit;
     int depth;
-    const void *above[PLAIN_DEPTH];
-    step path[PLAIN_DEPTH];
+    // How deep it may get: what decisions hold has a table of fields around it.
+    int depth_max;
+    const void *above[PLAIN_DEPTH + 1];
+    step path[PLAIN_DEPTH + 1];
     // What the path in a message begins with.
     const char *prefix;
     char *problem;
@@ -43,6 +45,11 @@ static bool refuse(encoder *e, const char *what) {
     return false;
 }
 
+static bool refuse_size(encoder *e) {
+    cl_vm(e->L)->too_large = true;
+    return refuse(e, "too much data");
+}
+
 // What is no data: for a person to read its name will do.
 static bool put_no_data(encoder *e, const char *name, const char *problem) {
     if (!(e->flags & CALLUA_SHOWS)) return refuse(e, problem);
@@ -54,7 +61,7 @@ static bool put_no_data(encoder *e, const char *name, const char *problem) {
 static bool put_string(encoder *e, int index) {
     size_t count;
     const char *text = lua_tolstring(e->L, index, &count);
-    if (e->out->count + count > e->limit) return refuse(e, "too much data");
+    if (e->out->count + count > e->limit) return refuse_size(e);
     return cl_append_byte(e->out, PLAIN_STRING) && cl_append_count(e->out, (uint32_t)count)
         && cl_append(e->out, text, count);
 }
@@ -182,9 +189,12 @@ static bool put_table(encoder *e, int index) {
     for (int i = 0; i < e->depth; i++) {
         if (e->above[i] == identity) return put_no_data(e, "itself", "a table inside itself");
     }
-    if (e->depth == PLAIN_DEPTH) return put_no_data(e, "table", "more than 32 levels deep");
+    if (e->depth == e->depth_max) {
+        cl_vm(e->L)->too_large = true;
+        return put_no_data(e, "table", "more than 64 levels deep");
+    }
     if (!lua_checkstack(e->L, 8)) return refuse(e, "no memory");
-    if (e->out->count > e->limit) return refuse(e, "too much data");
+    if (e->out->count > e->limit) return refuse_size(e);
     e->above[e->depth++] = identity;
     lua_Integer count;
     int top = lua_gettop(e->L);
@@ -221,6 +231,8 @@ static bool encode(encoder *e, int index) {
 
 static bool encode_all(encoder *e, int index) {
     e->limit = e->out->count + cl_vm(e->L)->limits.value;
+    cl_vm(e->L)->too_large = false;
+    if (e->depth_max == 0) e->depth_max = PLAIN_DEPTH;
     int top = lua_gettop(e->L);
     bool done = encode(e, lua_absindex(e->L, index));
     lua_settop(e->L, top);
@@ -240,6 +252,13 @@ bool cl_encode(lua_State *L, int index, cl_buffer *out, uint32_t flags, char *pr
 void cl_encode_or_raise(lua_State *L, int index, cl_buffer *out) {
     char problem[CL_NOTE];
     if (!cl_encode(L, index, out, 0, problem)) luaL_error(L, "%s", problem);
+}
+
+void cl_encode_fields_or_raise(lua_State *L, int index, cl_buffer *out) {
+    char problem[CL_NOTE];
+    encoder e = {.L = L, .out = out, .prefix = "", .problem = problem};
+    e.depth_max = PLAIN_DEPTH + 1;
+    if (!encode_all(&e, index)) luaL_error(L, "%s", problem);
 }
 
 static size_t truncated(lua_State *L) { return (size_t)luaL_error(L, "damaged data from host"); }

@@ -85,6 +85,8 @@ void callua_free(callua_vm *vm) {
     free(vm);
 }
 
+void callua_limit(callua_vm *vm, callua_limits limits) { vm->limits = limits; }
+
 size_t callua_memory(const callua_vm *vm) { return vm->used; }
 
 bool callua_is_broken(const callua_vm *vm) { return vm->broken; }

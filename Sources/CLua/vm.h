@@ -53,6 +53,8 @@ typedef struct {
     lua_State *thread;
     int reference;
     bool busy;
+    // The free one behind it; -1: none.
+    int32_t next_free;
     cl_made made;
 } cl_handler;
 
@@ -84,6 +86,8 @@ struct callua_vm {
     uint64_t look_closely_at;
     // 0 before the first look.
     uint64_t cpu_at_start;
+    // Whether the host knows that the run takes long, or does not want to.
+    bool knows_long;
     // Steps since the last look.
     uint64_t charged;
     // 0, or the failure that ends this run.
@@ -91,6 +95,8 @@ struct callua_vm {
     bool loading;
     // Whether globals may be assigned, each told to the host.
     bool assignable;
+    // Whether what did not leave Lua last was too large or too deep.
+    bool too_large;
     bool denied;
     char note[CL_NOTE];
     // Whether `state` or some call's vars were changed, and whether vars of calls are here.
@@ -115,9 +121,16 @@ struct callua_vm {
     // Handlers, by number.
     cl_handler *handlers;
     int32_t handler_count;
+    // The first of those without a coroutine that are free, beyond the first CL_IDLE_MAX.
+    int32_t free_handler;
     uint32_t alive;
     // Script coroutines made and not known to be over.
     uint32_t scripted;
+    // For whom coroutines are counted, and how many of them there are at most.
+    int64_t origin;
+    int64_t counted_origin;
+    uint32_t counted;
+    uint32_t counted_account;
 
     // Which lines have run; NULL unless that is wanted.
     struct cl_cover *cover;
@@ -188,6 +201,8 @@ bool cl_protected(callua_vm *vm, lua_CFunction function, void *argument);
 bool cl_encode(lua_State *L, int index, cl_buffer *out, uint32_t flags, char *problem);
 bool cl_encode_named(lua_State *L, int index, cl_buffer *out, const char *prefix, char *problem);
 void cl_encode_or_raise(lua_State *L, int index, cl_buffer *out);
+// The same for a table of fields, each of which may nest as deep as data does.
+void cl_encode_fields_or_raise(lua_State *L, int index, cl_buffer *out);
 int cl_decode_array(lua_State *L, callua_bytes bytes);
 size_t cl_decode(lua_State *L, callua_bytes bytes, size_t at);
 

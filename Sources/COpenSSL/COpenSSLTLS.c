@@ -8,6 +8,7 @@
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const unsigned char offered[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 
@@ -60,11 +61,34 @@ SSL_CTX *cossl_tls_client(void) {
     return context;
 }
 
-enum cossl_identity cossl_tls_identify(SSL_CTX *context, const char *chain, const char *key) {
+static int use_chain(SSL_CTX *context, FILE *file) {
+    X509 *leaf = PEM_read_X509_AUX(file, NULL, no_pass_phrase, NULL);
+    if (leaf == NULL) return 0;
+    int is_good = SSL_CTX_use_certificate(context, leaf) == 1;
+    X509_free(leaf);
+    X509 *issuer = NULL;
+    while (is_good && (issuer = PEM_read_X509(file, NULL, no_pass_phrase, NULL)) != NULL) {
+        is_good = SSL_CTX_add0_chain_cert(context, issuer) == 1;
+        if (!is_good) X509_free(issuer);
+    }
+    unsigned long code = ERR_peek_last_error();
+    int is_end = ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE;
+    if (is_good && is_end) ERR_clear_error();
+    return is_good && is_end;
+}
+
+static int use_key(SSL_CTX *context, FILE *file) {
+    EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, no_pass_phrase, NULL);
+    if (key == NULL) return 0;
+    int is_good = SSL_CTX_use_PrivateKey(context, key) == 1;
+    EVP_PKEY_free(key);
+    return is_good;
+}
+
+static enum cossl_identity identify(SSL_CTX *context, FILE *chain, FILE *key) {
     ERR_clear_error();
-    if (SSL_CTX_use_certificate_chain_file(context, chain) != 1)
-        return COSSL_IDENTITY_BAD_CERTIFICATE;
-    if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) == 1)
+    if (!use_chain(context, chain)) return COSSL_IDENTITY_BAD_CERTIFICATE;
+    if (use_key(context, key))
         return SSL_CTX_check_private_key(context) == 1 ? COSSL_IDENTITY_LOADED
                                                        : COSSL_IDENTITY_MISMATCH;
     enum cossl_identity trouble = COSSL_IDENTITY_BAD_KEY;
@@ -77,6 +101,16 @@ enum cossl_identity cossl_tls_identify(SSL_CTX *context, const char *chain, cons
             trouble = COSSL_IDENTITY_MISMATCH;
     }
     return trouble;
+}
+
+enum cossl_identity cossl_tls_identify(SSL_CTX *context, int chain, int key) {
+    enum cossl_identity result = COSSL_IDENTITY_BAD_CERTIFICATE;
+    FILE *chain_file = fdopen(chain, "r");
+    FILE *key_file = fdopen(key, "r");
+    if (chain_file != NULL && key_file != NULL) result = identify(context, chain_file, key_file);
+    if (chain_file != NULL) fclose(chain_file); else close(chain);
+    if (key_file != NULL) fclose(key_file); else close(key);
+    return result;
 }
 
 static SSL *session_over(SSL_CTX *context, int socket) {

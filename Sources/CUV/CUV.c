@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/un.h>
 #include <sys/timex.h>
 
@@ -49,6 +51,21 @@ long cuv_receive(int socket, void *bytes, size_t count) {
     return received < 0 ? -errno : received;
 }
 
+int cuv_await_record(int socket, int awaited) {
+    enum { HEAD = 5, HANDSHAKE = 22, LONGEST = 16384 + 256 };
+    unsigned char head[HEAD];
+    ssize_t seen = recv(socket, head, HEAD, MSG_PEEK);
+    int wanted = seen > 0 || (seen < 0 && errno == EAGAIN) ? HEAD : 0, there = 0;
+    if (seen == HEAD) {
+        int length = head[3] << 8 | head[4];
+        wanted = head[0] == HANDSHAKE && length <= LONGEST ? HEAD + length : 0;
+    }
+    if (ioctl(socket, FIONREAD, &there) < 0 || there >= wanted || wanted == awaited) wanted = 0;
+    int least = wanted > 0 ? wanted : 1;
+    setsockopt(socket, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
+    return wanted;
+}
+
 int cuv_clock_is_kept(void) {
     struct timex state = {.modes = 0};
     return adjtimex(&state) != TIME_ERROR;
@@ -67,6 +84,12 @@ size_t cuv_heap_in_use(void) {
         return in_use;
     struct mallinfo2 info = mallinfo2();
     return info.uordblks + info.hblkhd;
+}
+
+void cuv_lower_priority(int steps) {
+    // Linux counts this for the thread alone.
+    int now = getpriority(PRIO_PROCESS, 0);
+    setpriority(PRIO_PROCESS, 0, now + steps);
 }
 
 void cuv_name_thread(const char *name) {

@@ -51,7 +51,7 @@ extension CallClient {
             .call(call, .add(invitees, push: push)), Reading.answer(Reading.invited, completion))
     }
 
-    /// Tells that this device shows the call.
+    /// Tells that this device shows the call: for an app to say when it does.
     public func ringing(_ call: CallID, _ completion: @escaping Done = { _ in }) {
         tell(.call(call, .ringing), completion)
     }
@@ -64,7 +64,8 @@ extension CallClient {
         ask(.call(call, .accept(acceptance), saying: text), completion)
     }
 
-    /// Acknowledges the acceptance of `user`, in mode `handshake`.
+    /// Acknowledges the acceptance of `user`, in mode `handshake`. The client does it by itself as
+    /// soon as it hears of one.
     public func acknowledgeAccept(
         of user: UserID, in call: CallID, _ completion: @escaping CallAnswer
     ) {
@@ -88,25 +89,29 @@ extension CallClient {
             .call(call, .cancel(users), saying: text), Reading.answer(Reading.invited, completion))
     }
 
-    /// Joins a call from outside, or moves it to this device.
+    /// Joins a call from outside, or moves it to this device; nil: the kind of the call says which
+    /// media the user sends.
     public func join(
-        _ call: CallID, saying text: String? = nil, _ completion: @escaping CallAnswer
+        _ call: CallID, audio: Bool? = nil, video: Bool? = nil, saying text: String? = nil,
+        _ completion: @escaping CallAnswer
     ) {
-        ask(.call(call, .join, saying: text), completion)
+        ask(.call(call, .join(audio: audio, video: video), saying: text), completion)
     }
 
     /// Leaves a call that goes on without the user.
     public func leave(
-        _ call: CallID, saying text: String? = nil, _ completion: @escaping CallAnswer
+        _ call: CallID, saying text: String? = nil, push: PushText? = nil,
+        _ completion: @escaping CallAnswer
     ) {
-        ask(.call(call, .leave, saying: text), completion)
+        ask(.call(call, .leave(push: push), saying: text), completion)
     }
 
     /// Ends a call for everybody.
     public func end(
-        _ call: CallID, saying text: String? = nil, _ completion: @escaping CallAnswer
+        _ call: CallID, saying text: String? = nil, push: PushText? = nil,
+        _ completion: @escaping CallAnswer
     ) {
-        ask(.call(call, .end, saying: text), completion)
+        ask(.call(call, .end(push: push), saying: text), completion)
     }
 
     /// Tells which media the user sends, in a call that the user has joined; nil: as it was.

@@ -21,7 +21,8 @@ extension CallClient {
         begin(.operation(operation), key: key.text(for: operation), completion)
     }
 
-    /// Asks for an operation by its name on the wire: for those that this client does not know.
+    /// Asks for an operation by its name on the wire: for those that this client does not know. Of
+    /// one that it knows, a member that the operation does not have is refused with `bad_request`.
     ///
     /// - Parameters:
     ///   - key: with one, the request is repeated as with `perform`.
@@ -34,9 +35,15 @@ extension CallClient {
 
     private func begin(_ asked: Asked, key: String?, _ completion: @escaping Answer) {
         let patience = state == .stopped ? 0 : options.answerWithin
-        submit(
-            OpenRequest(
-                asked: asked, key: key, deadline: loop.now + patience, completion: completion))
+        let request = OpenRequest(
+            asked: asked, key: key, deadline: loop.now + patience, completion: completion)
+        if let refusal = asked.refusal { refuse(request, refusal) } else { submit(request) }
+    }
+
+    /// Answers in the next turn: nobody is called back before the call returns.
+    private func refuse(_ request: OpenRequest, _ refusal: Refusal) {
+        refused.append((request: request, refusal: refusal))
+        armRequestAlarm(at: loop.now)
     }
 
     private func submit(_ request: OpenRequest) {
@@ -48,6 +55,7 @@ extension CallClient {
             case .named(let name, let data):
                 link.request(named: name, data: data, key: request.key)
             }
+        if let refusal = link.takeOutTooLarge(id) { return refuse(request, refusal) }
         keep(request, as: id)
         if let message { send(message) }
     }
@@ -76,6 +84,9 @@ extension CallClient {
     func requestAlarmRang() {
         let now = loop.now
         requestAlarmAt = .max
+        let refused = self.refused
+        self.refused = []
+        for (request, refusal) in refused { request.completion(.failure(.refused(refusal))) }
         for (id, request) in requests.takeDue(at: now) {
             link.forget(id)
             if request.deadline > now {

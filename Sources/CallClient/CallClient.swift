@@ -33,6 +33,9 @@ public final class CallClient {
         public var connectWithin: Milliseconds = 10_000
         /// The limit for a request, losses and repetitions included, in milliseconds.
         public var answerWithin: Milliseconds = 30_000
+        /// Whether accepts in mode `handshake` are acknowledged by themselves; an app that wants
+        /// to do it calls `acknowledgeAccept`.
+        public var acknowledgesAccepts = true
         /// The longest message that is taken, in bytes.
         public var maximumMessage = 16 << 20
         /// Waits between attempts.
@@ -81,8 +84,12 @@ public final class CallClient {
     let loop: EventLoop
     var link: ServerLink
     var requests = OpenRequests()
+    /// Those that are not sent, until their completions are called.
+    var refused: [(request: OpenRequest, refusal: Refusal)] = []
     private(set) var options: Options
     private var socket: ClientSocket?
+    /// Who the user is, as the server says.
+    private var me: UserID?
     /// Attempts in a row that came to nothing.
     private var failures = 0
     private var openedAt: Int64 = 0
@@ -241,7 +248,7 @@ public final class CallClient {
             case .send(let message): send(message)
             case .reply(let id, let reply): answered(id, reply)
             case .lost(let id): settle(requests.remove(id), .unanswered)
-            case .event(.call(let event)): onEvent(.event(event))
+            case .event(.call(let event)): happened(event)
             case .event(.unknown(let name, let data)): onEvent(.unknownEvent(name, data))
             case .violation(let violation):
                 socket?.close(.protocolError, violation.reason)
@@ -257,7 +264,27 @@ public final class CallClient {
         // The server's pings come in time, or the line is dead: 33 s for every 25 s.
         silenceMax = max(welcome.pingInterval * 4 / 3, 1_000)
         alarm?.arm(after: silenceMax)
+        me = welcome.user
         onEvent(.opened(welcome))
+        guard !welcome.resumed else { return }
+        for call in welcome.calls {
+            let accepting = call.participants.filter {
+                $0.state == .accepting && $0.invitedBy == welcome.user
+            }
+            acknowledge(accepting.map(\.user), in: call.id)
+        }
+    }
+
+    private func happened(_ event: CallEvent) {
+        onEvent(.event(event))
+        guard case .changed(let changes) = event.kind else { return }
+        acknowledge(changes.filter { $0.state == .accepting }.map(\.user), in: event.callID)
+    }
+
+    /// In mode `handshake` who accepts is in the call when the one who invited has acknowledged it.
+    private func acknowledge(_ users: [UserID], in call: CallID) {
+        guard options.acknowledgesAccepts else { return }
+        for user in users where user != me { acknowledgeAccept(of: user, in: call) { _ in } }
     }
 }
 

@@ -34,7 +34,8 @@ public enum ClientEvent: Sendable, Equatable {
 
 /// Why a request has no result.
 public enum RequestFailure: Error, Sendable, Equatable {
-    /// The server refused it; nothing was changed.
+    /// The server refused it, or it was not sent because the server would: a message that is too
+    /// large, or a member that no operation has. Nothing was changed.
     case refused(Refusal)
     /// No answer came in time, or a request without a key was under way when the connection was
     /// lost: it may have been carried out or not.

@@ -15,6 +15,14 @@ enum Asked {
         case .named: false
         }
     }
+
+    /// Why it is not sent at all; a name that this client does not know is for the server to judge.
+    var refusal: Refusal? {
+        switch self {
+        case .operation: nil
+        case .named(let name, let data): OperationName(rawValue: name)?.refusal(of: data)
+        }
+    }
 }
 
 /// One request and whoever waits for its answer.

@@ -19,7 +19,7 @@ struct CallTable: Sendable {
     static let vacant: Call = {
         var call = Call(
             id: CallID(high: 0, low: 0), mode: ModeIndex(0), kind: "", ringTime: 0,
-            deliveryCheck: false, createdAt: Moment(0))
+            deliveryCheck: nil, createdAt: Moment(0))
         call.state = .ended
         return call
     }()
@@ -75,6 +75,23 @@ struct CallTable: Sendable {
     subscript(timerOf slot: CallSlot) -> TimerHandle {
         get { timers[Int(slot)] }
         set { timers[Int(slot)] = newValue }
+    }
+
+    /// The newest live calls, the newest first, and `most` of them at most. Only these are copied,
+    /// however many there are.
+    func newest(_ most: Int) -> [Call] {
+        guard most > 0 else { return [] }
+        var found: [(id: CallID, place: Int)] = []
+        var oldest: CallID?
+        for place in slab.indices where slab[place].isLive {
+            let id = slab[place].id
+            if let oldest, id < oldest { continue }
+            found.append((id, place))
+            guard found.count >= 2 * most else { continue }
+            found = Array(found.sorted { $0.id > $1.id }.prefix(most))
+            oldest = found.last?.id
+        }
+        return found.sorted { $0.id > $1.id }.prefix(most).map { slab[$0.place] }
     }
 
     /// Every live call in order of its place.

@@ -49,11 +49,15 @@ struct Commit: ~Copyable {
     let isFirst: Bool
     var changes: [Change] = []
     var notices: [Notice] = []
+    /// What was decided about invitees of the first commit (H89).
+    var rulings: [HeldInvitation.Ruling] = []
     /// Who is told of the end although it is out of the call (A1).
     var cause: UserID?
     /// What cancelled invitees are told.
     var cancelText: String?
     var push: PushText?
+    /// Whether the push is for those who are in the call too, if they have no device (protocol 5).
+    var isFarewell = false
     /// Whether the call object stays as it was, so that its revision does too.
     var isInternal = false
 
@@ -77,6 +81,23 @@ struct Commit: ~Copyable {
         asker = nil
         reply = .done
         isFirst = false
+    }
+
+    /// Whom what follows from it counts for (G71).
+    var by: Cause { asker?.cause(in: call) ?? Cause(call.caller) }
+
+    /// What was decided about the invitee at `index`, unless it is left to its devices.
+    func ruling(of index: Int) -> HeldInvitation.Ruling? {
+        for ruling in rulings where ruling.index == index && !ruling.isRing { return ruling }
+        return nil
+    }
+
+    /// Who changed the participant at `index`.
+    func actor(of index: Int) -> Actor { ruling(of: index).map { .policy($0.plugin) } ?? actor }
+
+    /// Who brought about what is told behind the invitations: the last one who decided.
+    var lastActor: Actor {
+        rulings.last { !$0.isRing }.map { .policy($0.plugin) } ?? actor
     }
 
     /// How the participant at `index` changed.
@@ -131,6 +152,10 @@ struct Commit: ~Copyable {
         call.endedAt = now
         call.mediaAlarm = nil
         call.idleAlarm = nil
+        for index in call.participants.indices
+        where call.participants[index].deliveryAlarm != nil {
+            call.participants[index].deliveryAlarm = nil
+        }
         for index in call.participants.indices where call.participants[index].state.isPending {
             if !call.participants[index].asking.isVisible, change(of: index) == nil {
                 // Its devices never heard of the call, and so hear nothing of its end (F57).
@@ -149,6 +174,7 @@ struct Commit: ~Copyable {
             call.participants[index].waitingAccept = nil
         }
         call.participants[index].asking = .nothing
+        call.participants[index].begunBy = 0
     }
 }
 
@@ -177,7 +203,7 @@ extension Switchboard {
         if !commit.changes.isEmpty { settle(&commit) }
         if !commit.call.isLive { commit.conclude(at: now) }
         if !commit.isInternal { commit.call.revision += 1 }
-        noteConnected(&commit)
+        let absent = noteConnected(&commit)
         updateIdle(&commit.call)
         release(commit)
         keepUsersCalls(commit)
@@ -192,6 +218,14 @@ extension Switchboard {
         swap(&commit.call, &calls[commit.slot])
         guard calls[commit.slot].isLive else { return retire(commit.slot) }
         rearm(commit.slot)
+        guard let absent else { return }
+        let asker = commit.asker
+        let heardAt = asker?.user == user(commit.slot, absent) ? asker?.heardAt : nil
+        cameLost(commit.slot, absent, heardAt: heardAt)
+    }
+
+    private func user(_ slot: CallSlot, _ index: Int) -> UserID {
+        calls[slot].participants[index].user
     }
 
     mutating func retire(_ slot: CallSlot) {
@@ -203,6 +237,9 @@ extension Switchboard {
 
     /// Keeps the users' lists of live calls.
     private mutating func keepUsersCalls(_ commit: borrowing Commit) {
+        // Nobody came into a call that was over at once.
+        if commit.isFirst, !commit.call.isLive { return }
+        if commit.isFirst { countMade(by: commit.call.caller, 1) }
         for change in commit.changes {
             let isLive = commit.call.participants[change.index].state.isLive
             let wasLive = change.from?.isLive ?? false
@@ -213,6 +250,7 @@ extension Switchboard {
             }
         }
         guard !commit.call.isLive else { return }
+        countMade(by: commit.call.caller, -1)
         for index in commit.call.participants.indices
         where commit.call.participants[index].state.isLive {
             part(commit.call.participants[index].user, commit.slot)
@@ -227,19 +265,32 @@ extension Switchboard {
             let user = commit.call.participants[index].user
             let key = ParticipantKey(user: user, call: commit.call.id)
             if !questions.isEmpty { withdrawQuestion(key) }
-            if !heldSignals.isEmpty { heldSignals[key] = nil }
+            if !heldSignals.isEmpty { _ = heldSignals.take(key) }
         }
     }
 
-    private func noteConnected(_ commit: inout Commit) {
+    /// Notes who of those that changed was heard in the call. Returns who comes into it and is
+    /// lost already: at most one, because whom the policies let in cannot be lost. Of a call that
+    /// is over nobody has to be looked up.
+    private func noteConnected(_ commit: inout Commit) -> Int? {
+        guard commit.call.isLive else { return nil }
+        var absent: Int?
         for place in commit.changes.indices {
             let index = commit.changes[place].index
-            guard !commit.call.participants[index].wasConnected,
-                commit.call.participants[index].state.isLive
-            else { continue }
-            commit.call.participants[index].wasConnected =
-                isConnected(commit.call.participants[index].user)
+            guard commit.call.participants[index].state.isLive else { continue }
+            if !commit.call.participants[index].wasConnected {
+                let user = commit.call.participants[index].user
+                commit.call.participants[index].wasConnected =
+                    isConnected(user)
+                    || (commit.asker?.isHeard == true && commit.asker?.user == user)
+            }
+            if commit.call.participants[index].state == .joined,
+                commit.changes[place].from != .joined, isLost(commit.call.participants[index])
+            {
+                absent = index
+            }
         }
+        return absent
     }
 
     private func reply(of commit: borrowing Commit, to asker: Asker) -> Reply {

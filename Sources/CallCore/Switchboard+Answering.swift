@@ -50,17 +50,14 @@ extension Switchboard {
     ) throws(Refusal) {
         let place = try checkAccept(asker, id)
         let mode = mode(place.slot)
-        var commit = change(place.slot, by: asker, .call)
-        if let limit = mode.acceptHandshake {
-            if isLost(commit.call.participants[0]) {
-                commit.move(place.index, to: .failed, .callerOffline)
-            } else {
-                commit.move(place.index, to: .accepting)
-                commit.call.participants[place.index].deliveryAlarm = now + limit
-            }
-        } else {
-            commit.move(place.index, to: .joined)
+        // An accept that a plugin decides is not bound by it (A12).
+        if asker.device != nil, mode.has(.refusesBusy),
+            let other = joinedCall(of: asker.user, besides: place.slot)
+        {
+            throw busy(asker.user, in: other)
         }
+        var commit = change(place.slot, by: asker, .call)
+        moveIn(place.index, &commit)
         commit.takeUp(place.index, by: asker, acceptance, at: now)
         finish(&commit)
         if mode.has(.hold) {
@@ -68,8 +65,22 @@ extension Switchboard {
         }
     }
 
+    /// The participant at `index` accepts: it is in the call, or waits for the caller to
+    /// acknowledge it.
+    func moveIn(_ index: Int, _ commit: inout Commit) {
+        guard let limit = settings.mode(commit.call.mode).acceptHandshake else {
+            return commit.move(index, to: .joined)
+        }
+        if isLost(commit.call.participants[0]) {
+            commit.move(index, to: .failed, .callerOffline)
+        } else {
+            commit.move(index, to: .accepting)
+            commit.call.participants[index].deliveryAlarm = now + limit
+        }
+    }
+
     /// Accepting holds or ends the user's other joined calls of modes with hold (A13).
-    private mutating func settleOtherCalls(
+    mutating func settleOtherCalls(
         of asker: Asker, but accepted: CallSlot, holding: Bool
     ) {
         for slot in users[asker.user]?.calls ?? SlotList() where slot != accepted {
@@ -130,19 +141,27 @@ extension Commit {
     mutating func takeUp(
         _ index: Int, by asker: Asker, _ acceptance: Acceptance, at now: Moment
     ) {
-        say(asker.text, index)
-        call.participants[index].device = asker.device
+        takeUp(index, device: asker.device, saying: asker.text, acceptance, at: now)
+    }
+
+    /// The participant at `index` is in the call with `device`, or by a policy's decision alone.
+    mutating func takeUp(
+        _ index: Int, device: DeviceID?, saying text: String?, _ acceptance: Acceptance,
+        at now: Moment
+    ) {
+        say(text, index)
+        call.participants[index].device = device
         call.participants[index].audio = acceptance.audio ?? true
         call.participants[index].video = acceptance.video ?? (call.kind == "video")
         call.participants[index].answeredAt = now
         call.participants[index].held = false
         call.participants[index].mediaConnected = false
-        call.participants[index].isAnsweredFor = asker.device == nil
+        call.participants[index].isAnsweredFor = device == nil
     }
 }
 
 extension Call {
-    /// A device of the participant at `index` confirmed, or the policies were asked in its place
+    /// A device of the participant at `index` confirmed, or a policy will accept in its place
     /// (A4, A22).
     mutating func markDelivered(_ index: Int, _ mode: Mode, at now: Moment) {
         participants[index].state = .ringing

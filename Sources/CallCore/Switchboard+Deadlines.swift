@@ -86,7 +86,8 @@ extension Switchboard {
         let mode = mode(slot)
         let timer = deliveryTimer(calls[slot].participants[first], mode)
         var commit = change(slot, by: .timer(timer))
-        for index in due {
+        for index in due
+        where deliveryTimer(commit.call.participants[index], mode) == timer {
             commit.call.participants[index].deliveryAlarm = nil
             undelivered(&commit, index, mode)
         }
@@ -96,6 +97,7 @@ extension Switchboard {
 
     private func deliveryTimer(_ participant: Participant, _ mode: Mode) -> TimerName {
         if participant.state == .accepting { return .acceptAck }
+        if participant.state == .joined { return .presence }
         return mode.acknowledgeWithin == nil ? .check : .noAck
     }
 
@@ -103,6 +105,8 @@ extension Switchboard {
         let participant = commit.call.participants[index]
         if participant.state == .accepting {
             commit.move(index, to: .failed, .acceptUnacked)
+        } else if participant.state == .joined {
+            commit.move(index, to: .left, .lost)
         } else if mode.acknowledgeWithin != nil {
             commit.move(index, to: .failed, isConnected(participant.user) ? .noAck : .offline)
         } else if participant.state == .inviting {

@@ -8,6 +8,8 @@ extension Switchboard {
     func settle(_ commit: inout Commit) {
         guard commit.call.isLive else { return }
         activate(&commit)
+        cancelWithoutCaller(&commit)
+        guard commit.call.isLive else { return }
         dismissAnsweredFor(&commit)
         endIfDone(&commit)
     }
@@ -27,15 +29,33 @@ extension Switchboard {
         }
     }
 
-    /// An account that a policy answers for leaves when every other participant's part is over
-    /// or the user is lost (A22).
-    func dismissAnsweredFor(_ commit: inout Commit) {
-        guard settings.mode(commit.call.mode).has(.leave),
-            commit.call.participants.contains(where: \.isUnattended)
+    /// Where the mode says so, nobody rings for a caller who has left and whom nobody joined.
+    private func cancelWithoutCaller(_ commit: inout Commit) {
+        guard settings.mode(commit.call.mode).has(.leaveCancels),
+            commit.change(of: 0)?.from == .joined, commit.call.participants[0].state == .left,
+            commit.call.joinedCount == 0, commit.call.pendingCount > 0
         else { return }
+        let isLost = commit.call.participants[0].reason == .lost
+        commit.cancelWhole(isLost ? .callerLost : .byCaller)
+    }
+
+    /// An account that a policy answers for leaves when every other participant's part is over
+    /// or the user is lost; where nobody can leave, the call ends (A22).
+    func dismissAnsweredFor(_ commit: inout Commit) {
+        guard commit.call.isLive, commit.call.participants.contains(where: \.isUnattended) else {
+            return
+        }
         for participant in commit.call.participants
         where participant.state.isLive && !participant.isUnattended {
             guard isLost(participant) else { return }
+        }
+        let mode = settings.mode(commit.call.mode)
+        guard mode.has(.leave) else {
+            // Where the last answer ends a call, the answers are its reason.
+            if mode.endWhenAnswered != .always || commit.call.pendingCount > 0 {
+                commit.end(Call.End(.idle))
+            }
+            return
         }
         for index in commit.call.participants.indices
         where commit.call.participants[index].isUnattended {
@@ -50,8 +70,11 @@ extension Switchboard {
         let somebodyLeft = commit.changes.contains {
             $0.from == .joined && commit.call.participants[$0.index].state == .left
         }
+        // Where the caller's leaving cancels what rings for nobody, so does the last leave of all.
+        let mayEndRinging =
+            joined == 0 && mode.has(.leaveCancels) && !commit.call.participants[0].state.isLive
         if let limit = mode.endWhenJoinedAtMost, somebodyLeft, joined <= limit,
-            limit == 0 || pending == 0
+            limit == 0 || pending == 0 || mayEndRinging
         {
             let reason: EndReason = mode.isTwoParty ? .completed : .lastLeft
             return commit.end(Call.End(reason, by: commit.asker?.user))

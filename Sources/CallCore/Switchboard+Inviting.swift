@@ -13,13 +13,17 @@ extension Switchboard {
     // MARK: call.invite
 
     func checkInvite(_ asker: Asker, _ invitation: Invitation) throws(Refusal) -> Selection {
-        let mode = settings.mode(invitation.mode)
+        let mode = mode(of: invitation)
         if !invitation.items.isEmpty, !mode.has(.items) { throw .wrongMode(mode) }
         if invitation.items.count > settings.itemsMax {
             throw Refusal(
                 .badRequest, "at most \(settings.itemsMax) items", detail: .field("items"))
         }
-        if mode.has(.refusesBusyCaller), isIn(modesWith: .refusesBusyCaller, asker.user) {
+        if let other = callInTheWay(of: asker.user, mode) { throw busy(asker.user, in: other) }
+        // A call that is held is not named: nobody knows of it yet.
+        if mode.has(.refusesBusyCaller) || mode.has(.refusesBusy),
+            meetsGlare(asker.user, invitation.invitees)
+        {
             throw Refusal(.busy, "\(asker.user) is in another call")
         }
         let selection = select(
@@ -29,30 +33,32 @@ extension Switchboard {
         return selection
     }
 
-    mutating func invite(_ asker: Asker, _ invitation: Invitation) throws(Refusal) {
+    mutating func invite(
+        _ asker: Asker, _ invitation: Invitation, mayWait: Bool = true
+    ) throws(Refusal) {
+        if mayWait, let part = inTheWay(of: asker, invitation) {
+            return delayed.append(
+                DelayedInvitation(asker: asker, until: now + settings.heldWithin), behind: part)
+        }
         var selection = try checkInvite(asker, invitation)
         selection.leaveOut(asker.shaping.refused)
-        try refuseUnusable(selection, settings.mode(invitation.mode))
-        let id = asker.shaping.draftID ?? newCallID()
-        let call = newCall(id, asker, invitation)
-        var commit = Commit(
-            call, calls.open(id), by: asker, .invited(selection.errors), isFirst: true)
-        commit.push = invitation.push
-        commit.call.participants.reserveCapacity(1 + selection.usable.count)
-        commit.changes.reserveCapacity(1 + selection.usable.count)
-        commit.add(callerOf(call, asker))
-        for user in selection.usable { admit(user, by: asker.user, into: &commit) }
-        finish(&commit)
-        consult(id, push: invitation.push)
+        try refuseUnusable(selection, mode(of: invitation))
+        try hold(asker, invitation, selection)
+    }
+
+    /// The mode of the call that `invitation` makes.
+    func mode(of invitation: Invitation) -> Mode {
+        settings.mode(invitation.mode ?? settings.defaultMode)
     }
 
     /// The call that `invitation` makes, without participants.
-    private func newCall(_ id: CallID, _ asker: Asker, _ invitation: Invitation) -> Call {
-        let mode = settings.mode(invitation.mode)
+    func newCall(_ id: CallID, _ asker: Asker, _ invitation: Invitation) -> Call {
+        let mode = mode(of: invitation)
+        let check = invitation.deliveryCheck ?? settings.deliveryCheckDefault
         var call = Call(
-            id: id, mode: invitation.mode, kind: invitation.kind,
+            id: id, mode: invitation.mode ?? settings.defaultMode, kind: invitation.kind,
             ringTime: invitation.timeout ?? mode.ringTime,
-            deliveryCheck: invitation.deliveryCheck && mode.has(.deliveryCheck), createdAt: now)
+            deliveryCheck: mode.has(.deliveryCheck) ? check : nil, createdAt: now)
         call.extendedData = invitation.extendedData
         for item in invitation.items { call.items.put(item) }
         return call
@@ -61,23 +67,26 @@ extension Switchboard {
     /// The call that `invitation` would make, as policies see it.
     func draftCall(_ id: CallID, _ asker: Asker, _ invitation: Invitation) -> Call {
         var call = newCall(id, asker, invitation)
-        call.participants.append(callerOf(call, asker))
+        call.participants.append(callerOf(call, asker, invitation))
         for user in invitation.invitees {
             call.participants.append(invitee(user, by: asker.user, in: call))
         }
         return call
     }
 
-    private func callerOf(_ call: Call, _ asker: Asker) -> Participant {
+    func callerOf(
+        _ call: Call, _ asker: Asker, _ invitation: Invitation
+    ) -> Participant {
         var caller = Participant(user: asker.user, role: .caller, state: .joined, at: now)
         caller.device = asker.device
         caller.answeredAt = now
-        caller.video = call.kind == "video"
+        caller.audio = invitation.audio ?? true
+        caller.video = invitation.video ?? (call.kind == "video")
         caller.isAnsweredFor = asker.device == nil
         return caller
     }
 
-    private func invitee(_ user: UserID, by inviter: UserID, in call: Call) -> Participant {
+    func invitee(_ user: UserID, by inviter: UserID, in call: Call) -> Participant {
         var invitee = Participant(user: user, role: .invitee, state: .inviting, at: now)
         invitee.invitedBy = inviter
         invitee.video = call.kind == "video"
@@ -114,6 +123,8 @@ extension Switchboard {
             return answer(
                 asker, .callWithErrors(call, viewer: asker.user, errors: selection.errors))
         }
+        let asked = selection.usable.count { settings.answerFor.contains($0) }
+        try admit(asked, of: asker.cause(in: calls[slot]))
         var commit = change(slot, by: asker, .callWithErrors(selection.errors))
         commit.push = push
         for user in selection.usable { admit(user, by: asker.user, into: &commit) }
@@ -123,9 +134,12 @@ extension Switchboard {
 
     // MARK: Admitting one invitee
 
-    /// Makes `user` a pending participant, or again one.
-    func admit(_ user: UserID, by inviter: UserID, into commit: inout Commit) {
+    /// Makes `user` a pending participant, or again one; returns its place.
+    @discardableResult
+    func admit(_ user: UserID, by inviter: UserID, into commit: inout Commit) -> Int {
         var newcomer = invitee(user, by: inviter, in: commit.call)
+        newcomer.begunBy = UInt16(
+            clamping: commit.by.user.flatMap { commit.call.index(of: $0) } ?? 0)
         if let host = commit.call.index(of: inviter) {
             commit.call.participants[host].waitingAccept = commit.asker?.plugin.map {
                 WaitingAccept(plugin: $0, extendedData: nil)
@@ -133,15 +147,16 @@ extension Switchboard {
         }
         let mode = settings.mode(commit.call.mode)
         let isAnsweredFor = settings.answerFor.contains(user)
-        if isAnsweredFor || (mode.has(.rejectsBusy) && isBusy(user)) {
+        if isAnsweredFor || (mode.has(.rejectsBusy) && busyCall(of: user) != nil) {
             newcomer.asking = .deciding
             newcomer.policyAlarm =
                 decideBy(newcomer.deadlineAt, in: commit.call) + settings.decideGrace
         } else {
-            startDeliveryClock(&newcomer, mode, checked: commit.call.deliveryCheck)
+            startDeliveryClock(&newcomer, in: commit.call)
         }
-        let index = commit.call.index(of: user) ?? commit.call.participants.count
-        if index < commit.call.participants.count {
+        let known = commit.call.index(of: user)
+        let place = known ?? commit.call.participants.count
+        if let index = known {
             let from = commit.call.participants[index].state
             commit.changes.append(.init(index: index, from: from, wasVisible: false))
             if index == 0 { newcomer.role = .caller }
@@ -149,23 +164,18 @@ extension Switchboard {
         } else {
             commit.add(consume newcomer)
         }
-        if isAnsweredFor, !users.hasDevices(user) {
-            commit.call.markDelivered(index, mode, at: now)
-        }
         var invitees = 0
         for index in commit.call.participants.indices
         where commit.call.participants[index].countsAsInvitee { invitees += 1 }
         if invitees > 1 { commit.call.isGroup = true }
+        return place
     }
 
     /// Starts the delivery check or the acknowledgement limit: the devices know from now on.
-    func startDeliveryClock(_ participant: inout Participant, _ mode: Mode, checked: Bool) {
+    func startDeliveryClock(_ participant: inout Participant, in call: borrowing Call) {
         guard participant.state == .inviting else { return }
-        if let limit = mode.acknowledgeWithin {
-            participant.deliveryAlarm = now + limit
-        } else if checked {
-            participant.deliveryAlarm = now + settings.deliveryCheckWithin
-        }
+        let limit = settings.mode(call.mode).acknowledgeWithin ?? call.deliveryCheck
+        participant.deliveryAlarm = limit.map { now + $0 }
     }
 
     // MARK: Who can be invited
@@ -221,11 +231,13 @@ extension Switchboard {
         throw Refusal(.badRequest, "none of the invitees can be called", detail: .errors(errors))
     }
 
-    /// Whether the user is pending or joined in another live call (A12).
-    func isBusy(_ user: UserID) -> Bool { users.callCount(of: user) > 0 }
-
-    private func isIn(modesWith feature: Mode.Features, _ user: UserID) -> Bool {
-        users[user]?.calls.contains { settings.mode(calls[$0].mode).has(feature) } ?? false
+    /// The live call that keeps a user from placing one of `mode`.
+    private func callInTheWay(of user: UserID, _ mode: Mode) -> CallSlot? {
+        if mode.has(.refusesBusy) { return busyCall(of: user) }
+        guard mode.has(.refusesBusyCaller), let place = users.find(user) else { return nil }
+        return users[place].calls.first(where: {
+            settings.mode(calls[$0].mode).has(.refusesBusyCaller) && isCounted(place, in: $0)
+        })
     }
 }
 

@@ -110,7 +110,9 @@ extension Switchboard {
         return (slot, index)
     }
 
-    mutating func join(_ asker: Asker, _ id: CallID) throws(Refusal) {
+    mutating func join(
+        _ asker: Asker, _ id: CallID, _ acceptance: Acceptance
+    ) throws(Refusal) {
         let (slot, known) = try checkJoin(asker, id)
         var commit = change(slot, by: asker, .call)
         if let known, commit.call.participants[known].state == .joined {
@@ -126,16 +128,17 @@ extension Switchboard {
         } else {
             commit.add(Participant(user: asker.user, role: .joiner, state: .joined, at: now))
         }
-        commit.takeUp(index, by: asker, Acceptance(), at: now)
+        commit.takeUp(index, by: asker, acceptance, at: now)
         finish(&commit)
     }
 
     // MARK: call.leave
 
-    mutating func leave(_ asker: Asker, _ id: CallID) throws(Refusal) {
+    mutating func leave(_ asker: Asker, _ id: CallID, push: PushText?) throws(Refusal) {
         let place = try locateJoined(asker, id, needs: .leave)
         var commit = change(place.slot, by: asker, .call)
         commit.cause = asker.user
+        (commit.push, commit.isFarewell) = (push, push != nil)
         commit.move(place.index, to: .left, .itself)
         commit.say(asker.text, place.index)
         finish(&commit)
@@ -168,15 +171,17 @@ extension Switchboard {
         return .end(place.slot, .cancelled, .endedWhileRinging)
     }
 
-    mutating func end(_ asker: Asker, _ id: CallID) throws(Refusal) {
+    mutating func end(_ asker: Asker, _ id: CallID, push: PushText?) throws(Refusal) {
         switch try checkEnd(asker, id) {
         case .reject: try reject(asker, id, busy: false)
         case .cancel(let slot):
             var commit = change(slot, by: asker, .call)
+            commit.push = push
             commit.cancelWhole(.byCaller)
             finish(&commit)
         case .end(let slot, let reason, let detail):
             var commit = change(slot, by: asker, .call)
+            (commit.push, commit.isFarewell) = (push, push != nil)
             commit.end(
                 Call.End(reason, detail: detail, by: asker.user, extendedData: asker.text))
             finish(&commit)

@@ -23,31 +23,54 @@ extension Switchboard {
             else { continue }
             let user = calls[slot].participants[index].user
             let invitee = ParticipantKey(user: user, call: id)
-            guard !questions.contains(invitee) else { continue }
-            let isNew = calls[slot].participants[index].asking == .deciding
-            if isNew, settings.mode(calls[slot].mode).has(.rejectsBusy),
-                users.callCount(of: user) > 1
-            {
-                let text = calls[slot].busyText
-                decide(invitee, by: "busy", .reject(busy: true), saying: text)
-            } else if settings.answerFor.contains(user) {
-                ask(slot, index, push: push)
+            // What was decided about it may be on its way.
+            guard !questions.contains(invitee), !isStaged(user, id) else { continue }
+            if settings.answerFor.contains(user) {
+                ask(calls[slot], index, push: push)
             } else {
-                ringOn(slot, index, push: push)
+                apply(.ring, InviteQuestion(invitee: invitee, push: push), slot, index)
             }
         }
     }
 
-    private mutating func ask(_ slot: CallSlot, _ index: Int, push: PushText?) {
-        let call = calls[slot]
+    /// Asks about the participant at `index`; `held`: where the invitation is held.
+    mutating func ask(
+        _ call: Call, _ index: Int, push: PushText?, held: Int32 = -1, by cause: Cause? = nil
+    ) {
         let invitee = ParticipantKey(user: call.participants[index].user, call: call.id)
         let from = Int(call.participants[index].askFrom)
-        let question = Question(
-            id: newQuestionID(), decideBy: decideBy(call.participants[index].deadlineAt, in: call),
+        let decideBy = decideBy(call.participants[index].deadlineAt, in: call)
+        var question = Question(
+            id: newQuestionID(), decideBy: decideBy,
             subject: .invite(call, callee: invitee.user, from: from),
-            facts: facts(of: call))
-        questions.open(question.id, InviteQuestion(invitee: invitee, push: push))
+            facts: facts(of: call),
+            cause: cause ?? call.cause(of: index),
+            hold: held < 0
+                ? nil
+                : Question.Hold(
+                    since: now, until: now + settings.heldWithin,
+                    ringsByDefault: settings.inviteDefault == .ring))
+        question.isCutShort = decideBy - now < settings.decideWithin
+        var about = InviteQuestion(
+            invitee: invitee, push: push, held: held, counted: consult(question))
+        (about.standard, about.whenLate) = (settings.inviteDefault, settings.inviteWhenLate)
+        questions.open(question.id, about)
+    }
+
+    /// Asks the policies, and counts that they are asked; returns where.
+    mutating func consult(_ question: Question) -> Int32 {
         effects.append(.consult(question))
+        return questionCounts.add(question.cause)
+    }
+
+    /// Whether `count` questions more of a cause may wait (G76).
+    func admit(_ count: Int, of cause: Cause) throws(Refusal) {
+        // Mostly all together are fewer, and nobody has to be looked up.
+        guard count > 0, questionCounts.total + count > settings.questionsPerCause,
+            questionCounts.count(of: cause) + count > settings.questionsPerCause
+        else { return }
+        throw Refusal(
+            .rateLimited, "too many questions to the plugins wait", retryAfter: 1_000)
     }
 
     /// Asks the open questions of a restored call again, with fresh time.
@@ -96,17 +119,24 @@ extension Switchboard {
 
     private func facts(of user: UserID, but slot: CallSlot?) -> UserFacts {
         guard let place = users.find(user) else { return UserFacts(user, calls: 0, devices: 0) }
-        let isCounted = slot.map { users[place].calls.contains($0) } ?? false
         return UserFacts(
-            user, calls: users[place].calls.count - (isCounted ? 1 : 0),
+            user, calls: busyCount(of: place, besides: slot),
             devices: users[place].connectedCount)
     }
 
     // MARK: Answers
 
     mutating func answered(_ id: QuestionID, _ answer: Answer) {
-        if shapingAnswered(id, answer) || tokenAnswered(id, answer) { return }
+        if shapingAnswered(id, answer) || tokenAnswered(id, answer)
+            || heldTextsAnswered(id, answer)
+        {
+            return
+        }
         guard let question = questions.close(id) else { return }
+        questionCounts.remove(at: question.counted)
+        if isHeld(question.invitee.call, at: question.held) {
+            return heldAnswered(question, answer)
+        }
         guard let slot = calls.find(question.invitee.call), calls[slot].isLive,
             let index = calls[slot].index(of: question.invitee.user),
             calls[slot].participants[index].asking.isInQuestion
@@ -114,7 +144,7 @@ extension Switchboard {
         if case .invite(let decision, let plugin, let next) = answer {
             carryOut(decision, by: plugin, next: next, question, at: (slot, index))
         } else {
-            apply(settings.inviteDefault, question, slot, index)
+            apply(question.standard ?? settings.inviteDefault, question, slot, index)
         }
     }
 
@@ -126,16 +156,17 @@ extension Switchboard {
         let push = question.push
         switch decision {
         case .accept(let wait, let data) where wait <= 0:
-            decide(question.invitee, by: plugin, .accept(), saying: data)
+            decide(question, by: plugin, .accept(), saying: data)
         case .accept(let wait, let data):
-            ringOn(slot, index, push: push) { participant, now in
+            let actor = Actor.policy(plugin)
+            ringOn(slot, index, push: push, answeredBy: actor) { participant, now in
                 participant.asking = .waiting
                 participant.policyAlarm = now + wait
                 participant.waitingAccept = WaitingAccept(plugin: plugin, extendedData: data)
             }
         case .reject(let busy, let data):
             let text = data ?? (busy ? calls[slot].busyText : nil)
-            decide(question.invitee, by: plugin, .reject(busy: busy), saying: text)
+            decide(question, by: plugin, .reject(busy: busy), saying: text)
         case .ring(let time?):
             ringOn(slot, index, push: push) { participant, now in
                 participant.asking = .ringingFor
@@ -143,7 +174,7 @@ extension Switchboard {
                 participant.askFrom = UInt8(clamping: next)
             }
         case .ring(nil): ringOn(slot, index, push: push)
-        case .forward(let target): decide(question.invitee, by: plugin, .forward(to: target))
+        case .forward(let target): decide(question, by: plugin, .forward(to: target))
         }
     }
 
@@ -151,43 +182,77 @@ extension Switchboard {
         _ outcome: Settings.InviteDefault, _ question: InviteQuestion, _ slot: CallSlot,
         _ index: Int
     ) {
+        if isRejectedAsBusy(slot, index) {
+            let text = calls[slot].busyText
+            return decide(question, by: "busy", .reject(busy: true), saying: text)
+        }
         switch outcome {
         case .ring: ringOn(slot, index, push: question.push)
-        case .reject: decide(question.invitee, by: "default", .reject())
+        case .reject: decide(question, by: "default", .reject())
         }
+    }
+
+    /// Whether the host rejects an invitation, which no device knows of yet, because the invitee is
+    /// busy (A12).
+    private func isRejectedAsBusy(_ slot: CallSlot, _ index: Int) -> Bool {
+        let participant = calls[slot].participants[index]
+        return !participant.isVisible && mode(slot).has(.rejectsBusy)
+            && busyCall(of: participant.user, besides: slot) != nil
     }
 
     /// Carries out what was decided for an account.
     private mutating func decide(
-        _ who: ParticipantKey, by plugin: String, _ action: CallAction, saying text: String? = nil
+        _ question: InviteQuestion, by plugin: String, _ action: CallAction,
+        saying text: String? = nil
     ) {
+        let who = question.invitee
+        let cause = calls.find(who.call).flatMap { slot in
+            calls[slot].index(of: who.user).map { calls[slot].cause(of: $0) }
+        }
         begin(
             Asker(
-                id: nil, user: who.user, plugin: plugin,
-                operation: .call(who.call, action, saying: text)))
+                question, by: plugin, .call(who.call, action, saying: text),
+                for: cause ?? .nobody))
     }
 
-    /// Lets the devices ring, telling them of the invitation if they do not know of it yet.
+    /// Lets the devices ring, telling them of the invitation if they do not know of it yet. With
+    /// `answeredBy` a policy will accept it, and so it has arrived (A22).
     private mutating func ringOn(
-        _ slot: CallSlot, _ index: Int, push: PushText?,
+        _ slot: CallSlot, _ index: Int, push: PushText?, answeredBy actor: Actor? = nil,
         _ change: (inout Participant, Moment) -> Void = { _, _ in }
     ) {
         var participant = calls[slot].participants[index]
         let isNews = !participant.isVisible
+        if let actor, participant.state != .ringing {
+            arrive(slot, index, by: actor)
+            participant = calls[slot].participants[index]
+        }
         participant.asking = .nothing
         participant.policyAlarm = nil
         change(&participant, now)
         if isNews {
-            startDeliveryClock(
-                &participant, mode(slot), checked: calls[slot].deliveryCheck)
+            startDeliveryClock(&participant, in: calls[slot])
         }
         calls[slot].participants[index] = participant
         let call = calls[slot]
         var records = [Record.call(call)]
-        if isNews { addPushJob(.invite, for: participant, in: call, push, to: &records) }
+        if isNews {
+            let cause = call.cause(of: index)
+            let job = pushJob(.invite, for: participant, in: call, push, by: cause)
+            if let job { records.append(job) }
+        }
         effects.append(.persist(records))
         if isNews { tellIncoming(call, index, to: addresses(of: participant.user)) }
         rearm(slot)
+    }
+
+    /// The invitation has arrived because a policy will accept it: the others see it ring.
+    private mutating func arrive(_ slot: CallSlot, _ index: Int, by actor: Actor) {
+        let mode = mode(slot)
+        var commit = self.change(slot, by: actor)
+        commit.move(index, to: .ringing)
+        commit.call.markDelivered(index, mode, at: now)
+        finish(&commit)
     }
 
     /// Sends a pending participant's `call.incoming`, and what was held for it, to its devices.
@@ -211,21 +276,32 @@ extension Switchboard {
         let place = try locate(asker, id)
         let forwarder = self[place]
         guard calls[place.slot].isLive, forwarder.state.mayAnswer else { throw .callEnded }
-        let isKnown = settings.users?.contains(target) ?? true
-        guard isKnown, calls[place.slot].index(of: target) == nil,
-            Int(forwarder.hops) < settings.forwardHopsMax
-        else {
-            let question = InviteQuestion(invitee: .init(user: asker.user, call: id), push: nil)
-            return apply(settings.inviteDefault, question, place.slot, place.index)
+        let question =
+            asker.answered?.question
+            ?? InviteQuestion(invitee: .init(user: asker.user, call: id), push: nil)
+        guard mayForward(to: target, place.index, in: calls[place.slot]) else {
+            let standard = question.standard ?? settings.inviteDefault
+            return apply(standard, question, place.slot, place.index)
         }
         var commit = change(place.slot, by: asker, .done)
+        commit.push = question.push
         commit.move(place.index, to: .cancelled, .forwarded)
-        admit(target, by: forwarder.user, into: &commit)
-        let index = commit.call.participants.count - 1
+        let index = admit(target, by: forwarder.user, into: &commit)
+        commit.call.participants[index].begunBy = forwarder.begunBy
         commit.call.participants[index].deadlineAt = forwarder.deadlineAt
         commit.call.participants[index].hops = forwarder.hops + 1
         finish(&commit)
-        consult(id)
+        consult(id, push: question.push)
+    }
+
+    /// Whether `target` may be invited in the place of the participant at `index`.
+    func mayForward(to target: UserID, _ index: Int, in call: Call) -> Bool {
+        let isKnown = settings.users?.contains(target) ?? true
+        // Whose part is over may be invited again, but for who has forwarded: that is a loop.
+        let member = call.participant(target)
+        let isFree = member.map { !$0.state.isLive && $0.reason != .forwarded } ?? true
+        return isKnown && isFree
+            && Int(call.participants[index].hops) < Settings.forwardHopsMax
     }
 
     // MARK: decide, wait, for
@@ -237,25 +313,30 @@ extension Switchboard {
         switch participant.asking {
         case .nothing: break
         case .deciding, .decidingAgain:
-            let push = questions[invitee]?.push
+            let question = questions[invitee] ?? InviteQuestion(invitee: invitee, push: nil)
             withdrawQuestion(invitee)
-            apply(
-                settings.inviteWhenLate, InviteQuestion(invitee: invitee, push: push), slot, index)
+            let isGuarded = settings.inviteGuards.contains {
+                $0.isAsked(about: participant.user, from: Int(participant.askFrom))
+            }
+            let whenLate = question.whenLate ?? settings.inviteWhenLate
+            apply(isGuarded ? .reject : whenLate, question, slot, index)
         case .waiting:
             calls[slot].participants[index].asking = .nothing
             guard let accept = participant.waitingAccept else { return }
-            decide(invitee, by: accept.plugin, .accept(), saying: accept.extendedData)
+            let question = InviteQuestion(invitee: invitee, push: nil)
+            decide(question, by: accept.plugin, .accept(), saying: accept.extendedData)
         case .ringingFor:
             calls[slot].participants[index].asking = .decidingAgain
             startDeciding(slot, index)
             effects.append(.persist([.call(calls[slot])]))
-            ask(slot, index, push: nil)
+            ask(calls[slot], index, push: nil)
         }
     }
 
     /// Takes the open question of an invitation back.
     mutating func withdrawQuestion(_ invitee: ParticipantKey) {
-        guard let id = questions.close(about: invitee) else { return }
+        guard let (id, question) = questions.close(about: invitee) else { return }
+        questionCounts.remove(at: question.counted)
         effects.append(.withdraw(id))
     }
 }

@@ -7,43 +7,53 @@ extension Switchboard {
     /// Tells the report hooks of a commit.
     mutating func report(_ commit: borrowing Commit) {
         guard settings.hooks.contains(.reports) else { return }
-        let (call, actor) = (commit.call, commit.actor)
-        for notice in commit.notices { tell(call, actor, .notice(notice.kind)) }
+        let (call, cause) = (commit.call, commit.by)
+        let last = commit.lastActor
+        for notice in commit.notices { tell(call, last, .notice(notice.kind), cause: cause) }
         var timedOut: [UserID] = []
         var undelivered: [UserID] = []
         for change in commit.changes {
             let participant = call.participants[change.index]
             guard change.from != participant.state else { continue }
+            let actor = commit.actor(of: change.index)
             tell(
                 call, actor,
                 .participant(participant.user, from: change.from, to: participant.state),
-                text: commit.cancelText)
+                text: commit.cancelText, cause: cause)
             switch participant.state {
-            case .joined where change.from?.isPending == true:
-                tell(call, actor, .accepted(participant.user))
+            case .joined where change.from?.isPending == true || actor != commit.actor:
+                tell(call, actor, .accepted(participant.user), cause: cause)
             case .rejected:
-                tell(call, actor, .rejected(participant.user, participant.reason ?? .declined))
+                let reason = participant.reason ?? .declined
+                tell(call, actor, .rejected(participant.user, reason), cause: cause)
             case .timedOut: timedOut.append(participant.user)
             case .undelivered: undelivered.append(participant.user)
             case .inviting, .ringing, .accepting, .joined, .cancelled, .left, .failed: break
             }
         }
-        if !timedOut.isEmpty { tell(call, actor, .timeout(timedOut)) }
-        if !undelivered.isEmpty { tell(call, actor, .undelivered(undelivered)) }
-        if call.end?.reason == .cancelled { tell(call, actor, .cancelled(by: call.end?.by)) }
-        if !call.isLive { tell(call, actor, .ended) }
+        if !timedOut.isEmpty { tell(call, last, .timeout(timedOut), cause: cause) }
+        if !undelivered.isEmpty { tell(call, last, .undelivered(undelivered), cause: cause) }
+        if call.end?.reason == .cancelled {
+            tell(call, last, .cancelled(by: call.end?.by), cause: cause)
+        }
+        if !call.isLive { tell(call, last, .ended, cause: cause) }
     }
 
-    mutating func tell(_ call: Call, _ by: Actor, _ kind: Report.Kind, text: String? = nil) {
-        let all = facts(of: call)
+    mutating func tell(
+        _ call: Call, _ by: Actor, _ kind: Report.Kind, text: String? = nil, cause: Cause
+    ) {
         effects.append(
-            .tell(Report(call: call, at: now, actor: by, kind: kind, facts: all, cancelText: text)))
+            .tell(
+                Report(
+                    call: call, at: now, actor: by, kind: kind, facts: facts(of: call),
+                    cancelText: text, cause: cause)))
     }
 
     mutating func tellPresence(_ user: UserID, online: Bool) {
         guard settings.hooks.contains(.presence) else { return }
         let (kind, known) = (Report.Kind.presence(user, online: online), facts(of: user))
-        effects.append(.tell(Report(call: nil, at: now, kind: kind, facts: [known])))
+        effects.append(
+            .tell(Report(call: nil, at: now, kind: kind, facts: [known], cause: Cause(user))))
     }
 
     // MARK: Push
@@ -54,17 +64,21 @@ extension Switchboard {
         for index in commit.call.participants.indices {
             guard let kind = pushKind(commit, index) else { continue }
             let participant = commit.call.participants[index]
-            addPushJob(kind, for: participant, in: commit.call, commit.push, to: &records)
+            let job = pushJob(
+                kind, for: participant, in: commit.call, commit.push, by: commit.by)
+            if let job { records.append(job) }
         }
     }
 
     private func pushKind(_ commit: borrowing Commit, _ index: Int) -> PushJob.Kind? {
         let (state, isLive) = (commit.call.participants[index].state, commit.call.isLive)
         guard let change = commit.change(of: index) else {
-            return !isLive && state.isPending ? .end : nil
+            if !isLive, state.isPending { return .end }
+            return isFarewell(commit, to: index) ? isLive ? .leave : .end : nil
         }
         if change.isInvitation(in: commit.call) {
-            return isLive && commit.call.participants[index].asking.isVisible ? .invite : nil
+            let isTold = state.mayAnswer && commit.call.participants[index].asking.isVisible
+            return isLive && isTold ? .invite : nil
         }
         guard change.wasVisible, change.from?.isPending == true else { return nil }
         switch state {
@@ -75,16 +89,27 @@ extension Switchboard {
         }
     }
 
-    /// Adds a job to wake the participant's devices that have no live connection.
-    func addPushJob(
+    /// Whether the participant is told by a push that somebody left or ended the call: it remains,
+    /// knows of the call, and has no device there.
+    private func isFarewell(_ commit: borrowing Commit, to index: Int) -> Bool {
+        guard commit.isFarewell else { return false }
+        let participant = commit.call.participants[index]
+        guard participant.state.isLive, participant.isVisible,
+            participant.user != commit.asker?.user
+        else { return false }
+        return !isConnected(participant.user)
+    }
+
+    /// The job to wake the participant's devices that have no live connection; nil: nobody wakes.
+    func pushJob(
         _ kind: PushJob.Kind, for participant: Participant, in call: Call, _ text: PushText?,
-        to records: inout [Record]
-    ) {
-        guard settings.wakesDevices else { return }
+        by cause: Cause
+    ) -> Record? {
+        guard settings.wakesDevices else { return nil }
         let connected = users[participant.user]?.devices.filter(\.isConnected).map(\.id) ?? []
         let job = PushJob(
             kind, callID: call.id, user: participant.user, text: text, connected: connected,
-            expiresAt: participant.deadlineAt)
-        records.append(.push(job))
+            expiresAt: participant.deadlineAt, cause: cause)
+        return .push(job)
     }
 }

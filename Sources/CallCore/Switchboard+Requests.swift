@@ -19,8 +19,9 @@ struct KeyUnderWay: Sendable {
 
 extension Switchboard {
     mutating func receive(_ request: Request) {
-        noteUse(of: Address(request.user, request.device))
-        let asker = Asker(request)
+        let isConnected = noteUse(of: Address(request.user, request.device))
+        if request.standsAlone { heardAlone(request.user) }
+        let asker = Asker(request, heardAt: isConnected || request.standsAlone ? now : nil)
         guard let key = asker.key else { return begin(asker) }
         let name = KeyName(user: asker.user, key: key.text)
         if let underWay = keysUnderWay[name] {
@@ -38,6 +39,15 @@ extension Switchboard {
         } else {
             begin(asker)
         }
+    }
+
+    /// Whether `user` has made this very request under `key` before: it is under way, or its reply
+    /// is kept.
+    public func isRepetition(by user: UserID, _ key: IdempotencyKey) -> Bool {
+        if let underWay = keysUnderWay[KeyName(user: user, key: key.text)] {
+            return underWay.bodyHash == key.bodyHash
+        }
+        return keys.mayContain(user, key)
     }
 
     mutating func recalledKey(_ user: UserID, _ key: String, _ kept: KeptReply?) {
@@ -87,6 +97,20 @@ extension Switchboard {
         if let asker = keysUnderWay[name]?.asker { answer(asker, .refused(.unreadable)) }
     }
 
+    /// Requests that wait for the store were read under what was in force before, and would be
+    /// decided under what is now (G84): they are neither, and who made them asks again.
+    mutating func refuseUnsettled() {
+        var unsettled = keysUnderWay.values.compactMap(\.asker)
+        for (id, askers) in recalls {
+            // What a policy wants was read by nobody.
+            let kept = askers.filter { $0.plugin != nil }
+            recalls[id] = kept.isEmpty ? nil : kept
+            unsettled += askers.filter { $0.plugin == nil }
+        }
+        unsettled.sort { ($0.id?.value ?? 0) < ($1.id?.value ?? 0) }
+        for asker in unsettled { answer(asker, .refused(.settingsChanged)) }
+    }
+
     /// Carries out an operation that no policy has to shape any more.
     mutating func commit(_ asker: Asker) {
         do throws(Refusal) {
@@ -114,9 +138,12 @@ extension Switchboard {
         case .acceptAck(let user): try acceptAck(asker, id, user)
         case .reject(let busy): try reject(asker, id, busy: busy)
         case .cancel(let users, let push): try cancel(asker, id, users, push: push)
-        case .join: try join(asker, id)
-        case .leave: try leave(asker, id)
-        case .end: try end(asker, id)
+        case .join(let audio, let video):
+            var acceptance = Acceptance()
+            (acceptance.audio, acceptance.video) = (audio, video)
+            try join(asker, id, acceptance)
+        case .leave(let push): try leave(asker, id, push: push)
+        case .end(let push): try end(asker, id, push: push)
         case .report(let report): try self.report(asker, id, report)
         case .media(let audio, let video): try media(asker, id, audio: audio, video: video)
         case .hold(let on, let force): try hold(asker, id, on: on, force: force)
@@ -151,7 +178,7 @@ extension Switchboard {
             if reply.isKept {
                 records.append(
                     .key(KeyRecord(user: asker.user, key: key, at: now, reply: reply)))
-                keys.insert(asker.user, key.text, at: now)
+                keys.insert(asker.user, key, at: now)
             }
         }
         if !records.isEmpty { effects.append(.persist(records)) }
@@ -219,6 +246,9 @@ extension Refusal {
     static let callEnded = Refusal(.callEnded, "the call has ended")
     static let unreadable = Refusal(
         .unavailable, "the store cannot read this: repeat with the same key", retryAfter: 1_000)
+
+    static let settingsChanged = Refusal(
+        .unavailable, "the settings have changed: repeat with the same key", retryAfter: 100)
 
     static func notFound(_ id: CallID) -> Refusal { Refusal(.notFound, "no call \(id)") }
 

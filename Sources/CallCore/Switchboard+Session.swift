@@ -8,6 +8,8 @@ struct TokenRequest: Sendable {
     let id: RequestID
     /// `none` once it has come out of the wheel.
     var timer: TimerHandle
+    /// Where the question is counted.
+    let counted: Int32
 }
 
 extension Switchboard {
@@ -137,40 +139,42 @@ extension Switchboard {
             guard participant.state.isLive else {
                 throw .wrongState(addressee, participant.state)
             }
-            answer(asker, .done)
-            relay(event, to: participant)
+            try relay(event, to: participant, for: asker)
         } else {
             answer(asker, .done)
             send(to: primaries(of: calls[slot], except: asker.user), event)
         }
         if settings.hooks.contains(.signal) {
             let kind = Report.Kind.signal(from: asker.user, to: addressee, data: data)
-            tell(calls[slot], asker.actor, kind)
+            tell(calls[slot], asker.actor, kind, cause: asker.cause(in: calls[slot]))
         }
     }
 
     /// A pending addressee whose devices do not know the call yet gets the signal behind its
-    /// `call.incoming`.
-    private mutating func relay(_ event: CallEvent, to participant: Participant) {
+    /// `call.incoming`; only so much waits (G80).
+    private mutating func relay(
+        _ event: CallEvent, to participant: Participant, for asker: Asker
+    ) throws(Refusal) {
+        var receivers: [Address] = []
         if participant.state == .joined {
-            var primary: [Address] = []
-            addDevice(participant.device, of: participant.user, to: &primary)
-            return send(to: primary, event)
+            addDevice(participant.device, of: participant.user, to: &receivers)
+        } else {
+            if participant.isVisible { receivers = addresses(of: participant.user) }
+            let key = ParticipantKey(user: participant.user, call: event.callID)
+            if receivers.isEmpty, !heldSignals.hold(event, for: key, within: settings) {
+                throw .tooManySignals
+            }
         }
-        let receivers = participant.isVisible ? addresses(of: participant.user) : []
-        guard receivers.isEmpty else { return send(to: receivers, event) }
-        let key = ParticipantKey(user: participant.user, call: event.callID)
-        var held = heldSignals[key] ?? []
-        if held.count >= settings.heldSignalsMax { held.removeFirst() }
-        heldSignals[key] = held + [event]
+        answer(asker, .done)
+        send(to: receivers, event)
     }
 
     /// Sends the signals that waited for the user's devices to know of the call.
     mutating func sendHeldSignals(of user: UserID, in id: CallID, to receivers: [Address]) {
-        guard !receivers.isEmpty, !heldSignals.isEmpty,
-            let held = heldSignals.removeValue(forKey: ParticipantKey(user: user, call: id))
-        else { return }
-        for event in held { send(to: receivers, event) }
+        guard !receivers.isEmpty, !heldSignals.isEmpty else { return }
+        for event in heldSignals.take(ParticipantKey(user: user, call: id)) {
+            send(to: receivers, event)
+        }
     }
 
     // MARK: call.token
@@ -180,14 +184,15 @@ extension Switchboard {
         guard settings.hooks.contains(.token), let request = asker.id else {
             throw .noTokenPlugin
         }
+        try admit(1, of: asker.cause(in: calls[slot]))
         let subject = Question.Subject.token(calls[slot], user: asker.user)
         let question = Question(
             id: newQuestionID(), decideBy: now + settings.decideWithin, subject: subject,
-            facts: facts(for: subject))
+            facts: facts(for: subject), cause: asker.cause(in: calls[slot]))
         let timer = wheel.schedule(
             TimerKey.staged(question.id).packed, at: question.decideBy + settings.decideGrace)
-        tokenRequests[question.id] = TokenRequest(id: request, timer: timer)
-        effects.append(.consult(question))
+        tokenRequests[question.id] = TokenRequest(
+            id: request, timer: timer, counted: consult(question))
     }
 
     /// Takes the answer to a question about a token; false: it was none.
@@ -196,6 +201,7 @@ extension Switchboard {
             return false
         }
         wheel.cancel(request.timer)
+        questionCounts.remove(at: request.counted)
         if case .token(let token?) = answer {
             effects.append(.reply(request.id, .token(token)))
         } else {
@@ -210,7 +216,9 @@ extension Commit {
     fileprivate mutating func mediaIsUp(_ index: Int, at now: Moment) {
         call.participants[index].mediaConnected = true
         guard call.media != .connected,
-            call.participants.allSatisfy({ $0.state != .joined || $0.mediaConnected })
+            call.participants.allSatisfy({
+                $0.state != .joined || $0.mediaConnected || $0.isUnattended
+            })
         else { return }
         call.media = .connected
         call.mediaAlarm = nil
@@ -218,7 +226,12 @@ extension Commit {
         notify(.joinedPrimaries(except: nil), .mediaPhase(.connected))
     }
 
-    fileprivate mutating func mediaIsDown(
+    /// A device went away for good: its media does not come back.
+    mutating func mediaIsGone() {
+        end(Call.End(call.connectedAt == nil ? .notConnected : .connectionLost))
+    }
+
+    mutating func mediaIsDown(
         _ index: Int, within limit: Milliseconds?, at now: Moment
     ) {
         call.participants[index].mediaConnected = false
@@ -237,6 +250,9 @@ extension Commit {
 }
 
 extension Refusal {
+    fileprivate static let tooManySignals = Refusal(
+        .rateLimited, "too many signals wait until somebody's device knows of a call",
+        retryAfter: 1_000)
     fileprivate static let noTokenPlugin = Refusal(
         .unsupported, "no plugin makes credentials for the media side")
 }

@@ -28,6 +28,8 @@ struct StagedOperation: Sendable {
     /// Texts on their way out that the policies were asked about.
     var asked: [Question.OutgoingText] = []
     var timer = TimerHandle.none
+    /// Where the question is counted.
+    var counted: Int32 = -1
 
     init(_ asker: Asker) {
         self.asker = asker
@@ -44,6 +46,10 @@ extension Switchboard {
         guard needsShaping(asker.operation) else { return commit(asker) }
         do throws(Refusal) {
             try check(asker)
+            if !asker.isDecision {
+                let call = asker.operation.callID.flatMap { calls[$0] }
+                try admit(1, of: call.map { asker.cause(in: $0) } ?? Cause(asker.user))
+            }
         } catch {
             return answer(asker, .refused(error))
         }
@@ -100,12 +106,12 @@ extension Switchboard {
             if let subject = subject(of: &staged) {
                 let question = Question(
                     id: newQuestionID(), decideBy: now + settings.decideWithin, subject: subject,
-                    facts: facts(for: subject))
+                    facts: facts(for: subject), cause: staged.asker.cause(in: subject.call))
                 staged.timer = wheel.schedule(
                     TimerKey.staged(question.id).packed,
                     at: question.decideBy + settings.decideGrace)
+                staged.counted = consult(question)
                 self.staged[question.id] = staged
-                effects.append(.consult(question))
                 return
             }
             staged.step = staged.step.next
@@ -150,7 +156,7 @@ extension Switchboard {
     }
 
     /// Every text that somebody would see for the first time (F65).
-    private func outgoingTexts(of asker: Asker, in call: Call) -> [Question.OutgoingText] {
+    func outgoingTexts(of asker: Asker, in call: Call) -> [Question.OutgoingText] {
         var texts: [Question.OutgoingText] = []
         func show(_ owner: TextOwner, _ data: String?, to receivers: [UserID]) {
             guard let data else { return }
@@ -191,6 +197,7 @@ extension Switchboard {
             return false
         }
         wheel.cancel(operation.timer)
+        questionCounts.remove(at: operation.counted)
         resume(operation, with: answer)
         return true
     }
@@ -204,7 +211,14 @@ extension Switchboard {
             return
         }
         guard let operation = staged.removeValue(forKey: id) else { return }
+        questionCounts.remove(at: operation.counted)
         effects.append(.withdraw(id))
+        let user = operation.asker.user
+        if operation.step == .dial,
+            let refusing = settings.dialGuards.first(where: { $0.isAsked(about: user) })
+        {
+            return resume(operation, with: .refuse(code: "refused", by: refusing.plugin))
+        }
         resume(operation, with: .none)
     }
 
@@ -221,9 +235,13 @@ extension Switchboard {
                 .refused(
                     Refusal(.refused, "\(plugin) refused the call", detail: .code(code))))
             return releaseWaiting(behind: staged.asker)
+        case .tooLarge(let plugin) where staged.step == .incomingData:
+            let text = "\(plugin) made the extended data too large"
+            self.answer(staged.asker, .refused(Refusal(.tooLarge, text)))
+            return releaseWaiting(behind: staged.asker)
         case .views(let views) where staged.step == .outgoingData:
             staged.shaping.views += views
-        case .data, .allow, .refuse, .views, .token, .invite, .none: break
+        case .data, .allow, .refuse, .views, .token, .invite, .tooLarge, .none: break
         }
         if staged.step != .outgoingData { staged.step = staged.step.next }
         proceed(staged)

@@ -7,10 +7,17 @@ extension Switchboard {
     /// Tells the devices, then the report hooks.
     mutating func tell(_ commit: borrowing Commit) {
         if commit.isFirst {
-            send(to: addresses(of: commit.call.caller), event(commit, .created(commit.call)))
+            // The device that called has the call in its reply (A2).
+            let others = addresses(of: commit.call.caller, except: commit.asker?.device)
+            if !others.isEmpty { send(to: others, event(commit, .created(commit.call))) }
         }
         for change in commit.changes {
+            if let ruling = commit.ruling(of: change.index) {
+                tellDecided(commit, change.index, ruling)
+                continue
+            }
             if change.isInvitation(in: commit.call) { tellIncoming(commit, change.index) }
+            if change.isFirstHeard(in: commit.call) { tellLetIn(commit, change.index) }
             if let what = change.elsewhere(in: commit.call) {
                 tellElsewhere(commit, change.index, what)
             }
@@ -18,24 +25,60 @@ extension Switchboard {
         tellChanged(commit)
         for change in commit.changes where change.wasVisible { tellOwn(commit, change) }
         for notice in commit.notices {
-            send(to: receivers(of: notice, in: commit.call), event(commit, notice.kind))
+            send(
+                to: receivers(of: notice, in: commit.call),
+                event(commit, notice.kind, by: commit.lastActor))
         }
         tellEnded(commit)
         report(commit)
     }
 
-    private func event(_ commit: borrowing Commit, _ kind: CallEvent.Kind) -> CallEvent {
+    private func event(
+        _ commit: borrowing Commit, _ kind: CallEvent.Kind, by actor: Actor? = nil
+    ) -> CallEvent {
         CallEvent(
-            callID: commit.call.id, revision: commit.call.revision, at: now, actor: commit.actor,
-            kind: kind)
+            callID: commit.call.id, revision: commit.call.revision, at: now,
+            actor: actor ?? commit.actor, kind: kind)
+    }
+
+    /// What the devices of an account hear whose invitation was decided in the same commit (H89):
+    /// the call and who took it when it was let in, the invitation when it rings, else nothing.
+    private mutating func tellDecided(
+        _ commit: borrowing Commit, _ index: Int, _ ruling: HeldInvitation.Ruling
+    ) {
+        let participant = commit.call.participants[index]
+        if participant.state.mayAnswer { return tellIncoming(commit, index) }
+        guard participant.state == .joined || participant.state == .accepting else { return }
+        let receivers = addresses(of: participant.user)
+        send(to: receivers, invitation(commit, participant))
+        send(
+            to: receivers,
+            event(commit, .elsewhere(.answered, nil), by: .policy(ruling.plugin)))
+    }
+
+    /// What the devices of an account hear that was let in before they heard of the call: the call
+    /// and who took it (H89).
+    private mutating func tellLetIn(_ commit: borrowing Commit, _ index: Int) {
+        let participant = commit.call.participants[index]
+        let device = commit.asker?.user == participant.user ? commit.asker?.device : nil
+        let receivers = addresses(of: participant.user, except: device)
+        tellIncoming(commit.call, index, to: receivers)
+        send(to: receivers, event(commit, .elsewhere(.answered, device)))
     }
 
     private mutating func tellIncoming(_ commit: borrowing Commit, _ index: Int) {
         guard commit.call.participants[index].asking.isVisible, commit.call.isLive else { return }
         let participant = commit.call.participants[index]
-        send(
-            to: addresses(of: participant.user),
-            event(commit, incoming(commit.call, participant)))
+        send(to: addresses(of: participant.user), invitation(commit, participant))
+    }
+
+    /// The `call.incoming` of a commit. In a first one, who was forwarded to is invited by who
+    /// decided that.
+    private func invitation(
+        _ commit: borrowing Commit, _ participant: Participant
+    ) -> CallEvent {
+        let host = participant.invitedBy.flatMap { commit.call.index(of: $0) } ?? 0
+        return event(commit, incoming(commit.call, participant), by: commit.actor(of: host))
     }
 
     /// The `call.incoming` of a pending participant, as of now.
@@ -56,10 +99,15 @@ extension Switchboard {
     }
 
     private mutating func tellChanged(_ commit: borrowing Commit) {
-        guard !commit.isFirst, !commit.changes.isEmpty else { return }
+        guard !commit.isFirst || !commit.rulings.isEmpty else { return }
         var changes: [CallEvent.Change] = []
         for change in commit.changes {
-            guard change.from != commit.call.participants[change.index].state else { continue }
+            let state = commit.call.participants[change.index].state
+            guard change.from != state else { continue }
+            // A new call is shown as it is: only what was decided about it is told of.
+            if commit.isFirst {
+                guard state != .inviting, commit.ruling(of: change.index) != nil else { continue }
+            }
             changes.append(CallEvent.Change(commit.call.participants[change.index]))
         }
         guard !changes.isEmpty else { return }
@@ -70,12 +118,12 @@ extension Switchboard {
                 addChangedReceivers(commit, index, to: &viewers)
                 let viewer = commit.call.participants[index].user
                 let seen = changes.map { $0.seen(by: viewer, in: commit.call) }
-                send(to: viewers, event(commit, .changed(seen)))
+                send(to: viewers, event(commit, .changed(seen), by: commit.lastActor))
                 continue
             }
             addChangedReceivers(commit, index, to: &receivers)
         }
-        send(to: receivers, event(commit, .changed(changes)))
+        send(to: receivers, event(commit, .changed(changes), by: commit.lastActor))
     }
 
     /// The devices of one participant that are told of the commit's changes (A5, A6, D48).
@@ -90,7 +138,8 @@ extension Switchboard {
             let isNew = change.map { $0.isInvitation(in: commit.call) || !$0.wasVisible }
             guard isNew != true, commit.call.participants[index].asking.isVisible else { return }
             addDevices(of: user, to: &receivers)
-        case .left where change != nil && commit.call.participants[index].reason == .idle:
+        case .left where change != nil && commit.call.participants[index].reason == .idle,
+            .left where change != nil && commit.call.participants[index].reason == .lost:
             addDevices(of: user, to: &receivers)
         case .rejected, .left:
             guard change != nil, let asker = commit.asker, asker.user == user else { return }
@@ -127,17 +176,20 @@ extension Switchboard {
         for index in commit.call.participants.indices {
             let user = commit.call.participants[index].user
             let change = commit.change(of: index)
-            let knows = change.map { $0.wasVisible || $0.from == nil } ?? true
+            let knows = change.map { $0.wasVisible || commit.isTold($0) } ?? true
             guard commit.cause == user || (commit.call.participants[index].state.isLive && knows)
             else { continue }
             guard commit.call.views.isEmpty else {
                 let seen = end.saying(commit.call.extendedData(of: .end, for: user))
-                send(to: addresses(of: user), event(commit, .ended(seen, of: commit.call)))
+                send(
+                    to: addresses(of: user),
+                    event(commit, .ended(seen, of: commit.call), by: commit.lastActor))
                 continue
             }
             addDevices(of: user, to: &receivers)
         }
-        send(to: receivers, event(commit, .ended(end, of: commit.call)))
+        send(
+            to: receivers, event(commit, .ended(end, of: commit.call), by: commit.lastActor))
     }
 
     // MARK: Where it goes
@@ -147,7 +199,7 @@ extension Switchboard {
     }
 
     /// Every device of `user`, connected or resumable.
-    func addresses(of user: UserID, except device: DeviceID? = nil) -> [Address] {
+    public func addresses(of user: UserID, except device: DeviceID? = nil) -> [Address] {
         var addresses: [Address] = []
         addDevices(of: user, except: device, to: &addresses)
         return addresses
@@ -196,10 +248,26 @@ extension Switchboard {
     }
 }
 
+extension Commit {
+    /// Whether a newcomer's devices learn of a call that is over with the commit that it came
+    /// with: those of the caller and of an account that was let in do.
+    fileprivate func isTold(_ change: Change) -> Bool {
+        guard change.from == nil else { return false }
+        return !isFirst || change.index == 0 || !call.participants[change.index].state.mayAnswer
+    }
+}
+
 extension Commit.Change {
     /// Whether the change made the participant an invited one.
     func isInvitation(in call: borrowing Call) -> Bool {
         call.participants[index].state.isPending && !(from?.isLive ?? false)
+    }
+
+    /// Whether the change let a participant in whose devices had not heard of the call.
+    fileprivate func isFirstHeard(in call: borrowing Call) -> Bool {
+        guard let from, from.mayAnswer, !wasVisible else { return false }
+        let state = call.participants[index].state
+        return state == .joined || state == .accepting
     }
 
     /// What the user's other devices are told.

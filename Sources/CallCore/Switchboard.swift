@@ -34,8 +34,25 @@ public struct Switchboard: Sendable {
     var tokenRequests: [QuestionID: TokenRequest] = [:]
     /// Open questions about invitations.
     var questions = OpenQuestions()
+    /// Invitations that wait for the policies and have not happened yet.
+    var held = Slab<HeldInvitation>()
+    /// The same in the order in which they have to go on; those that have are left out later.
+    var holding = Queue<HeldPlace>()
+    /// How many questions of each cause wait (G76).
+    var questionCounts: CauseCounts
+    /// Where the invitations are held whose rulings are being shaped.
+    var heldTexts: [QuestionID: (place: Int32, counted: Int32)] = [:]
+    /// Who takes part in them.
+    var heldUsers = HeldUsers()
+    /// Invitations that wait for held ones.
+    var delayed = DelayedInvitations()
+    /// Who was in held ones that are decided since those were looked at.
+    var freed: [HeldUsers.Part] = []
     /// Signals for pending addressees whose devices may not know of the call yet.
-    var heldSignals: [ParticipantKey: [CallEvent]] = [:]
+    var heldSignals = HeldSignals()
+    /// Who came back to more calls than one turn notes.
+    var returning: [Returning] = []
+    var notingTimer = TimerHandle.none
     /// What `handle` has to tell so far.
     var effects: [Effect] = []
     var now: Moment
@@ -52,6 +69,7 @@ public struct Switchboard: Sendable {
         var dice = SeededGenerator(seed: seed)
         names = SecretNames(dice.next(), dice.next())
         users = UserTable(seed: dice.next())
+        questionCounts = CauseCounts(seed: dice.next())
     }
 
     /// The only way state changes. Deadlines up to `now` fire first, then `input` is handled.
@@ -61,20 +79,29 @@ public struct Switchboard: Sendable {
         case .request(let request): receive(request)
         case .deviceConnected(let request, let user, let device, let resumed):
             deviceConnected(request, Address(user, device), resumed: resumed)
-        case .deviceDisconnected(let user, let device):
-            deviceDisconnected(Address(user, device))
+        case .deviceDisconnected(let user, let device, let heard, let ended):
+            deviceDisconnected(Address(user, device), heard: heard ?? now, ended: ended ?? now)
         case .deviceGone(let user, let device, let bye):
             deviceGone(Address(user, device), bye: bye)
         case .answered(let question, let answer): answered(question, answer)
-        case .policyRequest(let request, let user, let plugin, let operation):
-            begin(Asker(id: request, user: user, plugin: plugin, operation: operation))
+        case .thinking(let question): thinking(question)
+        case .policyRequest(let request, let user, let plugin, let operation, let cause):
+            begin(
+                Asker(
+                    id: request, user: user, plugin: plugin, operation: operation, by: cause))
         case .deadlineReached: break
         case .recalled(let id, let call): recalled(id, call)
         case .recalledKey(let user, let key, let reply): recalledKey(user, key, reply)
         case .recallFailed(let id): recallFailed(id)
         case .recallKeyFailed(let user, let key): recallKeyFailed(KeyName(user: user, key: key))
-        case .configured(let settings): self.settings = settings
+        case .configured(let settings, let readsAlike):
+            // What was asked for before follows what was in force then (G84).
+            letDelayedGoOn()
+            if !readsAlike { refuseUnsettled() }
+            self.settings = settings
         }
+        if !delayed.isEmpty { retryDelayed() }
+        if held.isEmpty { forgetHeld() }
         return takeEffects()
     }
 
@@ -82,7 +109,10 @@ public struct Switchboard: Sendable {
     /// are asked again; presence begins anew (A20). Call once, before any input.
     public mutating func restore(_ restored: Restored, at now: Moment) -> [Effect] {
         self.now = max(now, self.now)
-        for mark in restored.keys { keys.insert(mark.user, mark.key, at: mark.at) }
+        for mark in restored.keys {
+            let key = IdempotencyKey(mark.key, bodyHash: mark.bodyHash)
+            keys.insert(mark.user, key, at: mark.at)
+        }
         for call in restored.calls {
             let slot = calls.open(call.id)
             calls[slot] = call
@@ -90,6 +120,8 @@ public struct Switchboard: Sendable {
                 join(participant.user, slot)
                 if participant.wasConnected { expectReturn(of: participant.user) }
             }
+            if call.isLive { countMade(by: call.caller, 1) }
+            forgetAbsence(slot)
             lastCallID = max(lastCallID, call.id.high)
             rearm(slot)
         }
@@ -110,7 +142,7 @@ public struct Switchboard: Sendable {
 
     /// The questions that policies have not answered, oldest first.
     public var unanswered: [QuestionID] {
-        (questions.ids + staged.keys + tokenRequests.keys)
+        (questions.ids + staged.keys + tokenRequests.keys + heldTexts.keys)
             .sorted { $0.value < $1.value }
     }
 
@@ -119,6 +151,9 @@ public struct Switchboard: Sendable {
 
     /// Live calls.
     public var liveCalls: [Call] { calls.live }
+
+    /// The newest live calls, the newest first, and `most` of them at most.
+    public func newestCalls(_ most: Int) -> [Call] { calls.newest(most) }
 
     /// How many calls are live.
     public var liveCallCount: Int { calls.liveCount }
@@ -133,8 +168,10 @@ public struct Switchboard: Sendable {
             case .call(let slot): fireDeadlines(of: slot)
             case .user(let place): userIsLost(place)
             case .staged(let question): stagedIsLate(question)
+            case .returning: noteMore()
             }
         }
+        releaseOverdue()
         calls.forget(at: now)
         keys.forget(at: now, lifetime: settings.keyLifetime, limit: settings.keysMax)
     }
@@ -142,6 +179,7 @@ public struct Switchboard: Sendable {
     private mutating func takeEffects() -> [Effect] {
         // Kept, because asking a switchboard that lies in an object copies all of it.
         nextDeadline = wheel.nextDeadline
+        if let next = nextRelease { nextDeadline = min(nextDeadline ?? next, next) }
         let taken = effects
         effects = []
         effects.reserveCapacity(8)
@@ -166,15 +204,18 @@ enum TimerKey {
     case call(CallSlot)
     case user(Int32)
     case staged(QuestionID)
+    /// See `Returning`.
+    case returning
 
     init(_ key: UInt64) {
         let value = key >> 2
         switch key & 3 {
         case 0: self = .call(CallSlot(value))
         case 1: self = .user(Int32(value))
+        case 2: self = .staged(QuestionID(value))
         case let kind:
-            precondition(kind == 2, "timer of unknown kind \(kind)")
-            self = .staged(QuestionID(value))
+            precondition(kind == 3, "timer of unknown kind \(kind)")
+            self = .returning
         }
     }
 
@@ -183,6 +224,7 @@ enum TimerKey {
         case .call(let slot): UInt64(slot) << 2
         case .user(let place): UInt64(place) << 2 | 1
         case .staged(let question): question.value << 2 | 2
+        case .returning: 3
         }
     }
 }

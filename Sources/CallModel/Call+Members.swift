@@ -9,8 +9,11 @@ extension Call {
     @inlinable public var kind: String { body.fields.kind }
     /// Ring time of each invitation.
     @inlinable public var ringTime: Milliseconds { Milliseconds(body.fields.ringTime) }
-    /// Whether undelivered invitations are reported.
-    @inlinable public var deliveryCheck: Bool { body.fields.deliveryCheck }
+    /// How long an invitee's devices may be silent before the invitation is reported as
+    /// undelivered; nil: that is not checked.
+    @inlinable public var deliveryCheck: Milliseconds? {
+        body.fields.deliveryCheck == 0 ? nil : Milliseconds(body.fields.deliveryCheck)
+    }
     /// When the invitation was committed.
     @inlinable public var createdAt: Moment { body.fields.createdAt }
 

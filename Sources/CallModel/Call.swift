@@ -90,8 +90,8 @@ public struct Call: Sendable, Equatable {
 
     /// A new call without participants.
     public init(
-        id: CallID, mode: ModeIndex, kind: String, ringTime: Milliseconds, deliveryCheck: Bool,
-        createdAt: Moment
+        id: CallID, mode: ModeIndex, kind: String, ringTime: Milliseconds,
+        deliveryCheck: Milliseconds?, createdAt: Moment
     ) {
         body = Body(
             Fields(
@@ -109,7 +109,7 @@ public struct Call: Sendable, Equatable {
     /// Whether the call is not ended.
     @inlinable
     public var isLive: Bool { state != .ended }
-    /// From the answer to the end; 0 when never answered or not ended.
+    /// From the first accept or join to the end; 0 when never answered or not ended.
     public var duration: Milliseconds {
         guard let answeredAt, let endedAt else { return 0 }
         return max(0, endedAt - answeredAt)

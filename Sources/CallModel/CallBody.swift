@@ -25,18 +25,19 @@ extension Call {
         @usableFromInline var state = State.ringing
         @usableFromInline var media = Media.none
         @usableFromInline var isGroup = false
-        @usableFromInline let deliveryCheck: Bool
+        /// Milliseconds, of which there are 30,000 at most; 0: no check.
+        @usableFromInline let deliveryCheck: UInt16
 
         @usableFromInline
         init(
             id: CallID, mode: ModeIndex, kind: String, ringTime: Milliseconds,
-            deliveryCheck: Bool, createdAt: Moment
+            deliveryCheck: Milliseconds?, createdAt: Moment
         ) {
             self.id = id
             self.mode = mode
             self.kind = kind
             self.ringTime = Int32(clamping: ringTime)
-            self.deliveryCheck = deliveryCheck
+            self.deliveryCheck = UInt16(clamping: deliveryCheck ?? 0)
             self.createdAt = createdAt
         }
     }

@@ -90,7 +90,9 @@ public struct PushJob: Sendable, Equatable {
         case invite
         /// The invitation was withdrawn.
         case cancel
-        /// The call ended while it rang.
+        /// Somebody left a call that goes on, and wants it to be told.
+        case leave
+        /// The call ended: while it rang, or whoever ended it wants it to be told.
         case end
         /// The ring time passed.
         case missed
@@ -108,11 +110,13 @@ public struct PushJob: Sendable, Equatable {
     public let connected: [DeviceID]
     /// When it no longer matters.
     public let expiresAt: Moment?
+    /// Who brought it about (G71).
+    public let cause: Cause
 
     /// Wake `user` because of `kind` in the call `callID`.
     public init(
         _ kind: Kind, callID: CallID, user: UserID, text: PushText? = nil,
-        connected: [DeviceID] = [], expiresAt: Moment? = nil
+        connected: [DeviceID] = [], expiresAt: Moment? = nil, cause: Cause = .nobody
     ) {
         self.kind = kind
         self.callID = callID
@@ -120,6 +124,7 @@ public struct PushJob: Sendable, Equatable {
         self.text = text
         self.connected = connected
         self.expiresAt = expiresAt
+        self.cause = cause
     }
 }
 

@@ -88,6 +88,9 @@ public struct CallID: Hashable, Sendable, Comparable, BitwiseCopyable, CustomStr
         (high, low) = halves
     }
 
+    /// When the call was made, by the id.
+    public var createdAt: Moment { Moment(Int64(high >> 16)) }
+
     public static func < (left: CallID, right: CallID) -> Bool {
         (left.high, left.low) < (right.high, right.low)
     }

@@ -9,8 +9,10 @@ public enum Input: Sendable, Equatable {
     /// A device said `hello`: it gets `Effect.welcome`, and unless `resumed` every pending
     /// invitation again.
     case deviceConnected(RequestID, UserID, DeviceID, resumed: Bool)
-    /// A device's connection is gone; its session may still be resumed.
-    case deviceDisconnected(UserID, DeviceID)
+    /// A device's connection is gone; its session may still be resumed. `heard`: when the last
+    /// frame came over it, `ended`: when it ended; nil: now. One that the server ends for silence
+    /// ended at its last frame (A20).
+    case deviceDisconnected(UserID, DeviceID, heard: Moment? = nil, ended: Moment? = nil)
     /// A device said `bye`, or its session can no longer be resumed.
     case deviceGone(UserID, DeviceID, bye: Bool)
 
@@ -18,8 +20,11 @@ public enum Input: Sendable, Equatable {
 
     /// The policies answered a question.
     case answered(QuestionID, Answer)
-    /// A policy asks for something on behalf of the account it runs for.
-    case policyRequest(RequestID, UserID, plugin: String, Operation)
+    /// A handler that was asked waits for something: its answer comes later.
+    case thinking(QuestionID)
+    /// A policy asks for something on behalf of the account it runs for. What follows counts for
+    /// the cause of the handler that asks; for whoever made the call when that is nobody.
+    case policyRequest(RequestID, UserID, plugin: String, Operation, Cause = .nobody)
 
     // Said by the shell itself.
 
@@ -33,8 +38,9 @@ public enum Input: Sendable, Equatable {
     /// waits for it is told `unavailable`.
     case recallFailed(CallID)
     case recallKeyFailed(UserID, key: String)
-    /// The settings changed (a reload).
-    case configured(Settings)
+    /// The settings changed (a reload). Unless requests are read alike from now on, those that wait
+    /// for the store have to be made again.
+    case configured(Settings, readsAlike: Bool = true)
 }
 
 /// A request of a device.
@@ -49,6 +55,9 @@ public struct Request: Sendable, Equatable {
     public let key: IdempotencyKey?
     /// What is asked.
     public let operation: Operation
+    /// Whether it came without a connection, with the user's own token: it counts as a frame heard
+    /// over one that ended then (A20).
+    public var standsAlone = false
 
     /// The request `id` of `user`.
     public init(
@@ -108,13 +117,16 @@ public struct KeyMark: Sendable, Equatable {
     public let user: UserID
     /// The key.
     public let key: String
+    /// Hash of the request's body that was made under it.
+    public let bodyHash: UInt64
     /// When it was first used.
     public let at: Moment
 
     /// The key `key` of `user`, first used at `at`.
-    public init(user: UserID, key: String, at: Moment) {
+    public init(user: UserID, key: String, bodyHash: UInt64, at: Moment) {
         self.user = user
         self.key = key
+        self.bodyHash = bodyHash
         self.at = at
     }
 }

@@ -25,6 +25,16 @@ public struct Mode: Sendable, Equatable {
         case failsAccept
     }
 
+    /// What becomes of a joined user who is lost (K107).
+    public enum Lost: Sendable, Equatable {
+        /// Nothing: whoever is there decides.
+        case stays
+        /// The user leaves when this time has passed since.
+        case leaves(after: Milliseconds)
+        /// The user's media is lost, and a `bye` ends the call.
+        case media
+    }
+
     /// Operations that only some modes have.
     public struct Features: OptionSet, Sendable {
         public let rawValue: UInt32
@@ -60,6 +70,10 @@ public struct Mode: Sendable, Equatable {
         public static let deliveryCheck = Features(rawValue: 1 << 13)
         /// `call.accept_ack`.
         public static let acceptAck = Features(rawValue: 1 << 14)
+        /// Whoever is busy may neither invite nor accept.
+        public static let refusesBusy = Features(rawValue: 1 << 15)
+        /// The whole call is cancelled when the caller leaves and nobody is joined.
+        public static let leaveCancels = Features(rawValue: 1 << 16)
     }
 
     /// `invitees` of a mode that says nothing else; the operator's limit replaces it.
@@ -92,6 +106,8 @@ public struct Mode: Sendable, Equatable {
     public var endWhenJoinedAtMost: Int?
     /// See `CallerLost`.
     public var callerLost = CallerLost.runsOn
+    /// See `Lost`.
+    public var lost = Lost.stays
     /// See `Features`.
     public var features: Features = []
 
@@ -118,25 +134,29 @@ extension Mode {
     /// ZEGOCLOUD's call demo: busy users reject by themselves, a caller left alone leaves.
     static let managed = Mode(
         name: "managed", ringTime: 60_000, endWhenAnswered: .ifAlone, endWhenJoinedAtMost: 1,
-        callerLost: .cancels,
-        features: [.add, .join, .leave, .end, .endUnanswered, .rejectsBusy, .answersBusy])
+        callerLost: .cancels, lost: .leaves(after: 60_000),
+        features: [
+            .add, .join, .leave, .end, .cancelListed, .endUnanswered, .rejectsBusy, .refusesBusy,
+            .leaveCancels, .answersBusy,
+        ])
 
     /// Sendbird's direct call: one to one, media phases, hold, items.
     static let direct = Mode(
         name: "direct", invitees: 1, participants: 2, ringTime: 60_000, connectWithin: 60_000,
         reconnectWithin: 30_000, endWhenAnswered: .ifNobodyJoined, endWhenJoinedAtMost: 1,
+        lost: .media,
         features: [.end, .endMeansCancelOrReject, .media, .hold, .items, .answersBusy])
 
     /// CometChat's ringing: one to one, ring then session, busy as an answer.
     static let ringing = Mode(
         name: "ringing", invitees: 1, participants: 2, ringTime: 45_000, idleLimit: 180_000,
-        endWhenAnswered: .ifNobodyJoined, endWhenJoinedAtMost: 1,
+        endWhenAnswered: .ifNobodyJoined, endWhenJoinedAtMost: 1, lost: .leaves(after: 60_000),
         features: [.end, .refusesBusyCaller, .answersBusy])
 
     /// CometChat's ringing of groups: one call rings a group.
     static let group = Mode(
         name: "group", invitees: 49, participants: 50, ringTime: 45_000, idleLimit: 180_000,
-        endWhenAnswered: .ifNobodyJoined, endWhenJoinedAtMost: 0,
+        endWhenAnswered: .ifNobodyJoined, endWhenJoinedAtMost: 0, lost: .leaves(after: 60_000),
         features: [.join, .leave, .end, .refusesBusyCaller])
 
     /// Agora's call invitation: one to one, with delivery and accept acknowledgements.
@@ -145,7 +165,7 @@ extension Mode {
         acknowledgeWithin: 30_000, acceptHandshake: 30_000, endWhenAnswered: .always,
         callerLost: .failsAccept, features: [.acceptAck, .answersBusy])
 
-    /// Every mode, the default one first.
+    /// Every mode. Stores keep a mode by its place in here: the order stays, new ones come last.
     public static let all: [Mode] = [
         common, advanced, managed, direct, ringing, group, handshake,
     ]

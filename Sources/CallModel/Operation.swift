@@ -47,6 +47,15 @@ public enum Operation: Sendable, Equatable {
         }
     }
 
+    /// What a push shows of it.
+    public var push: PushText? {
+        switch self {
+        case .invite(let invitation): invitation.push
+        case .call(_, .add(_, let push), _), .call(_, .cancel(_, let push), _): push
+        case .call, .list, .pushRegister, .pushUnregister: nil
+        }
+    }
+
     /// Whom it invites; nil when it invites nobody.
     public var invitees: [UserID]? {
         switch self {
@@ -72,12 +81,12 @@ public enum CallAction: Sendable, Equatable {
     case reject(busy: Bool = false)
     /// `call.cancel`; no users: all.
     case cancel([UserID] = [], push: PushText? = nil)
-    /// `call.join`.
-    case join
+    /// `call.join`; nil: as in `Acceptance`.
+    case join(audio: Bool? = nil, video: Bool? = nil)
     /// `call.leave`.
-    case leave
+    case leave(push: PushText? = nil)
     /// `call.end`.
-    case end
+    case end(push: PushText? = nil)
     /// `call.report`.
     case report(MediaReport)
     /// `call.media`; nil: as it was.
@@ -102,20 +111,28 @@ public enum CallAction: Sendable, Equatable {
 public struct Invitation: Sendable, Equatable {
     /// At least one; may hold repetitions and the caller, which `errors[]` then names.
     public var invitees: [UserID]
-    /// The row of the mode table.
-    public var mode = ModeIndex(0)
+    /// The row of the mode table; nil: the operator's default.
+    public var mode: ModeIndex?
     /// `audio`, `video` or the app's own word of at most 32 bytes.
     public var kind = "audio"
     /// Ring time; nil: the mode's default.
     public var timeout: Milliseconds?
     /// Opaque to the core.
     public var extendedData: String?
-    /// Whether undelivered invitations are reported.
-    public var deliveryCheck = false
+    /// How long devices may be silent before an invitation is reported as undelivered; 0: no
+    /// check, nil: what the operator says.
+    public var deliveryCheck: Milliseconds?
+    /// Whether the caller sends audio; nil: true.
+    public var audio: Bool?
+    /// Whether the caller sends video; nil: whether the call's kind is `video`.
+    public var video: Bool?
     /// Named texts to begin with, where the mode has them.
     public var items: [Call.Item] = []
     /// What a push shows.
     public var push: PushText?
+
+    /// The delivery check of who only says that there is one.
+    public static let usualDeliveryCheck: Milliseconds = 5_000
 
     /// An invitation of `invitees` with the defaults of the protocol.
     public init(invitees: [UserID]) { self.invitees = invitees }
@@ -198,6 +215,10 @@ public struct ListQuery: Sendable, Equatable {
     public var role: Participant.Role?
     /// Only calls that ended for one of these; empty: all.
     public var endReasons: [EndReason] = []
+    /// Only calls of this kind.
+    public var kind: String?
+    /// Only calls that this user was in, or called for, as well.
+    public var peer: UserID?
     /// Only calls created at this moment or later.
     public var since: Moment?
     /// Only calls created before this moment.

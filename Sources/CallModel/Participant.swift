@@ -109,6 +109,9 @@ public struct Participant: Sendable, Equatable {
     public var hops: UInt8 = 0
     /// Position in the chain of plugins at which the next question begins.
     public var askFrom: UInt8 = 0
+    /// Place in the call of whose doing the invitation is, while it is pending: the caller's or of
+    /// who added the user. Forwarding an invitation begins none (G71).
+    public var begunBy: UInt16 = 0
     /// Who invited the user; nil for the caller and for joiners.
     public var invitedBy: UserID?
     /// What the user said with its answer or leave.
@@ -121,7 +124,8 @@ public struct Participant: Sendable, Equatable {
     @Packed public var deadlineAt: Moment? = nil
     /// When the user accepted, rejected, created or joined.
     @Packed public var answeredAt: Moment? = nil
-    /// Delivery check, acknowledgement limit or accept handshake limit.
+    /// Delivery check, acknowledgement limit or accept handshake limit; of a joined user who is
+    /// lost, when he leaves for it.
     @Packed public var deliveryAlarm: Moment? = nil
     /// Decision, wait or ring-for limit, by `asking`.
     @Packed public var policyAlarm: Moment? = nil

@@ -11,13 +11,44 @@ public struct Question: Sendable, Equatable {
     public let subject: Subject
     /// What is known of the users of the call at the time of the question.
     public let facts: [UserFacts]
+    /// Who brought it about (G71).
+    public let cause: Cause
+    /// How the invitation is held that it is about; nil: it is not held.
+    public let hold: Hold?
+    /// How many questions the shell had heard answered, or that a handler waits, when it was told
+    /// of this one; nil: all that were. Who was let in since then is not in `facts`.
+    public var heard: UInt64?
+
+    /// How an invitation is held until its questions are answered (H89).
+    public struct Hold: Sendable, Equatable {
+        /// Since when.
+        public let since: Moment
+        /// Until when, if nobody answers.
+        public let until: Moment
+        /// Whether no opinion lets the devices ring.
+        public let ringsByDefault: Bool
+
+        /// Held `since` a moment `until` another one.
+        public init(since: Moment, until: Moment, ringsByDefault: Bool) {
+            self.since = since
+            self.until = until
+            self.ringsByDefault = ringsByDefault
+        }
+    }
+    /// Whether a short ring time leaves less time to answer than usual.
+    public var isCutShort = false
 
     /// The question `id`, to be answered by `decideBy`.
-    public init(id: QuestionID, decideBy: Moment, subject: Subject, facts: [UserFacts] = []) {
+    public init(
+        id: QuestionID, decideBy: Moment, subject: Subject, facts: [UserFacts] = [],
+        cause: Cause = .nobody, hold: Hold? = nil
+    ) {
+        self.hold = hold
         self.id = id
         self.decideBy = decideBy
         self.subject = subject
         self.facts = facts
+        self.cause = cause
     }
 
     /// What is asked.
@@ -33,6 +64,15 @@ public struct Question: Sendable, Equatable {
         case outgoingData(Call, [OutgoingText])
         /// `on.token`: credentials for the media side of `user`.
         case token(Call, user: UserID)
+
+        /// The call that is asked about.
+        public var call: Call {
+            switch self {
+            case .invite(let call, _, _), .dial(let call, _, _), .incomingData(let call, _, _),
+                .outgoingData(let call, _), .token(let call, _):
+                call
+            }
+        }
     }
 
     /// One text on its way to one user.
@@ -83,6 +123,8 @@ public enum Answer: Sendable, Equatable {
     case refuse(code: String, by: String)
     /// To `incomingData`: the text to go on with.
     case data(String?)
+    /// To `incomingData`: what this plugin made of it is too long or too deep.
+    case tooLarge(by: String)
     /// To `outgoingData`: the texts that differ from the originals.
     case views([Call.View])
     /// To `token`: one JSON object; nil: no plugin answered.
@@ -130,11 +172,13 @@ public struct Report: Sendable, Equatable {
     public let kind: Kind
     /// What is known of the users of the call at the time of the report.
     public let facts: [UserFacts]
+    /// Who brought it about (G71).
+    public let cause: Cause
 
     /// Tells of `kind` in `call`.
     public init(
         call: Call?, at: Moment, actor: Actor? = nil, kind: Kind, facts: [UserFacts] = [],
-        cancelText: String? = nil
+        cancelText: String? = nil, cause: Cause = .nobody
     ) {
         self.call = call
         self.at = at
@@ -142,6 +186,7 @@ public struct Report: Sendable, Equatable {
         self.cancelText = cancelText
         self.kind = kind
         self.facts = facts
+        self.cause = cause
     }
 
     /// Whether there is a hook for it.

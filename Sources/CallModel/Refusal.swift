@@ -51,6 +51,8 @@ public struct Refusal: Error, Sendable, Equatable {
         case field(String)
         /// `{"code": …}`: a plugin's own word, or which rule of hold was broken.
         case code(String)
+        /// `{"call_id": …}`: the call that keeps the user busy.
+        case call(CallID)
         /// `{"errors": [{"user", "code"}]}`.
         case errors([InviteeError])
     }

@@ -7,8 +7,30 @@ public struct Settings: Sendable, Equatable {
         case ring, reject
     }
 
+    /// A plugin that refuses where it cannot be asked (G71).
+    public struct Guard: Sendable, Equatable {
+        /// Its name.
+        public let plugin: String
+        /// Where it stands in the chain.
+        public let place: Int
+        /// Whom it is asked about; nil: everybody.
+        public let users: Accounts?
+
+        /// The guard `plugin` at `place`, which is asked about `users`.
+        public init(plugin: String, place: Int, users: Accounts?) {
+            (self.plugin, self.place, self.users) = (plugin, place, users)
+        }
+
+        /// Whether it is asked about `user` when the chain is asked from `first` on.
+        public func isAsked(about user: UserID, from first: Int = 0) -> Bool {
+            place >= first && users?.contains(user) ?? true
+        }
+    }
+
     /// The mode table; calls refer to its rows.
     public var modes = Mode.all
+    /// The mode of an invitation that names none (`invite.mode`).
+    public var defaultMode = ModeIndex.advanced
     /// Accounts whose invitations go to the policies.
     public var answerFor = Accounts()
     /// The user directory; nil: everybody exists.
@@ -19,6 +41,10 @@ public struct Settings: Sendable, Equatable {
     public var inviteDefault = InviteDefault.ring
     /// What happens to an invitation when the policies did not answer in time at all.
     public var inviteWhenLate = InviteDefault.ring
+    /// Plugins that refuse what nobody has answered in time, of invitations and of calls that are
+    /// made.
+    public var inviteGuards: [Guard] = []
+    public var dialGuards: [Guard] = []
     /// Whether jobs are made for devices that sleep and for calls that were missed. The server
     /// always wants them; scenarios about something else leave them out.
     public var wakesDevices = false
@@ -27,12 +53,18 @@ public struct Settings: Sendable, Equatable {
     /// How much later than `decideWithin` the switchboard decides by itself: the policies
     /// apply their own failure rules first, so this only meets a stuck policy thread.
     public var decideGrace: Milliseconds = 250
+    /// How long an invitation is held for the policies to decide about it at once (H89). Nobody
+    /// is told anything meanwhile.
+    public var heldWithin: Milliseconds = 5
     /// Devices of one user; one more replaces the one idle longest.
     public var devicesPerUser = 10
-    /// Time without any connection after which a user is lost.
+    /// Time since anything was heard of a user after which the user is lost.
     public var lostAfter: Milliseconds = 35_000
-    /// Delivery check limit.
-    public var deliveryCheckWithin: Milliseconds = 5_000
+    /// How long a user whose last connection ended is not lost yet, however long it was silent.
+    public var lostAfterEnd: Milliseconds = 10_000
+    /// The delivery check of an invitation that says nothing of it (`invite.delivery_check`);
+    /// nil: none.
+    public var deliveryCheckDefault: Milliseconds?
     /// Age at which a forgotten call ends.
     public var callAgeMax: Milliseconds = 24 * 3_600_000
     /// Texts of one call (D43).
@@ -45,7 +77,9 @@ public struct Settings: Sendable, Equatable {
     /// connection may leave unread, and cut its device off at every attempt.
     public var welcomeInvitationsMax = 500
     /// Times one invitation may be forwarded.
-    public var forwardHopsMax = 5
+    public static let forwardHopsMax = 5
+    /// Questions of one cause that may wait for the policies (G76).
+    public var questionsPerCause = 100
     /// Idempotency keys kept for one user.
     public var keysPerUser = 1_000
     /// Idempotency keys kept in all.
@@ -58,6 +92,10 @@ public struct Settings: Sendable, Equatable {
     public var endedCallsFor: Milliseconds = 60_000
     /// Signals kept for a pending addressee whose devices may not know of the call yet.
     public var heldSignalsMax = 64
+    /// Bytes of their data.
+    public var heldSignalBytesMax = 65_536
+    /// Bytes of the data of one sender's signals that are kept, over all calls.
+    public var heldSignalBytesOfSenderMax = 1 << 20
 
     /// The defaults.
     public init() {}
@@ -89,6 +127,21 @@ public struct Accounts: Sendable, Equatable {
     public func contains(_ user: UserID) -> Bool {
         everyone || (!names.isEmpty && names.contains(user.text))
             || prefixes.contains { user.text.hasPrefix($0) }
+    }
+
+    /// Whether any account is one of both.
+    public func overlaps(_ other: Accounts) -> Bool {
+        if isEmpty || other.isEmpty { return false }
+        if everyone || other.everyone { return true }
+        return names.contains { other.names.contains($0) || other.hasPrefix(of: $0) }
+            || other.names.contains { hasPrefix(of: $0) }
+            || prefixes.contains { one in
+                other.prefixes.contains { one.hasPrefix($0) || $0.hasPrefix(one) }
+            }
+    }
+
+    private func hasPrefix(of name: String) -> Bool {
+        prefixes.contains { name.hasPrefix($0) }
     }
 
     /// Whether there is no account at all.

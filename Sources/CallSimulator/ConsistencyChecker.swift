@@ -69,7 +69,9 @@ public struct ConsistencyChecker: Sendable {
         case .created(let call): show(call, to: device)
         case .incoming(let call, _, _):
             show(call, to: device)
-            devices[device]?[call.id]?.rings = true
+            // A phone rings only for its own user's pending part (H89).
+            let mayAnswer = call.participant(device.user)?.state.mayAnswer ?? false
+            devices[device]?[call.id]?.rings = mayAnswer && call.isLive
         case .changed(let changes):
             var view = before ?? View()
             defer { devices[device, default: [:]][event.callID] = view }

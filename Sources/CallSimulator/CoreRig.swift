@@ -54,10 +54,11 @@ public struct CoreRig: Rig {
         seen = []
         switch action {
         case .request(let device, let operation, let key):
-            let request = Request(
+            var request = Request(
                 id: newRequest(device), user: device.user, device: device.device,
                 key: key.map { IdempotencyKey($0, bodyHash: hash("\(operation)")) },
                 operation: operation)
+            if case .connected = devices[device] {} else { request.standsAlone = true }
             try handle(.request(request))
         case .connect(let device, let resuming): try connect(device, resuming: resuming)
         case .disconnect(let device): try disconnect(device)
@@ -72,6 +73,7 @@ public struct CoreRig: Rig {
             now = now + pause
             try restart()
         case .answer(let sort, let answer): try self.answer(sort, answer)
+        case .think(let sort): try handle(.thinking(try questions.newest(sort).id))
         case .policyRequest(let user, let operation):
             let request = newRequest(nil)
             try handle(.policyRequest(request, user, plugin: "plugin", operation))
@@ -228,10 +230,7 @@ public struct CoreRig: Rig {
     }
 
     private mutating func answer(_ sort: QuestionSort, _ answer: Answer) throws(RigFailure) {
-        guard let index = questions.firstIndex(where: { $0.sort == sort }) else {
-            throw RigFailure("nobody asked the policies that")
-        }
-        try handle(.answered(questions.remove(at: index).id, answer))
+        try handle(.answered(try questions.takeOldest(sort).id, answer))
     }
 
     // MARK: Checks

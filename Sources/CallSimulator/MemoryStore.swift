@@ -22,7 +22,10 @@ public struct MemoryStore: Sendable {
         case .call(let call): calls[call.id] = call
         case .key(let record):
             keys[KeyName(user: record.user, key: record.key.text)] = record
-            keyOrder.append(KeyMark(user: record.user, key: record.key.text, at: record.at))
+            keyOrder.append(
+                KeyMark(
+                    user: record.user, key: record.key.text, bodyHash: record.key.bodyHash,
+                    at: record.at))
         case .push, .registration: break
         }
     }
@@ -62,6 +65,8 @@ extension ListQuery {
         } else if !endReasons.isEmpty {
             return false
         }
+        if let kind, call.kind != kind { return false }
+        if let peer, call.participant(peer) == nil { return false }
         if let since, call.createdAt < since { return false }
         if let until, call.createdAt >= until { return false }
         return true

@@ -6,13 +6,19 @@ import CallModel
 public struct RandomActions {
     private var dice: SeededGenerator
     /// Who there is; the last one is answered for by the policies.
-    public let users = ["ann", "bob", "cat", "dan", "eve", "bot"].map { UserID($0) }
+    public let users: [UserID]
     let devices = ["phone", "tablet"].map { DeviceID($0) }
     private var calls: [CallID] = []
     private var keys = 0
 
-    /// The same actions for the same `seed`.
-    public init(seed: UInt64) { dice = SeededGenerator(seed: seed) }
+    /// The same actions for the same `seed`, among these users.
+    public init(
+        seed: UInt64,
+        users: [UserID] = ["ann", "bob", "cat", "dan", "eve", "bot"].map { UserID($0) }
+    ) {
+        dice = SeededGenerator(seed: seed)
+        self.users = users
+    }
 
     /// Remembers the calls that an observation names.
     public mutating func note(_ observation: Observation) {
@@ -37,7 +43,7 @@ public struct RandomActions {
     /// What happens next; `asked`: the open questions.
     public mutating func next(asked: [QuestionSort]) -> Action {
         if let sort = asked.randomElement(using: &dice), flip(1, in: 3) {
-            return .answer(sort, answer(to: sort))
+            return flip(1, in: 8) ? .think(sort) : .answer(sort, answer(to: sort))
         }
         switch Int.random(in: 0..<100, using: &dice) {
         case 0..<12: return .pass(pick([1, 100, 1_000, 5_000, 20_000, 35_000, 60_000]))
@@ -70,7 +76,7 @@ public struct RandomActions {
         invitation.mode = ModeIndex(UInt8.random(in: 0..<UInt8(Mode.all.count), using: &dice))
         if flip(1, in: 2) { invitation.timeout = pick([1_000, 10_000, 60_000]) }
         if flip(1, in: 2) { invitation.extendedData = pick(["hi", "{\"type\":1}"]) }
-        invitation.deliveryCheck = flip(1, in: 2)
+        invitation.deliveryCheck = flip(1, in: 2) ? Invitation.usualDeliveryCheck : nil
         return invitation
     }
 
@@ -81,9 +87,9 @@ public struct RandomActions {
         case 12..<15: return .ringing
         case 15..<18: return .cancel(flip(1, in: 2) ? [] : someUsers())
         case 18..<21: return .add(someUsers())
-        case 21..<24: return .join
-        case 24..<27: return .leave
-        case 27..<29: return .end
+        case 21..<24: return .join()
+        case 24..<27: return .leave()
+        case 27..<29: return .end()
         case 29..<31: return .acceptAck(pick(users))
         case 31..<34: return .report(pick(MediaReport.allCases))
         case 34: return .media(audio: flip(1, in: 2), video: flip(1, in: 2))

@@ -44,6 +44,8 @@ public enum Action: Sendable, Equatable {
     case restart(after: Milliseconds)
     /// The policies answer the oldest open question of this sort.
     case answer(QuestionSort, Answer)
+    /// A handler that is asked the newest open question of this sort waits for something.
+    case think(QuestionSort)
     /// A plugin asks for something on behalf of the account it runs for.
     case policyRequest(UserID, Operation)
     /// The operator changes a setting.
@@ -55,7 +57,7 @@ public enum Action: Sendable, Equatable {
         case .request, .connect, .disconnect, .bye, .setting: []
         case .pass, .forget: .virtualTime
         case .restart: .restarts
-        case .answer, .policyRequest: .policies
+        case .answer, .think, .policyRequest: .policies
         }
     }
 }
@@ -154,13 +156,7 @@ extension Reply {
 
 extension Question {
     /// The call it is about.
-    public var call: Call {
-        switch subject {
-        case .invite(let call, _, _), .dial(let call, _, _), .incomingData(let call, _, _),
-            .outgoingData(let call, _), .token(let call, _):
-            call
-        }
-    }
+    public var call: Call { subject.call }
 
     /// What it is about, to find it by.
     public var sort: QuestionSort {
@@ -171,5 +167,21 @@ extension Question {
         case .outgoingData: .outgoingData
         case .token: .token
         }
+    }
+}
+
+extension [Question] {
+    private static let missing = RigFailure("nobody asked the policies that")
+
+    /// The newest question of a sort.
+    func newest(_ sort: QuestionSort) throws(RigFailure) -> Question {
+        guard let question = last(where: { $0.sort == sort }) else { throw Self.missing }
+        return question
+    }
+
+    /// Takes the oldest question of a sort out.
+    mutating func takeOldest(_ sort: QuestionSort) throws(RigFailure) -> Question {
+        guard let index = firstIndex(where: { $0.sort == sort }) else { throw Self.missing }
+        return remove(at: index)
     }
 }

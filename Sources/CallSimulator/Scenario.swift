@@ -5,7 +5,6 @@
 //
 //     alice invites bob as c1
 //         alice      ← ok c1 ringing: alice joined, bob inviting
-//         alice      ← created c1: alice joined, bob inviting
 //         bob        ← incoming c1 from alice, 90s left: alice joined, bob inviting
 //         bob/laptop ← incoming c1 from alice, 90s left: alice joined, bob inviting
 //

@@ -65,6 +65,7 @@ struct ScenarioWriter {
             switch refusal.detail {
             case .field(let path): " in \(path)"
             case .code(let code): " (\(code))"
+            case .call(let id): " with \(names.name(id))"
             case .errors(let errors): text(errors)
             case nil: ""
             }

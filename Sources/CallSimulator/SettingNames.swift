@@ -18,18 +18,30 @@ extension Settings {
             return time
         }
         switch name {
+        case "mode":
+            guard let mode = ModeIndex(named: values.first ?? "", in: modes) else {
+                throw RigFailure("no mode is called `\(values.first ?? "")`")
+            }
+            defaultMode = mode
+        case "delivery_check": deliveryCheckDefault = try time()
         case "answer_for": answerFor = Accounts(values)
         case "users": users = Accounts(values)
         case "devices_per_user": devicesPerUser = try number()
         case "decide_in": decideWithin = try time()
         case "max_call_age": callAgeMax = try time()
         case "keys": keysPerUser = try number()
+        case "held_signals": heldSignalsMax = try number()
+        case "held_signal_bytes": heldSignalBytesMax = try number()
+        case "held_signal_bytes_of_sender": heldSignalBytesOfSenderMax = try number()
+        case "questions": questionsPerCause = try number()
         case "key_lifetime": keyLifetime = try time()
         case "calls_in_hello": welcomeCallsMax = try number()
         case "ended_calls": endedCallsMax = try number()
         case "push": wakesDevices = values == ["on"]
         case "hooks": hooks = try Self.hooks(values)
         case "default": inviteDefault = try Self.outcome(values)
+        case "invite_guards": inviteGuards = Self.guards(values)
+        case "dial_guards": dialGuards = Self.guards(values)
         case "late": inviteWhenLate = try Self.outcome(values)
         default: throw RigFailure("no setting is called `\(name)`")
         }
@@ -40,6 +52,11 @@ extension Settings {
             throw RigFailure("the default is `ring` or `reject`")
         }
         return outcome
+    }
+
+    /// The first ones of the chain, which are asked about everybody.
+    private static func guards(_ names: [String]) -> [Guard] {
+        names.enumerated().map { Guard(plugin: $1, place: $0, users: nil) }
     }
 
     private static func hooks(_ values: [String]) throws(RigFailure) -> Hooks {

@@ -20,6 +20,7 @@ extension StepParser {
         }
         try words.must("for")
         let user = UserID(try words.next("an account"))
+        if words.take("thinks") { return .think(.invite(user)) }
         return .answer(.invite(user), try decision(&words))
     }
 

@@ -115,9 +115,11 @@ struct StepParser {
         case "cancels":
             let chosen = words.take("for") ? try users(&words) : []
             return .cancel(chosen, push: try push(&words))
-        case "joins": return .join
-        case "leaves": return .leave
-        case "ends": return .end
+        case "joins":
+            let audio = try flag("audio", &words)
+            return .join(audio: audio, video: try flag("video", &words))
+        case "leaves": return .leave(push: try push(&words))
+        case "ends": return .end(push: try push(&words))
         case "finishes":
             return .finish(code: try words.value(after: "with").flatMap { EndDetail(code: $0) })
         case "gets": return .get
@@ -153,8 +155,17 @@ struct StepParser {
         if let text = try words.value(after: "timeout") {
             invitation.timeout = try length(text, words)
         }
-        invitation.deliveryCheck = words.take("checked")
+        if words.take("checked") {
+            invitation.deliveryCheck = Invitation.usualDeliveryCheck
+            if let text = try words.value(after: "after") {
+                invitation.deliveryCheck = try length(text, words)
+            }
+        } else if words.take("unchecked") {
+            invitation.deliveryCheck = 0
+        }
         if words.take("items") { invitation.items = try items(&words) }
+        invitation.audio = try flag("audio", &words)
+        invitation.video = try flag("video", &words)
         invitation.push = try push(&words)
         invitation.extendedData = try words.value(after: "saying")
         return .invite(invitation)
@@ -174,6 +185,8 @@ struct StepParser {
         if words.take("before") { query.before = try call(&words) }
         query.state = try words.value(after: "state").flatMap { Call.State(rawValue: $0) }
         query.role = try words.value(after: "role").flatMap { Participant.Role(rawValue: $0) }
+        query.kind = try words.value(after: "kind")
+        query.peer = try words.value(after: "with").map { UserID($0) }
         if words.take("ended") {
             query.endReasons = try words.list("a reason").compactMap { EndReason(rawValue: $0) }
         }

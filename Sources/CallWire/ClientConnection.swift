@@ -118,7 +118,10 @@ public struct ClientConnection: Sendable, Equatable {
         case .admitted:
             state = .open
             return .nothing
-        case .refused(let refusal): return .refuseAndClose(id, refusal, .forbidden)
+        case .refused(let refusal):
+            // Whoever may come later is not told to stay away.
+            let code: CloseCode = refusal.code == .unavailable ? .draining : .forbidden
+            return .refuseAndClose(id, refusal, code)
         case .deadlineReached: return .nothing
         case .message, .malformed, .binary:
             preconditionFailure("a message before the verdict: \(self)")

@@ -35,6 +35,7 @@ public struct ClientSession: Sendable, Equatable {
     /// The events up to this one are not kept: acknowledged, or too many.
     private var forgotten: UInt64 = 0
     private var held = HeldEvents()
+    private var signals = KeptSignals()
 
     /// A new session, whose `hello` is being answered.
     public init(id: SessionID) { self.id = id }
@@ -51,25 +52,40 @@ public struct ClientSession: Sendable, Equatable {
 
     /// Numbers an event and keeps it.
     ///
-    /// - Parameter tail: the event as `WireEncoder` wrote it, shared with other sessions.
+    /// - Parameters:
+    ///   - tail: the event as `WireEncoder` wrote it, shared with other sessions.
+    ///   - mark: of a signal.
     /// - Returns: the number to send it with now; nil when no connection takes it.
-    public mutating func number(_ tail: [UInt8], limits: SessionLimits) -> UInt64? {
+    public mutating func number(
+        _ tail: [UInt8], _ mark: SignalMark? = nil, limits: SessionLimits
+    ) -> UInt64? {
         switch state {
-        case .gone, .welcoming(resumed: false): return nil
+        case .gone: return nil
+        case .welcoming(resumed: false):
+            // The answer to `hello` shows the outcome of everything else.
+            guard let mark else { return nil }
+            signals.save(.init(mark: mark, seq: KeptSignals.untold, tail: tail))
+            signals.bound(limits)
+            return nil
         case .welcoming(resumed: true):
             // Whoever was told `resumed` gets everything, so nothing is forgotten meanwhile.
-            held.append(tail)
+            hold(tail, mark)
             return nil
         case .detached:
-            held.append(tail)
+            hold(tail, mark)
             trim(limits)
             return nil
         case .open:
-            held.append(tail)
+            hold(tail, mark)
             lastSent = lastNumbered
             trim(limits)
             return lastSent
         }
+    }
+
+    private mutating func hold(_ tail: [UInt8], _ mark: SignalMark?) {
+        held.append(tail)
+        if let mark { signals.note(mark, at: lastNumbered) }
     }
 
     /// Takes note that the client has the events up to `seq`. Numbers not sent yet are clamped,
@@ -77,10 +93,16 @@ public struct ClientSession: Sendable, Equatable {
     public mutating func acknowledge(_ seq: Int64) {
         let seq = seq < 0 ? 0 : min(UInt64(seq), lastSent)
         if seq > forgotten { forget(Int(seq - forgotten)) }
+        signals.forget(upTo: seq)
     }
 
     private mutating func trim(_ limits: SessionLimits) {
-        while held.count > limits.heldEvents || held.bytes > limits.heldBytes { forget(1) }
+        guard held.count > limits.heldEvents || held.bytes > limits.heldBytes else { return }
+        repeat {
+            signals.save(held.tails.first, at: forgotten + 1)
+            forget(1)
+        } while held.count > limits.heldEvents || held.bytes > limits.heldBytes
+        signals.bound(limits)
     }
 
     private mutating func forget(_ count: Int) {
@@ -91,26 +113,33 @@ public struct ClientSession: Sendable, Equatable {
     // MARK: Connections
 
     /// Another connection of the device said `hello`: goes on if that is possible, else begins
-    /// anew as the session `newID`.
+    /// anew as the session `newID`, with the signals that the client has not got.
     ///
     /// - Returns: whether the session goes on.
     public mutating func reconnect(
         _ resume: Hello.Resume?, newID: SessionID, at now: Moment
     ) -> Bool {
-        guard let resume, canResume(resume, at: now) else {
+        guard let resume, isKnown(resume, at: now) else {
             self = ClientSession(id: newID)
             return false
         }
+        // Unsent events may have been forgotten, so `forgotten` may lie beyond `lastSent`.
+        guard resume.seq >= forgotten else {
+            let signals = signals.unseen(
+                after: resume.seq, kept: held.tails, from: forgotten + 1)
+            self = ClientSession(id: newID)
+            self.signals = signals
+            return false
+        }
         forget(Int(resume.seq - forgotten))
+        signals.forget(upTo: resume.seq)
         state = .welcoming(resumed: true)
         return true
     }
 
-    private func canResume(_ resume: Hello.Resume, at now: Moment) -> Bool {
-        // Unsent events may have been forgotten, so `forgotten` may lie beyond `lastSent`.
-        guard resume.session == id, resume.seq >= forgotten, resume.seq <= lastSent else {
-            return false
-        }
+    /// Whether the client means this session, and it may be resumed if enough of it is kept.
+    private func isKnown(_ resume: Hello.Resume, at now: Moment) -> Bool {
+        guard resume.session == id, resume.seq <= lastSent else { return false }
         switch state {
         case .open, .welcoming(resumed: true): return true
         case .detached(let until): return now < until
@@ -130,6 +159,19 @@ public struct ClientSession: Sendable, Equatable {
         lastSent = lastNumbered
         trim(limits)
         return events
+    }
+
+    /// The marks of the signals that the session before could not tell; they are told in this one
+    /// as far as their calls are there, behind `call.incoming`.
+    public var untoldSignals: [SignalMark] { signals.untoldMarks }
+
+    /// Takes the signals of `call` that the session before could not tell, oldest first. They are
+    /// to be numbered like events that come now.
+    public mutating func takeUntold(
+        of call: CallID
+    ) -> [(mark: SignalMark, tail: [UInt8])] {
+        guard !signals.isEmpty else { return [] }
+        return signals.takeUntold(of: call).map { ($0.mark, $0.tail) }
     }
 
     /// The connection is lost. The session can be resumed for a while.
@@ -161,6 +203,7 @@ public struct ClientSession: Sendable, Equatable {
         state = .gone
         forgotten = lastNumbered
         held = HeldEvents()
+        signals = KeptSignals()
     }
 }
 

@@ -14,7 +14,8 @@ public struct KeepAlive: Sendable, Equatable {
         case close
     }
 
-    private var heardAt: Moment
+    /// When something came from the other end last.
+    public private(set) var heardAt: Moment
     private var pingedAt: Moment
     /// When the oldest ping went out that nothing has come after.
     private var askedAt: Moment?

@@ -22,13 +22,16 @@ public struct RequestRate: Sendable, Equatable {
     }
 
     /// Takes `count` out of a bucket that holds `limit` and gets as many in `span`; 0: no limit.
-    /// More than the bucket holds is taken for all that it holds.
+    ///
+    /// - Returns: nil, or how long to wait. More than the bucket ever holds never passes; then it
+    ///   is `span`.
     public mutating func admit(
         _ count: Int, of limit: Int, in span: Milliseconds, at now: Moment
     ) -> Milliseconds? {
         guard limit > 0 else { return nil }
         let (now, span) = (now.milliseconds * 1_000, span * 1_000)
-        let after = max(fullAt, now) + span * Int64(min(count, limit)) / Int64(limit)
+        guard count <= limit else { return span / 1_000 }
+        let after = max(fullAt, now) + span * Int64(count) / Int64(limit)
         let excess = after - now - span
         guard excess <= 0 else { return (excess + 999) / 1_000 }
         fullAt = after

@@ -55,6 +55,8 @@ public struct ServerLink: Sendable {
     /// The last event of the session that was handed out.
     public private(set) var received: UInt64 = 0
     private var acknowledged: UInt64 = 0
+    /// The longest message that the server takes, in bytes.
+    private var messageBytes = WireLimits().messageBytes
 
     /// A client on `device` that has not connected yet.
     public init(device: DeviceID, modes: [Mode] = Mode.all) {
@@ -117,6 +119,25 @@ public struct ServerLink: Sendable {
     /// Nobody waits for the answer any more: it is not handed out, and the request not repeated.
     public mutating func forget(_ id: Int64) {
         pending.removeAll { $0.id == id }
+    }
+
+    /// Takes a request out that is longer than the server takes: it would close the connection,
+    /// and again after every loss.
+    ///
+    /// - Returns: why it cannot be sent; nil: it can, or it was forgotten.
+    public mutating func takeOutTooLarge(_ id: Int64) -> Refusal? {
+        guard let place = pending.firstIndex(where: { $0.id == id }),
+            let refusal = tooLarge(pending[place])
+        else { return nil }
+        pending.remove(at: place)
+        return refusal
+    }
+
+    private func tooLarge(_ request: Pending) -> Refusal? {
+        let size = request.message.count
+        guard size > messageBytes else { return nil }
+        return Refusal(
+            .tooLarge, "the request has \(size) bytes; a message has at most \(messageBytes)")
     }
 
     private mutating func add(
@@ -184,9 +205,19 @@ public struct ServerLink: Sendable {
             session = welcome.session
             if !welcome.resumed { received = 0 }
             acknowledged = received
-            for place in pending.indices { pending[place].isSent = true }
-            return [.welcomed(welcome)] + pending.map { .send($0.message) }
+            messageBytes = welcome.limits.messageBytes
+            return [.welcomed(welcome)] + sendAll()
         }
+    }
+
+    /// What waited for the connection.
+    private mutating func sendAll() -> [Output] {
+        for place in pending.indices { pending[place].isSent = true }
+        let outputs = pending.map { request in
+            tooLarge(request).map { .reply(request.id, .error($0)) } ?? Output.send(request.message)
+        }
+        pending.removeAll { [messageBytes] in $0.message.count > messageBytes }
+        return outputs
     }
 
     private mutating func receive(

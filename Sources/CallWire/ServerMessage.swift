@@ -72,7 +72,7 @@ public struct ServerMessageDecoder: Sendable {
         else { return nil }
         var call = Call(
             id: id, mode: ModeIndex(UInt8(mode)), kind: kind, ringTime: timeout,
-            deliveryCheck: false, createdAt: created)
+            deliveryCheck: nil, createdAt: created)
         call.state = state
         call.media = media
         call.revision = UInt32(clamping: value["revision"]?.integer ?? 0)

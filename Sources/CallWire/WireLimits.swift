@@ -21,6 +21,8 @@ public struct WireLimits: Sendable, Equatable {
     public var kindBytes = 32
     /// Ring time in milliseconds.
     public var timeout: ClosedRange<Milliseconds> = 1_000...600_000
+    /// Delivery check in milliseconds (H91).
+    public var deliveryCheck: ClosedRange<Milliseconds> = 1_000...30_000
     /// Entries of a list of users, keys or end reasons. The switchboard's own limits are lower;
     /// this one bounds the work that a request can cause.
     public var listEntries = 256

@@ -18,9 +18,12 @@ public enum Clock {
     /// sleeps.
     static func monotonicMilliseconds() -> Int64 { read(CLOCK_MONOTONIC) }
 
-    private static func read(_ clock: Int32) -> Int64 {
+    /// The same clock in nanoseconds, to tell how long something took.
+    static func monotonicNanoseconds() -> Int64 { read(CLOCK_MONOTONIC, perSecond: 1_000_000_000) }
+
+    private static func read(_ clock: Int32, perSecond parts: Int64 = 1_000) -> Int64 {
         var time = timespec()
         clock_gettime(clock, &time)
-        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+        return Int64(time.tv_sec) * parts + Int64(time.tv_nsec) / (1_000_000_000 / parts)
     }
 }

@@ -17,7 +17,7 @@ enum Transfer {
 extension Connection {
     /// Tells libuv what to watch for, if that changed.
     func watch() {
-        guard phase != .closed, let handle = handle(uv_poll_t.self) else { return }
+        guard phase != .closed, !isPutOff, let handle = handle(uv_poll_t.self) else { return }
         var wanted: Int32 = 0
         // A handshake that must write first would look at the same unread bytes again and again.
         let readsLater = isPaused || peerEnded || (isBlocked && phase == .handshaking)
@@ -35,22 +35,28 @@ extension Connection {
     }
 
     private func announced(_ events: Int32, _ status: Int32) {
-        if status < 0 { interest = 0 }
-        if phase == .handshaking { return continueHandshake() }
-        if status < 0 { return announcedError() }
-        if events & Int32(UV_WRITABLE.rawValue) != 0 {
-            flush()
-            if phase != .closed, session?.readWaitsForWrite == true { read() }
+        if status < 0 { (interest, isBroken) = (0, true) }
+        // Others were put off before: whoever comes now goes behind them.
+        if !isKnown, loop.strangers.waiting > 0 { return putOff() }
+        inTurn {
+            if status < 0 || phase == .handshaking { return lookAtSocket() }
+            if events & Int32(UV_WRITABLE.rawValue) != 0 {
+                flush()
+                if phase != .closed, session?.readWaitsForWrite == true { read() }
+            }
+            // A closed socket's number may be somebody else's already.
+            if phase != .closed, events & Int32(UV_READABLE.rawValue) != 0 { read() }
         }
-        // A closed socket's number may be somebody else's already.
-        if phase != .closed, events & Int32(UV_READABLE.rawValue) != 0 { read() }
     }
 
-    /// libuv has seen an error on the socket and stopped watching. Bytes that came before it are
-    /// still there: the next read or write gives them, or the reason.
-    private func announcedError() {
+    /// Nobody knows what the socket has. If libuv has seen an error it has stopped watching, and
+    /// bytes that came before that are still there: the next read or write gives them, or the
+    /// reason.
+    private func lookAtSocket() {
+        if phase == .handshaking { return continueHandshake() }
         if isBlocked { flush() }
-        if phase != .closed { read() }
+        if phase != .closed, isBroken || !isPaused && !peerEnded { read() }
+        isBroken = false
         watch()
     }
 
@@ -69,6 +75,18 @@ extension Connection {
     /// What could not be told in the last turn.
     func takeTurn() {
         isAwaitingTurn = false
+        inTurn { goOn() }
+    }
+
+    private func goOn() {
+        if isPutOff {
+            endPuttingOff()
+            lookAtSocket()
+        }
+        if wantsTurn && phase == .open {
+            wantsTurn = false
+            handler?.connectionHasTurn(self)
+        }
         if wantsDrained && out.count == 0 && phase == .open {
             wantsDrained = false
             handler?.connectionDrained(self)
@@ -132,12 +150,20 @@ extension Connection {
         }
     }
 
+    /// Writes what the socket takes without waiting for the end of this turn.
+    public func sendNow() {
+        loop.assertOwner()
+        if phase == .open, !isBlocked { flush() }
+    }
+
     private func flush() {
         guard phase == .open || phase == .finishing else { return }
         isBlocked = false
         while out.count > 0 && !isBlocked {
             switch transmit() {
-            case .bytes(let count): out.consume(count)
+            case .bytes(let count):
+                out.consume(count)
+                sentBytes += UInt64(count)
             case .notNow: isBlocked = true
             case .end: return fail(EventLoopError(code: -EPIPE, doing: "writing to", "\(peer)"))
             case .failed(let error): return fail(error)

@@ -14,6 +14,9 @@ public protocol ConnectionHandler: AnyObject {
     /// Everything sent is written: the answer to `notifyWhenDrained`.
     func connectionDrained(_ connection: Connection)
 
+    /// A turn later: the answer to `notifyInNextTurn`.
+    func connectionHasTurn(_ connection: Connection)
+
     /// The last word on this connection. `error` is nil after `close` and `abort`.
     func connectionClosed(_ connection: Connection, error: EventLoopError?)
 }
@@ -24,6 +27,9 @@ extension ConnectionHandler {
 
     /// Does nothing.
     public func connectionDrained(_ connection: Connection) {}
+
+    /// Does nothing.
+    public func connectionHasTurn(_ connection: Connection) {}
 }
 
 /// A connection, established: made by a `Listener` or by `connect`. Thread-confined to its loop.
@@ -69,8 +75,22 @@ public final class Connection: LoopHandle {
     @exclusivity(unchecked) var isBlocked = false
     /// `notifyWhenDrained` waits for its answer.
     var wantsDrained = false
+    /// `notifyInNextTurn` waits for its answer.
+    var wantsTurn = false
     /// In the loop's list for its next turn.
     var isAwaitingTurn = false
+    /// libuv has seen an error on the socket.
+    var isBroken = false
+    /// It had news when the strangers' part of the turn was over.
+    var isPutOff = false
+    /// Whether its owner knows who the peer is. Of each turn, those that are not known have
+    /// `EventLoop.strangersTime` together, and each a small buffer in the kernel
+    /// (`Listener.Options.strangersSendBuffer`).
+    public var isKnown = false {
+        didSet { if isKnown, hasSmallSendBuffer { enlargeSendBuffer() } }
+    }
+    /// The kernel takes less for it than for others.
+    var hasSmallSendBuffer = false
 
     /// Takes over a connected, non-blocking socket, also if it throws. With TLS, the handshake must
     /// come next, otherwise `begin`.
@@ -95,6 +115,19 @@ public final class Connection: LoopHandle {
         _ = Unmanaged.passRetained(self)
     }
 
+    private func enlargeSendBuffer() {
+        hasSmallSendBuffer = false
+        if phase != .closed { Self.releaseSendBuffer(of: socket) }
+    }
+
+    /// Lets the kernel choose the buffer's size as it goes, as if nobody had set it (socket(7),
+    /// `SO_BUF_LOCK`, Linux 5.14).
+    static func releaseSendBuffer(of socket: Int32) {
+        var nothing: Int32 = 0
+        setsockopt(
+            socket, SOL_SOCKET, SO_BUF_LOCK, &nothing, socklen_t(MemoryLayout<Int32>.size))
+    }
+
     /// The owner has set its handler: let bytes flow.
     func begin() { watch() }
 
@@ -109,6 +142,9 @@ public final class Connection: LoopHandle {
 
     /// How many bytes wait here for the peer. What the kernel has taken does not count.
     public var unsentBytes: Int { out.count }
+
+    /// How many bytes the kernel has taken since the beginning.
+    public internal(set) var sentBytes: UInt64 = 0
 
     /// Sends a copy of the bytes at the end of this turn. After the close it does nothing.
     public func send(_ bytes: UnsafeRawBufferPointer) {
@@ -147,6 +183,15 @@ public final class Connection: LoopHandle {
         if out.count == 0 { awaitTurn() }
     }
 
+    /// Asks for one `connectionHasTurn` in the next turn, when the others have had theirs.
+    public func notifyInNextTurn() {
+        guard isOpen else { return }
+        wantsTurn = true
+        guard !isAwaitingTurn else { return }
+        isAwaitingTurn = true
+        loop.callAfterSockets(self)
+    }
+
     /// Stops reading, so that the peer must wait. What arrived in this turn may already be on its
     /// way.
     public func pauseReading() {
@@ -169,6 +214,9 @@ public final class Connection: LoopHandle {
         loop.assertOwner()
         switch phase {
         case .handshaking: finish()
+        case .open where peerEnded && out.count == 0 && session == nil:
+            // Both have said all: those who go in numbers go within the strangers' part of a turn.
+            finish()
         case .open:
             phase = .finishing
             isPaused = false

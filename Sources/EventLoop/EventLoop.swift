@@ -34,6 +34,8 @@ public final class EventLoop: @unchecked Sendable {
     private var unflushed: [Connection] = []
     private var flushing: [Connection] = []
     private var awaiting: [Connection] = []
+    private var afterSockets: [Connection] = []
+    @exclusivity(unchecked) var strangers = StrangersTurn()
     private var isRunning = false
     private(set) var isClosed = false
 
@@ -127,8 +129,16 @@ public final class EventLoop: @unchecked Sendable {
         uv_run(uv, UV_RUN_DEFAULT)
         unflushed = []
         awaiting = []
+        afterSockets = []
         let code = uv_loop_close(uv)
         precondition(code == 0, "a handle outlived its loop")
+    }
+
+    /// How long connections that are not `isKnown` may take of one turn, in milliseconds; those
+    /// that come later in it are served in the next one, in order. Nil: as long as it takes.
+    public var strangersTime: Int64? {
+        get { strangers.limit.map { $0 / 1_000_000 } }
+        set { strangers.limit = newValue.map { $0 * 1_000_000 } }
     }
 
     /// A thread other than the owner's must not come here.
@@ -155,6 +165,9 @@ extension EventLoop {
         uv_idle_start(idle) { handle in EventLoop.from(handle?.pointee.data)?.callAwaiting() }
     }
 
+    /// The same, when the sockets have been looked at once more.
+    func callAfterSockets(_ connection: Connection) { afterSockets.append(connection) }
+
     private func callAwaiting() {
         uv_idle_stop(idle)
         let connections = awaiting
@@ -165,9 +178,12 @@ extension EventLoop {
     /// Two arrays take turns, so that a steady state allocates nothing.
     private func endTurn() {
         areTimersHeld = false
+        strangers.reset()
         for hook in hooks { hook() }
         swap(&unflushed, &flushing)
         for connection in flushing { connection.flushTurn() }
         flushing.removeAll(keepingCapacity: true)
+        for connection in afterSockets { callInNextTurn(connection) }
+        afterSockets.removeAll(keepingCapacity: true)
     }
 }

@@ -11,15 +11,20 @@ public final class Listener: LoopHandle {
         public var backlog = Int32.max
         /// The most that one turn accepts, so that a rush of clients does not keep the others
         /// waiting.
-        public var acceptsPerTurn = 64
+        public var acceptsPerTurn = 16
         /// The pause after a failure for want of descriptors or memory, in milliseconds.
         public var retryAfter: Int64 = 100
         /// The certificate to show; nil for plain connections.
         public var tls: TLSContext?
         /// How long a client may take for the TLS handshake, in milliseconds.
         public var handshakeTimeout: Int64 = 10_000
+        /// TLS handshakes under way whose first word has come: for one more the oldest goes.
+        public var handshakesAtOnce = 1_000
         /// How many may come in a second; more wait in the kernel. Nil: all.
         public var acceptsPerSecond: Int?
+        /// Bytes that the kernel takes for a TCP peer that does not read, until its connection
+        /// `isKnown`; nil, and for who is known: as many as it likes, which is megabytes.
+        public var strangersSendBuffer: Int?
 
         /// The defaults.
         public init() {}
@@ -32,14 +37,19 @@ public final class Listener: LoopHandle {
     public var tls: TLSContext?
     /// Asked about everybody before anything is spent on them; whom it refuses is reset.
     public var admits: (PeerAddress) -> Bool = { _ in true }
-    /// Told of whom it admitted and who was never handed to `accepted`.
-    public var turnedBack: (PeerAddress) -> Void = { _ in }
+    /// Told of a connection that it admitted, before its TLS handshake.
+    public var began: (Connection) -> Void = { _ in }
+    /// Told of one that began and was never handed to `accepted`.
+    public var turnedBack: (Connection) -> Void = { _ in }
     /// How many TLS handshakes are under way.
     public private(set) var handshakes = 0
     private let socket: Int32
     private let ownedFile: SocketFile?
     private var options: Options
+    /// Accepted connections have the small buffer of this socket.
+    private var boundsSendBuffer: Bool
     private var pace = AcceptPace()
+    private var begun = BegunHandshakes()
     private let accepted: (Connection) -> Void
     private let failed: (EventLoopError) -> Void
     private var retry: Timer?
@@ -63,6 +73,7 @@ public final class Listener: LoopHandle {
         ownedFile = bound.file
         self.options = options
         tls = options.tls
+        boundsSendBuffer = Self.bound(bound.socket, to: options.strangersSendBuffer)
         self.accepted = accepted
         self.failed = failed
         super.init(on: loop, type: UV_POLL)
@@ -89,9 +100,9 @@ public final class Listener: LoopHandle {
     }
 
     /// Goes on with other times and rates.
-    public func configure(handshakeTimeout: Int64, acceptsPerSecond: Int?) {
-        options.handshakeTimeout = handshakeTimeout
-        options.acceptsPerSecond = acceptsPerSecond
+    public func configure(_ change: (inout Options) -> Void) {
+        change(&options)
+        boundsSendBuffer = Self.bound(socket, to: options.strangersSendBuffer)
     }
 
     /// Accepts again.
@@ -150,7 +161,6 @@ public final class Listener: LoopHandle {
         do throws(EventLoopError) {
             try welcome(code, peer)
         } catch {
-            turnedBack(peer)
             failed(error)
         }
         return true
@@ -159,20 +169,44 @@ public final class Listener: LoopHandle {
     private func welcome(_ socket: Int32, _ peer: PeerAddress) throws(EventLoopError) {
         let role = tls.map { TLSRole.accepts($0) }
         let connection = try Connection(socket: socket, peer: peer, tls: role, on: loop)
+        connection.hasSmallSendBuffer = boundsSendBuffer && peer != .local
+        began(connection)
         guard role != nil else {
             accepted(connection)
             return connection.begin()
         }
         handshakes += 1
-        connection.shakeHands(within: options.handshakeTimeout) { [self] result in
-            handshakes -= 1
-            switch result {
-            case .success where isListening: return accepted(connection)
-            case .success: connection.close()
-            case .failure(let error): if isListening { failed(error) }
-            }
-            turnedBack(peer)
+        connection.session?.begun = { [self, unowned connection] in
+            begun.add(connection, most: options.handshakesAtOnce)
         }
+        connection.shakeHands(within: options.handshakeTimeout) { [self, unowned connection] in
+            handshakes -= 1
+            if connection.session?.hasBegun == true { begun.count -= 1 }
+            settle(connection, $0)
+        }
+    }
+
+    /// What comes of a handshake.
+    private func settle(_ connection: Connection, _ result: Result<Void, EventLoopError>) {
+        switch result {
+        case .success where isListening: return accepted(connection)
+        case .success: connection.close()
+        case .failure(let error): if isListening { failed(error) }
+        }
+        turnedBack(connection)
+    }
+
+    /// Has the kernel keep less of what is sent, also over the sockets that this one accepts;
+    /// whether it does.
+    private static func bound(_ socket: Int32, to bytes: Int?) -> Bool {
+        guard let bytes else {
+            Connection.releaseSendBuffer(of: socket)
+            return false
+        }
+        // The kernel counts what it adds to the bytes as well, and doubles the number for it.
+        var size = Int32(clamping: bytes)
+        return setsockopt(
+            socket, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size)) == 0
     }
 
     /// Whoever is not wanted learns it at once, and nothing of them stays here.
@@ -197,18 +231,53 @@ public final class Listener: LoopHandle {
     }
 }
 
-/// Spreads newcomers over tenths of a second, so that a rush of them leaves time for the others.
+/// Spreads newcomers over hundredths of a second, or longer spans where one comes in each, so that
+/// a rush of them leaves time for the others.
 private struct AcceptPace {
-    private static let span: Int64 = 100
     private var since: Int64 = .min
     private var count = 0
 
     /// Nil: one more may come now; else when the next one may.
     mutating func wait(at now: Int64, perSecond: Int?) -> Int64? {
         guard let perSecond else { return nil }
-        if since == .min || now - since >= Self.span { (since, count) = (now, 0) }
-        guard count < max(1, perSecond / 10) else { return since + Self.span }
+        let span = max(10, 1_000 / Int64(perSecond))
+        if since == .min || now - since >= span { (since, count) = (now, 0) }
+        guard count < max(1, perSecond * Int(span) / 1_000) else { return since + span }
         count += 1
         return nil
+    }
+}
+
+/// Handshakes for which OpenSSL has memory: about 50 KiB each.
+private struct BegunHandshakes {
+    /// Kept by nobody here: whoever goes takes that memory along.
+    private struct Place {
+        weak var connection: Connection?
+
+        /// The connection, while it still shakes hands.
+        var underWay: Connection? { connection?.phase == .handshaking ? connection : nil }
+    }
+
+    /// The oldest first; those that are over are passed over.
+    private var order: [Place] = []
+    private var first = 0
+    /// How many are under way.
+    var count = 0
+
+    /// One more has begun. Over the limit the oldest goes.
+    mutating func add(_ connection: Connection, most: Int) {
+        order.append(Place(connection: connection))
+        count += 1
+        while count > most, first < order.count {
+            let oldest = order[first].underWay
+            first += 1
+            if let oldest {
+                oldest.abort()
+                break
+            }
+        }
+        guard order.count > 2 * count + 64 else { return }
+        order = order[first...].filter { $0.underWay != nil }
+        first = 0
     }
 }

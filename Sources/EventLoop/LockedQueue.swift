@@ -1,25 +1,47 @@
-// What the two mailboxes share: a queue under a lock, filled by many, emptied at once by one.
+// A value under a lock, and what the two mailboxes have under theirs: a queue, filled by many,
+// emptied at once by one.
 import Glibc
 
-/// A mutex of the C library: unlike the standard library's it can wait on a condition.
-struct Lock: @unchecked Sendable {
-    let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+/// A value that several threads share, behind a mutex of the C library: unlike the standard
+/// library's it can wait on a condition, and the thread sanitizer sees what it protects.
+public final class Locked<Value>: @unchecked Sendable {
+    private var value: Value
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 
-    init() { pthread_mutex_init(mutex, nil) }
-
-    func withLock<Result>(_ body: () -> Result) -> Result {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        return body()
+    /// Shares `value`.
+    public init(_ value: Value) {
+        self.value = value
+        pthread_mutex_init(mutex, nil)
     }
 
-    func deallocate() {
+    deinit {
         pthread_mutex_destroy(mutex)
         mutex.deallocate()
     }
+
+    /// Runs `body` while no other thread has the value.
+    public func withLock<Result>(_ body: (inout Value) -> Result) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return body(&value)
+    }
+
+    /// Runs `body` until it gives something. Between two runs `sleep` waits on a condition, and
+    /// others have the value: that is why it cannot wait within `body`.
+    func withLock<Result>(
+        sleeping sleep: (UnsafeMutablePointer<pthread_mutex_t>) -> Void,
+        until body: (inout Value) -> Result?
+    ) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        while true {
+            if let result = body(&value) { return result }
+            sleep(mutex)
+        }
+    }
 }
 
-/// Elements on their way to one consumer. All members need the owner's lock.
+/// Elements on their way to one consumer.
 struct PendingElements<Element> {
     /// A burst's memory is kept up to this many elements.
     static var keptCapacity: Int { 4_096 }

@@ -9,8 +9,7 @@ import Synchronization
 /// mailbox was empty. The order of each producer is kept. It holds what it is given without limit:
 /// whoever posts faster than the loop takes must look at `count`.
 public final class Mailbox<Element: Sendable>: @unchecked Sendable {
-    private let lock = Lock()
-    private var pending = PendingElements<Element>()
+    private let pending = Locked(PendingElements<Element>())
     private let bell: Bell
     /// Producers between their unlock and the end of their wake; `close` waits for them.
     private let wakers = Atomic<Int>(0)
@@ -28,15 +27,13 @@ public final class Mailbox<Element: Sendable>: @unchecked Sendable {
         bell.silenced = { [self] in shut() }
     }
 
-    deinit { lock.deallocate() }
-
     /// How many elements wait.
-    public var count: Int { lock.withLock { pending.count } }
+    public var count: Int { pending.withLock { $0.count } }
 
     /// Posts one element. Returns false if the mailbox is closed.
     @discardableResult
     public func post(_ element: Element) -> Bool {
-        post { pending.add(element) }
+        post { $0.add(element) }
     }
 
     /// Posts a batch and leaves it empty, with memory for the next. Returns false, and leaves it as
@@ -44,7 +41,7 @@ public final class Mailbox<Element: Sendable>: @unchecked Sendable {
     @discardableResult
     public func post(_ batch: inout [Element]) -> Bool {
         guard !batch.isEmpty else { return true }
-        return post { pending.add(&batch) }
+        return post { $0.add(&batch) }
     }
 
     /// Delivers nothing more; call it on the loop's thread. What waits is dropped, later posts
@@ -55,11 +52,11 @@ public final class Mailbox<Element: Sendable>: @unchecked Sendable {
     }
 
     /// The wake is outside the lock: the loop's thread may run at once and must not find it locked.
-    private func post(_ add: () -> Bool) -> Bool {
+    private func post(_ add: (inout PendingElements<Element>) -> Bool) -> Bool {
         var mustWake = false
-        let isOpen = lock.withLock {
+        let isOpen = pending.withLock { pending in
             guard pending.isOpen else { return false }
-            mustWake = add()
+            mustWake = add(&pending)
             if mustWake { wakers.add(1, ordering: .relaxed) }
             return true
         }
@@ -71,14 +68,14 @@ public final class Mailbox<Element: Sendable>: @unchecked Sendable {
     }
 
     private func deliver(to received: ([Element]) -> Void) {
-        lock.withLock { pending.take(into: &batch) }
+        pending.withLock { $0.take(into: &batch) }
         guard !batch.isEmpty else { return }
         received(batch)
         batch.recycle()
     }
 
     private func shut() {
-        lock.withLock { pending.close() }
+        pending.withLock { $0.close() }
         while wakers.load(ordering: .acquiring) > 0 { sched_yield() }
         bell.rung = nil
         bell.silenced = nil

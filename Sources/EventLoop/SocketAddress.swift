@@ -133,6 +133,36 @@ public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
         return PeerAddress(family: .ipv6, port: port, high: halves.0, low: halves.1)
     }
 
+    /// The address that `text` writes, without a port: `192.0.2.1`, `2001:db8::1`; nil: none.
+    public init?(host text: String) {
+        var storage = sockaddr_storage()
+        let isRead = withUnsafeMutableBytes(of: &storage) { bytes in
+            var v4 = sockaddr_in()
+            var v6 = sockaddr_in6()
+            if inet_pton(AF_INET, text, &v4.sin_addr) == 1 {
+                v4.sin_family = sa_family_t(AF_INET)
+                bytes.storeBytes(of: v4, as: sockaddr_in.self)
+            } else if inet_pton(AF_INET6, text, &v6.sin6_addr) == 1 {
+                v6.sin6_family = sa_family_t(AF_INET6)
+                bytes.storeBytes(of: v6, as: sockaddr_in6.self)
+            } else {
+                return false
+            }
+            return true
+        }
+        guard isRead else { return nil }
+        self.init(storage)
+    }
+
+    /// Whether the peer is on this machine: it may be a proxy, and stand for anybody.
+    public var isLoopback: Bool {
+        switch family {
+        case .local: true
+        case .ipv4: low >> 24 == 127
+        case .ipv6: high == 0 && low == 1
+        }
+    }
+
     /// Whom a limit by address means.
     public struct Source: Hashable, Sendable {
         fileprivate let family: Family

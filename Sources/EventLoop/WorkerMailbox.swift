@@ -20,9 +20,8 @@ public final class WorkerMailbox<Element: Sendable>: @unchecked Sendable {
     /// A condition sleeps by a clock that stands still while the machine sleeps: look again this
     /// often.
     private static var longestSleep: Int64 { 1_000 }
-    private let lock = Lock()
+    private let pending = Locked(PendingElements<Element>())
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    private var pending = PendingElements<Element>()
 
     /// An open, empty mailbox.
     public init() {
@@ -36,16 +35,15 @@ public final class WorkerMailbox<Element: Sendable>: @unchecked Sendable {
     deinit {
         pthread_cond_destroy(condition)
         condition.deallocate()
-        lock.deallocate()
     }
 
     /// How many elements wait.
-    public var count: Int { lock.withLock { pending.count } }
+    public var count: Int { pending.withLock { $0.count } }
 
     /// Posts one element. Returns false if the mailbox is closed.
     @discardableResult
     public func post(_ element: Element) -> Bool {
-        post { pending.add(element) }
+        post { $0.add(element) }
     }
 
     /// Posts a batch and leaves it empty, with memory for the next. Returns false, and leaves it as
@@ -53,12 +51,12 @@ public final class WorkerMailbox<Element: Sendable>: @unchecked Sendable {
     @discardableResult
     public func post(_ batch: inout [Element]) -> Bool {
         guard !batch.isEmpty else { return true }
-        return post { pending.add(&batch) }
+        return post { $0.add(&batch) }
     }
 
     /// Takes no more; what waits can still be taken. Any thread may call it.
     public func close() {
-        lock.withLock { pending.close() }
+        pending.withLock { $0.close() }
         pthread_cond_broadcast(condition)
     }
 
@@ -69,22 +67,21 @@ public final class WorkerMailbox<Element: Sendable>: @unchecked Sendable {
     ///   - deadline: a moment of `Clock.bootMilliseconds`; one that has passed only looks.
     public func takeAll(into batch: inout [Element], until deadline: Int64? = nil) -> Taken {
         batch.recycle()
-        return lock.withLock {
-            while pending.isEmpty {
+        return pending.withLock(sleeping: { sleep(until: deadline, $0) }) { pending in
+            if pending.isEmpty {
                 if !pending.isOpen { return .closed }
-                if hasPassed(deadline) { return .deadline }
-                sleep(until: deadline)
+                return hasPassed(deadline) ? .deadline : nil
             }
             pending.take(into: &batch)
             return .elements
         }
     }
 
-    private func post(_ add: () -> Bool) -> Bool {
+    private func post(_ add: (inout PendingElements<Element>) -> Bool) -> Bool {
         var mustWake = false
-        let isOpen = lock.withLock {
+        let isOpen = pending.withLock { pending in
             guard pending.isOpen else { return false }
-            mustWake = add()
+            mustWake = add(&pending)
             return true
         }
         if mustWake { pthread_cond_signal(condition) }
@@ -95,15 +92,17 @@ public final class WorkerMailbox<Element: Sendable>: @unchecked Sendable {
         deadline.map { $0 <= Clock.bootMilliseconds() } ?? false
     }
 
-    private func sleep(until deadline: Int64?) {
+    private func sleep(
+        until deadline: Int64?, _ mutex: UnsafeMutablePointer<pthread_mutex_t>
+    ) {
         guard let deadline else {
-            pthread_cond_wait(condition, lock.mutex)
+            pthread_cond_wait(condition, mutex)
             return
         }
         let rest = min(deadline - Clock.bootMilliseconds(), Self.longestSleep)
         let wake = Clock.monotonicMilliseconds() + rest + 1
         var time = timespec(
             tv_sec: Int(wake / 1_000), tv_nsec: Int(wake % 1_000) * 1_000_000)
-        pthread_cond_timedwait(condition, lock.mutex, &time)
+        pthread_cond_timedwait(condition, mutex, &time)
     }
 }

@@ -13,9 +13,12 @@ public final class WorkerThread: @unchecked Sendable {
     /// - Parameters:
     ///   - name: what tools show; the kernel keeps 15 bytes of it.
     ///   - stackSize: in bytes, rounded up to whole pages and to the system's minimum.
+    ///   - yields: whether it stands back where there are more threads than cores: threads that
+    ///     answer somebody go before it, and it gets at least a quarter of what one of those gets.
     /// - Throws: `system` or `outOfDescriptors` if the system makes no thread.
     public init(
-        name: String, stackSize: Int = 512 * 1_024, body: @escaping @Sendable () -> Void
+        name: String, stackSize: Int = 512 * 1_024, yields: Bool = false,
+        body: @escaping @Sendable () -> Void
     ) throws(EventLoopError) {
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)
@@ -24,7 +27,7 @@ public final class WorkerThread: @unchecked Sendable {
         let least = Int(sysconf(Int32(_SC_THREAD_STACK_MIN)))
         let pages = (max(stackSize, least) + page - 1) / page
         pthread_attr_setstacksize(&attributes, pages * page)
-        let start = Unmanaged.passRetained(Start(name, body))
+        let start = Unmanaged.passRetained(Start(name, yields: yields, body))
         let code = pthread_create(
             &thread, &attributes,
             { argument in
@@ -51,11 +54,16 @@ public final class WorkerThread: @unchecked Sendable {
 }
 
 private final class Start {
+    /// A thread of the same weight gets three times as much of a core (`nice`).
+    private static let steps: Int32 = 5
+
     private let name: String
+    private let yields: Bool
     private let body: @Sendable () -> Void
 
-    init(_ name: String, _ body: @escaping @Sendable () -> Void) {
+    init(_ name: String, yields: Bool, _ body: @escaping @Sendable () -> Void) {
         self.name = name
+        self.yields = yields
         self.body = body
     }
 
@@ -67,6 +75,7 @@ private final class Start {
         }
         pthread_sigmask(SIG_BLOCK, &blocked, nil)
         cuv_name_thread(name)
+        if yields { cuv_lower_priority(Self.steps) }
         body()
     }
 }

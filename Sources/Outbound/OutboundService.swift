@@ -50,6 +50,8 @@ public final class OutboundService {
     private var webhooks: WebhookSender
     private var owners: [HTTPTicket: Owner] = [:]
     private var fetches: [UInt64: HTTPTicket] = [:]
+    /// The requests of pushes, by the sender's numbers.
+    private var pushTickets: [UInt64: HTTPTicket] = [:]
     private var news: [News] = []
 
     /// Opens the engine.
@@ -101,8 +103,18 @@ public final class OutboundService {
     @discardableResult
     public func withdraw(_ id: String) -> Bool { pushes.withdraw(id) }
 
-    /// No further attempt for a push; `News.push` follows as ever.
-    public func stopTrying(_ id: String) { pushes.stopTrying(id) }
+    /// No further attempt for a push, and none that has not begun; `News.push` follows as ever.
+    public func stopTrying(_ id: String) {
+        submit()
+        if let tag = pushes.request(of: id), let ticket = pushTickets[tag],
+            engine.withdraw(ticket)
+        {
+            owners[ticket] = nil
+            pushTickets[tag] = nil
+            pushes.neverBegan(tag)
+        }
+        pushes.stopTrying(id)
+    }
 
     /// How many more events of an endpoint are taken.
     public func room(for endpoint: String) -> Int { webhooks.room(for: endpoint) }
@@ -190,7 +202,9 @@ public final class OutboundService {
             if due.isEmpty { return }
             for (owner, request) in due {
                 do throws(HTTPFailure) {
-                    owners[try engine.submit(request)] = owner
+                    let ticket = try engine.submit(request)
+                    owners[ticket] = owner
+                    if case .push(let tag) = owner { pushTickets[tag] = ticket }
                 } catch {
                     finish(owner, .failure(error))
                 }
@@ -206,7 +220,9 @@ public final class OutboundService {
     private func finish(_ owner: Owner, _ result: Result<HTTPResponse, HTTPFailure>) {
         let now = now()
         switch owner {
-        case .push(let tag): pushes.completed(tag, result, at: now)
+        case .push(let tag):
+            pushTickets[tag] = nil
+            pushes.completed(tag, result, at: now)
         case .webhook(let tag): webhooks.completed(tag, result, at: now)
         case .fetch(let number):
             fetches[number] = nil

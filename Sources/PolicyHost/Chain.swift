@@ -48,8 +48,12 @@ struct Chain {
     let generation: Generation
     var view: CallView
     var inquiry: Inquiry
+    /// Who brought it about.
+    let cause: Cause
     /// When the answer must be there.
     let deadline: Moment
+    /// Whether that is sooner than usual, because the ring time is short.
+    var isCutShort = false
     /// The plugin that is asked, or asked next.
     var place: Int
     /// When the plugin at `place` was asked.
@@ -57,10 +61,14 @@ struct Chain {
     var asked: [DecisionRecord.Asked] = []
     /// Whether some plugin gave no usable answer.
     var hasFailed = false
+    /// Whether there was no time to ask: that says nothing about the plugins.
+    var isPassedOver = false
     /// Whether the host will be woken when the time is over.
     var isTimed = false
+    /// How the invitation is held that the question is about; nil: not, or not any more.
+    var hold: Question.Hold?
     /// What was asked, before any plugin changed it; nil: it is not kept.
-    var origin: ChainOrigin?
+    var recorded: RecordedInput?
     /// What plugins asked for and were told.
     var seen: [DecisionInput.Seen] = []
 
@@ -78,15 +86,17 @@ enum ChainID: Hashable {
 enum Step {
     /// No opinion, or one that the next plugin goes on from.
     case next(hasOpinion: Bool)
-    /// The question is answered.
-    case answered(Verdict)
+    /// The question is answered; the note says what of it had to be changed.
+    case answered(Verdict, note: String? = nil)
+    /// An answer that the caller's circumstances make impossible: the next plugin is asked.
+    case unfit(String)
 }
 
 /// The end of a chain.
 typealias Verdict = DecisionRecord.Outcome
 
 /// What a chain began with, for the decision log; the call is in the chain.
-struct ChainOrigin {
+struct RecordedInput {
     /// Before any plugin shaped it.
     let inquiry: Inquiry
     /// The place of the plugin that was asked first.

@@ -14,6 +14,8 @@ public struct GenerationPlan: Sendable {
     public var onError = OnError.default
     /// Accounts whose invitations go to the plugins.
     public var answerFor = Accounts()
+    /// What plugins see of the server's part; nil: each has its own.
+    public var share: Share?
     /// Whether the decision log keeps what decisions were made on.
     public var recordsInputs = true
     /// Whether the plugins are all that there are, so that `after` can be checked.
@@ -21,6 +23,16 @@ public struct GenerationPlan: Sendable {
 
     /// A generation without plugins.
     public init() {}
+
+    /// What plugins see of the server's part.
+    public struct Share: Sendable {
+        /// The user directory; nil: everybody is in it.
+        var directory: Accounts?
+        /// Bytes of extended data.
+        var extendedDataMax: Int
+        /// What bounds plugins that have no limits of their own.
+        var limits: PluginLimits
+    }
 }
 
 /// All plugins of one snapshot.
@@ -30,12 +42,17 @@ public struct GenerationPlan: Sendable {
 public final class Generation: @unchecked Sendable {
     /// See `GenerationPlan.name`.
     public let name: String
+    /// What can never be meant, although Lua does not mind: it loads, and does not do what it
+    /// seems to.
+    public let mistakes: [PolicyProblem]
     /// What is no mistake, and yet hardly meant.
     public let warnings: [PolicyProblem]
     var plan: GenerationPlan
     let plugins: [PluginState]
     let services: Services
-    var counts = DecisionCounts()
+    /// Who met its decisions, and how many there were.
+    var pairs = RecentPairs()
+    var decisions = 0
 
     /// Loads every plugin of `plan` within the limits; nothing is waited for and nothing is asked.
     public init(
@@ -62,6 +79,7 @@ public final class Generation: @unchecked Sendable {
             }
         }
         plugins = loaded
+        mistakes = loaded.flatMap(\.mistakes)
         warnings = loaded.flatMap(\.warnings)
         if plan.isWhole { problems += Self.orderProblems(loaded) }
         guard problems.isEmpty else { throw PolicyProblems(problems) }
@@ -73,6 +91,31 @@ public final class Generation: @unchecked Sendable {
             for hook in Hook.allCases where plugin.hooks[hook.index] >= 0 {
                 hooks.formUnion(hook.demand)
             }
+        }
+    }
+
+    /// The plugins that refuse what they are asked about with `hook` and did not answer in time.
+    public func guards(of hook: Hook) -> [Settings.Guard] {
+        plugins.enumerated().compactMap { place, plugin in
+            guard plugin.hooks[hook.index] >= 0, plugin.onError == .reject else { return nil }
+            return Settings.Guard(plugin: plugin.name, place: place, users: plugin.setting.users)
+        }
+    }
+
+    /// A warning for every plugin that waits for invitations which no account that it answers for
+    /// can get.
+    public var neverAsked: [PolicyProblem] {
+        plugins.compactMap { plugin in
+            guard plugin.hooks[Hook.invite.index] >= 0 else { return nil }
+            let why: String
+            if plan.answerFor.isEmpty {
+                why = "answer_for names no account"
+            } else if let users = plugin.setting.users, !users.overlaps(plan.answerFor) {
+                why = "answer_for names none of its users"
+            } else {
+                return nil
+            }
+            return PolicyProblem("on.invite is never asked: \(why)", file: plugin.file)
         }
     }
 

@@ -24,7 +24,7 @@ public struct HookTally: Sendable, Equatable {
     ) {
         asked += 1
         switch verdict {
-        case .noOpinion: break
+        case .noOpinion, .unfit, .cutShort: break
         case .decided: answered += 1
         case .failed(let failure): failures[failure, default: 0] += 1
         case .quarantined:

@@ -10,18 +10,35 @@ public enum PolicyInput: Sendable {
     /// The core takes a question back (`Effect.withdraw`).
     case withdrawn(QuestionID)
     /// The core tells (`Effect.tell`).
-    indirect case told(Report)
+    /// The plugins from place `from` of the chain on hear of it.
+    indirect case told(Report, from: Int = 0)
     /// A push is about to be sent; `PolicyEffect.shaped` answers. Only when some plugin shapes
     /// pushes (`Generation.shapesPushes`).
-    indirect case pushing(PushID, PushDraft, Call, [UserFacts])
+    indirect case pushing(PushID, PushDraft, Call, [UserFacts], Cause = .nobody)
     /// A push could not be delivered.
-    indirect case pushFailed(PushDraft, Call, [UserFacts], reason: String)
+    indirect case pushFailed(
+        PushDraft, Call, [UserFacts], reason: String, Cause = .nobody)
     /// A call is over: its handlers end and what was kept for it goes.
     case callEnded(CallID)
     /// What a handler waits for has come.
     case replied(WaitID, WaitReply)
-    /// `nextDeadline` has come.
+    /// `nextDeadline` has come: everything that is due is done.
     case deadlineReached
+    /// This is due (`PolicyHost.takeDue`).
+    case due(PolicyDue)
+}
+
+/// Something that is due in a policy host.
+public struct PolicyDue: Sendable {
+    let deadline: Deadline
+}
+
+/// Whose turn something is that waits for the policy thread.
+public struct PolicyTurn: Sendable, Equatable {
+    /// Who brought it about.
+    public let cause: Cause
+    /// Whether somebody waits for a decision.
+    public let decides: Bool
 }
 
 /// What a policy host tells its shell to do, in this order. What is large stands apart, because
@@ -29,6 +46,9 @@ public enum PolicyInput: Sendable {
 public enum PolicyEffect: Sendable, Equatable {
     /// Give the core this answer (`Input.answered`).
     case answer(QuestionID, Answer)
+    /// Tell the core that a handler which it asked about an invitation waits for something
+    /// (`Input.thinking`): the answer comes later.
+    case thinking(QuestionID)
     /// Send this push; nil: send nothing.
     indirect case shaped(PushID, PushDraft?)
     /// Write a line to the log.
@@ -36,9 +56,9 @@ public enum PolicyEffect: Sendable, Equatable {
     /// Write a line to the decision log.
     indirect case record(DecisionRecord)
     /// Give the core this request (`Input.policyRequest`); answer with `WaitReply.operation`.
-    indirect case operate(WaitID, UserID, plugin: String, Operation)
+    indirect case operate(WaitID, UserID, plugin: String, Operation, Cause)
     /// Answer with `WaitReply.values` or `.trouble`.
-    indirect case perform(WaitID, plugin: String, WaitRequest)
+    indirect case perform(WaitID, plugin: String, WaitRequest, Cause)
     /// Keep a timer over a restart (`PolicyHost.restore`), in the place of one with the same id.
     indirect case keepTimer(PolicyTimer)
     /// Forget the timer with this id.
@@ -46,6 +66,8 @@ public enum PolicyEffect: Sendable, Equatable {
     /// The active generation failed its probation: the one before is active again. The shell
     /// returns to the settings that belong to it.
     case rolledBack(from: String, to: String, reason: String)
+    /// Something that somebody has to see to.
+    case alarm(String)
     /// Nobody waits for it any more.
     case abandon(WaitID)
     /// Add `amount` to a counter of a plugin.

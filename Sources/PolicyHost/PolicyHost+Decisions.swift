@@ -10,85 +10,114 @@ extension PolicyHost {
     func ask(_ question: Question) {
         var chain: Chain
         let id = ChainID.question(question.id)
-        let facts = question.facts
+        let (facts, cause) = (unheard.facts(of: question), question.cause)
         let now = services.now
         switch question.subject {
         case .invite(let call, let callee, let from):
             chain = Chain(
-                id: id, generation: generation,
+                id: id, generation: answering,
                 view: CallView(call: call, facts: facts, now: now, callee: callee),
-                inquiry: .invite(callee: callee), deadline: question.decideBy, place: from,
-                since: now)
+                inquiry: .invite(callee: callee), cause: cause, deadline: question.decideBy,
+                isCutShort: question.isCutShort, place: from, since: now)
         case .dial(let call, let user, let invitees):
             chain = Chain(
-                id: id, generation: generation,
+                id: id, generation: answering,
                 view: CallView(call: call, facts: facts, now: now, invitees: invitees),
-                inquiry: .dial(user: user, invitees: invitees), deadline: question.decideBy,
-                place: 0, since: now)
+                inquiry: .dial(user: user, invitees: invitees), cause: cause,
+                deadline: question.decideBy, place: 0, since: now)
         case .token(let call, let user):
             chain = Chain(
-                id: id, generation: generation,
+                id: id, generation: answering,
                 view: CallView(call: call, facts: facts, now: now, callee: account(in: call)),
-                inquiry: .token(user: user),
+                inquiry: .token(user: user), cause: cause,
                 deadline: question.decideBy, place: 0, since: now)
         case .incomingData(let call, let user, let text):
             chain = Chain(
-                id: id, generation: generation,
+                id: id, generation: answering,
                 view: CallView(call: call, facts: facts, now: now, callee: account(in: call)),
-                inquiry: .incoming(user: user, text: text),
+                inquiry: .incoming(user: user, text: text), cause: cause,
                 deadline: shapingDeadline(question.decideBy), place: 0, since: now)
         case .outgoingData(let call, let texts):
             guard let first = texts.first else {
+                unheard.tell()
                 return services.emit(.answer(question.id, .views([])))
             }
             chain = Chain(
-                id: id, generation: generation,
+                id: id, generation: answering,
                 view: CallView(
                     call: call, facts: facts, now: now, callee: account(in: call),
                     receiver: first.receiver),
-                inquiry: .outgoing(texts, place: 0, text: first.data, views: []),
+                inquiry: .outgoing(texts, place: 0, text: first.data, views: []), cause: cause,
                 deadline: shapingDeadline(question.decideBy), place: 0, since: now)
         }
+        chain.hold = question.hold
         guard now <= question.decideBy else { return passOver(chain) }
-        if keepsInputs { chain.origin = origin(of: chain) }
+        if keepsInputs { chain.recorded = recordedInput(of: chain) }
         advance(&chain)
     }
 
-    /// More was asked than could be answered: the core decides by itself, or has done so, and no
-    /// plugin spends time on it.
+    /// More was asked than could be answered in time: no plugin spends time on it any more, and
+    /// what each has for its failures answers; a guard refuses (G71). That is no failure of theirs.
     private func passOver(_ question: Chain) {
         var chain = question
-        let plugin = chain.generation.plugins.first { chain.concerns($0) }
-        guard let plugin, recordsDecisions else { return }
+        chain.isPassedOver = true
+        let plugins = chain.generation.plugins
+        var last: PluginState?
+        while chain.place < plugins.count {
+            let plugin = plugins[chain.place]
+            chain.place += 1
+            guard chain.concerns(plugin) else { continue }
+            noteUnasked(plugin, &chain)
+            if apply(plugin.onError, plugin, chain) { return }
+            last = plugin
+        }
+        if let last, apply(chain.generation.plan.onError, last, chain) { return }
+        _ = beginNextText(&chain)
+        commit(chain.inquiry.outcome, chain)
+    }
+
+    /// A plugin is not asked, because there is no time left.
+    private func noteUnasked(_ plugin: PluginState, _ chain: inout Chain) {
         let message = "\(plugin.file): there was too much to do to ask in time"
         record(.failed(.late), plugin, &chain, spent: 0, message: message)
-        services.emit(.record(chain.record(.answer(.none), services)))
+    }
+
+    /// Refuses in the place of the guards from `place` on that there is no time to ask any more.
+    private func refuseUnasked(from place: Int, _ chain: inout Chain) -> Bool {
+        guard chain.hook.kind == .decision else { return false }
+        let unasked = chain.generation.plugins.dropFirst(place)
+        guard let guardian = unasked.first(where: { chain.concerns($0) && $0.onError == .reject })
+        else { return false }
+        noteUnasked(guardian, &chain)
+        return apply(.reject, guardian, chain)
     }
 
     private var keepsInputs: Bool {
-        recordsDecisions && recordsInputs && generation.plan.recordsInputs
+        recordsDecisions && recordsInputs && answering.plan.recordsInputs
     }
 
     /// What the decision log keeps of the world before the first plugin is asked.
-    private func origin(of chain: Chain) -> ChainOrigin {
+    private func recordedInput(of chain: Chain) -> RecordedInput {
         var vars: [DecisionInput.Vars] = []
-        for plugin in generation.plugins where !plugin.memory.vars.isEmpty {
+        for plugin in chain.generation.plugins where !plugin.memory.vars.isEmpty {
             guard let bytes = plugin.memory.vars[chain.view.call.id] else { continue }
             vars.append(DecisionInput.Vars(plugin: plugin.name, bytes: bytes))
         }
-        return ChainOrigin(
+        return RecordedInput(
             inquiry: chain.inquiry, place: chain.place, dice: services.dice.seed, vars: vars)
     }
 
     /// Shapes a push.
-    func shape(_ draft: PushDraft, _ id: PushID, _ call: Call, _ facts: [UserFacts]) {
+    func shape(
+        _ draft: PushDraft, _ id: PushID, _ call: Call, _ facts: [UserFacts], _ cause: Cause
+    ) {
         let now = services.now
         var chain = Chain(
-            id: .push(id), generation: generation,
+            id: .push(id), generation: answering,
             view: CallView(call: call, facts: facts, now: now, receiver: draft.user),
-            inquiry: .push(draft, job: id), deadline: shapingDeadline(now + 1_000), place: 0,
-            since: now)
-        if keepsInputs { chain.origin = origin(of: chain) }
+            inquiry: .push(draft, job: id), cause: cause,
+            deadline: shapingDeadline(now + 1_000), place: 0, since: now)
+        if keepsInputs { chain.recorded = recordedInput(of: chain) }
         advance(&chain)
     }
 
@@ -109,11 +138,13 @@ extension PolicyHost {
                     chain.place += 1
                     continue
                 }
-                guard plugin.breaker.admits(at: services.now) else {
-                    if quarantined(plugin, &chain) { return }
+                if isTired { return pause(chain) }
+                var origin = Origin(cause: chain.cause, pauseKey: .report(chain.hook))
+                guard admit(plugin, &origin) else {
+                    if passedOver(plugin, &chain) { return }
                     continue
                 }
-                let outcome = run(plugin, plugin.hooks[hook], &chain)
+                let outcome = run(plugin, plugin.hooks[hook], &chain, origin)
                 if Int(outcome.status) == CALLUA_WAITING {
                     return suspend(chain, plugin, outcome)
                 }
@@ -121,6 +152,33 @@ extension PolicyHost {
             }
         } while beginNextText(&chain)
         commit(chain.inquiry.outcome, chain)
+    }
+
+    /// Others come first: the next plugin is asked a little later.
+    private func pause(_ chain: Chain) {
+        var chain = chain
+        time(&chain)
+        chains[chain.id] = chain
+        deadlines.add(.advance(chain.id), at: services.now)
+    }
+
+    /// Goes on with a question that was left for a while.
+    func advance(_ id: ChainID) {
+        guard var chain = chains.removeValue(forKey: id) else { return }
+        if services.now > chain.deadline { return passOver(chain) }
+        advance(&chain)
+    }
+
+    /// The answer comes later: sees to it that it comes in time.
+    private func time(_ chain: inout Chain) {
+        guard !chain.isTimed else { return }
+        chain.isTimed = true
+        deadlines.add(.decide(chain.id), at: chain.deadline)
+        // Before anything that a handler asks for: that may be about the call.
+        guard case .question(let id) = chain.id else { return }
+        unheard.tell(chain.letIn(by: .none), in: chain.view.call.id, chain.hold)
+        chain.hold = nil
+        services.emit(.thinking(id))
     }
 
     /// One text is shaped: goes on with the next one, if there is one.
@@ -144,11 +202,11 @@ extension PolicyHost {
     }
 
     private func run(
-        _ plugin: PluginState, _ reference: Int32, _ chain: inout Chain
+        _ plugin: PluginState, _ reference: Int32, _ chain: inout Chain, _ origin: Origin
     ) -> callua_outcome {
         chain.since = services.now
         write(chain)
-        begin(plugin, call: chain.view.call.id, account: chain.user)
+        begin(plugin, call: chain.view.call.id, account: chain.user, origin)
         return start(plugin, reference)
     }
 
@@ -206,6 +264,9 @@ extension PolicyHost {
         guard Int(outcome.status) == CALLUA_FINISHED else {
             let failure = Failure(outcome.failure)
             var message = outcome.message
+            if chain.hook == .extendedData, Int(outcome.failure) == CALLUA_TOO_LARGE {
+                return tooLarge(message, plugin, &chain, spent: spent)
+            }
             if failure == .badReturn { message = "\(plugin.file): \(message)" }
             // `return reject` in place of `return reject()`.
             if chain.hook == .invite, message.hasSuffix("bad result: a function is not data") {
@@ -217,15 +278,21 @@ extension PolicyHost {
         do throws(BadReturn) {
             let step = try chain.inquiry.take(
                 Returned(outcome.value), by: plugin, next: chain.place + 1, view: chain.view)
-            plugin.breaker.succeeded(of: plugin.trial)
+            plugin.health.failing.succeeded(plugin.origin, at: services.now)
             chain.place += 1
             switch step {
             case .next(let hasOpinion):
                 record(hasOpinion ? .decided : .noOpinion, plugin, &chain, spent: spent)
                 return false
-            case .answered(let verdict):
+            case .unfit(let why):
+                record(.unfit, plugin, &chain, spent: spent, message: why)
+                return false
+            case .answered(.answer(.invite(.forward, _, _)), _) where !mayForward(for: chain.cause):
+                record(.unfit, plugin, &chain, spent: spent, message: "forward: rate_limited")
+                return false
+            case .answered(let verdict, let note):
                 plugin.tally.decided += 1
-                record(.decided, plugin, &chain, spent: spent)
+                record(.decided, plugin, &chain, spent: spent, message: note)
                 commit(verdict, chain)
                 return true
             }
@@ -235,6 +302,23 @@ extension PolicyHost {
             note(.badReturn, message, "", plugin)
             return fail(.badReturn, message, plugin, &chain, spent: spent)
         }
+    }
+
+    private func mayForward(for cause: Cause) -> Bool {
+        cause.user.map { mayForward($0, services.now) } ?? true
+    }
+
+    /// Shaped data that is too long or too deep is no failure (G73): who sent it is told, and on
+    /// its way out the data stays as it was.
+    private func tooLarge(
+        _ message: String, _ plugin: PluginState, _ chain: inout Chain, spent: UInt64
+    ) -> Bool {
+        plugin.health.failing.succeeded(plugin.origin, at: services.now)
+        chain.place += 1
+        record(.unfit, plugin, &chain, spent: spent, message: message)
+        guard case .incoming = chain.inquiry else { return false }
+        commit(.answer(.tooLarge(by: plugin.name)), chain)
+        return true
     }
 
     /// Applies the plugin's `on_error`; returns whether that answers the question.
@@ -248,7 +332,7 @@ extension PolicyHost {
         return apply(plugin.onError, plugin, chain)
     }
 
-    private func quarantined(_ plugin: PluginState, _ chain: inout Chain) -> Bool {
+    private func passedOver(_ plugin: PluginState, _ chain: inout Chain) -> Bool {
         record(.quarantined, plugin, &chain, spent: 0)
         chain.hasFailed = true
         chain.place += 1
@@ -270,14 +354,16 @@ extension PolicyHost {
 
     private func commit(_ verdict: Verdict, _ chain: Chain) {
         switch (verdict, chain.id) {
-        case (.answer(let answer), .question(let id)): services.emit(.answer(id, answer))
+        case (.answer(let answer), .question(let id)):
+            unheard.tell(chain.letIn(by: answer), in: chain.view.call.id, chain.hold)
+            services.emit(.answer(id, answer))
         case (.push(let draft), .push(let id)): services.emit(.shaped(id, draft))
         case (.answer, .push), (.push, .question):
             preconditionFailure("the verdict \(verdict) is none of \(chain.hook)")
         }
-        if chain.hook.kind == .decision { noteDecision(chain, hasFailed: chain.hasFailed) }
-        guard recordsDecisions else { return }
-        services.emit(.record(chain.record(verdict, services)))
+        let record = recordsDecisions ? chain.record(verdict, services) : nil
+        if chain.hook.kind == .decision, !chain.isPassedOver { noteDecision(chain, record) }
+        if let record { services.emit(.record(record)) }
     }
 
     private func record(
@@ -297,8 +383,7 @@ extension PolicyHost {
 
     private func suspend(_ chain: Chain, _ plugin: PluginState, _ outcome: callua_outcome) {
         var chain = chain
-        if !chain.isTimed { deadlines.add(.decide(chain.id), at: chain.deadline) }
-        chain.isTimed = true
+        time(&chain)
         chains[chain.id] = chain
         wait(plugin, outcome, task: .chain(chain.id), call: chain.view.call.id)
     }
@@ -306,23 +391,35 @@ extension PolicyHost {
     /// A handler of the chain came back.
     func resumed(_ id: ChainID, _ outcome: callua_outcome, _ handler: Running) {
         guard var chain = chains.removeValue(forKey: id) else { return }
-        if !settle(outcome, handler.plugin, &chain, spent: handler.spent) { advance(&chain) }
+        if !settle(outcome, handler.plugin, &chain, spent: handler.event.spent) { advance(&chain) }
     }
 
     /// The time for the question is over: the plugin being waited for failed (F59).
     func decideNow(_ id: ChainID) {
-        guard let chain = chains[id], let handler = stop(.chain(id), hasFailed: true) else {
-            return
+        guard let chain = chains[id] else { return }
+        guard let handler = stop(.chain(id), hasFailed: true) else {
+            // The next plugin has not had its turn.
+            chains[id] = nil
+            return passOver(chain)
         }
         goBack(to: handler)
         let message = "\(handler.plugin.file): no answer to on.\(chain.hook.rawValue) in time"
-        note(.late, message, "", handler.plugin)
+        // A short ring time is the caller's doing (G74).
+        if chain.isCutShort {
+            handler.plugin.health.failing.ended(handler.event.origin, at: services.now)
+        } else {
+            note(.late, message, "", handler.plugin)
+        }
         guard var late = chains.removeValue(forKey: id) else { return }
-        record(.failed(.late), handler.plugin, &late, spent: handler.spent, message: message)
-        late.hasFailed = true
+        record(
+            chain.isCutShort ? .cutShort : .failed(.late), handler.plugin, &late,
+            spent: handler.event.spent, message: message)
+        if !chain.isCutShort { late.hasFailed = true }
         late.place = chain.generation.plugins.count
         let own = handler.plugin.onError
-        if apply(own == .skip ? generation.plan.onError : own, handler.plugin, late) { return }
+        if apply(own, handler.plugin, late) { return }
+        if refuseUnasked(from: chain.place + 1, &late) { return }
+        if own == .skip, apply(chain.generation.plan.onError, handler.plugin, late) { return }
         _ = beginNextText(&late)
         commit(late.inquiry.outcome, late)
     }
@@ -331,9 +428,17 @@ extension PolicyHost {
     func giveUp(_ id: ChainID, _ failure: Failure, _ handler: Running) {
         guard var chain = chains.removeValue(forKey: id) else { return }
         let message = "\(handler.plugin.file): what the handler waited in was given up"
-        if !fail(failure, message, handler.plugin, &chain, spent: handler.spent) {
+        if !fail(failure, message, handler.plugin, &chain, spent: handler.event.spent) {
             advance(&chain)
         }
+    }
+
+    /// The handler of a question was lost by somebody else's doing: its plugin is asked again.
+    func askAgain(_ id: ChainID) {
+        guard let chain = chains[id] else { return }
+        let plugin = chain.generation.plugins[chain.place].name
+        chains[id]?.seen.removeAll { $0.plugin == plugin }
+        deadlines.add(.advance(id), at: services.now)
     }
 
     func withdraw(_ id: QuestionID) {
@@ -346,6 +451,17 @@ extension Chain {
     /// Whether the plugin has the hook, and the operator lets it see whom this is about.
     fileprivate func concerns(_ plugin: PluginState) -> Bool {
         plugin.hooks[hook.index] >= 0 && plugin.setting.users?.contains(user) ?? true
+    }
+
+    /// Who is in the call because of `answer`, as far as the core counts it then.
+    fileprivate func letIn(by answer: Answer) -> [UserID] {
+        guard case .invite(let callee) = inquiry, let hold else { return [] }
+        switch answer {
+        case .invite(.accept, _, _), .invite(.ring, _, _): return [callee, view.call.caller]
+        case .invite(.forward(let target), _, _): return [target, view.call.caller]
+        case .none: return hold.ringsByDefault ? [callee, view.call.caller] : []
+        case .invite(.reject, _, _), .allow, .refuse, .data, .tooLarge, .views, .token: return []
+        }
     }
 
     fileprivate func rejection(by plugin: String) -> Answer {
@@ -366,14 +482,15 @@ extension Chain {
     }
 
     fileprivate func record(_ verdict: Verdict, _ services: Services) -> DecisionRecord {
-        let input = origin.map { origin in
+        let input = recorded.map { recorded in
             DecisionInput(
-                subject: origin.subject(view.call), facts: view.facts,
+                subject: recorded.subject(view.call), facts: view.facts,
                 decideIn: deadline - view.now,
-                wallOffset: services.wallOffset, dice: origin.dice, vars: origin.vars, seen: seen)
+                wallOffset: services.wallOffset, dice: recorded.dice, vars: recorded.vars,
+                seen: seen)
         }
         return DecisionRecord(
-            hook: hook, call: view.call.id, user: user, at: view.now,
+            hook: hook, call: view.call.id, user: user, cause: cause, at: view.now,
             took: services.now - view.now, generation: generation.name, asked: asked,
             outcome: verdict, input: input)
     }

@@ -15,6 +15,19 @@ public struct SavedState: Sendable, Equatable {
     let version: Int64
 }
 
+/// A generation that was tried out and is about to take over.
+struct Handover {
+    let next: Generation
+    let reason: ChangeReason
+    /// What its plugins were given when they were tried out.
+    var states: [String: SavedState] = [:]
+    /// The probation that it ends, because `next` was in force before.
+    var returning: Probation?
+    /// See `Probation`.
+    var returnRefused: String?
+    var control: Generation?
+}
+
 extension PolicyHost {
     /// Tells the plugins that their generation begins. To be called once, at the start.
     public func start(at now: Moment) -> [PolicyEffect] {
@@ -50,18 +63,91 @@ extension PolicyHost {
     public func activate(
         _ next: Generation, reason: ChangeReason = .reload, at now: Moment
     ) throws(PolicyProblems) -> [PolicyEffect] {
+        try prepare(next, reason: reason, at: now)
+        return cut(at: now)
+    }
+
+    /// Tries out whether `next` can take over the `state` of today. Nothing changes before `cut`:
+    /// whatever comes until then is the active generation's.
+    ///
+    /// - Parameters:
+    ///   - returnRefused: why probation may not go back from `next`; nil: it may.
+    ///   - control: the active generation once more, used for nothing else: probation asks it
+    ///     whether it fails where `next` does.
+    /// - Throws: what keeps it from taking over.
+    public func prepare(
+        _ next: Generation, reason: ChangeReason = .reload, returnRefused: String? = nil,
+        control: Generation? = nil, at now: Moment
+    ) throws(PolicyProblems) {
         services.now = now
-        let given = savedStates()
-        let states = reason == .rollback ? earlierStates(given, for: next) : given
-        let previous = generation
-        try hand(over: next, states: states, reason: reason)
-        keep(given, besides: next)
-        probation =
-            reason == .reload
-            ? Probation(previous: previous, states: states, until: now + Probation.time) : nil
-        deadlines.add(.endProbation(generationNumber), at: now + Probation.time)
+        guard handover == nil else {
+            throw PolicyProblems([
+                PolicyProblem("another generation is taking over at this moment: try again")
+            ])
+        }
+        var handover = Handover(next: next, reason: reason)
+        handover.returnRefused = returnRefused
+        handover.control = control?.name == generation.name ? control : nil
+        handover.states = states(for: handover)
+        try next.take(handover.states)
+        self.handover = handover
+    }
+
+    /// The generation that was tried out answers from now on.
+    public func cut(at now: Moment) -> [PolicyEffect] {
+        services.now = now
+        takeOver()
         runDetached()
         return services.takeEffects()
+    }
+
+    /// The cut itself.
+    func takeOver() {
+        guard let handover else { return }
+        self.handover = nil
+        let (given, previous) = (savedStates(), generation)
+        let states = hand(over: handover)
+        guard handover.returning == nil else { return }
+        keep(given, besides: handover.next)
+        tellForgotten(given, states, of: handover.next)
+        probation = nil
+        if handover.reason == .reload {
+            probation = Probation(
+                previous: previous, states: given, until: services.now + Probation.time,
+                returnRefused: handover.returnRefused, control: control(of: handover, given))
+        }
+        deadlines.add(.endProbation(generationNumber), at: services.now + Probation.time)
+    }
+
+    /// The generation before once more, with its `state` as it was handed over.
+    private func control(of handover: Handover, _ states: [String: SavedState]) -> Replay? {
+        guard let control = handover.control else { return nil }
+        // Without its state it may answer otherwise, and then what fails counts.
+        try? control.take(states)
+        return Replay(control, cryptography: services.cryptography)
+    }
+
+    /// What the plugins of the next generation go on with, as of now.
+    private func states(for handover: Handover) -> [String: SavedState] {
+        if let probation = handover.returning { return returning(to: probation) }
+        let given = savedStates()
+        return handover.reason == .rollback ? earlierStates(given, for: handover.next) : given
+    }
+
+    /// Gives the plugins what has been written since they were tried out. What they were tried
+    /// with is known to work: nothing can stop the cut any more.
+    private func giveNewest(to handover: Handover) -> [String: SavedState] {
+        let newest = states(for: handover)
+        if newest == handover.states { return newest }
+        do throws(PolicyProblems) {
+            try handover.next.take(newest)
+            return newest
+        } catch {
+            services.emit(
+                .log(PolicyLog(.error, "goes on with 'state' as it was before: \(error)")))
+            try? handover.next.take(handover.states)
+            return handover.states
+        }
     }
 
     /// Keeps what was handed over, where the next generation has a version of its own.
@@ -85,35 +171,44 @@ extension PolicyHost {
             let earlier = memories[plugin.name]?.otherStates[version]
             guard earlier != nil || plugin.migration == nil else { continue }
             states[plugin.name] = earlier
-            guard earlier == nil else { continue }
-            let text = "begins without 'state': what there is has version \(state.version)"
-            services.emit(.log(PolicyLog(.warn, text, plugin: plugin.name)))
         }
         return states
     }
 
-    /// The swap itself.
-    func hand(
-        over next: Generation, states: [String: SavedState], reason: ChangeReason
-    ) throws(PolicyProblems) {
-        try next.take(states)
+    private func tellForgotten(
+        _ given: [String: SavedState], _ states: [String: SavedState], of next: Generation
+    ) {
+        for plugin in next.plugins where states[plugin.name] == nil {
+            guard let state = given[plugin.name] else { continue }
+            let text = "begins without 'state': what there is has version \(state.version)"
+            services.emit(.log(PolicyLog(.warn, text, plugin: plugin.name)))
+        }
+    }
+
+    /// Another generation takes over; what its plugins were given.
+    private func hand(over handover: Handover) -> [String: SavedState] {
+        let states = giveNewest(to: handover)
+        let (next, reason) = (handover.next, handover.reason)
+        if handover.returning != nil { next.goOn(under: generation) }
         tellChange(.stop, reason)
         for plugin in generation.plugins { plugin.isRetired = true }
         deadlines.add(.retire(generationNumber), at: services.now + Self.drainTime)
+        deadlines.add(.retireReports(generationNumber), at: services.now + Self.reportDrainTime)
         generation = next
-        next.counts = DecisionCounts()
+        (next.pairs, next.decisions) = (RecentPairs(), 0)
         for plugin in next.plugins { memories[plugin.name]?.state = states[plugin.name]?.bytes }
         adopt(next)
         retireOldest()
         arrangeTimers()
         tellChange(.start, reason)
+        return states
     }
 
     private func tellChange(_ hook: Hook, _ reason: ChangeReason) {
         let table: JSONObject = [
             "reason": .string(reason.rawValue), "generation": .string(generation.name),
         ]
-        for plugin in generation.plugins { tell(.table(hook, table), plugin) }
+        for plugin in generation.plugins { tell(.table(hook, table, .nobody), plugin) }
     }
 
     /// Makes the plugins of a generation use this host's time, effects and memory.
@@ -126,7 +221,7 @@ extension PolicyHost {
             let kept = memories[plugin.name] ?? plugin.memory
             kept.stateVersion = plugin.manifest.stateVersion
             // What went wrong with other code says nothing about this one.
-            kept.breaker.reset()
+            plugin.health = PluginHealth()
             plugin.memory = kept
             memories[plugin.name] = kept
         }
@@ -137,6 +232,8 @@ extension PolicyHost {
     // MARK: Draining
 
     static let drainTime: Milliseconds = 30_000
+    /// Reports have as long as they may run.
+    static let reportDrainTime: Milliseconds = 60_000
     /// Each has Lua states of its own. So many that saving a file again and again does not cost a
     /// waiting handler its 30 s.
     static let generationsMax = 32
@@ -146,12 +243,16 @@ extension PolicyHost {
         var alive = Set(running.values.map(\.plugin.generationNumber))
         alive.insert(generationNumber)
         let surplus = alive.count - Self.generationsMax
-        for number in alive.sorted().prefix(max(0, surplus)) { retire(number) }
+        for number in alive.sorted().prefix(max(0, surplus)) { retire(number, all: true) }
     }
 
-    /// Ends the handlers that still run in an old generation.
-    func retire(_ number: Int) {
-        let left = running.filter { $0.value.plugin.generationNumber == number }
+    /// Ends the handlers that still run in an old generation; reports, and what stands behind them,
+    /// only with `all`.
+    func retire(_ number: Int, all: Bool = false) {
+        if all { dropNotices(of: number) }
+        let left = running.filter {
+            $0.value.plugin.generationNumber == number && (all || !$0.value.event.origin.isReport)
+        }
         for (_, handler) in left.sorted(by: { $0.key < $1.key }) {
             stop(handler.task)
             switch handler.task {
@@ -161,9 +262,28 @@ extension PolicyHost {
             }
         }
     }
+
+    /// Nothing begins in a generation that has ended.
+    private func dropNotices(of number: Int) {
+        for (key, queue) in queues where queue.plugin.generationNumber == number {
+            dropNotices(key)
+        }
+    }
 }
 
 extension Generation {
+    /// What is the server's stays as it is in force, whatever these plugins were loaded with (G82).
+    func goOn(under other: Generation) {
+        plan.recordsInputs = other.plan.recordsInputs
+        guard let share = other.plan.share else { return }
+        plan.share = share
+        for plugin in plugins {
+            plugin.setting.directory = share.directory
+            plugin.setting.extendedDataMax = share.extendedDataMax
+            plugin.keep(to: share.limits)
+        }
+    }
+
     /// Gives every plugin the `state` of the one before it, migrated where its version changed.
     func take(_ states: [String: SavedState]) throws(PolicyProblems) {
         var problems: [PolicyProblem] = []

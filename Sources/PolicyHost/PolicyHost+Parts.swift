@@ -13,25 +13,68 @@ struct Parts {
     var isStarting = false
 }
 
+/// A function of `all` that has not begun.
+struct LaterPart {
+    /// The handler that waits for it.
+    let handler: UInt64
+    let place: Int
+    let plugin: PluginState
+    let function: Int32
+    /// See `PluginState.lives`.
+    let life: Int
+}
+
 extension PolicyHost {
     /// `all` within `all` goes so deep at most.
     static let nestingMax = 8
 
     /// Starts the parts of a handler; returns how it goes on if all of them have ended.
     func startParts(_ functions: [Int32], of id: UInt64, _ plugin: PluginState) -> Int? {
-        defer { for function in functions { callua_release(plugin.vm, function) } }
         guard ancestry(of: id).count <= Self.nestingMax else {
+            for function in functions { callua_release(plugin.vm, function) }
             let problem = "'all' within 'all' goes at most \(Self.nestingMax) deep"
             running[id]?.parts.raised = problem
             return outcomeOfParts(id)
         }
         let results = [LuaValue?](repeating: nil, count: functions.count)
         running[id]?.parts = Parts(results: results, isStarting: true)
+        let life = plugin.lives
         for (place, function) in functions.enumerated() {
+            if isTired {
+                let part = LaterPart(
+                    handler: id, place: place, plugin: plugin, function: function, life: life)
+                startLater(part)
+                continue
+            }
             startPart(place, function, of: id, plugin)
+            if life == plugin.lives { callua_release(plugin.vm, function) }
         }
         running[id]?.parts.isStarting = false
         return outcomeOfParts(id)
+    }
+
+    private func startLater(_ part: LaterPart) {
+        let number = newID()
+        laterParts[number] = part
+        deadlines.add(.part(number), at: services.now)
+    }
+
+    /// A part that others went before begins, if the handler that waits for it is still there.
+    func startPart(_ number: UInt64) {
+        guard let part = laterParts.removeValue(forKey: number) else { return }
+        let plugin = part.plugin
+        // Nothing of an earlier life is there any more.
+        guard part.life == plugin.lives else { return }
+        if running[part.handler] != nil {
+            startPart(part.place, part.function, of: part.handler, plugin)
+        }
+        if part.life == plugin.lives { callua_release(plugin.vm, part.function) }
+        partsEnded(part.handler)
+    }
+
+    /// Goes on if nothing of what the handler waits for is left.
+    func partsEnded(_ id: UInt64) {
+        if let status = outcomeOfParts(id) { goOn(id, status: status, fromParts: true) }
     }
 
     private func startPart(
@@ -46,21 +89,18 @@ extension PolicyHost {
         if Int(outcome.status) == CALLUA_WAITING {
             wait(plugin, outcome, task: .part(of: id, place), call: handler.call)
         } else {
-            partEnded(id, place, outcome, spent: outcome.nanoseconds)
+            partEnded(id, place, outcome)
         }
     }
 
     /// A part has returned or failed.
-    func partFinished(_ id: UInt64, _ place: Int, _ outcome: callua_outcome, spent: UInt64) {
-        partEnded(id, place, outcome, spent: spent)
-        if let status = outcomeOfParts(id) { goOn(id, status: status) }
+    func partFinished(_ id: UInt64, _ place: Int, _ outcome: callua_outcome) {
+        partEnded(id, place, outcome)
+        partsEnded(id)
     }
 
-    private func partEnded(
-        _ id: UInt64, _ place: Int, _ outcome: callua_outcome, spent: UInt64
-    ) {
+    private func partEnded(_ id: UInt64, _ place: Int, _ outcome: callua_outcome) {
         guard let plugin = running[id]?.plugin else { return }
-        running[id]?.spent += spent
         guard Int(outcome.status) == CALLUA_FINISHED else {
             return partFailed(id, outcome, plugin)
         }

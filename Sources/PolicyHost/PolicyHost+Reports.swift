@@ -1,5 +1,6 @@
 // Report hooks: results ignored; per call in order, one at a time per plugin.
 
+import Bookkeeping
 import CLua
 import CallModel
 import JSON
@@ -8,32 +9,55 @@ import JSON
 enum Notice {
     case report(Report, Hook)
     /// `on.push_failed`.
-    case pushFailed(PushDraft, CallView, reason: String)
+    case pushFailed(PushDraft, CallView, reason: String, Cause)
     /// `on.start`, `on.stop`, `on.plugin_error`: one table.
-    case table(Hook, JSONObject)
+    case table(Hook, JSONObject, Cause)
 
     var hook: Hook {
         switch self {
         case .report(_, let hook): hook
         case .pushFailed: .pushFailed
-        case .table(let hook, _): hook
+        case .table(let hook, _, _): hook
         }
     }
 
     var call: CallID? {
         switch self {
         case .report(let report, _): report.call?.id
-        case .pushFailed(_, let view, _): view.call.id
+        case .pushFailed(_, let view, _, _): view.call.id
         case .table: nil
+        }
+    }
+
+    var cause: Cause {
+        switch self {
+        case .report(let report, _): report.cause
+        case .pushFailed(_, _, _, let cause), .table(_, _, let cause): cause
+        }
+    }
+}
+
+extension Notice {
+    /// What it takes while it waits, roughly.
+    fileprivate var bytes: Int {
+        switch self {
+        case .report(let report, _): report.bytes
+        case .pushFailed, .table: 1_024
         }
     }
 }
 
 extension PolicyHost {
-    func tell(_ report: Report) {
+    func tell(_ report: Report, from first: Int) {
         guard let hook = report.kind.hook else { return }
-        for plugin in generation.plugins where plugin.hooks[hook.index] >= 0 {
-            if concerns(plugin, report) { tell(.report(report, hook), plugin) }
+        let plugins = answering.plugins
+        for place in plugins.indices.dropFirst(first)
+        where plugins[place].hooks[hook.index] >= 0 && concerns(plugins[place], report) {
+            if isTired {
+                rest = .told(report, from: place)
+                return
+            }
+            tell(.report(report, hook), plugins[place])
         }
     }
 
@@ -41,10 +65,15 @@ extension PolicyHost {
     func tell(_ notice: Notice, _ plugin: PluginState) {
         guard plugin.hooks[notice.hook.index] >= 0 else { return }
         let key = ReportKey(plugin: ObjectIdentifier(plugin), call: notice.call)
-        if notice.call != nil, tasks[.report(key)] != nil {
-            queues[key, default: NoticeQueue(plugin: plugin)].notices.append(notice)
-        } else {
+        if notice.call != nil, tasks[.report(key)] != nil || queues[key] != nil {
+            hold(notice, plugin, key)
+        } else if hasRoomForHandler(of: notice.cause, plugin) {
             run(plugin, notice, key)
+        } else if notice.call != nil {
+            if hold(notice, plugin, key) { deadlines.add(.notices(key), at: whenRoomIsSought) }
+        } else {
+            // One queue of all accounts would let one stand before the others.
+            leaveOut(notice, plugin)
         }
     }
 
@@ -69,10 +98,11 @@ extension PolicyHost {
             // Nobody hears its own signals (F68).
             return
         }
-        guard plugin.breaker.admits(at: services.now) else {
+        var origin = Origin(cause: notice.cause, pauseKey: .report(notice.hook))
+        guard admit(plugin, &origin) else {
             return plugin.tally.note(notice.hook, .quarantined, processor: 0, wall: 0)
         }
-        begin(plugin, call: notice.call, account: account)
+        begin(plugin, call: notice.call, account: account, origin)
         let outcome = start(plugin, plugin.hooks[notice.hook.index])
         // What comes after a wait is counted for the plugin, not for the hook.
         let hasFailed = Int(outcome.status) == CALLUA_FAILED
@@ -80,7 +110,7 @@ extension PolicyHost {
             notice.hook, hasFailed ? .failed(Failure(outcome.failure)) : .noOpinion,
             processor: outcome.nanoseconds, wall: 0)
         let task: HandlerTask = notice.call == nil ? .single(newID()) : .report(key)
-        settle(outcome, plugin, task: task, call: notice.hook == .ended ? nil : notice.call)
+        settle(outcome, plugin, task: task, call: notice.call)
     }
 
     /// Runs what stood behind a handler, until one waits again.
@@ -88,12 +118,67 @@ extension PolicyHost {
         // A handler that ends at once comes here too: it is the loop's next turn.
         guard !queues.isEmpty, reporting.insert(key).inserted else { return }
         defer { reporting.remove(key) }
-        while tasks[.report(key)] == nil, var queue = queues.removeValue(forKey: key) {
-            let notice = queue.notices.removeFirst()
-            if !queue.notices.isEmpty { queues[key] = queue }
-            run(queue.plugin, notice, key)
+        while tasks[.report(key)] == nil, let plugin = queues[key]?.plugin,
+            let cause = queues[key]?.notices.first?.cause
+        {
+            if isTired { return deadlines.add(.notices(key), at: services.now) }
+            guard hasRoomForHandler(of: cause, plugin) else {
+                return deadlines.add(.notices(key), at: whenRoomIsSought)
+            }
+            guard let notice = queues[key]?.notices.removeFirst() else { return }
+            plugin.memory.held.add(-notice.bytes, cause)
+            if queues[key]?.notices.count == 0 { dropNotices(key) }
+            run(plugin, notice, key)
         }
     }
+
+    // MARK: What stands behind a handler
+
+    /// Lets a notice wait until it can be told; returns whether there is room for it.
+    @discardableResult
+    private func hold(_ notice: Notice, _ plugin: PluginState, _ key: ReportKey) -> Bool {
+        let limits = plugin.setting.limits
+        let hasRoom = plugin.memory.held.hasRoom(
+            for: notice.bytes, notice.cause, most: limits.heldReports,
+            part: limits.heldReportsOfCause)
+        guard hasRoom else {
+            leaveOut(notice, plugin)
+            return false
+        }
+        plugin.memory.held.add(notice.bytes, notice.cause)
+        if queues[key] == nil, let call = key.call { needVars(of: call) }
+        queues[key, default: NoticeQueue(plugin: plugin)].notices.append(notice)
+        return true
+    }
+
+    private func leaveOut(_ notice: Notice, _ plugin: PluginState) {
+        plugin.tally.leftReports += 1
+        let whose = notice.cause.isNobody ? "" : " because of \(notice.cause.text)"
+        let text = "a report was left out: too many wait\(whose)"
+        guard let left = plugin.memory.lines.admit(text, at: services.now) else { return }
+        var line = PolicyLog(.warn, text, plugin: plugin.name, call: notice.call)
+        if left > 0 { line.fields["like_it"] = .integer(Int64(left)) }
+        services.emit(.log(line))
+    }
+
+    /// What stands in a row is not told any more.
+    func dropNotices(_ key: ReportKey) {
+        guard let queue = queues.removeValue(forKey: key) else { return }
+        for notice in queue.notices.values {
+            queue.plugin.memory.held.add(-notice.bytes, notice.cause)
+        }
+        if let call = key.call { needVarsNoMore(of: call) }
+    }
+
+    /// Whether one handler more of `cause` may wait, if it has to.
+    func hasRoomForHandler(of cause: Cause, _ plugin: PluginState) -> Bool {
+        let limits = plugin.setting.limits
+        return plugin.memory.handlers.hasRoom(
+            cause, most: limits.coroutines, part: limits.coroutinesOfCause)
+    }
+
+    /// When what has found no room for a handler is looked at again.
+    var whenRoomIsSought: Moment { services.now + 100 }
 
     // MARK: Arguments
 
@@ -102,13 +187,13 @@ extension PolicyHost {
         arguments.cut()
         switch notice {
         case .report(let report, _): return write(report)
-        case .pushFailed(let draft, let view, let reason):
+        case .pushFailed(let draft, let view, let reason, _):
             arguments.list(3)
             arguments.json(.object(draft.table))
             write(view)
             arguments.text(reason)
             return draft.user
-        case .table(_, let table):
+        case .table(_, let table, _):
             arguments.list(1)
             arguments.json(.object(table))
             return nil
@@ -118,7 +203,7 @@ extension PolicyHost {
     /// `call.callee` where the hook is about no invitation: the account the plugins answer for.
     func account(in call: Call) -> UserID? {
         call.participants.first { $0.isAnsweredFor }?.user
-            ?? call.participants.first { generation.plan.answerFor.contains($0.user) }?.user
+            ?? call.participants.first { answering.plan.answerFor.contains($0.user) }?.user
     }
 
     private func write(_ report: Report) -> UserID? {
@@ -198,7 +283,16 @@ extension PolicyHost {
 /// What stands behind a waiting handler of a plugin and a call.
 struct NoticeQueue {
     let plugin: PluginState
-    var notices: [Notice] = []
+    var notices = Queue<Notice>()
+}
+
+extension Report {
+    /// What it takes while it waits, roughly: most hold a call as it was.
+    fileprivate var bytes: Int {
+        var carried = call?.extendedData?.utf8.count ?? 0
+        if case .signal(_, _, let data) = kind { carried += data.count }
+        return 1_024 + carried
+    }
 }
 
 extension Report.Kind {

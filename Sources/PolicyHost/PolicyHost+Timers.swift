@@ -11,7 +11,7 @@ extension PolicyHost {
         for timer in kept {
             lastID = max(lastID, timer.id)
             timers[timer.id] = timer
-            if timer.schedule == nil { memory(of: timer.plugin).timers += 1 }
+            if timer.schedule == nil { memory(of: timer.plugin).timers.add(1, timer.cause) }
         }
         arrangeTimers()
         for timer in timers.values.sorted(by: { $0.id < $1.id }) {
@@ -28,7 +28,7 @@ extension PolicyHost {
                     id: newID(), plugin: plugin.name, name: started.name,
                     // One that starts itself again leaves room for others in between.
                     dueAt: services.now + max(1, started.delay), call: started.call,
-                    account: started.account, data: started.data))
+                    account: started.account, data: started.data, cause: plugin.origin.cause))
         }
         plugin.startedTimers = []
     }
@@ -42,7 +42,7 @@ extension PolicyHost {
 
     private func remove(_ id: UInt64) {
         guard let timer = timers.removeValue(forKey: id) else { return }
-        if timer.schedule == nil { memory(of: timer.plugin).timers -= 1 }
+        if timer.schedule == nil { memory(of: timer.plugin).timers.add(-1, timer.cause) }
         if let call = timer.call {
             timersOfCalls[call]?.removeAll { $0 == id }
             if timersOfCalls[call]?.isEmpty == true { timersOfCalls[call] = nil }
@@ -106,6 +106,9 @@ extension PolicyHost {
             let declaration = plugin.timers[timer.name]
         else { return }
         if timer.schedule == nil {
+            guard hasRoomForHandler(of: timer.cause, plugin) else {
+                return deadlines.add(.timer(id), at: whenRoomIsSought)
+            }
             remove(id)
         } else {
             timer.dueAt = declaration.schedule.next(
@@ -116,7 +119,7 @@ extension PolicyHost {
         guard let call = timer.call else { return run(timer, declaration, plugin, nil) }
         let wait = WaitID(newID())
         firing[wait] = timer
-        services.emit(.perform(wait, plugin: plugin.name, .call(call)))
+        services.emit(.perform(wait, plugin: plugin.name, .call(call), timer.cause))
     }
 
     /// The call of a timer was looked up.
@@ -135,13 +138,14 @@ extension PolicyHost {
         _ view: CallView?
     ) {
         let task = HandlerTask.timer(timer.id)
+        var origin = Origin(cause: timer.cause, pauseKey: .timer(timer.name))
         // What comes again does not run beside itself.
-        guard tasks[task] == nil, plugin.breaker.admits(at: services.now) else { return }
+        guard tasks[task] == nil, admit(plugin, &origin) else { return }
         arguments.cut()
         arguments.list(view == nil ? 1 : 2)
         arguments.json(timer.data)
         if let view { write(view) }
-        begin(plugin, call: timer.call, account: timer.account)
+        begin(plugin, call: timer.call, account: timer.account, origin)
         settle(start(plugin, declaration.function), plugin, task: task, call: timer.call)
     }
 }

@@ -10,15 +10,28 @@ extension PolicyHost {
         _ plugin: PluginState, _ outcome: callua_outcome, task: HandlerTask, call: CallID?
     ) {
         let id = newID()
-        let handler = Running(
+        var handler = Running(
             plugin: plugin, thread: outcome.thread, task: task, call: call,
-            account: plugin.account, trial: plugin.trial, spent: outcome.nanoseconds,
-            wait: WaitID(id), chain: chain(of: task))
+            account: plugin.account, event: event(of: plugin, outcome), wait: WaitID(id),
+            chain: chain(of: task))
+        handler.use = use(of: task, plugin)
         keep(handler, as: id)
         if task.isBounded {
             deadlines.add(.overdue(id), at: services.now + plugin.setting.limits.reportTime)
         }
-        if let status = request(plugin, handler.wait, id) { goOn(id, status: status) }
+        if let status = request(plugin, handler.wait, id) {
+            goOn(id, status: status, fromParts: true)
+        }
+    }
+
+    /// What the handler counts as. It counts when it waits, so that no run is slower for it.
+    private func use(of task: HandlerTask, _ plugin: PluginState) -> QuotaUse? {
+        switch task {
+        case .part: nil
+        case .single where plugin.use != nil: plugin.use
+        case .single, .chain, .report, .timer:
+            QuotaUse(plugin.memory, \.handlers, plugin.origin.cause)
+        }
     }
 
     private func chain(of task: HandlerTask) -> ChainID? {
@@ -33,15 +46,23 @@ extension PolicyHost {
         running[id] = handler
         waits[handler.wait] = id
         tasks[handler.task] = id
-        if let call = handler.call { handlersOfCalls[call, default: []].append(id) }
+        guard let call = handler.call else { return }
+        // What is told runs to its end (G85); all else ends with the call.
+        if handler.event.origin.isReport {
+            needVars(of: call)
+        } else {
+            handlersOfCalls[call, default: []].append(id)
+        }
     }
 
     func forget(_ id: UInt64) -> Running? {
         guard let handler = running.removeValue(forKey: id) else { return nil }
         waits[handler.wait] = nil
         tasks[handler.task] = nil
-        if handler.isFetch { handler.plugin.memory.fetches -= 1 }
-        if let call = handler.call {
+        if handler.isFetch { handler.plugin.memory.fetches.add(-1, handler.event.origin.cause) }
+        if handler.event.origin.isReport {
+            if let call = handler.call { needVarsNoMore(of: call) }
+        } else if let call = handler.call {
             handlersOfCalls[call]?.removeAll { $0 == id }
             if handlersOfCalls[call]?.isEmpty == true { handlersOfCalls[call] = nil }
         }
@@ -56,17 +77,19 @@ extension PolicyHost {
         case .sleep(let span): deadlines.add(.wake(id, waitID), at: services.now + span)
         case .request(let request):
             if case .fetch = request {
-                plugin.memory.fetches += 1
+                plugin.memory.fetches.add(1, plugin.origin.cause)
                 running[id]?.isFetch = true
             }
             running[id]?.isRequest = true
             noteRequest({ request.words }, plugin, id)
-            services.emit(.perform(waitID, plugin: plugin.name, request))
+            services.emit(
+                .perform(waitID, plugin: plugin.name, request, plugin.origin.cause))
         case .operation(let user, let operation):
             running[id]?.isRequest = true
             running[id]?.isOperation = true
             noteRequest({ operation.words }, plugin, id)
-            services.emit(.operate(waitID, user, plugin: plugin.name, operation))
+            services.emit(
+                .operate(waitID, user, plugin: plugin.name, operation, plugin.origin.cause))
         case .all(let functions): return startParts(functions, of: id, plugin)
         case .test: preconditionFailure("tests are not run by a policy host")
         }
@@ -77,7 +100,7 @@ extension PolicyHost {
 
     private func noteRequest(_ words: () -> String, _ plugin: PluginState, _ id: UInt64) {
         guard let question = running[id]?.chain, let chain = chains[question],
-            chain.origin != nil
+            chain.recorded != nil
         else { return }
         running[id]?.asking = (services.now, chain.seen.count)
         chains[question]?.seen.append(
@@ -93,6 +116,7 @@ extension PolicyHost {
     /// What a handler waited for has come.
     func replied(_ waitID: WaitID, _ reply: WaitReply) {
         if let timer = firing.removeValue(forKey: waitID) { return fire(timer, reply) }
+        if let call = sought.removeValue(forKey: waitID) { return found(call, reply) }
         guard let id = waits[waitID], let handler = running[id] else { return }
         noteReply(reply, to: handler)
         let writer = handler.plugin.reply
@@ -103,9 +127,13 @@ extension PolicyHost {
 
     /// Resumes a handler with what stands in its plugin's `reply`, and again while what it then
     /// waits for is there at once: however often that is, it takes no more of our own stack.
-    func goOn(_ id: UInt64, status: Int = CALLUA_RETURN) {
-        var next: Int? = status
-        while let status = next { next = proceed(id, status) }
+    func goOn(_ id: UInt64, status: Int = CALLUA_RETURN, fromParts: Bool = false) {
+        var (next, mayPause): (Int?, Bool) = (status, fromParts)
+        while let status = next {
+            if mayPause, isTired { return deadlines.add(.partsEnded(id), at: services.now) }
+            next = proceed(id, status)
+            mayPause = true
+        }
     }
 
     private func proceed(_ id: UInt64, _ status: Int) -> Int? {
@@ -118,7 +146,6 @@ extension PolicyHost {
         goBack(to: handler)
         let outcome = plugin.resume(handler.thread, status: status, budget: budget)
         took(outcome, plugin)
-        handler.spent += outcome.nanoseconds
         guard Int(outcome.status) == CALLUA_WAITING else {
             finished(handler, outcome)
             return nil
@@ -139,10 +166,22 @@ extension PolicyHost {
 
     /// Processor time for the next run of a handler, in nanoseconds; nil: its event has had all.
     func budget(of id: UInt64) -> UInt64? {
-        guard let limits = running[id]?.plugin.setting.limits else { return nil }
-        let spent = ancestry(of: id).reduce(0) { $0 + (running[$1]?.spent ?? 0) }
-        guard spent < limits.eventTime.nanoseconds else { return nil }
-        return min(limits.eventTime.nanoseconds - spent, limits.runTime.nanoseconds)
+        running[id].flatMap { budget(of: $0.event, $0.plugin) }
+    }
+
+    /// For closing what a handler has open, when its event has had all its time.
+    private static let closingTime: UInt64 = 100_000
+
+    /// Processor time for the next run of an event.
+    func budget(of event: PluginEvent, _ plugin: PluginState) -> UInt64? {
+        let limits = plugin.setting.limits
+        guard event.spent < limits.eventTime.nanoseconds else { return nil }
+        return min(limits.eventTime.nanoseconds - event.spent, limits.runTime.nanoseconds)
+    }
+
+    func overBudget(_ plugin: PluginState) -> String {
+        let most = plugin.setting.limits.eventTime
+        return "\(plugin.file): over the processor budget of \(most) ms of an event"
     }
 
     /// A handler, the one whose part it is, and so on.
@@ -157,9 +196,7 @@ extension PolicyHost {
     /// The event that the handler is part of has had all the time that an event may take.
     func exhausted(_ id: UInt64) {
         guard let whole = ancestry(of: id).last, let plugin = running[whole]?.plugin else { return }
-        let most = plugin.setting.limits.eventTime
-        kill(
-            whole, .cpu, "\(plugin.file): over the processor budget of \(most) ms of an event", "")
+        kill(whole, .cpu, overBudget(plugin), "")
     }
 
     /// Ends a handler that has failed while it waited.
@@ -181,29 +218,43 @@ extension PolicyHost {
         case .single, .timer:
             settle(outcome, handler.plugin, task: handler.task, call: handler.call)
         case .part(let parent, let place):
-            partFinished(parent, place, outcome, spent: handler.spent)
+            partFinished(parent, place, outcome)
         }
     }
 
     // MARK: Time
 
     func deadlineReached() {
-        while let due = deadlines.popDue(at: services.now) {
-            switch due {
-            case .wake(let id, let waitID):
-                guard let handler = running[id], handler.wait == waitID else { continue }
-                handler.plugin.reply.cut()
-                handler.plugin.reply.list(0)
-                goOn(id)
-            case .decide(let chain): decideNow(chain)
-            case .overdue(let id): overdue(id)
-            case .detached: break  // They run at the end of every input.
-            case .timer(let id): timerDue(id)
-            case .saveStates: saveStates()
-            case .retire(let generation): retire(generation)
-            case .endProbation(let number): endProbation(number)
-            case .forget(let call): forgetVars(of: call)
-            }
+        while let due = deadlines.popDue(at: services.now) { carryOut(due) }
+    }
+
+    /// Takes something that is due at `now`, to be handled as `PolicyInput.due`.
+    public func takeDue(at now: Moment) -> PolicyDue? {
+        deadlines.popDue(at: now).map { PolicyDue(deadline: $0) }
+    }
+
+    func carryOut(_ due: Deadline) {
+        switch due {
+        case .wake(let id, let waitID):
+            guard let handler = running[id], handler.wait == waitID else { return }
+            handler.plugin.reply.cut()
+            handler.plugin.reply.list(0)
+            goOn(id)
+        case .decide(let chain): decideNow(chain)
+        case .advance(let chain): advance(chain)
+        case .overdue(let id): overdue(id)
+        case .detached(let id): runDetached(id)
+        case .part(let id): startPart(id)
+        case .partsEnded(let id): partsEnded(id)
+        case .notices(let key): nextReport(key)
+        case .timer(let id): timerDue(id)
+        case .saveStates: saveStates()
+        case .retire(let generation): retire(generation)
+        case .retireReports(let generation): retire(generation, all: true)
+        case .endProbation(let number): endProbation(number)
+        case .compare(let cause): compare(cause)
+        case .forget(let call): forgetVars(of: call)
+        case .seek(let call): seek(call)
         }
     }
 
@@ -223,8 +274,12 @@ extension PolicyHost {
         guard let id = tasks[task], running[id] != nil else { return nil }
         stopParts(of: id)
         guard let handler = forget(id) else { return nil }
-        handler.plugin.cancel(handler.thread)
-        if !hasFailed { handler.plugin.breaker.ended(of: handler.trial, at: services.now) }
+        // What is closed then is part of the event; with nothing left it has a moment.
+        let left = budget(of: handler.event, handler.plugin) ?? Self.closingTime
+        handler.event.spent += handler.plugin.cancel(handler.thread, budget: left)
+        if !hasFailed {
+            handler.plugin.health.failing.ended(handler.event.origin, at: services.now)
+        }
         if handler.isRequest { services.emit(.abandon(handler.wait)) }
         return handler
     }
@@ -242,10 +297,7 @@ extension PolicyHost {
             }
         }
         dropTimers(of: call)
-        // What is told of the end may come after it.
-        if memories.values.contains(where: { $0.vars[call] != nil }) {
-            deadlines.add(.forget(call), at: services.now + 10_000)
-        }
+        letVarsGo(of: call)
     }
 
     private func end(_ task: HandlerTask) {
@@ -260,10 +312,6 @@ extension PolicyHost {
         }
         handler.plugin.pending = nil
         end(handler.task)
-    }
-
-    private func forgetVars(of call: CallID) {
-        for memory in memories.values { memory.vars[call] = nil }
     }
 }
 
@@ -313,7 +361,7 @@ extension FetchReply {
                 .table(headers.map { pair($0.name.lowercased(), .text($0.value)) })),
         ]
         let type = headers.first { $0.name.lowercased() == "content-type" }?.value ?? ""
-        let limits = JSONLimits(bytes: body.count, depth: 32)
+        let limits = JSONLimits(bytes: body.count)
         if type.contains("json"), let json = try? JSONValue(parsing: body, limits: limits) {
             pairs.append(pair("json", LuaValue(json)))
         }

@@ -35,8 +35,17 @@ public final class PolicyHost {
     var queues: [ReportKey: NoticeQueue] = [:]
     /// Those that are being gone through.
     var reporting: Set<ReportKey> = []
+    /// How many handlers and queues of notices may still want the vars of a call.
+    var varsNeeded: [CallID: Int] = [:]
+    /// Calls that are being looked up because vars are kept for them.
+    var sought: [WaitID: CallID] = [:]
     var detached: [Detached] = []
+    /// Those that run when their time has come.
+    var detachedLater: [UInt64: Detached] = [:]
+    /// Functions of `all` that others went before.
+    var laterParts: [UInt64: LaterPart] = [:]
 
+    var unheard = Unheard()
     var deadlines = DeadlineHeap<Deadline>()
     var timers: [UInt64: PolicyTimer] = [:]
     var timersOfCalls: [CallID: [UInt64]] = [:]
@@ -46,9 +55,27 @@ public final class PolicyHost {
     var unsaved: [PluginState] = []
     var ended = RecentCalls()
     var isTellingFailure = false
+    /// Processor time of all runs, in nanoseconds.
+    public internal(set) var spent: UInt64 = 0
+    /// After so much of it an input leaves what it has begun for later (`takeDue`); nil: never. One
+    /// who waits for the thread waits for no more than this, and the run at hand.
+    public var patience: UInt64?
+    var spentBefore: UInt64 = 0
+    /// What is left of the input at hand.
+    var rest: PolicyInput?
+    /// The generation that was active when the input at hand came, if it is no more.
+    var earlier: Generation?
     var probation: Probation?
     /// Why the active generation has to go, once the input at hand is done.
     var isRollbackDue: String?
+    /// The generation that takes over at the next cut.
+    var handover: Handover?
+    /// Whether somebody else makes the cut, also when probation fails: with it changes what is
+    /// beside the plugins (G84).
+    public var cutsForOthers = false
+    /// Whether the rate of a user lets a plugin forward an invitation of his to one more (H95),
+    /// who counts then; called on the host's thread.
+    public var mayForward: (UserID, Moment) -> Bool = { _, _ in true }
     var lastID: UInt64 = 0
 
     /// A host that runs `generation`. `seed` decides all of its dice.
@@ -66,26 +93,54 @@ public final class PolicyHost {
         set { services.wallOffset = newValue }
     }
 
+    /// Called in the midst of a run that has taken a millisecond, once: what was told before need
+    /// not wait for its end. It must not use the host.
+    public var runIsLong: () -> Void {
+        get { services.runIsLong }
+        set { services.runIsLong = newValue }
+    }
+
     /// When `PolicyInput.deadlineReached` is due.
     public var nextDeadline: Moment? { deadlines.first }
 
-    /// What `input` leads to, to be done in this order.
-    public func handle(_ input: PolicyInput, at now: Moment) -> [PolicyEffect] {
+    /// What `input` leads to, to be done in this order. `generation` answers: the one that was
+    /// active when the input came.
+    public func handle(
+        _ input: PolicyInput, at now: Moment, in generation: Generation? = nil
+    ) -> [PolicyEffect] {
         services.now = now
+        spentBefore = spent
+        earlier = generation === self.generation ? nil : generation
+        defer { earlier = nil }
         switch input {
         case .asked(let question): ask(question)
         case .withdrawn(let id): withdraw(id)
-        case .told(let report): tell(report)
-        case .pushing(let id, let draft, let call, let facts): shape(draft, id, call, facts)
-        case .pushFailed(let draft, let call, let facts, let reason):
-            tellPushFailed(draft, call, facts, reason)
+        case .told(let report, let place): tell(report, from: place)
+        case .pushing(let id, let draft, let call, let facts, let cause):
+            shape(draft, id, call, facts, cause)
+        case .pushFailed(let draft, let call, let facts, let reason, let cause):
+            let view = CallView(call: call, facts: facts, now: now, receiver: draft.user)
+            tellPushFailed(draft, view, reason, cause)
         case .callEnded(let id): endCall(id)
         case .replied(let id, let reply): replied(id, reply)
         case .deadlineReached: deadlineReached()
+        case .due(let due): carryOut(due.deadline)
         }
         if !detached.isEmpty { runDetached() }
         if isRollbackDue != nil { rollBackIfDue() }
         return services.takeEffects()
+    }
+
+    /// The generation that answers the input at hand.
+    var answering: Generation { earlier ?? generation }
+
+    /// Whether the input at hand has had its share of time.
+    var isTired: Bool { patience.map { spent - spentBefore >= $0 } ?? false }
+
+    /// Takes what is left of the input at hand, to be handled when it is its turn again.
+    public func takeRest() -> PolicyInput? {
+        defer { rest = nil }
+        return rest
     }
 
     func newID() -> UInt64 {
@@ -101,12 +156,11 @@ public final class PolicyHost {
     }
 
     private func tellPushFailed(
-        _ draft: PushDraft, _ call: Call, _ facts: [UserFacts], _ reason: String
+        _ draft: PushDraft, _ view: CallView, _ reason: String, _ cause: Cause
     ) {
-        let view = CallView(call: call, facts: facts, now: services.now, receiver: draft.user)
-        for plugin in generation.plugins
+        for plugin in answering.plugins
         where plugin.setting.users?.contains(draft.user) ?? true {
-            tell(.pushFailed(draft, view, reason: reason), plugin)
+            tell(.pushFailed(draft, view, reason: reason, cause), plugin)
         }
     }
 }
@@ -119,18 +173,32 @@ enum Deadline: Equatable {
     case decide(ChainID)
     /// A handler takes too long.
     case overdue(UInt64)
-    /// Detached functions run.
-    case detached
+    /// A detached function runs.
+    case detached(UInt64)
+    /// A function of `all` begins (`laterParts`).
+    case part(UInt64)
+    /// All functions of `all` have ended.
+    case partsEnded(UInt64)
+    /// The next plugin is asked.
+    case advance(ChainID)
+    /// The next report of a row is told.
+    case notices(ReportKey)
     /// A named timer fires.
     case timer(UInt64)
     /// Changed states are copied.
     case saveStates
     /// What is left of an old generation ends.
     case retire(Int)
+    /// What still tells an old generation's plugins of something ends.
+    case retireReports(Int)
     /// A generation has proved itself.
     case endProbation(Int)
+    /// The plugins before are asked whether they fail alike.
+    case compare(Cause)
     /// Nothing can come of an ended call any more.
     case forget(CallID)
+    /// It is looked whether there is a call that vars are kept for.
+    case seek(CallID)
 }
 
 /// A handler that waits.
@@ -138,14 +206,12 @@ struct Running {
     let plugin: PluginState
     let thread: Int32
     let task: HandlerTask
-    /// The call whose end ends the handler.
+    /// The call that it is about.
     let call: CallID?
     /// The account that it speaks for.
     let account: UserID?
-    /// See `Breaker.trials`.
-    let trial: Int
-    /// Processor time so far, in nanoseconds.
-    var spent: UInt64
+    /// The event that it is part of.
+    let event: PluginEvent
     var wait: WaitID
     /// The question that it is a part of answering.
     var chain: ChainID?
@@ -161,6 +227,8 @@ struct Running {
     var isPastCall = false
     /// What came of `all { … }` so far.
     var parts = Parts()
+    /// Counted as long as the handler is there; nil: it is part of another one.
+    var use: QuotaUse?
 }
 
 /// What a handler was started for.

@@ -12,8 +12,10 @@ public struct PluginStatus: Sendable, Equatable {
     public let file: String
     /// Its hooks, in the order of the manual.
     public let hooks: [Hook]
-    /// When it is tried again; nil: it is not quarantined.
+    /// When it is run again; nil: it is not quarantined.
     public let quarantinedUntil: Moment?
+    /// For whom it is passed over, and which of its timers and reports rest.
+    public let paused: [PluginPause]
     /// Handlers started.
     public let asked: Int
     /// Answers given.
@@ -26,6 +28,10 @@ public struct PluginStatus: Sendable, Equatable {
     public let droppedTimers: Int
     /// Changes of `state` dropped because the generation that made them was replaced.
     public let droppedWrites: Int
+    /// Changes of `call.vars` left out because there was no room for them.
+    public let droppedVars: Int
+    /// Reports left out because too many waited.
+    public let leftReports: Int
     /// Processor time of all its runs.
     public let nanoseconds: UInt64
     /// Bytes of its Lua state.
@@ -36,19 +42,46 @@ public struct PluginStatus: Sendable, Equatable {
     public let timers: Int
     /// Each hook that it has, with its counts once it was asked.
     public let byHook: [Hook: HookTally]
+    /// The accounts that made the calls it was asked about lately, most processor time first.
+    public let byAccount: [AccountUse]
+}
+
+/// What one account has had of a plugin.
+public struct AccountUse: Sendable, Equatable {
+    /// So many are listed at most.
+    static let most = 100
+
+    /// The account that made the calls.
+    public let account: UserID
+    /// Times that the plugin was asked or told because of it.
+    public fileprivate(set) var asked = 0
+    /// Failures that it met.
+    public fileprivate(set) var failed = 0
+    /// Processor time.
+    public fileprivate(set) var nanoseconds: UInt64 = 0
+}
+
+/// What a plugin is passed over for.
+public struct PluginPause: Sendable, Equatable {
+    /// An account, `ann in calls of bob`, `the timer 'sweep'` or `on.presence`.
+    public let text: String
+    /// When one event of it is tried again.
+    public let until: Moment
 }
 
 extension PolicyHost {
     /// Every plugin of the active generation, in order.
     public var status: [PluginStatus] {
         generation.plugins.map { plugin in
-            let tally = plugin.tally
+            let (tally, quarantine) = (plugin.tally, plugin.health.failing.quarantine)
             return PluginStatus(
                 name: plugin.name, version: plugin.manifest.version, file: plugin.file,
                 hooks: Hook.allCases.filter { plugin.hooks[$0.index] >= 0 },
-                quarantinedUntil: plugin.breaker.openUntil, asked: tally.asked,
+                quarantinedUntil: quarantine.isOn(at: services.now) ? quarantine.until : nil,
+                paused: plugin.health.failing.paused, asked: tally.asked,
                 decided: tally.decided, failures: tally.failures, unreturned: tally.unreturned,
                 droppedTimers: tally.droppedTimers, droppedWrites: tally.droppedWrites,
+                droppedVars: tally.droppedVars, leftReports: tally.leftReports,
                 nanoseconds: tally.nanoseconds, memory: plugin.bytesInUse,
                 waiting: running.values.count { $0.plugin === plugin },
                 timers: timers.values.count { $0.plugin == plugin.name },
@@ -56,7 +89,7 @@ extension PolicyHost {
                     uniqueKeysWithValues: Hook.allCases.compactMap { hook in
                         let hooked = tally.hooks[hook.index]
                         return hooked.asked > 0 ? (hook, hooked) : nil
-                    }))
+                    }), byAccount: plugin.health.pairs.byAccount)
         }
     }
 
@@ -66,9 +99,21 @@ extension PolicyHost {
     }
 }
 
-extension Breaker {
-    /// When a quarantine ends; nil when there is none.
-    fileprivate var openUntil: Moment? {
-        if case .open(let until, _) = state { until } else { nil }
+extension RecentPairs {
+    /// What each account has had, most processor time first.
+    fileprivate var byAccount: [AccountUse] {
+        var uses: [UserID: AccountUse] = [:]
+        for pair in all {
+            guard let account = pair.cause.caller ?? pair.cause.user else { continue }
+            var use = uses[account] ?? AccountUse(account: account)
+            use.asked += pair.asked
+            use.failed += pair.failed
+            use.nanoseconds += pair.nanoseconds
+            uses[account] = use
+        }
+        let sorted = uses.values.sorted {
+            ($0.nanoseconds, $1.account) > ($1.nanoseconds, $0.account)
+        }
+        return Array(sorted.prefix(AccountUse.most))
     }
 }

@@ -19,13 +19,16 @@ public struct PolicyTimer: Sendable, Equatable {
     public var dueAt: Moment
     /// What `later` was given.
     public let data: JSONValue
+    /// Who brought it about: whoever the handler that started it ran for.
+    public let cause: Cause
     /// `every 600000` or `at 540` for timers that come again; nil for those of `later`.
     public let schedule: String?
 
     /// The timer `name` of `plugin`, due at `dueAt`.
     public init(
         id: UInt64, plugin: String, name: String, dueAt: Moment, call: CallID? = nil,
-        account: UserID? = nil, data: JSONValue = .null, schedule: String? = nil
+        account: UserID? = nil, data: JSONValue = .null, schedule: String? = nil,
+        cause: Cause = .nobody
     ) {
         self.id = id
         self.plugin = plugin
@@ -35,6 +38,7 @@ public struct PolicyTimer: Sendable, Equatable {
         self.dueAt = dueAt
         self.data = data
         self.schedule = schedule
+        self.cause = cause
     }
 }
 

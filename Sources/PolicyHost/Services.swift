@@ -32,6 +32,8 @@ final class Services {
     var effects: [PolicyEffect] = []
     /// Lines of the log that each plugin has written at the input at hand.
     private var lines: [String: Int] = [:]
+    /// Called while a run goes on that takes long, once.
+    var runIsLong: () -> Void = {}
     /// Calls that are known to live because something of theirs is under way here.
     var isAlive: (CallID) -> Bool = { _ in true }
     var cryptography = Cryptography.none

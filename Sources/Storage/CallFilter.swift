@@ -14,6 +14,8 @@ struct CallFilter {
         if let before = query.before, call.id >= before { return false }
         if let state = query.state, call.state != state { return false }
         if let role = query.role, participant.role != role { return false }
+        if let kind = query.kind, call.kind != kind { return false }
+        if let peer = query.peer, call.participant(peer) == nil { return false }
         if let since = query.since, call.createdAt < since { return false }
         if let until = query.until, call.createdAt >= until { return false }
         guard !query.endReasons.isEmpty else { return true }
@@ -66,9 +68,11 @@ struct PageBuilder {
     mutating func look<Failure: Error>(
         at id: CallID, _ read: () throws(Failure) -> Call?
     ) throws(Failure) -> Bool {
-        guard page.calls.count < filter.query.limit, scanned < scanMax else { return close() }
+        guard scanned < scanMax else { return close() }
         scanned += 1
         if let call = try read(), filter.admits(call) {
+            // Only one that belongs in the answer tells that this page is not the last.
+            guard page.calls.count < filter.query.limit else { return close() }
             let size = budget.size(call)
             if !page.calls.isEmpty, bytes + size > budget.bytes { return close() }
             bytes += size

@@ -1,6 +1,7 @@
 // What a store does, whether it keeps things on disk or in memory.
 
 import CallModel
+import JSON
 
 /// The writing side of a store. Used by one thread at a time.
 public protocol CallStore: AnyObject {
@@ -25,8 +26,23 @@ public protocol CallStore: AnyObject {
     /// A reading side. One for another thread is better opened there, as a `StoreReader`.
     func makeReader() throws(StoreError) -> any CallReader
 
+    /// Whether what it writes is still found under its name; `commit` looks too.
+    ///
+    /// - Throws: `replaced`: what was acknowledged until now must be saved, see `rescue`.
+    func checkFiles() throws(StoreError)
+
+    /// After `replaced`: brings what was acknowledged to where the next opening finds it. May be
+    /// tried again for as long as the store exists, and the store must exist until it succeeds:
+    /// what is in a file without a name ends with whoever has it open.
+    func rescue() throws(StoreError)
+
     /// Notes that the process ends on purpose. The store cannot be used any more.
     func close() throws(StoreError)
+}
+
+extension CallStore {
+    public func checkFiles() throws(StoreError) {}
+    public func rescue() throws(StoreError) {}
 }
 
 /// The reading side of a store. Used by one thread at a time; sees what was committed when a
@@ -61,6 +77,17 @@ public protocol CallReader: AnyObject {
     /// Webhooks in `state` after `job`, in order, at most `limit`.
     func webhooks(
         _ state: WebhookProgress.State, after job: JobID?, limit: Int
+    ) throws(StoreError) -> [StoredWebhook]
+
+    /// Who made the calls of open webhooks to `endpoint`, in order, after `caller`: `limit` at
+    /// most, `Cause.noCaller` for those of nobody.
+    func webhookCallers(
+        of endpoint: String, after caller: UserID?, limit: Int
+    ) throws(StoreError) -> [UserID]
+
+    /// Open webhooks to `endpoint` of the calls of `caller` after `job`, in order, at most `limit`.
+    func openWebhooks(
+        of endpoint: String, caller: UserID, after job: JobID?, limit: Int
     ) throws(StoreError) -> [StoredWebhook]
 
     /// A plugin's value, unless it expired before `now`.
@@ -138,9 +165,23 @@ public struct Registration: Sendable, Equatable {
 }
 
 extension PushRegistration {
-    /// Whether no two devices have the same token. An operator's own service may name its devices
-    /// as it likes.
-    var isOfOneDevice: Bool { provider != "webhook" }
+    /// The same with the token in one form, so that it is found whoever writes it: of Apple in
+    /// lower case, of a browser only what pushes go by.
+    var inOneForm: PushRegistration {
+        var same = self
+        switch provider {
+        case "apns", "apns_voip": same.token = token.lowercased()
+        case "web":
+            guard let given = try? JSONValue(parsing: token), let endpoint = given["endpoint"],
+                let key = given["keys"]?["p256dh"], let secret = given["keys"]?["auth"]
+            else { break }
+            let keys: JSONObject = ["p256dh": key, "auth": secret]
+            same.token =
+                JSONValue.object(["endpoint": endpoint, "keys": .object(keys)]).description
+        default: break  // external: a provider's name
+        }
+        return same
+    }
 }
 
 /// A stored push job.

@@ -14,14 +14,21 @@ final class Connection {
 
     /// What a connection is for.
     enum Access {
-        case writing, reading
+        /// Makes the file when it is not there.
+        case writing
+        /// Only a file that is there.
+        case existing
+        case reading
     }
 
     /// Opens the file at `path`; one for writing makes it when it is not there.
     init(path: String, access: Access, faults: FaultPlan?) throws(StoreError) {
         let flags =
-            access == .writing
-            ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY
+            switch access {
+            case .writing: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+            case .existing: SQLITE_OPEN_READWRITE
+            case .reading: SQLITE_OPEN_READONLY
+            }
         var opened: OpaquePointer?
         // NOMUTEX: a connection has one owner, so its own lock would only cost.
         let code = sqlite3_open_v2(
@@ -60,6 +67,12 @@ final class Connection {
     func integer(_ sql: String, for operation: StaticString) throws(StoreError) -> Int64? {
         let statement = try prepare(sql, for: operation)
         return try statement.first { row in row.integer(0) }
+    }
+
+    /// Leaves the file that has the name of its log alone when it is closed.
+    func keepLog() {
+        var isKept: Int32 = 1
+        sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &isKept)
     }
 
     /// Rows changed by the last statement that changes rows.

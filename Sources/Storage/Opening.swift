@@ -8,7 +8,7 @@ enum Opening {
     static func writer(
         at path: String, _ options: StoreOptions, _ schema: Schema
     ) throws(StoreError) -> Connection {
-        let connection = try Connection(path: path, access: .writing, faults: options.faults)
+        let connection = try Connection(path: path, access: .existing, faults: options.faults)
         // Before anything is changed: is this file ours and not from the future?
         let version = try schema.examine(connection)
         try useLog(connection)

@@ -1,12 +1,17 @@
 // The directory of one server's durable state, held by one process at a time.
 
 import Glibc
+import Synchronization
 
 /// A claimed state directory. The claim ends with the object, or with the process however it ends.
 public final class StateDirectory: Sendable {
     /// The directory as it was given.
     public let path: String
     private let lock: Int32
+    /// What was opened in it.
+    let opened = Mutex(OpenedFiles())
+    /// Connections of this process to the database.
+    let users = Atomic<Int>(0)
 
     /// The database.
     var database: String { Self.database(in: path) }
@@ -43,17 +48,33 @@ public final class StateDirectory: Sendable {
     }
 
     /// Makes an empty database for its owner only (mode 0600), unless there is one. SQLite gives
-    /// its own files beside it the same mode.
+    /// its own files beside it the same mode. Once one was opened none is made again: nothing that
+    /// was acknowledged may be begun anew in silence.
     ///
     /// An existing file must not even be opened here: closing it would end the locks that SQLite's
     /// connections in this process hold on it (POSIX, fcntl).
     func prepareDatabase() throws(StoreError) {
+        guard !opened.withLock({ $0.hasDatabase }) else { return try prepareAgain() }
         let file = open(database, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard file < 0 else {
             close(file)
             return
         }
         guard errno == EEXIST else { throw Self.failure(database, "making the database") }
+    }
+
+    private func prepareAgain() throws(StoreError) {
+        let path = database
+        let isLogForeign = try opened.withLock { files throws(StoreError) in
+            try files.requireDatabase(at: path)
+            return files.isLogForeign
+        }
+        guard isLogForeign else { return }
+        // Connections of one process share the index of the log: the old one must be gone.
+        guard users.load(ordering: .acquiring) == 0 else {
+            throw StoreError(.busy, path: path, operation: "opening")
+        }
+        for name in OpenedFiles.logNames(of: path) { unlink(name) }
     }
 
     deinit {

@@ -2,6 +2,7 @@
 
 import Bookkeeping
 import CallModel
+import Synchronization
 
 /// Durable state in SQLite: write-ahead log, one transaction per batch.
 ///
@@ -52,7 +53,11 @@ public final class Store: CallStore {
         self.options = options
         limits = options.limits
         try directory.prepareDatabase()
-        connection = try Opening.writer(at: directory.database, options, schema)
+        let path = directory.database
+        connection = try Opening.writer(at: path, options, schema)
+        try directory.opened.withLock { files throws(StoreError) in
+            try files.noteDatabase(at: path)
+        }
         begin = try connection.prepare("BEGIN IMMEDIATE", for: "beginning")
         end = try connection.prepare("COMMIT", for: "committing")
         putMark = try connection.prepare(
@@ -63,7 +68,10 @@ public final class Store: CallStore {
         outbox = try OutboxTables(connection)
         plugins = try PluginTables(connection)
         history = try HistoryTable(connection, participation)
+        directory.users.add(1, ordering: .relaxed)
     }
+
+    deinit { directory.users.subtract(1, ordering: .releasing) }
 
     public func restore(at now: Moment) throws(StoreError) -> StoredState {
         guard state != .over else { throw notOpen("restoring", "an earlier commit failed") }
@@ -78,6 +86,7 @@ public final class Store: CallStore {
         stored.lastJob = highestJob > 0 ? JobID(highestJob) : nil
         try connection.execute(
             "UPDATE mark SET value = 0 WHERE name = 'clean'", for: "marking the start")
+        directory.opened.withLock { $0.noteLog(of: directory.database) }
         state = .restored
         return stored
     }
@@ -114,7 +123,9 @@ public final class Store: CallStore {
         case .call(let call): try calls.put(call)
         case .key(let entry): try keys.put(entry, limits: limits)
         case .registration(let address, let provider, let registration):
-            try outbox.put(address, provider: provider, registration, at: now)
+            try outbox.put(
+                address, provider: provider, registration, at: now,
+                most: limits.registrationsPerUser)
         case .deadRegistration(let dead): try outbox.remove(dead)
         case .push(let change): try outbox.apply(change)
         case .webhook(let change): try outbox.apply(change)
@@ -171,11 +182,48 @@ public final class Store: CallStore {
             try begin.run()
             try body()
             try end.run()
+            // Not later: what is in no file that the next start finds must not be acknowledged.
+            try checkFiles()
         } catch {
             state = .over
             try? connection.execute("ROLLBACK", for: "rolling back")
             throw error
         }
+    }
+
+    public func checkFiles() throws(StoreError) {
+        guard state == .restored else { return }
+        let path = directory.database
+        do throws(StoreError) {
+            try directory.opened.withLock { files throws(StoreError) in
+                try files.requireDatabase(at: path)
+                try files.requireLog()
+            }
+        } catch {
+            state = .over
+            // What has the names now belongs to somebody else.
+            connection.keepLog()
+            throw error
+        }
+    }
+
+    public func rescue() throws(StoreError) {
+        let path = directory.database
+        let isLogThere = try directory.opened.withLock { files throws(StoreError) in
+            try files.requireDatabase(at: path)
+            do throws(StoreError) {
+                try files.requireLog()
+                return true
+            } catch {
+                return false
+            }
+        }
+        guard !isLogThere else { return }
+        // The log has no name any more, but its bytes are still there for this connection.
+        let copy = try connection.prepare("PRAGMA wal_checkpoint(FULL)", for: "copying the log")
+        let isBusy = try copy.first { row in row.integer(0) != 0 } ?? true
+        guard !isBusy else { throw StoreError(.busy, path: path, operation: "copying the log") }
+        directory.opened.withLock { $0.isLogForeign = true }
     }
 
     private func notOpen(_ operation: String, _ reason: String) -> StoreError {

@@ -24,6 +24,8 @@ public struct StoreError: Error, Sendable, Equatable {
         case newer(found: Int, known: Int)
         /// One stored record cannot be read; `detail` names it and its field.
         case damagedRecord
+        /// A file of the store is not the one that was opened: removed, or another has its name.
+        case replaced
         /// An earlier operation failed or the store was closed: open it again.
         case notOpen
         /// Anything else: a fault of this program or no memory.
@@ -58,7 +60,7 @@ extension StoreError: CustomStringConvertible {
             "\(path): written by a newer version (store version \(found), this program knows "
                 + "\(known)); start that version or give another state_dir"
         case .diskFull, .readOnly, .cannotOpen, .inputOutput, .busy, .corrupt, .foreign,
-            .damagedRecord, .notOpen, .other:
+            .damagedRecord, .replaced, .notOpen, .other:
             "\(path): \(summary) while \(operation)\(detail.isEmpty ? "" : " (\(detail))")\(advice)"
         }
     }
@@ -75,6 +77,7 @@ extension StoreError: CustomStringConvertible {
         case .foreign: "not a store of callagent, or damaged"
         case .newer: "too new"
         case .damagedRecord: "a record is damaged"
+        case .replaced: "not the file that was opened"
         case .notOpen: "not open"
         case .other: "failed"
         }
@@ -89,6 +92,7 @@ extension StoreError: CustomStringConvertible {
         case .readOnly, .cannotOpen: "; check owner, mode and mount of the directory"
         case .inputOutput:
             "; look for the disk in the system's log (dmesg), mend or change it, then try again"
+        case .replaced: "; put it back, or restart to go on with what is there"
         case .inUse, .busy, .newer, .notOpen, .other: ""
         }
     }

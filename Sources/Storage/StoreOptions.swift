@@ -58,6 +58,8 @@ public struct StoreLimits: Sendable, Equatable {
     public var recentParticipations = 2_048
     /// Generations kept, the active one included.
     public var generationsMax = 20
+    /// Push registrations of one user (G79); the oldest go first.
+    public var registrationsPerUser = 10
     /// Calls that one page looks through.
     public var pageScanMax = 1_000
     /// Rows of each kind that one `sweep` looks at.

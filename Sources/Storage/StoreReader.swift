@@ -1,6 +1,7 @@
 // Reads the store on disk beside its writer.
 
 import CallModel
+import Synchronization
 
 /// A read-only connection: sees every commit that was durable when a method is called.
 public final class StoreReader: CallReader {
@@ -18,6 +19,8 @@ public final class StoreReader: CallReader {
     private let registrationsOfUser: Statement
     private let pushesAfter: Statement
     private let webhooksAfter: Statement
+    private let nextWebhookCaller: Statement
+    private let webhooksOfCaller: Statement
     private let pluginValue: Statement
     private let pluginKeys: Statement
 
@@ -28,6 +31,7 @@ public final class StoreReader: CallReader {
         self.directory = directory
         limits = options.limits
         connection = try Opening.reader(at: directory.database, options)
+        connection.keepLog()
         liveCall = try connection.prepare(
             "SELECT id, record FROM live_call WHERE id = ?", for: "reading a call")
         endedCall = try connection.prepare(
@@ -59,9 +63,21 @@ public final class StoreReader: CallReader {
             for: "reading push jobs")
         webhooksAfter = try connection.prepare(
             """
-            SELECT id, endpoint, call, type, at, body, attempts, due_at, last_error FROM webhook
-            WHERE state = ? AND id > ? ORDER BY id LIMIT ?
+            SELECT id, endpoint, call, type, at, body, attempts, due_at, last_error, caller, user
+            FROM webhook WHERE state = ? AND id > ? ORDER BY id LIMIT ?
             """, for: "reading webhooks")
+        // One by one, for the index to leave the events of each caller out.
+        nextWebhookCaller = try connection.prepare(
+            """
+            SELECT caller FROM webhook
+            WHERE state = 'open' AND endpoint = ? AND caller > ? ORDER BY caller LIMIT 1
+            """, for: "reading the callers of webhooks")
+        webhooksOfCaller = try connection.prepare(
+            """
+            SELECT id, endpoint, call, type, at, body, attempts, due_at, last_error, caller, user
+            FROM webhook WHERE state = 'open' AND endpoint = ? AND caller = ? AND id > ?
+            ORDER BY id LIMIT ?
+            """, for: "reading the webhooks of a caller")
         pluginValue = try connection.prepare(
             """
             SELECT value FROM plugin_value
@@ -73,7 +89,10 @@ public final class StoreReader: CallReader {
             AND key >= ?2 AND key < ?2 || char(1114111, 1114111)
             AND (expires_at IS NULL OR expires_at > ?3) ORDER BY key LIMIT ?4
             """, for: "reading keys")
+        directory.users.add(1, ordering: .relaxed)
     }
+
+    deinit { directory.users.subtract(1, ordering: .releasing) }
 
     /// Id, live record, end reason and ended record of the calls of `source`.
     private static func selectListed(from source: String) -> String {
@@ -176,14 +195,56 @@ public final class StoreReader: CallReader {
         try webhooksAfter.rows(
             .text(state.rawValue), .integer(job?.value ?? -1), .integer(Int64(limit))
         ) { row in
-            let job = WebhookJob(
-                JobID(row.integer(0)), endpoint: row.text(1),
-                call: row.id(2) ?? CallID(high: 0, low: 0), type: row.text(3), at: row.moment(4),
-                body: row.bytes(5))
-            let progress = WebhookProgress(
-                state, attempts: Int(row.integer(6)), dueAt: row.moment(7),
-                lastError: row.optionalText(8))
-            all.append(StoredWebhook(job: job, progress: progress))
+            all.append(Self.webhook(row, state))
+            return true
+        }
+        return all
+    }
+
+    private static func webhook(_ row: Row, _ state: WebhookProgress.State) -> StoredWebhook {
+        var job = WebhookJob(
+            JobID(row.integer(0)), endpoint: row.text(1),
+            call: row.id(2) ?? CallID(high: 0, low: 0), type: row.text(3), at: row.moment(4),
+            body: row.bytes(5))
+        let (caller, user) = (row.text(9), row.text(10))
+        job.cause = Cause(
+            user.isEmpty ? nil : UserID(user), caller: caller.isEmpty ? nil : UserID(caller))
+        let progress = WebhookProgress(
+            state, attempts: Int(row.integer(6)), dueAt: row.moment(7),
+            lastError: row.optionalText(8))
+        return StoredWebhook(job: job, progress: progress)
+    }
+
+    public func webhookCallers(
+        of endpoint: String, after caller: UserID?, limit: Int
+    ) throws(StoreError) -> [UserID] {
+        var callers: [UserID] = []
+        if caller == nil, limit > 0 {
+            let ofNobody = try openWebhooks(
+                of: endpoint, caller: Cause.noCaller, after: nil, limit: 1)
+            if !ofNobody.isEmpty { callers.append(Cause.noCaller) }
+        }
+        var last = caller?.text ?? ""
+        while callers.count < limit {
+            let next = try nextWebhookCaller.first(.text(endpoint), .text(last)) { row in
+                row.text(0)
+            }
+            guard let next else { break }
+            callers.append(UserID(next))
+            last = next
+        }
+        return callers
+    }
+
+    public func openWebhooks(
+        of endpoint: String, caller: UserID, after job: JobID?, limit: Int
+    ) throws(StoreError) -> [StoredWebhook] {
+        var all: [StoredWebhook] = []
+        try webhooksOfCaller.rows(
+            .text(endpoint), .text(caller.text), .integer(job?.value ?? -1),
+            .integer(Int64(limit))
+        ) { row in
+            all.append(Self.webhook(row, .open))
             return true
         }
         return all

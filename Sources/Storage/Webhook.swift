@@ -16,6 +16,11 @@ public struct WebhookJob: Sendable, Equatable {
     public let at: Moment
     /// The body as it is signed and sent.
     public let body: [UInt8]
+    /// Who brought it about (G71).
+    public var cause = Cause.nobody
+
+    /// Who made the call; `Cause.noCaller`: nobody.
+    public var caller: UserID { cause.caller ?? Cause.noCaller }
 
     /// The message `id` to `endpoint`.
     public init(
@@ -28,6 +33,11 @@ public struct WebhookJob: Sendable, Equatable {
         self.at = at
         self.body = body
     }
+}
+
+extension Cause {
+    /// Stands for nobody where those who made calls are named.
+    public static let noCaller = UserID("")
 }
 
 /// How far a message is.

@@ -101,6 +101,12 @@ public struct FrameDecoder: ~Copyable, @unchecked Sendable {
         }
     }
 
+    /// Forgets what is not complete, and its memory; the rest is discarded.
+    public mutating func giveUp() {
+        phase = .closed
+        store.release()
+    }
+
     private mutating func step(
         _ input: inout UnsafeMutableRawBufferPointer
     ) throws(WebSocketError) -> WebSocketEvent? {

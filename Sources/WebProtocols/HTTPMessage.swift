@@ -84,6 +84,12 @@ public struct HTTPResponse: Sendable, Equatable {
     ///
     /// - Parameter method: that of the request; `HEAD` gets the headers alone.
     public func write(answering method: HTTPMethod = .get, to output: inout [UInt8]) {
+        writeHead(to: &output)
+        if !status.forbidsBody, method != .head { output.append(contentsOf: body) }
+    }
+
+    /// Appends what comes before the body, as a server sends it.
+    public func writeHead(to output: inout [UInt8]) {
         output.append(contentsOf: "HTTP/1.1 \(status.rawValue) \(status.reason)\r\n".utf8)
         headers.write(to: &output)
         if !status.forbidsBody {
@@ -91,7 +97,6 @@ public struct HTTPResponse: Sendable, Equatable {
         }
         if !keepsAlive { output.append(contentsOf: "Connection: close\r\n".utf8) }
         output.append(contentsOf: "\r\n".utf8)
-        if !status.forbidsBody, method != .head { output.append(contentsOf: body) }
     }
 
     /// Appends the interim response that asks a client for the body it announced.

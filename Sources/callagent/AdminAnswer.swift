@@ -83,12 +83,16 @@ enum AdminAnswer {
         self = .answer(value ?? .string(text))
     }
 
-    /// The answer to an operation of the protocol.
-    init(_ result: Result<JSONValue, HTTPCaller.Failure>, from server: ServerAddress) {
+    /// The answer to an operation of the protocol; `remedy` is said where the token is not taken.
+    init(
+        _ result: Result<JSONValue, HTTPCaller.Failure>, from server: ServerAddress,
+        remedy: String
+    ) {
         switch result {
         case .success(let value): self = .answer(value)
         case .failure(.refused(let refusal)):
-            self = .refused("\(refusal.code.rawValue): \(refusal.message)")
+            let words = refusal.code == .unauthenticated ? remedy : ""
+            self = .refused("\(refusal.code.rawValue): \(refusal.message)\(words)")
         case .failure(.unanswered(let failure)): self = .unreachable(Self.words(failure, server))
         case .failure(.unreadable(let status)):
             self = .refused("\(server) answered \(status.rawValue) and is no callagent")

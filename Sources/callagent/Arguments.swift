@@ -10,7 +10,7 @@ import PolicyHost
 struct Arguments {
     /// The words beside the options.
     private(set) var operands: [String] = []
-    private var values: [String: String] = [:]
+    private var values: [String: [String]] = [:]
 
     /// Sorts `words` by what `command` takes.
     init(_ words: some Collection<String>, of command: Command) throws(CommandError) {
@@ -42,18 +42,29 @@ struct Arguments {
             let hint = Suggestion.hint(for: name, among: known.map(\.name))
             throw .usage("there is no option '\(name)'\(hint)")
         }
-        guard values[name] == nil else { throw .usage("\(name) is given twice") }
+        guard values[name] == nil || option.isRepeatable else {
+            throw .usage("\(name) is given twice")
+        }
+        let value: String
         switch (option.value, parts.count) {
-        case (nil, 1): values[name] = ""
+        case (nil, 1): value = ""
         case (nil, _): throw .usage("\(name) takes no value")
-        case (_?, 2...): values[name] = String(parts[1])
-        case (let value?, _):
+        case (_?, 2...): value = String(parts[1])
+        case (let expected?, _) where expected.hasPrefix("["):
+            let isGiven = rest.first.map { !$0.isEmpty && $0.utf8.allSatisfy(Self.isDigit) }
+            value = isGiven == true ? rest.removeFirst() : ""
+        case (let expected?, _):
             // A value may begin with one dash, such as a number; an option is none.
             guard let next = rest.first, !next.hasPrefix("--") else {
-                throw .usage("\(name) needs a value: \(name) \(value)")
+                throw .usage("\(name) needs a value: \(name) \(expected)")
             }
-            values[name] = rest.removeFirst()
+            value = rest.removeFirst()
         }
+        values[name, default: []].append(value)
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 
     private func check(_ expected: Command.Operands) throws(CommandError) {
@@ -80,7 +91,10 @@ extension Arguments {
     func has(_ name: String) -> Bool { values[name] != nil }
 
     /// The option's value as it is.
-    func text(_ name: String) -> String? { values[name] }
+    func text(_ name: String) -> String? { values[name]?.first }
+
+    /// All values of an option that may be given again, in their order.
+    func texts(_ name: String) -> [String] { values[name] ?? [] }
 
     /// The one of these options that is given, at most one.
     func oneOf(_ names: String...) throws(CommandError) -> String? {
@@ -91,7 +105,7 @@ extension Arguments {
 
     /// A duration such as `500ms`, in milliseconds.
     func duration(_ name: String) throws(CommandError) -> Milliseconds? {
-        guard let text = values[name] else { return nil }
+        guard let text = text(name) else { return nil }
         guard let duration = Span.parse(text) else {
             throw .usage(
                 "\(name) takes a duration such as 500ms, 30s or 2m, not '\(text)'")
@@ -101,7 +115,7 @@ extension Arguments {
 
     /// A whole number in `range`.
     func number(_ name: String, in range: ClosedRange<Int>) throws(CommandError) -> Int? {
-        guard let text = values[name] else { return nil }
+        guard let text = text(name) else { return nil }
         guard let number = Int(text), range.contains(number) else {
             throw .usage(
                 "\(name) takes a number from \(range.lowerBound) to \(range.upperBound), "
@@ -112,7 +126,7 @@ extension Arguments {
 
     /// One of a few words.
     func choice(_ name: String, among words: [String]) throws(CommandError) -> String? {
-        guard let text = values[name] else { return nil }
+        guard let text = text(name) else { return nil }
         guard words.contains(text) else {
             let hint = Suggestion.hint(for: text, among: words)
             throw .usage(
@@ -123,7 +137,7 @@ extension Arguments {
 
     /// JSON, passed on as it was written.
     func json(_ name: String) throws(CommandError) -> String? {
-        guard let text = values[name] else { return nil }
+        guard let text = text(name) else { return nil }
         do throws(JSONError) {
             _ = try JSONValue(parsing: text)
         } catch {

@@ -31,12 +31,16 @@ enum Installation {
 
     /// Where the tools reach a running server (E52).
     static func admin(_ arguments: Arguments) throws(CommandError) -> ServerAddress {
-        let configuration = try configuration(arguments)
-        guard let text = configuration.admin else {
-            let place = AgentOptions.place(configuration)
-            return ServerAddress(.admin(stateDirectory: place))
-        }
-        return ServerAddress(try endpoint(text))
+        try admin(of: try configuration(arguments))
+    }
+
+    /// The same, for what the operator's file says.
+    static func admin(of configuration: Configuration) throws(CommandError) -> ServerAddress {
+        if let named = AgentOptions.admin(configuration) { return ServerAddress(named) }
+        return ServerAddress(
+            .admin(
+                stateDirectory: AgentOptions.place(configuration),
+                listen: try endpoint(configuration.listen), file: configuration.file))
     }
 
     /// The files of decisions; nil: none are kept on disk.
@@ -69,7 +73,7 @@ enum Installation {
 
     /// What the operator's file says. Its secrets are the server's: a tool goes without those that
     /// are not in its environment.
-    private static func configuration(
+    static func configuration(
         _ arguments: Arguments
     ) throws(CommandError) -> Configuration {
         guard let file = file(arguments.text("--config")) else { return Configuration() }

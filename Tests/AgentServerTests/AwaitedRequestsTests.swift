@@ -27,6 +27,28 @@ import Testing
         }
     }
 
+    @Test func pagesOfAUserHaveTheirTurns() {
+        var (requests, pages) = (AwaitedRequests(), PageTurns<Int>())
+        let (ann, bob) = (UserID("ann"), UserID("bob"))
+        let ids = (0..<5).map { _ in requests.add(.policy) }
+        let begun = (0..<4).map { pages.begins($0, ids[$0], for: ann, most: 2) }
+        #expect(begun == [true, true, false, false])
+        let isFree = pages.begins(4, ids[4], for: bob, most: 2)
+        #expect(isFree && pages.count == 2, "another user does not wait")
+        #expect(pages.ends(ids[3]) == nil, "it has not begun")
+        #expect(pages.ends(ids[1]) == ann)
+        #expect(pages.next(of: ann) == 2)
+        let goesOn = pages.begins(2, ids[2], for: ann, most: 2)
+        #expect(goesOn)
+        #expect(pages.ends(ids[2]) == ann)
+        #expect(pages.next(of: ann) == 3)
+        #expect(pages.ends(ids[0]) == ann)
+        #expect(pages.next(of: ann) == nil)
+        #expect(pages.ends(ids[4]) == bob)
+        #expect(pages.next(of: bob) == nil)
+        #expect(pages.count == 0, "nobody is remembered")
+    }
+
     @Test func aNumberFromElsewhereFindsNothing() {
         var requests = AwaitedRequests()
         let request = requests.add(.policy)

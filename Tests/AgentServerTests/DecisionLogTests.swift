@@ -23,11 +23,13 @@ private final class Place {
     var names: [String] { folder.names }
 
     func log(
-        _ system: DecisionLog.System = .init(),
+        _ system: DecisionWriter.System = .init(),
         _ change: (inout Configuration.DecisionLog) -> Void = { _ in }
     ) -> DecisionLog {
-        let log = DecisionLog(
-            directory: path, log: Log(level: .error), loop: loop, system: system)
+        let trouble = Log(level: .error)
+        let writer = DecisionWriter(
+            path: DecisionFiles.path(in: path), log: trouble, system: system)
+        let log = DecisionLog(directory: path, log: trouble, loop: loop, writer: writer)
         var limits = Configuration.DecisionLog()
         change(&limits)
         log.configure(limits)
@@ -114,7 +116,7 @@ private final class Place {
         let created = Moment(1_790_000_000_000)
         var call = Call(
             id: CallID(high: 0x0199, low: UInt64(number)), mode: .common, kind: "audio",
-            ringTime: 30_000, deliveryCheck: false, createdAt: created)
+            ringTime: 30_000, deliveryCheck: nil, createdAt: created)
         call.participants = [
             Participant(user: UserID("ann"), role: .caller, state: .joined, at: created),
             Participant(user: UserID("bob"), role: .invitee, state: .inviting, at: created),
@@ -122,6 +124,92 @@ private final class Place {
         return DecisionInput(
             subject: .question(.invite(call, callee: UserID("bob"), from: 0)), facts: [],
             decideIn: 2_000, wallOffset: 0, dice: UInt64(number), vars: [], seen: [])
+    }
+
+    @Test func `what plugins were told counts as memory of what waits`() throws {
+        let place = try Place()
+        let log = place.log()
+        log.configure(Configuration.DecisionLog(), backlog: 100_000)
+        let large = [UInt8](repeating: 0x78, count: 100_000)
+        func isTaken(_ change: (inout DecisionInput) -> Void) -> Bool {
+            let before = log.leftOut
+            var (record, input) = (record(1), input(1))
+            change(&input)
+            record.input = input
+            log.note(.decision(record))
+            log.flush()
+            return log.leftOut == before
+        }
+        func seen(_ reply: WaitReply) -> DecisionInput.Seen {
+            DecisionInput.Seen(plugin: "p", request: "http", after: 1, reply: reply)
+        }
+        let text = String(decoding: large, as: UTF8.self)
+        #expect(isTaken { _ in })
+        let fetched = FetchReply(status: 200, headers: [], body: large)
+        #expect(!isTaken { $0.seen = [seen(.fetched(fetched))] })
+        #expect(!isTaken { $0.seen = [seen(.value(["a": [.string(text)]]))] })
+        #expect(!isTaken { $0.vars = [DecisionInput.Vars(plugin: "p", bytes: large)] })
+    }
+
+    @Test func `decisions that no file takes can be asked again`() throws {
+        let place = try Place()
+        var isFull = false
+        var system = DecisionWriter.System()
+        system.write = { isFull ? -1 : Glibc.write($0, $1.baseAddress, $1.count) }
+        let log = place.log(system)
+        func note(_ number: UInt64) {
+            var record = record(number)
+            record.input = input(Int(number))
+            log.note(.decision(record))
+            log.flush()
+        }
+        note(1)
+        isFull = true
+        for number in 2...300 as ClosedRange<UInt64> { note(number) }
+        isFull = false
+        note(301)
+        note(302)
+        // The first one to fail, and the last one before it goes on, are not known to.
+        let own = log.records.filter { $0.input != nil }.map(\.call.low)
+        #expect(own == Array(53...301))
+        let records = Reloader.Records(own: log.records, directory: place.path, settle: nil)
+        let newest = records.newest(1_000)
+        #expect(newest.map(\.call.low) == [1] + Array(53...302))
+        #expect(newest.allSatisfy { $0.input != nil })
+    }
+
+    @Test func `what is kept to be asked again is bounded in bytes`() throws {
+        let place = try Place()
+        let log = DecisionLog(directory: nil, log: Log(level: .error), loop: place.loop)
+        log.configure(Configuration.DecisionLog(), backlog: 100_000)
+        for number in 1...10 {
+            var (record, input) = (record(UInt64(number)), input(number))
+            let bytes = [UInt8](repeating: 1, count: 30_000)
+            input.vars = [DecisionInput.Vars(plugin: "p", bytes: bytes)]
+            record.input = input
+            log.note(.decision(record))
+        }
+        #expect(log.newest(10).lastIndex { !hasInput($0) } == 6)
+        #expect(log.newest(3).allSatisfy(hasInput))
+    }
+
+    @Test func `of a batch that was written in part only the rest is left out`() throws {
+        let place = try Place()
+        var (room, written) = (Int.max, 0)
+        var system = DecisionWriter.System()
+        system.write = { file, bytes in
+            let taken = min(room, bytes.count)
+            written = Glibc.write(file, bytes.baseAddress, taken)
+            return written
+        }
+        let log = place.log(system)
+        log.note(.decision(record(1)))
+        log.flush()
+        room = written + written / 2
+        for number in 2...4 as ClosedRange<UInt64> { log.note(.decision(record(number))) }
+        log.flush()
+        #expect(log.leftOut == 2)
+        #expect(DecisionFiles(directory: place.path).newest(10).map(\.call.low) == [1, 2])
     }
 
     @Test func filesAreMovedAsideWhenFullAndTheOldestGoes() throws {
@@ -167,7 +255,7 @@ private final class Place {
     @Test func aLineThatTheDiskHadNoRoomForTakesNoOtherAlong() throws {
         let place = try Place()
         var room = 70
-        var system = DecisionLog.System()
+        var system = DecisionWriter.System()
         system.write = { file, bytes in
             let taken = min(room, bytes.count)
             room -= taken
@@ -194,7 +282,7 @@ private final class Place {
     @Test func aFileThatCannotBeOpenedIsTriedAgainOnceInAWhile() throws {
         let place = try Place()
         var now: Int64 = 1_000_000
-        var system = DecisionLog.System()
+        var system = DecisionWriter.System()
         system.now = { now }
         let log = place.log(system) { $0.size = 1 }
         func note(_ number: UInt64) {
@@ -208,13 +296,13 @@ private final class Place {
         note(3)
         rename(place.path + ".away", place.path)
         let kept = DecisionFiles(directory: place.path)
-        now += DecisionLog.reopenEvery - 1
+        now += DecisionWriter.reopenEvery - 1
         note(4)
         #expect(kept.newest(10).map(\.call.low) == [1, 2])
         now += 1
         note(5)
         note(6)
-        #expect(kept.newest(10).map(\.call.low) == [1, 2, 6])
+        #expect(kept.newest(10).map(\.call.low) == [1, 2, 5, 6])
         #expect(log.newest(10).map(\.call.low) == [1, 2, 3, 4, 5, 6])
     }
 

@@ -96,7 +96,9 @@ final class PolicyDouble: PolicyLink {
     private(set) var reports: [Report] = []
     var isThinking = false
     var backlog = 0
+    var waiting: [UserID: Int] = [:]
 
+    func reportsWaiting(for account: UserID) -> Int { waiting[account] ?? 0 }
     func ask(_ question: Question) { asked.append(question) }
     func withdraw(_ question: QuestionID) { withdrawn.append(question) }
     func tell(_ report: Report) { reports.append(report) }

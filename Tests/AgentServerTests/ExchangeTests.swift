@@ -2,6 +2,7 @@
 
 import CallCore
 import CallModel
+import CallWire
 import EventLoop
 import Storage
 import Testing
@@ -10,7 +11,9 @@ import Testing
 
 @Suite struct ExchangeTests {
     private func invite(_ users: String...) -> CallModel.Operation {
-        .invite(Invitation(invitees: users.map { UserID($0) }))
+        var invitation = Invitation(invitees: users.map { UserID($0) })
+        invitation.mode = .common
+        return .invite(invitation)
     }
 
     // MARK: The barrier
@@ -25,7 +28,7 @@ import Testing
         #expect(rig.clients.news() == [])
         #expect(rig.store.batches.count == 1)
         rig.commit()
-        #expect(rig.clients.news() == ["reply \(number)", "created alice", "incoming bob"])
+        #expect(rig.clients.news() == ["reply \(number)", "incoming bob"])
     }
 
     @Test func `What is asked meanwhile stands in line`() throws {
@@ -80,11 +83,11 @@ import Testing
         #expect(rig.clients.news() == [])
         rig.turn()
         #expect(rig.store.batches.count == 1)
-        #expect(rig.store.calls(ofBatch: 0).map(\.state) == [.ringing, .ended])
+        #expect(rig.store.calls(ofBatch: 0).map(\.state) == [.ended], "it was decided at once")
         rig.commit()
         #expect(
             rig.clients.news() == [
-                "reply \(number)", "created alice", "changed alice", "ended alice",
+                "reply \(number)", "changed alice", "ended alice",
             ])
         #expect(rig.endedCalls.count == 1)
     }
@@ -92,7 +95,7 @@ import Testing
     @Test func `A batch waits a moment for policies at work, and not for long`() throws {
         let rig = try ExchangeRig(answering: ["support"])
         defer { rig.close() }
-        rig.ask(invite("support"))
+        rig.ask(invite("bob"))
         rig.policies.isThinking = true
         rig.turn()
         // On a busy machine that turn may have taken the whole moment.
@@ -189,6 +192,16 @@ import Testing
         let refusal = try #require(rig.exchange.policyOverload)
         #expect(refusal.code == .unavailable && refusal.retryAfter == 1_000)
         #expect(rig.exchange.overload == nil)
+    }
+
+    @Test func `Too many events of an account hold it off, and one less does not`() throws {
+        let rig = try ExchangeRig { $0.reportsPerCause = 3 }
+        defer { rig.close() }
+        rig.policies.waiting = [UserID("ann"): 2, UserID("bob"): 3]
+        #expect(rig.exchange.reportOverload(of: UserID("ann")) == nil)
+        let refusal = try #require(rig.exchange.reportOverload(of: UserID("bob")))
+        #expect(refusal.code == .rateLimited && refusal.retryAfter == 1_000)
+        #expect(rig.exchange.overload == nil && rig.exchange.policyOverload == nil)
     }
 
     @Test func `Too much that waits holds new changes off, and one less does not`() throws {
@@ -305,6 +318,7 @@ import Testing
         rig.exchange.feed(
             .answered(
                 old.id, .invite(.reject(busy: false, extendedData: nil), by: "no", next: 1)))
+        rig.exchange.feed(.thinking(new.id))
         #expect(rig.exchange.switchboard.liveCallCount == 1, "nobody was refused")
     }
 
@@ -312,6 +326,7 @@ import Testing
         let before = try ExchangeRig(answering: ["support"])
         defer { before.close() }
         before.ask(invite("support"))
+        before.exchange.feed(.thinking(try #require(before.policies.asked.first).id))
         before.turn()
         var state = StoredState()
         state.core.calls = [try #require(before.store.calls(ofBatch: 0).last)]
@@ -331,7 +346,7 @@ import Testing
     @Test func `Who asks for what cannot be read is told so, and nobody else`() throws {
         var state = StoredState()
         let now = Moment(Clock.wallMilliseconds())
-        state.core.keys = [KeyMark(user: UserID("alice"), key: "k", at: now)]
+        state.core.keys = [KeyMark(user: UserID("alice"), key: "k", bodyHash: 0, at: now)]
         let rig = try ExchangeRig(restored: state)
         defer { rig.close() }
         rig.exchange.restore(state)
@@ -353,5 +368,35 @@ import Testing
         #expect(rig.exchange.isReady)
         rig.ask(invite("bob"), key: "k")
         #expect(rig.store.lookups.count == 4, "the key is free to be tried again")
+    }
+
+    /// (G84)
+    @Test func `Who waits for the store over a change of what is read asks again`() throws {
+        var state = StoredState()
+        let now = Moment(Clock.wallMilliseconds())
+        state.core.keys = [KeyMark(user: UserID("alice"), key: "k", bodyHash: 0, at: now)]
+        let rig = try ExchangeRig(restored: state)
+        defer { rig.close() }
+        rig.exchange.restore(state)
+        let call = CallID(high: 1, low: 2)
+        let requests = [rig.ask(invite("bob"), key: "k"), rig.ask(.call(call, .get))]
+        rig.exchange.configure(Settings(), ServerLimits())
+        #expect(rig.clients.news() == [], "what is read alike may be decided later")
+        var limits = ServerLimits()
+        limits.wire.extendedDataBytes = 100
+        rig.exchange.configure(Settings(), limits)
+        #expect(rig.clients.news() == requests.map { "reply \($0)" })
+        for request in requests {
+            guard case .refused(let refusal)? = rig.clients.replies[request] else {
+                Issue.record("\(request) was not refused")
+                continue
+            }
+            #expect(refusal.code == .unavailable)
+        }
+        rig.exchange.receive(.key(UserID("alice"), "k", nil))
+        rig.exchange.receive(.call(call, nil))
+        #expect(rig.clients.news() == [], "what the store says then is nobody's")
+        rig.ask(invite("bob"), key: "k")
+        #expect(rig.store.lookups.count == 3, "the key is free to be tried again")
     }
 }

@@ -44,6 +44,7 @@ final class GatewayRig {
             failed: { Issue.record("accepting failed: \($0)") },
             accepted: { [unowned gateway] in gateway.accept($0) })
         listener?.admits = { [unowned gateway] in gateway.admits($0) }
+        listener?.began = { [unowned gateway] in gateway.begins($0) }
     }
 
     /// Must be called: a loop is closed, not dropped.
@@ -91,7 +92,7 @@ final class TestClient: ConnectionHandler {
     private(set) var messages: [JSONValue] = []
     private(set) var closeCode: UInt16?
     private var connection: Connection?
-    private var parser = HTTPResponseParser()
+    private var parser = HTTPResponseParser(limits: HTTPLimits(body: 1 << 24))
     private var frames = FrameDecoder(role: .client, maximumMessage: 1 << 24)
     private var isWebSocket = false
 
@@ -107,6 +108,11 @@ final class TestClient: ConnectionHandler {
     /// The code of the error that answers the request `id`.
     func refusal(of id: Int64) -> String? { reply(to: id)?["error"]?["code"]?.string }
 
+    /// The data of the first event of this name.
+    func event(_ name: String) -> JSONValue? {
+        messages.first { $0["event"]?.string == name }?["data"]
+    }
+
     // MARK: Saying
 
     func send(_ bytes: String) { connection?.send(bytes) }
@@ -114,7 +120,7 @@ final class TestClient: ConnectionHandler {
     /// A request over HTTP.
     func request(_ method: String, _ path: String, _ fields: String = "", body: String = "") {
         send(
-            "\(method) \(path) HTTP/1.1\r\nHost: test\r\n\(fields)"
+            "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\n\(fields)"
                 + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
     }
 
@@ -137,8 +143,16 @@ final class TestClient: ConnectionHandler {
         connection?.send(output)
     }
 
+    /// The head of a text message of `length` bytes, and the first `count` of them.
+    func begin(_ count: Int, of length: Int) {
+        // The mask of zeros leaves all as it is.
+        let head = [0x81, 0xFE, UInt8(length >> 8), UInt8(length & 0xFF), 0, 0, 0, 0]
+        connection?.send(head + [UInt8](repeating: 0x20, count: count))
+    }
+
     func close() { connection?.close() }
     func pauseReading() { connection?.pauseReading() }
+    func resumeReading() { connection?.resumeReading() }
 
     // MARK: Hearing
 

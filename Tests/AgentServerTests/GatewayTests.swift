@@ -25,12 +25,11 @@ import WebProtocols
 
     // MARK: Who may connect
 
-    @Test func `One connection too many of an address is cut, and one that goes makes room`() throws
-    {
-        let rig = try GatewayRig { $0.connectionsPerAddress = 2 }
+    @Test func `One connection too many is cut, and one that goes makes room`() throws {
+        let rig = try GatewayRig { $0.connections = 2 }
         defer { rig.close() }
-        let first = try rig.client()
-        _ = try rig.client()
+        let first = try rig.device("ann")
+        _ = try rig.device("cat")
         let third = try rig.client()
         try rig.waiter.wait(for: "the end of the third") { third.isClosed }
         #expect(rig.metrics.refusedConnections == 1 && rig.gateway.links.count == 2)
@@ -65,7 +64,35 @@ import WebProtocols
     func `Pages of these origins`(_ list: [String]?, _ origin: String?, _ isAdmitted: Bool) throws {
         var request = HTTPRequest(.get, try HTTPTarget("/v1/ws"))
         if let origin { request.headers.append("Origin", origin) }
-        #expect(Origins(list).admit(request) == isAdmitted)
+        let peer = try #require(PeerAddress(host: "192.0.2.1"))
+        #expect(Origins(list).admit(request, from: peer) == isAdmitted)
+    }
+
+    @Test(
+        arguments: [
+            ("http://localhost:8000", "127.0.0.1:7600", true),
+            ("http://127.0.0.1:8000", "localhost", true),
+            ("http://[::1]:8000", "[::1]:7600", true),
+            ("https://app.localhost", "app.localhost:7600", true),
+            (nil, "127.0.0.1:7600", true),
+            (nil, "LOCALHOST.:7600", true),
+            ("https://app.example", "127.0.0.1:7600", false),
+            ("http://localhost.evil.example", "127.0.0.1:7600", false),
+            ("http://127.0.0.1.evil.example", "127.0.0.1:7600", false),
+            ("null", "127.0.0.1:7600", false),
+            ("file://", "127.0.0.1:7600", false),
+            (nil, "evil.example:7600", false),
+            ("http://127.0.0.1:8000", "evil.example:7600", false),
+        ] as [(String?, String, Bool)])
+    func `With development tokens pages of this machine`(
+        _ origin: String?, _ host: String, _ isAdmitted: Bool
+    ) throws {
+        var request = HTTPRequest(.get, try HTTPTarget("/v1/ws"), headers: ["Host": host])
+        if let origin { request.headers.append("Origin", origin) }
+        let peer = try #require(PeerAddress(host: "127.0.0.1"))
+        #expect(Origins.loopback.admit(request, from: peer) == isAdmitted)
+        let shared = Origins.loopback.sharing(with: request)
+        #expect(shared["Access-Control-Allow-Origin"] == origin && shared["Vary"] == "Origin")
     }
 
     @Test func `A page from elsewhere gets no WebSocket`() throws {
@@ -135,6 +162,32 @@ import WebProtocols
         rig.gateway.keepHouse()
         try rig.waiter.wait(for: "the close") { client.closeCode != nil }
         #expect(client.closeCode == 4200)
+    }
+
+    /// The time until the silent connection is given up counts (A20).
+    @Test func `A silent caller is lost 35 seconds after the last frame`() throws {
+        let rig = try GatewayRig()
+        defer { rig.close() }
+        let start = Moment(1_800_000_000_000)
+        rig.exchange.clock = CoreClock(standingAt: start)
+        let (alice, bob) = (try rig.device("alice"), try rig.device("bob"))
+        alice.say(#"{"id":1,"op":"call.invite","data":{"invitees":["bob"]}}"#)
+        try rig.waiter.wait(for: "the invitation") { bob.event("call.incoming") != nil }
+        for (id, second) in [(1, 25), (2, 33)] as [(Int64, Int64)] {
+            rig.exchange.clock = CoreClock(standingAt: start + second * 1_000)
+            bob.say(question(Int(id)))
+            try rig.waiter.wait(for: "an answer") { bob.reply(to: id) != nil }
+            rig.gateway.keepHouse()
+        }
+        try rig.waiter.wait(for: "the close") { alice.closeCode == 4009 }
+        rig.exchange.clock = CoreClock(standingAt: start + 34_999)
+        bob.say(question(3))
+        try rig.waiter.wait(for: "an answer") { bob.reply(to: 3) != nil }
+        #expect(bob.event("call.cancelled") == nil)
+        rig.exchange.clock = CoreClock(standingAt: start + 35_000)
+        bob.say(question(4))
+        try rig.waiter.wait(for: "the loss") { bob.event("call.cancelled") != nil }
+        #expect(bob.event("call.cancelled")?["reason"]?.string == "caller_lost")
     }
 
     @Test func `A request that does not become whole is given up`() throws {
@@ -224,11 +277,6 @@ import WebProtocols
     }
 
     @Test func `One request too many of a user in a second is refused`() throws {
-        struct Strangers: TokenChecker {
-            func identity(in token: String, at now: Int64) throws(Refusal) -> Identity {
-                Identity(user: UserID(String(token.dropFirst(4))))
-            }
-        }
         let rig = try GatewayRig(tokens: Strangers()) { $0.requestsPerSecond = 1 }
         defer { rig.close() }
         let phone = try rig.device("bob", "phone")
@@ -246,6 +294,30 @@ import WebProtocols
         #expect(error?["code"] == "rate_limited" && error?["retryable"] == true)
         let wait = try #require(error?["retry_after_ms"]?.integer)
         #expect((1...1_000).contains(wait))
+    }
+
+    @Test(arguments: [60_000, 1])
+    func `Who asks faster than it may is read no further for a moment`(
+        _ moment: Milliseconds
+    ) throws {
+        let rig = try GatewayRig(tokens: Strangers()) {
+            ($0.requestsPerSecond, $0.refusalsAtOnce, $0.restFor) = (1, 4, moment)
+        }
+        defer { rig.close() }
+        let bob = try rig.device("bob")
+        let alice = try rig.device("alice")
+        for id in 1...40 { bob.say(question(id)) }
+        let refused = { (1...40).count { bob.refusal(of: $0) == "rate_limited" } }
+        try rig.waiter.wait(for: "refusals") { refused() >= 4 }
+        alice.say(question(90))
+        try rig.waiter.wait(for: "somebody else's answer") { alice.reply(to: 90) != nil }
+        if moment == 1 {
+            try rig.waiter.wait(for: "all answers") {
+                (1...40).allSatisfy { bob.reply(to: $0) != nil }
+            }
+        } else {
+            #expect(refused() == 4)
+        }
     }
 
     @Test func `Clients are moved away in waves`() throws {
@@ -332,5 +404,12 @@ import WebProtocols
         #expect(asking.status == 404)
         let late = try rig.client()
         try rig.waiter.wait(for: "the late one's end") { late.isClosed }
+    }
+}
+
+/// Users whose requests are counted.
+private struct Strangers: TokenChecker {
+    func identity(in token: String, at now: Int64) throws(Refusal) -> Identity {
+        Identity(user: UserID(String(token.dropFirst(4))))
     }
 }

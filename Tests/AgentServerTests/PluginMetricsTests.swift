@@ -35,14 +35,30 @@ import Testing
     @Test func onePluginCannotTakeTheRoomOfTheOthers() {
         var metrics = PluginMetrics()
         for number in 0..<PluginMetrics.seriesMax + 10 {
-            metrics.count("wild", "calls", 1, ["user": "\(number)"])
+            metrics.count("wild", "calls\(number / 100)", 1, ["user": "\(number)"])
         }
         #expect(metrics.dropped == 10)
-        metrics.count("wild", "calls", 1, ["user": "5"])
+        metrics.count("wild", "calls0", 1, ["user": "5"])
         metrics.count("tame", "calls", 1, [:])
         #expect(metrics.dropped == 10, "what is known goes on, and so do others")
         #expect(metrics.text.contains("{plugin=\"wild\",user=\"5\"} 2.0\n"))
         #expect(metrics.text.contains("{plugin=\"tame\"} 1.0\n"))
+    }
+
+    @Test func aCounterHasSoManySetsOfLabelsAndTheRestIsOther() {
+        var metrics = PluginMetrics()
+        for number in 0..<PluginMetrics.setsMax + 20 {
+            metrics.count("wild", "calls", 1, ["user": "\(number)", "kind": "vip"])
+        }
+        metrics.count("wild", "calls", 1, ["user": "99", "kind": "vip"])
+        metrics.count("tame", "calls", 1, ["user": "1", "kind": "vip"])
+        let lines = metrics.text.split(separator: "\n").filter { $0.contains("plugin=\"wild\"") }
+        #expect(lines.count == PluginMetrics.setsMax + 1)
+        #expect(lines.contains { $0.hasSuffix("{kind=\"vip\",plugin=\"wild\",user=\"99\"} 2.0") })
+        #expect(
+            lines.contains { $0.hasSuffix("{kind=\"other\",plugin=\"wild\",user=\"other\"} 20.0") })
+        #expect(metrics.text.contains("{kind=\"vip\",plugin=\"tame\",user=\"1\"} 1.0"))
+        #expect(metrics.dropped == 0)
     }
 
     @Test func everyHookOfAPluginHasItsFigures() throws {
@@ -54,7 +70,7 @@ import Testing
         let now = Moment(1_790_000_000_000)
         var call = Call(
             id: CallID(high: 1, low: 1), mode: .advanced, kind: "audio", ringTime: 60_000,
-            deliveryCheck: false, createdAt: now)
+            deliveryCheck: nil, createdAt: now)
         call.participants = ["ann", "bob"].map {
             Participant(user: UserID($0), role: .invitee, state: .inviting, at: now)
         }
@@ -73,7 +89,8 @@ import Testing
             #"callagent_hook_cpu_seconds_bucket{hook="invite",le="+Inf",plugin="p"} 5"#,
             #"callagent_hook_wall_seconds_bucket{hook="invite",le="0.001",plugin="p"} 5"#,
             #"callagent_hook_wall_seconds_count{hook="invite",plugin="p"} 5"#,
-            #"callagent_policy_quarantined{plugin="p"} 1"#,
+            #"callagent_policy_quarantined{plugin="p"} 0"#,
+            #"callagent_policy_paused{plugin="p"} 1"#,
             "callagent_policy_probation 0",
         ] {
             #expect(lines.contains(Substring(line)), "\(line)")

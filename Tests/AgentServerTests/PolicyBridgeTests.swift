@@ -59,7 +59,7 @@ private final class BridgeRig {
         let now = Moment(1_790_000_000_000)
         var call = Call(
             id: CallID(high: 1, low: 1), mode: .advanced, kind: "audio", ringTime: 60_000,
-            deliveryCheck: false, createdAt: now)
+            deliveryCheck: nil, createdAt: now)
         call.participants = [
             Participant(user: UserID("ann"), role: .caller, state: .joined, at: now),
             Participant(user: UserID("bob"), role: .invitee, state: .inviting, at: now),

@@ -28,6 +28,9 @@ final class ReloadRig {
     private(set) var sent = 0
     private(set) var calls: [CallID] = []
     private(set) var refusals: [RequestFailure] = []
+    /// Who is invited, and who of them was not in the user directory, by call.
+    var invitees = ["support"]
+    private(set) var unknown: [CallID: [String]] = [:]
     /// Why the caller's connection was lost, each time.
     var losses: [ConnectionLoss] {
         news.all.compactMap { if case .lost(let loss, _) = $0 { loss } else { nil } }
@@ -96,7 +99,7 @@ final class ReloadRig {
         plugins = { "a", "b", "c" }
         invite = { default = "reject", decide_in = "30s" }
         decision_log = { replay = 200 }
-        limits = { requests_per_second = 100000 }
+        limits = { requests_per_second = 100000, timers_per_cause = 10000 }
         for _, name in ipairs(plugins) do override[name] = { limits = { cpu = "1s" } } end
         """
     }
@@ -121,10 +124,17 @@ final class ReloadRig {
             end)
             on.invite(function(call)
               users.get("c-\(version)")
-              later("100ms", "fire", { id = call.id })
+              -- One caller has a part of the timers (G75), which a slow machine can fill.
+              if not later("100ms", "fire", { id = call.id }) then count("full", 1) end
               return accept { extended_data = { version = \(version) } }
             end)
             """, to: "\(folder)/plugins/c.lua")
+    }
+
+    /// A directory that has one of two accounts, as the version of the plugins is even or odd.
+    func writeDirectory(version: Int) {
+        let users = "users = { \"ann\", \"support\", \"mark-\(version % 2)\" }\n"
+        Self.write(Self.configuration(folder) + "\n" + users, to: "\(folder)/callagent.lua")
     }
 
     func breakPlugin(_ round: Int) {
@@ -162,11 +172,13 @@ final class ReloadRig {
 
     private func invite() {
         sent += 1
-        var invitation = Invitation(invitees: [UserID("support")])
+        var invitation = Invitation(invitees: invitees.map { UserID($0) })
         invitation.mode = .advanced
         client.invite(invitation) { [unowned self] result in
             switch result {
-            case .success(let made): calls.append(made.call.id)
+            case .success(let made):
+                calls.append(made.call.id)
+                unknown[made.call.id] = made.errors.map(\.user.text)
             case .failure(let failure): refusals.append(failure)
             }
         }

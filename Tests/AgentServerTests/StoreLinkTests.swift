@@ -102,7 +102,7 @@ private final class FlakyStore: CallStore {
             let at = Moment(moment)
             var call = Call(
                 id: id(moment), mode: .common, kind: "video", ringTime: 30_000,
-                deliveryCheck: false, createdAt: at)
+                deliveryCheck: nil, createdAt: at)
             call.participants = [
                 Participant(user: UserID("ann"), role: .caller, state: .joined, at: at)
             ]

@@ -13,7 +13,7 @@ import Testing
     private func call(_ revision: UInt32 = 1, high: UInt64 = 1) -> Call {
         var call = Call(
             id: CallID(high: high, low: 2), mode: .common, kind: "audio", ringTime: 90_000,
-            deliveryCheck: false, createdAt: now)
+            deliveryCheck: nil, createdAt: now)
         call.revision = revision
         var ann = Participant(user: UserID("ann"), role: .caller, state: .joined, at: now)
         ann.device = DeviceID("tablet")

@@ -18,6 +18,7 @@ from agent import Agent, free_port, wait_for
 from double import Double
 
 USERS, DEVICES = 90, 10
+CALLERS = 60  # of each only a few pushes are under way at once
 PROMISED = 1_000  # pushes per second
 OFFERED = 1_200  # more than promised, so that the server is what limits
 DELAY = 0.2  # seconds until the provider answers
@@ -97,7 +98,7 @@ class Pusher(threading.Thread):
 
     def __init__(self, agent):
         super().__init__()
-        self.caller = agent.connect("caller")
+        self.callers = [agent.connect(f"caller{number}") for number in range(CALLERS)]
         self.is_over = threading.Event()
         self.late = 0.0  # seconds behind its own plan: then it is what limits
 
@@ -106,10 +107,11 @@ class Pusher(threading.Thread):
         due, first = time.monotonic(), 0
         while not self.is_over.is_set():
             users = [f"user{(first + n) % USERS}" for n in range(9)]
+            caller = self.callers[first // 9 % CALLERS]
             first += 9
-            call = self.caller.ok("call.invite", invitees=users, mode="advanced")["call_id"]
-            self.caller.ok("call.end", call_id=call)
-            self.caller.forget()
+            call = caller.ok("call.invite", invitees=users, mode="advanced")["call_id"]
+            caller.ok("call.end", call_id=call)
+            caller.forget()
             due += pause
             self.late = max(0.0, time.monotonic() - due)
             time.sleep(max(0, due - time.monotonic()))

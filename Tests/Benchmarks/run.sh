@@ -11,8 +11,9 @@
 #   peers    a hook in bare C with liblua, of the folder PEERS
 #
 # Settings: ROUNDS=7 WINDOW=2 (seconds) CONNECTIONS=64 LIVE="1000 200000" IDLE=10000 PEERS=DIR
-# CALLAGENT=FILE (instead of building one) PRIORITY="" (such as "chrt -r 10": the beginning of the
-# commands of servers and generator, for a machine that others use)
+# CALLAGENT=FILE (instead of building one) BEFORE=FILE (another one, such as that of an earlier
+# commit: `refuse` measures it in the same rounds) PRIORITY="" (such as "chrt -r 10": the beginning
+# of the commands of servers and generator, for a machine that others use)
 #
 # Processor time is that of all threads of the server, from the kernel's scheduler. Servers that are
 # compared run side by side and are loaded in turns, so that a machine that grows slow does so for
@@ -26,7 +27,7 @@ here=$PWD/Tests/Benchmarks
 work=$PWD/.build/benchmarks
 ROUNDS=${ROUNDS-7} WINDOW=${WINDOW-2} CONNECTIONS=${CONNECTIONS-64}
 LIVE=${LIVE-1000 200000} IDLE=${IDLE-10000} PEERS=${PEERS-}
-PRIORITY=${PRIORITY-}
+PRIORITY=${PRIORITY-} BEFORE=${BEFORE-}
 port=17600
 servers=
 
@@ -73,7 +74,7 @@ stop_servers() {
 trap stop_servers EXIT
 trap 'exit 130' INT TERM HUP
 
-# start NAME STATE_DIR: a server of its own folder and port; leaves $port and $server.
+# start NAME STATE_DIR [EXECUTABLE]: a server of its own folder and port; leaves $port and $server.
 start() {
     folder=$work/$1
     mkdir -p "$folder"
@@ -86,7 +87,7 @@ start() {
         cat "$here/Policy/callagent.lua"
     } >"$folder/callagent.lua"
     # shellcheck disable=SC2086 # a command in words
-    $on_server "$CALLAGENT" run "$folder/callagent.lua" >"$folder/log" 2>&1 &
+    $on_server "${3-$CALLAGENT}" run "$folder/callagent.lua" >"$folder/log" 2>&1 &
     server=$!
     servers="$servers $server"
     tries=0
@@ -207,6 +208,13 @@ refuse() {
     targets="$targets memory:invite:$port:$server"
     start durable "$work/durable/state"
     targets="$targets durable:invite:$port:$server"
+    if [ -n "$BEFORE" ]; then
+        start memory-before :memory: "$BEFORE"
+        targets="$targets memory-before:invite:$port:$server"
+        start durable-before "$work/durable-before/state" "$BEFORE"
+        targets="$targets durable-before:invite:$port:$server"
+        names="$names memory-before durable-before"
+    fi
     start_kamailio
     for round in $(seq "$ROUNDS"); do
         # shellcheck disable=SC2086 # one word for each target
@@ -225,6 +233,11 @@ refuse() {
         "$(calc "$durable / $memory")" " ×" 2
     figure "the same, from request to last event, p50 / p99 / max" "$(median memory p50_us) / \
 $(median memory p99_us) / $(values memory max_us | tail -1) µs"
+    [ -z "$BEFORE" ] || for kind in memory durable; do
+        figure "what $BEFORE takes for it, ${kind}" \
+            "$(median $kind-before us) µs ($(spread $kind-before us))" \
+            "$(calc "$(median $kind us) / $(median $kind-before us)") × before"
+    done
     [ -z "$sip_port" ] || figure "Kamailio's tm486 (tlsf), in the same rounds" \
         "$(median kamailio us) µs ($(spread kamailio us))" \
         "in memory: $(calc "$memory / $(median kamailio us)") × Kamailio"

@@ -12,7 +12,8 @@ import Testing
         "sing", "sing a song", operands: .several("SONG"),
         options: [
             Option("--as", "ME", "who"), Option("--loud", nil, "how"),
-            Option("--for", "3s", "long"),
+            Option("--for", "3s", "long"), Option("--verse", "TEXT", "more", isRepeatable: true),
+            Option("--check", "[MS]", "sure"),
         ]
     ) { _ in 0 }
 
@@ -36,6 +37,16 @@ import Testing
         #expect(try arguments("- --as -1").text("--as") == "-1")
         #expect(try arguments("x --as=a=b").text("--as") == "a=b")
         #expect(try arguments("x --as=").text("--as") == "")
+    }
+
+    @Test func someMayBeGivenAgainAndSomeNeedNoValue() throws {
+        #expect(try arguments("x --verse a --verse=b=c").texts("--verse") == ["a", "b=c"])
+        #expect(try arguments("x").texts("--verse").isEmpty)
+        #expect(try arguments("--check x").operands == ["x"])
+        #expect(try arguments("--check x").text("--check") == "")
+        #expect(try arguments("x --check 500").text("--check") == "500")
+        #expect(try arguments("x --check=500").text("--check") == "500")
+        #expect(try arguments("x --check --loud").has("--loud"))
     }
 
     @Test(arguments: ["--help", "-h", "--as me -h"])
@@ -150,6 +161,14 @@ import Testing
         ["call", "bob", "--as", "a", "--mode", "advance"], ["call", "b b", "--as", "a"],
         ["call", "bob", "--as", "a", "--timeout", "30"],
         ["call", "bob", "--as", "a", "--data", "{"],
+        ["call", "bob", "--as", "a", "--push-payload", "{"],
+        ["call", "bob", "--as", "a", "--item", "lang"],
+        ["call", "bob", "--as", "a", "--item", "=x"],
+        ["call", "bob", "--as", "a", "--item", "a=b", "--item", "a=c"],
+        ["call", "bob", "--as", "a", "--push-titel", "x"],
+        ["call", "bob", "--as", "a", "--delivery-check", "999"],
+        ["call", "bob", "--as", "a", "--delivery-check=30001"],
+        ["call", "bob", "--as", "a", "--delivery-check=soon"],
         ["call", "bob", "--as", "a", "--video", "--kind", "tea"],
         ["call", "bob", "--as", "a", "--server", "ftp://x"], ["call", "bob", "--as", "a b"],
         ["call", "bob", "--as", "a", "--token", "t"], ["call", "bob", "--as", "a", "--device", ""],

@@ -116,7 +116,7 @@ extension Rig {
         let alice = try rig.call(#"bob --as alice --data {"type":"x"} --leave-after 1ms"#)
         #expect(try alice.code() == ExitCode.success)
         #expect(try bob.code() == ExitCode.success)
-        #expect(alice.lines.first == #"→ invite bob (advanced): {"type":"x"}"#)
+        #expect(alice.lines.first == #"→ invite bob: {"type":"x"}"#)
         #expect(alice.lines.contains(#"← bob accepted: {"hi":1}"#))
         #expect(alice.lines.contains("→ leave"))
         #expect(
@@ -127,6 +127,50 @@ extension Rig {
         #expect(bob.lines.contains { $0.hasPrefix("← ended last_left by bob after") })
     }
 
+    @Test func whatTheCommandLineSaysOfTheInvitationIsOnTheWire() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        let words = """
+            bob --as alice --mode direct --timeout 1s --item lang=de --item desk=a=b
+            --push-title Ring! --push-body from --push-payload {"x":1}
+            --delivery-check 2000 --no-audio
+            """
+        let alice = try rig.call(words.replacing("\n", with: " ") + " --json")
+        #expect(try alice.code() == ExitCode.failure)
+        let values = try alice.rawLines.map { try JSONValue(parsing: $0) }
+        let data = try #require(values.first { $0["op"] == "call.invite" }?["data"])
+        #expect(data["items"] == ["lang": "de", "desk": "a=b"])
+        #expect(
+            data["push"] == ["title": "Ring!", "body": "from", "payload": #"{"x":1}"#])
+        #expect(data["delivery_check"] == 2_000 && data["timeout_ms"] == 1_000)
+        #expect(data["audio"] == false && data["video"] == nil)
+        #expect(OperationName.invite.refusal(of: data) == nil)
+    }
+
+    /// (H88)
+    @Test func withoutAModeTheServersIsTaken() throws {
+        let rig = try Rig { $0.settings.defaultMode = .ringing }
+        defer { rig.close() }
+        let alice = try rig.call("bob --as alice --timeout 1s")
+        try alice.sees("(ringing)")
+        #expect(try alice.code() == ExitCode.failure)
+        #expect(alice.lines.first == "→ invite bob")
+        #expect(alice.lines.last?.hasPrefix("← ended no_answer") == true)
+        let named = try rig.call("bob --as alice --timeout 1s --mode common")
+        try named.sees("(common)")
+        #expect(try named.code() == ExitCode.failure)
+        #expect(named.lines.first == "→ invite bob (common)")
+    }
+
+    @Test func acceptsOfAHandshakeAreAcknowledgedByTheClient() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        let bob = try rig.phone("--as bob --accept --once")
+        let alice = try rig.call("bob --as alice --mode handshake --hang-up-after 1ms")
+        #expect(try alice.code() == ExitCode.success)
+        #expect(try bob.code() == ExitCode.success)
+    }
+
     @Test func aCallIsEndedForAll() throws {
         let rig = try Rig()
         defer { rig.close() }
@@ -134,7 +178,7 @@ extension Rig {
         let alice = try rig.call("bob --as alice --video --hang-up-after 1ms")
         #expect(try alice.code() == ExitCode.success)
         #expect(try bob.code() == ExitCode.success)
-        #expect(alice.lines.first == "→ invite bob (advanced, video)")
+        #expect(alice.lines.first == "→ invite bob (video)")
         #expect(alice.lines.contains("→ end"))
         #expect(bob.lines.contains { $0.hasPrefix("← ended completed by alice after") })
     }

@@ -129,7 +129,7 @@ import WebProtocols
             }
         }
         try script.open()
-        let end = Operation.call(CallID(high: 1, low: 2), .end)
+        let end = Operation.call(CallID(high: 1, low: 2), .end())
         let ok = try script.device.ask { $0.perform(end, $1) }
         #expect(ok == ["call": .null])
         let asked = script.server.requests("call.end")
@@ -144,7 +144,7 @@ import WebProtocols
             if message["op"] == "hello" { peer.welcome(message) } else { peer.abort() }
         }
         try script.open()
-        let end = Operation.call(CallID(high: 1, low: 2), .end)
+        let end = Operation.call(CallID(high: 1, low: 2), .end())
         let result = try script.device.result { $0.perform(end, key: .none, $1) }
         #expect(result == .failure(.unanswered))
         try script.device.welcome()
@@ -165,11 +165,11 @@ import WebProtocols
         }
         try script.open()
         let id = CallID(high: 1, low: 2)
-        #expect(try script.device.ask { $0.perform(.call(id, .leave), $1) } == [:])
+        #expect(try script.device.ask { $0.perform(.call(id, .leave()), $1) } == [:])
         let asked = script.server.requests("call.leave")
         #expect(asked.count == 3 && Set(asked.map { $0["key"]?.string }).count == 1)
         // A wait beyond the time limit is not begun.
-        let late = try script.device.result { $0.perform(.call(id, .end), $1) }
+        let late = try script.device.result { $0.perform(.call(id, .end()), $1) }
         guard case .failure(.refused(let refusal)) = late else {
             Issue.record("waited beyond the limit")
             return
@@ -195,6 +195,81 @@ import WebProtocols
         script.server.peers[0].event(1, "after")
         try script.wait(for: "the event behind the late answer") { script.songs == ["after"] }
         #expect(answers == 1)
+    }
+
+    @Test(arguments: [false, true]) func nobodyWaitsForEverWithoutAConnection(
+        _ wasConnected: Bool
+    ) throws {
+        let script = try Script { $0.answerWithin = 60 }
+        defer { script.close() }
+        if wasConnected {
+            try script.open()
+            script.server.onRequest = { _, peer in peer.abort() }
+            script.server.peers[0].abort()
+            _ = try script.device.loss()
+        }
+        let get = Operation.call(CallID(high: 1, low: 2), .get)
+        #expect(try script.device.result { $0.perform(get, $1) } == .failure(.unanswered))
+    }
+
+    @Test func whatTheServerWouldNotTakeIsNotSent() throws {
+        let script = try Script()
+        defer { script.close() }
+        let large: JSONValue = [
+            "call_id": "1", "data": .string(String(repeating: "x", count: 70_000)),
+        ]
+        func code(_ name: String, _ data: JSONValue) throws -> Refusal.Code? {
+            let result: Result<JSONValue, RequestFailure> = try script.device.result {
+                $0.perform(named: name, data: data, key: "k", $1)
+            }
+            guard case .failure(.refused(let refusal)) = result else { return nil }
+            return refusal.code
+        }
+        #expect(try code("call.signal", large) == .tooLarge)
+        try script.open()
+        #expect(try code("call.signal", large) == .tooLarge)
+        #expect(try code("call.invite", ["invitees": ["bob"], "timeout": 5]) == .badRequest)
+        #expect(try code("call.add", ["push": ["titel": "x"]]) == .badRequest)
+        #expect(script.server.messages.count == 1 && script.server.peers.count == 1)
+    }
+
+    @Test func aSmallerServerRefusesWhatWaitedForIt() throws {
+        let script = try Script()
+        defer { script.close() }
+        script.server.onMessage = { message, peer in
+            if message["op"] == "hello" { peer.welcome(message, limits: ["message_bytes": 100]) }
+        }
+        var waited: Result<JSONValue, RequestFailure>?
+        let data: JSONValue = ["data": .string(String(repeating: "x", count: 100))]
+        script.client.perform(named: "call.signal", data: data, key: "k") { waited = $0 }
+        try script.open()
+        try script.wait(for: "the refusal") { waited != nil }
+        guard case .failure(.refused(let refusal)) = waited else {
+            Issue.record("it was sent")
+            return
+        }
+        #expect(refusal.code == .tooLarge && refusal.message.contains("100"))
+        #expect(script.server.requests("call.signal").isEmpty)
+    }
+
+    @Test func acceptsOfOthersAreAcknowledged() throws {
+        let script = try Script()
+        defer { script.close() }
+        try script.open()
+        let change: (String) -> JSONValue = { ["user": .string($0), "state": "accepting"] }
+        script.server.peers[0].send([
+            "seq": 1, "event": "call.changed",
+            "data": [
+                "call_id": .string(CallID(high: 1, low: 2).description), "revision": 2, "at": 5,
+                "actor": ["user": "bob", "device": "phone"],
+                "changes": [change("bob"), change("alice")],
+            ],
+        ])
+        try script.wait(for: "the acknowledgement") {
+            !script.server.requests("call.accept_ack").isEmpty
+        }
+        let asked = script.server.requests("call.accept_ack")
+        #expect(asked.map { $0["data"]?["user"] } == ["bob"])
     }
 
     @Test func aClientThatStoppedAnswersAtOnce() throws {

@@ -136,7 +136,8 @@ final class ScriptedPeer: ConnectionHandler {
     }
 
     func welcome(
-        _ hello: JSONValue, resumed: Bool = false, pingInterval: Int64 = 25_000
+        _ hello: JSONValue, resumed: Bool = false, pingInterval: Int64 = 25_000,
+        limits: JSONValue = [:]
     ) {
         reply(
             hello,
@@ -144,7 +145,7 @@ final class ScriptedPeer: ConnectionHandler {
                 "user": "alice", "device": hello["data"]?["device"] ?? "phone",
                 "session": .string(String(repeating: "5e", count: 16)),
                 "resumed": .bool(resumed), "server_time_at": 1_795_000_000_000,
-                "ping_interval_ms": .integer(pingInterval), "limits": [:], "calls": [],
+                "ping_interval_ms": .integer(pingInterval), "limits": limits, "calls": [],
             ])
     }
 

@@ -168,17 +168,21 @@ import Testing
     private func progress(
         _ mode: String, me: UserID = "a", _ states: [Participant.State]
     ) throws -> CallProgress {
+        CallProgress(try call(mode, states), me: me)
+    }
+
+    private func call(_ mode: String, _ states: [Participant.State]) throws -> Call {
         let index = try #require(ModeIndex(named: mode))
         var call = Call(
             id: CallID(high: 1, low: 2), mode: index, kind: "audio",
-            ringTime: 1_000, deliveryCheck: false, createdAt: Moment(0))
+            ringTime: 1_000, deliveryCheck: nil, createdAt: Moment(0))
         for (user, state) in zip(["a", "b", "c"] as [UserID], states) {
             call.participants.append(
                 Participant(
                     user: user, role: user == "a" ? .caller : .invitee, state: state, at: Moment(0))
             )
         }
-        return CallProgress(call, me: me)
+        return call
     }
 
     @Test(
@@ -217,8 +221,27 @@ import Testing
         #expect(try progress("advanced", [.joined, .joined]).wayOutForAll.word == "end")
         #expect(try progress("advanced", [.joined, .ringing]).wayOutForAll.word == "cancel")
         var changed = try progress("advanced", [.joined, .ringing])
-        changed.take([.init("b", .joined)])
+        changed.take([.init("b", .joined)], at: 1)
         #expect(changed.isAnswered && changed.hasJoined)
         #expect(changed.wayOut.word == "leave")
+    }
+
+    @Test func whatIsOlderThanWhatIsKnownChangesNothing() throws {
+        var call = try call("advanced", [.joined, .joined])
+        call.revision = 5
+        var known = CallProgress(call, me: "a")
+        known.take([.init("b", .ringing)], at: 4)
+        #expect(known.isAnswered)
+        call.revision = 4
+        call.participants[1].state = .rejected
+        known.take(call)
+        #expect(known.isAnswered)
+        // Two events of one commit have the same revision.
+        known.take([.init("b", .left)], at: 5)
+        #expect(!known.isAnswered)
+        call.revision = 6
+        call.participants[1].state = .joined
+        known.take(call)
+        #expect(known.isAnswered)
     }
 }

@@ -88,20 +88,23 @@ let callerTransitions = """
     cancelled                                        !cancelled
 
     cancels_one  the caller cancels, and names bob
-    from                                             advanced           others
-    inviting/undelivered/ringing/accepting/rejected  !wrong_state       !wrong_state
-    timed_out/left/failed                            !wrong_state       !wrong_state
-    joined, bob rings                                =                  cancelled (cancelled)
-    joined, bob joined                               !already_answered  !already_answered
-    cancelled                                        !cancelled         !cancelled
+    from                            advanced           managed            others
+    inviting/undelivered/ringing    !wrong_state       !wrong_state       !wrong_state
+    accepting/rejected/timed_out    !wrong_state       !wrong_state       !wrong_state
+    left/failed                     !wrong_state       !wrong_state       !wrong_state
+    joined, bob rings               =                  = (settled)        cancelled (cancelled)
+    joined, bob joined              !already_answered  !already_answered  !already_answered
+    cancelled                       !cancelled         !cancelled         !cancelled
 
     cancel_one  bob cancels, and names the caller
-    from                                                advanced           others
-    inviting/undelivered/ringing/accepting, bob rings   !wrong_state       !not_inviter
-    joined/rejected, bob rings                          !wrong_state       !not_inviter
-    inviting/undelivered/ringing/accepting, bob joined  cancelled          !not_inviter
-    joined/rejected, bob joined                         !already_answered  !not_inviter
-    cancelled/timed_out/left/failed                     !wrong_state       !not_inviter
+    from                              advanced           managed              others
+    inviting/undelivered, bob rings   !wrong_state       !wrong_state         !not_inviter
+    ringing/accepting, bob rings      !wrong_state       !wrong_state         !not_inviter
+    joined/rejected, bob rings        !wrong_state       !wrong_state         !not_inviter
+    inviting/undelivered, bob joined  cancelled          cancelled (settled)  !not_inviter
+    ringing/accepting, bob joined     cancelled          cancelled (settled)  !not_inviter
+    joined/rejected, bob joined       !already_answered  !already_answered    !not_inviter
+    cancelled/timed_out/left/failed   !wrong_state       !wrong_state         !not_inviter
 
     join  the caller joins with the same device
     from                                             advanced,managed,group  others
@@ -120,7 +123,7 @@ let callerTransitions = """
     inviting/undelivered/ringing  !wrong_state      !wrong_state      !wrong_mode
     accepting/rejected/cancelled  !wrong_state      !wrong_state      !wrong_mode
     timed_out/left/failed         !wrong_state      !wrong_state      !wrong_mode
-    joined, bob rings             left (last_left)  left              !wrong_mode
+    joined, bob rings             left (last_left)  left (cancelled)  !wrong_mode
     joined, bob joined            left              left (last_left)  !wrong_mode
 
     end  the caller ends the call
@@ -152,15 +155,15 @@ let callerTransitions = """
     rejected/cancelled/timed_out/left/failed       =
 
     lost  the caller's last device says bye
-    from                               common,advanced,managed  handshake  others
-    inviting/undelivered, bob rings    cancelled (cancelled)    =          =
-    ringing/joined, bob rings          cancelled (cancelled)    =          =
-    inviting/undelivered, bob joined   =                        =          =
-    ringing/accepting, bob joined      =                        =          =
-    joined, bob joined                 =                        =          =
-    accepting, bob rings               cancelled (cancelled)    failed     =
-    rejected/cancelled/timed_out/left  =                        =          =
-    failed                             =                        =          =
+    from                              common,advanced,managed  handshake  direct             others
+    inviting/undelivered, bob rings   cancelled (cancelled)    =          =                  =
+    ringing/joined, bob rings         cancelled (cancelled)    =          =                  =
+    inviting/undelivered, bob joined  =                        =          =                  =
+    ringing/accepting, bob joined     =                        =          =                  =
+    joined, bob joined                =                        =          = (not_connected)  =
+    accepting, bob rings              cancelled (cancelled)    failed     =                  =
+    rejected/cancelled/timed_out      =                        =          =                  =
+    left/failed                       =                        =          =                  =
 
     forward  a policy sends the caller's invitation on to another user
     from                                                others
@@ -271,14 +274,14 @@ let joinerTransitions = """
     joined/left  !not_inviter
 
     cancels_one  the user cancels, and names bob
-    from                advanced           others
+    from                advanced,managed   others
     -                   !not_invited       !not_invited
     joined, bob rings   !not_inviter       !not_inviter
     joined, bob joined  !already_answered  !not_inviter
     left                !wrong_state       !not_inviter
 
     cancel_one  bob cancels, and names the user
-    from                 advanced           others
+    from                 advanced,managed   others
     -/joined, bob rings  !wrong_state       !not_inviter
     -, bob joined        !not_invited       !not_inviter
     joined, bob joined   !already_answered  !not_inviter
@@ -323,8 +326,9 @@ let joinerTransitions = """
     -/joined/left  =
 
     lost  the user's last device says bye
-    from           others
-    -/joined/left  =
+    from    direct             others
+    -/left  =                  =
+    joined  = (not_connected)  =
 
     forward  a policy sends the user's invitation on to another user
     from         others

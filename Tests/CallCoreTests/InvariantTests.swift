@@ -18,17 +18,20 @@ import Testing
         var actions = RandomActions(seed: seed)
         var rig = CoreRig(settings: actions.settings())
         var checker = ConsistencyChecker(atServer: true)
+        var presence = PresenceModel()
         for step in 0..<600 {
             let action = actions.next(asked: rig.openQuestions)
             guard isPossible(action, rig) else { continue }
             do throws(RigFailure) {
-                for observation in try rig.perform(action) {
+                let seen = try rig.perform(action)
+                presence.note(action, seen, at: rig.moment, rig.switchboard.liveCalls)
+                for observation in seen {
                     actions.note(observation)
                     try checker.see(observation)
                 }
                 for device in gone(by: action) { checker.forget(device) }
                 try checker.compare(with: rig.switchboard, connected: rig.connected)
-                try check(rig)
+                try check(rig, presence)
             } catch {
                 Issue.record("seed \(seed), step \(step), \(action): \(error)")
                 return
@@ -42,19 +45,20 @@ import Testing
         case .connect(let device, let resuming): !resuming || rig.isCut(device)
         case .disconnect(let device), .bye(let device): rig.connected.contains(device)
         case .forget(let device): rig.isCut(device)
-        case .request, .pass, .restart, .answer, .policyRequest, .setting: true
+        case .request, .pass, .restart, .answer, .think, .policyRequest, .setting: true
         }
     }
 
     private func gone(by action: Action) -> [Address] {
         switch action {
         case .forget(let device), .bye(let device): [device]
-        case .connect, .disconnect, .request, .pass, .restart, .answer, .policyRequest, .setting:
+        case .connect, .disconnect, .request, .pass, .restart, .answer, .think, .policyRequest,
+            .setting:
             []
         }
     }
 
-    private func check(_ rig: CoreRig) throws(RigFailure) {
+    private func check(_ rig: CoreRig, _ presence: PresenceModel) throws(RigFailure) {
         let board = rig.switchboard
         for call in board.liveCalls {
             let users = call.participants.map(\.user)
@@ -65,23 +69,37 @@ import Testing
                 throw RigFailure("nobody is left in \(call)")
             }
             for participant in call.participants where !participant.state.isPending {
+                // Who is joined and lost has to leave for it where the mode says so (K107).
+                let leaves =
+                    board.settings.mode(call.mode).lost.leaves
+                    && presence.isLost(participant, at: rig.moment)
                 guard participant.deadlineAt == nil, participant.policyAlarm == nil,
-                    participant.deliveryAlarm == nil, participant.asking == .nothing
+                    participant.asking == .nothing, (participant.deliveryAlarm != nil) == leaves
                 else { throw RigFailure("a deadline of nobody runs in \(call)") }
             }
         }
-        try checkUsers(board)
+        try checkUsers(board, presence, at: rig.moment)
         try checkTimers(board, at: rig.moment)
         try checkRestart(rig)
     }
 
-    /// Every user's list of calls is right: nobody is busy for nothing.
-    private func checkUsers(_ board: Switchboard) throws(RigFailure) {
+    /// Every user's list of calls is right: nobody is busy for nothing, nor by a call that has
+    /// lost the user (K107).
+    private func checkUsers(
+        _ board: Switchboard, _ presence: PresenceModel, at now: Moment
+    ) throws(RigFailure) {
         let calls = board.liveCalls
         for user in RandomActions(seed: 0).users {
-            let expected = calls.count { $0.participant(user)?.state.isLive == true }
+            let expected = calls.count { call in
+                guard let part = call.participant(user), part.state.isLive else { return false }
+                return !presence.isLost(part, at: now)
+            }
             guard board.facts(of: user).calls == expected else {
-                throw RigFailure("\(user) counts as in \(board.facts(of: user).calls) calls")
+                throw RigFailure(
+                    "\(user) counts as in \(board.facts(of: user).calls) calls, not \(expected)")
+            }
+            guard board.liveCalls(madeBy: user) == calls.count(where: { $0.caller == user }) else {
+                throw RigFailure("\(user) made another number of calls than is counted")
             }
         }
     }
@@ -103,7 +121,8 @@ import Testing
     }
 
     /// A switchboard restored from the store is the running one, but for open questions, which
-    /// are decided anew, and deadlines that wait for an answer being shaped.
+    /// are decided anew, deadlines that wait for an answer being shaped, and absence, which begins
+    /// anew.
     private func checkRestart(_ rig: CoreRig) throws(RigFailure) {
         let before = rig.switchboard.liveCalls.sorted { $0.id < $1.id }
         let isWaiting = { (participant: Participant) in
@@ -116,9 +135,24 @@ import Testing
         var restored = Switchboard(settings: rig.switchboard.settings, seed: 9, at: rig.moment)
         _ = restored.restore(rig.stored.restored, at: rig.moment)
         let after = restored.liveCalls.sorted { $0.id < $1.id }
-        for (old, new) in zip(before, after) where old != new {
+        for (old, new) in zip(before, after) where old.withoutAbsence != new {
             throw RigFailure("a restart makes \(new)\nof \(old)")
         }
         guard before.count == after.count else { throw RigFailure("a restart loses a call") }
+    }
+}
+
+extension Mode.Lost {
+    fileprivate var leaves: Bool { if case .leaves = self { true } else { false } }
+}
+
+extension Call {
+    /// The call without the time after which somebody absent leaves.
+    fileprivate var withoutAbsence: Call {
+        var call = self
+        for index in participants.indices where participants[index].state == .joined {
+            call.participants[index].deliveryAlarm = nil
+        }
+        return call
     }
 }

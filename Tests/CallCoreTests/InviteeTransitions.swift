@@ -63,7 +63,7 @@ let inviteeTransitions = """
     failed                          !wrong_mode  !call_ended
 
     cancel_one  the caller cancels, and names the user
-    from                                    advanced           others
+    from                                    advanced,managed   others
     -                                       !not_invited       !not_invited
     inviting/undelivered/ringing/accepting  cancelled          cancelled (cancelled)
     joined                                  !already_answered  !already_answered
@@ -78,12 +78,12 @@ let inviteeTransitions = """
     joined/left                             !already_answered
 
     caller_lost  the caller is lost
-    from                            common,advanced,managed  handshake  others
-    -/rejected/cancelled/timed_out  = (cancelled)            =          =
-    failed                          = (cancelled)            =          =
-    inviting/undelivered/ringing    cancelled (cancelled)    =          =
-    accepting                       cancelled (cancelled)    failed     =
-    joined/left                     =                        =          =
+    from                            common,advanced,managed  handshake  direct             others
+    -/rejected/cancelled/timed_out  = (cancelled)            =          =                  =
+    failed                          = (cancelled)            =          =                  =
+    inviting/undelivered/ringing    cancelled (cancelled)    =          =                  =
+    accepting                       cancelled (cancelled)    failed     =                  =
+    joined/left                     =                        =          = (not_connected)  =
 
     join  the user joins with the same device
     from                                               advanced,managed,group  others
@@ -128,9 +128,10 @@ let inviteeTransitions = """
     rejected/cancelled/timed_out/left/failed         =
 
     lost  the user's last device says bye
-    from                                             others
-    -/inviting/undelivered/ringing/accepting/joined  =
-    rejected/cancelled/timed_out/left/failed         =
+    from                                      direct             others
+    -/inviting/undelivered/ringing/accepting  =                  =
+    joined                                    = (not_connected)  =
+    rejected/cancelled/timed_out/left/failed  =                  =
 
     forward  a policy sends the invitation on to another user
     from                                                others

@@ -10,9 +10,22 @@ import Testing
     private let ann = UserID("ann")
     private let bob = UserID("bob")
 
+    private func key(_ text: String, _ bodyHash: UInt64 = 7) -> IdempotencyKey {
+        IdempotencyKey(text, bodyHash: bodyHash)
+    }
+
+    @Test func anotherRequestUnderAKeyIsNoRepetition() {
+        var filter = KeyFilter()
+        filter.insert(ann, key("k", 1), at: Moment(0))
+        #expect(filter.mayContain(ann, key("k", 1)))
+        #expect(!filter.mayContain(ann, key("k", 2)) && !filter.mayContain(bob, key("k", 1)))
+        filter.forget(at: Moment(100), lifetime: 100, limit: 10)
+        #expect(!filter.mayContain(ann, key("k", 1)))
+    }
+
     @Test func aKeyIsKeptForItsUserAlone() {
         var filter = KeyFilter()
-        filter.insert(ann, "k", at: Moment(0))
+        filter.insert(ann, key("k"), at: Moment(0))
         #expect(filter.mayContain(ann, "k"))
         #expect(!filter.mayContain(bob, "k"))
         #expect(!filter.mayContain(ann, "l"))
@@ -22,8 +35,8 @@ import Testing
 
     @Test func keysAreForgottenWhenTheyAreTooOld() {
         var filter = KeyFilter()
-        filter.insert(ann, "old", at: Moment(0))
-        filter.insert(ann, "new", at: Moment(10))
+        filter.insert(ann, key("old"), at: Moment(0))
+        filter.insert(ann, key("new"), at: Moment(10))
         filter.forget(at: Moment(99), lifetime: 100, limit: 10)
         #expect(filter.mayContain(ann, "old"))
         filter.forget(at: Moment(100), lifetime: 100, limit: 10)
@@ -33,7 +46,7 @@ import Testing
 
     @Test func theOldestGoFirstWhenThereAreTooMany() {
         var filter = KeyFilter()
-        for number in 0..<10_000 { filter.insert(ann, "\(number)", at: Moment(0)) }
+        for number in 0..<10_000 { filter.insert(ann, key("\(number)"), at: Moment(0)) }
         filter.forget(at: Moment(1), lifetime: 100, limit: 3)
         #expect(filter.count == 3)
         #expect(!filter.mayContain(ann, "9996"))
@@ -43,8 +56,8 @@ import Testing
 
     @Test func aKeyUsedAgainIsForgottenWithItsLastUse() {
         var filter = KeyFilter()
-        filter.insert(ann, "k", at: Moment(0))
-        filter.insert(ann, "k", at: Moment(50))
+        filter.insert(ann, key("k"), at: Moment(0))
+        filter.insert(ann, key("k"), at: Moment(50))
         filter.forget(at: Moment(100), lifetime: 100, limit: 10)
         #expect(filter.mayContain(ann, "k"))
         filter.forget(at: Moment(150), lifetime: 100, limit: 10)
@@ -91,11 +104,28 @@ import Testing
         #expect(ids[999].high >> 16 == 5)
     }
 
+    @Test(arguments: [0, 1, 2, 7, 100])
+    func theNewestLiveCallsAreFound(_ most: Int) {
+        var table = CallTable()
+        for number in 0..<50 {
+            // Not in the order of their places.
+            let id = CallID(high: 1, low: UInt64(number * 37 % 50))
+            var call = Call(
+                id: id, mode: .common, kind: "audio", ringTime: 1_000, deliveryCheck: nil,
+                createdAt: Moment(5))
+            if id.low % 3 == 0 { call.state = .ended }
+            let slot = table.open(id)
+            table[slot] = call
+        }
+        let newest = (0..<50).reversed().filter { $0 % 3 != 0 }.prefix(most)
+        #expect(table.newest(most).map(\.id.low) == newest.map { UInt64($0) })
+    }
+
     @Test func idsStayBehindTheNewestRestoredCall() {
         var board = Switchboard(settings: Settings(), seed: 1, at: Moment(5))
         let old = CallID(high: 9 << 16 | 3, low: 0)
         var call = Call(
-            id: old, mode: .common, kind: "audio", ringTime: 1_000, deliveryCheck: false,
+            id: old, mode: .common, kind: "audio", ringTime: 1_000, deliveryCheck: nil,
             createdAt: Moment(5))
         call.participants = [
             Participant(user: UserID("a"), role: .caller, state: .joined, at: Moment(5))

@@ -40,7 +40,7 @@ struct Trial {
         board = Switchboard(settings: settings, seed: 1, at: now)
         var call = Call(
             id: id, mode: ModeIndex(named: mode.name) ?? .common, kind: "audio",
-            ringTime: 60_000, deliveryCheck: true, createdAt: now)
+            ringTime: 60_000, deliveryCheck: 5_000, createdAt: now)
         switch part {
         case .invitee: user = Self.bob
         case .caller: user = Self.alice
@@ -105,10 +105,10 @@ struct Trial {
         "accept": { $0.ask(.accept()) },
         "reject": { $0.ask(.reject()) },
         "reject_busy": { $0.ask(.reject(busy: true)) },
-        "join": { $0.ask(.join) },
-        "join_elsewhere": { $0.ask(.join, with: DeviceID("laptop")) },
-        "leave": { $0.ask(.leave) },
-        "end": { $0.ask(.end) },
+        "join": { $0.ask(.join()) },
+        "join_elsewhere": { $0.ask(.join(), with: DeviceID("laptop")) },
+        "leave": { $0.ask(.leave()) },
+        "end": { $0.ask(.end()) },
         "connect": { $0.connect($0.user) },
         "lost": { $0.lose($0.user) },
         "forward": { $0.decide(.forward(to: UserID("erin"))) },
@@ -123,7 +123,7 @@ struct Trial {
         "accept_ack": { $0.ask(.acceptAck($0.user), by: alice) },
         "cancel_one": { $0.ask(.cancel([$0.user]), by: alice) },
         "cancel": { $0.ask(.cancel(), by: alice) },
-        "end_by_caller": { $0.ask(.end, by: alice) },
+        "end_by_caller": { $0.ask(.end(), by: alice) },
         "caller_lost": { $0.lose(alice) },
     ]
 
@@ -134,8 +134,8 @@ struct Trial {
         "cancels_one": { $0.ask(.cancel([bob])) },
         "bob_accepts": { $0.ask(.accept(), by: bob) },
         "bob_rejects": { $0.ask(.reject(), by: bob) },
-        "bob_leaves": { $0.ask(.leave, by: bob) },
-        "bob_ends": { $0.ask(.end, by: bob) },
+        "bob_leaves": { $0.ask(.leave(), by: bob) },
+        "bob_ends": { $0.ask(.end(), by: bob) },
     ]
 
     /// The ring time, without the delivery check that comes before.

@@ -247,6 +247,16 @@ import Testing
         #expect(admitted == 10)
     }
 
+    @Test func moreThanTheBucketHoldsNeverPasses() {
+        var rate = RequestRate()
+        for second in 0..<9 {
+            let now = Moment(Int64(second) * 60_000)
+            #expect(rate.admit(6, of: 5, in: 60_000, at: now) == 60_000)
+        }
+        #expect(rate.isFull(at: Moment(0)), "nothing is taken of a bucket that is too small")
+        #expect(rate.admit(5, of: 5, in: 60_000, at: Moment(0)) == nil)
+    }
+
     @Test func zeroIsNoLimit() {
         var rate = RequestRate()
         for _ in 0..<1_000 { #expect(rate.admit(perSecond: 0, at: Moment(0)) == nil) }

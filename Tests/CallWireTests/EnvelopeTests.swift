@@ -158,7 +158,7 @@ import Testing
                 == .request(.integer(1), key: nil, .call(OperationTests.id, .get)))
         #expect(
             try decoder.request(.end, body: Array(data.utf8), key: "k")
-                == .operation(.call(OperationTests.id, .end), key: key))
+                == .operation(.call(OperationTests.id, .end()), key: key))
     }
 
     @Test(arguments: [

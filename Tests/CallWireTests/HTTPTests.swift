@@ -111,7 +111,7 @@ import Testing
         (0..<count).map { place in
             var call = Call(
                 id: CallID(high: UInt64(1_000 - place), low: 7), mode: .common,
-                kind: "audio", ringTime: 1, deliveryCheck: false, createdAt: Moment(0))
+                kind: "audio", ringTime: 1, deliveryCheck: nil, createdAt: Moment(0))
             call.participants = Sample.ringing.participants
             call.extendedData = String(repeating: "x", count: text)
             return call

@@ -51,6 +51,14 @@ import Testing
         Bad("call.invite", #"{"invitees":["b"],"mode":1}"#, "mode"),
         Bad("call.invite", #"{"invitees":["b"],"kind":""}"#, "kind"),
         Bad("call.invite", #"{"invitees":["b"],"kind":"\#(text(33))"}"#, "kind"),
+        Bad("call.invite", #"{"invitees":["b"],"delivery_check":999}"#, "delivery_check"),
+        Bad("call.invite", #"{"invitees":["b"],"delivery_check":30001}"#, "delivery_check"),
+        Bad("call.invite", #"{"invitees":["b"],"delivery_check":0}"#, "delivery_check"),
+        Bad("call.invite", #"{"invitees":["b"],"delivery_check":1500.5}"#, "delivery_check"),
+        Bad("call.invite", #"{"invitees":["b"],"delivery_check":"5s"}"#, "delivery_check"),
+        Bad("call.invite", #"{"invitees":["b"],"audio":1}"#, "audio"),
+        Bad("call.join", #"{"call_id":ID,"video":"on"}"#, "video"),
+        Bad("call.list", #"{"peer":"b b"}"#, "peer"),
         Bad("call.invite", #"{"invitees":["b"],"timeout_ms":999}"#, "timeout_ms"),
         Bad("call.invite", #"{"invitees":["b"],"timeout_ms":600001}"#, "timeout_ms"),
         Bad("call.invite", #"{"invitees":["b"],"timeout_ms":-1}"#, "timeout_ms"),
@@ -247,7 +255,7 @@ import Testing
         let escaped = #"{"call_id":"\#(Self.id)","extended_data":"\u00e9\u00e9"}"#
         #expect(
             try decoder.request(.end, body: Array(escaped.utf8))
-                == .operation(.call(OperationTests.id, .end, saying: "éé"), key: nil))
+                == .operation(.call(OperationTests.id, .end(), saying: "éé"), key: nil))
         let long = #"{"call_id":"\#(Self.id)","extended_data":"ééé"}"#
         #expect(throws: Refusal.self) { try decoder.request(.end, body: Array(long.utf8)) }
     }

@@ -30,7 +30,8 @@ import Testing
             .invite,
             #"""
             {"invitees":["bob","carol"],"mode":"advanced","kind":"video","timeout_ms":30000,
-             "extended_data":"{\"type\":1}","delivery_check":true,"items":{"b":"2","a":"1"},
+             "extended_data":"{\"type\":1}","delivery_check":true,"audio":true,"video":false,
+             "items":{"b":"2","a":"1"},
              "push":{"title":"Call","body":"from Ann","payload":"{}"},"unknown":[{"x":null}]}
             """#,
             .invite(fullInvitation)),
@@ -44,6 +45,9 @@ import Testing
         Example(
             .invite, #"{"invitees":["bob"],"timeout_ms":0}"#, .invite(Invitation(invitees: ["bob"]))
         ),
+        Example(.invite, #"{"invitees":["bob"],"delivery_check":false}"#, checked(0)),
+        Example(.invite, #"{"invitees":["bob"],"delivery_check":1000}"#, checked(1_000)),
+        Example(.invite, #"{"invitees":["bob"],"delivery_check":30000}"#, checked(30_000)),
         Example(
             .invite, #"{"invitees":["a","a"],"push":{"title":null,"x":1}}"#,
             .invite(repeatedInvitation)),
@@ -78,9 +82,12 @@ import Testing
     ]
 
     static let inCall: [Example] = [
-        Example(.join, #"{"call_id":ID,"extended_data":"j"}"#, .call(id, .join, saying: "j")),
-        Example(.leave, #"{"call_id":ID}"#, .call(id, .leave)),
-        Example(.end, #"{"call_id":ID,"extended_data":"bye"}"#, .call(id, .end, saying: "bye")),
+        Example(
+            .join, #"{"call_id":ID,"audio":false,"video":true}"#,
+            .call(id, .join(audio: false, video: true))),
+        Example(.join, #"{"call_id":ID,"extended_data":"j"}"#, .call(id, .join(), saying: "j")),
+        Example(.leave, #"{"call_id":ID}"#, .call(id, .leave())),
+        Example(.end, #"{"call_id":ID,"extended_data":"bye"}"#, .call(id, .end(), saying: "bye")),
         Example(.report, #"{"call_id":ID,"media":"recovered"}"#, .call(id, .report(.recovered))),
         Example(
             .media, #"{"call_id":ID,"audio":true}"#, .call(id, .media(audio: true, video: nil))),
@@ -117,7 +124,8 @@ import Testing
             .list,
             #"""
             {"limit":5,"cursor":ID,"state":"ended","role":"invitee",
-             "end_reasons":["no_answer","busy"],"since_at":1,"until_at":2}
+             "end_reasons":["no_answer","busy"],"kind":"video","peer":"bob",
+             "since_at":1,"until_at":2}
             """#,
             .list(fullQuery)),
         Example(.list, #"{"limit":1000}"#, .list(query(limit: 100))),
@@ -185,10 +193,17 @@ extension OperationTests {
         invitation.kind = "video"
         invitation.timeout = 30_000
         invitation.extendedData = #"{"type":1}"#
-        invitation.deliveryCheck = true
+        invitation.deliveryCheck = 5_000
+        (invitation.audio, invitation.video) = (true, false)
         invitation.items = [Call.Item(key: "b", value: "2"), Call.Item(key: "a", value: "1")]
         invitation.push = PushText(title: "Call", body: "from Ann", payload: "{}")
         return invitation
+    }
+
+    static func checked(_ time: Milliseconds) -> CallModel.Operation {
+        var invitation = Invitation(invitees: ["bob"])
+        invitation.deliveryCheck = time
+        return .invite(invitation)
     }
 
     static var repeatedInvitation: Invitation {
@@ -225,6 +240,8 @@ extension OperationTests {
         query.state = .ended
         query.role = .invitee
         query.endReasons = [.noAnswer, .busy]
+        query.kind = "video"
+        query.peer = "bob"
         query.since = Moment(1)
         query.until = Moment(2)
         return query

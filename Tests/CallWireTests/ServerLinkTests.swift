@@ -31,7 +31,7 @@ import Testing
         let decoder = WireDecoder()
         guard
             case .request(_, let key?, _) = try decoder.message(
-                encoder.request(.call(Sample.id, .end), id: .integer(1), key: "k"))
+                encoder.request(.call(Sample.id, .end()), id: .integer(1), key: "k"))
         else {
             Issue.record("no key")
             return
@@ -247,11 +247,11 @@ import Testing
 
     @Test func requestsWithAKeyAreRepeatedAndOthersAreLost() {
         var link = opened()
-        let keyed = link.request(.call(Sample.id, .end), key: "k")
+        let keyed = link.request(.call(Sample.id, .end()), key: "k")
         let plain = link.request(.call(Sample.id, .ringing))
         let reading = link.request(.call(Sample.id, .get))
         #expect(link.disconnected() == [.lost(plain.id)])
-        let queued = link.request(.call(Sample.id, .leave))
+        let queued = link.request(.call(Sample.id, .leave()))
         #expect(queued.message == nil)
         _ = link.connected(token: "t")
         let outputs = link.receive(reply(welcome(resumed: true), to: queued.id + 1))
@@ -266,8 +266,8 @@ import Testing
 
     @Test func whatIsForgottenIsNeitherHandedOutNorRepeated() throws {
         var link = opened()
-        let forgotten = link.request(.call(Sample.id, .leave), key: "a").id
-        let kept = link.request(.call(Sample.id, .end), key: "b")
+        let forgotten = link.request(.call(Sample.id, .leave()), key: "a").id
+        let kept = link.request(.call(Sample.id, .end()), key: "b")
         link.forget(forgotten)
         #expect(link.receive(Array(#"{"re":\#(forgotten),"ok":{}}"#.utf8)) == [])
         #expect(link.disconnected() == [])

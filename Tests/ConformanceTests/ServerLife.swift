@@ -80,6 +80,14 @@ final class ServerLife: PolicyLink {
         return true
     }
 
+    /// A handler that is asked the newest question of this sort waits for something; false: there
+    /// is none.
+    func think(_ sort: QuestionSort) -> Bool {
+        guard let question = questions.last(where: { $0.sort == sort }) else { return false }
+        exchange.feed(.thinking(question.id))
+        return true
+    }
+
     // MARK: PolicyLink
 
     var isThinking: Bool { false }

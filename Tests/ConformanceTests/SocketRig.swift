@@ -92,6 +92,10 @@ final class SocketRig: Rig {
             guard server.answer(sort, answer) else {
                 throw RigFailure("nobody asked the policies that")
             }
+        case .think(let sort):
+            guard server.think(sort) else {
+                throw RigFailure("nobody asked the policies that")
+            }
         case .policyRequest(let user, let operation):
             let request = server.gateway.newRequest(.policy)
             server.exchange.feed(
@@ -146,6 +150,8 @@ final class SocketRig: Rig {
         let phone = Phone(device)
         var options = CallClient.Options(
             address, token: "dev:\(device.user)", device: device.device)
+        // Scenarios say themselves when that happens.
+        options.acknowledgesAccepts = false
         options.backoff.first = 1_000_000
         options.backoff.shortest = 1_000_000
         phone.client = CallClient(options, on: waiter.loop) { [unowned self, unowned phone] in

@@ -35,7 +35,7 @@ rings() {
 
 greeting=', saying {"greeting":"Hello, this is support."}'
 rings alice support 0 \
-    "calling support\nsupport is joined$greeting\nended after … ms: completed\n"
+    "calling support\nsupport is ringing\nsupport is joined$greeting\nended after … ms: completed\n"
 rings mallory support 0 \
     "calling support\nsupport is rejected\nended after … ms: cancelled\n"
 rings alice 'two words' 2 "usage: swift-app CALLER CALLEE [SERVER]\n"

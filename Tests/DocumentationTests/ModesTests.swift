@@ -38,6 +38,13 @@ import Testing
             }
         },
         row("ends when a leave leaves") { $0.endWhenJoinedAtMost.map { "\($0)" } ?? "-" },
+        row("lost while in it") { mode in
+            switch mode.lost {
+            case .stays: "stays"
+            case .leaves(let time): "leaves after \(span(time))"
+            case .media: "loses the media"
+            }
+        },
         row("caller lost while ringing") { mode in
             switch mode.callerLost {
             case .cancels: "cancels"
@@ -53,7 +60,9 @@ import Testing
         ("end while ringing", .endUnanswered),
         ("end means cancel or reject", .endMeansCancelOrReject),
         ("rejects busy invitees", .rejectsBusy), ("refuses a busy caller", .refusesBusyCaller),
-        ("answer busy", .answersBusy), ("media phases", .media), ("`call.hold`", .hold),
+        ("refuses a busy user", .refusesBusy),
+        ("a caller who leaves cancels", .leaveCancels), ("answer busy", .answersBusy),
+        ("media phases", .media), ("`call.hold`", .hold),
         ("`call.items`", .items), ("delivery check", .deliveryCheck),
         ("`call.accept_ack`", .acceptAck),
     ]

@@ -71,14 +71,31 @@ import Testing
             ["a shaping hook, waits included", span(limits.shapingTime), "`late`"],
             ["a report or a timer, waits included", span(limits.reportTime), "`wall`"],
             [
-                "requests of `http` under way", grouped(limits.fetches),
-                "an error in the script",
+                "requests of `http` under way; of one pair of accounts",
+                "\(grouped(limits.fetches)); \(grouped(limits.fetchesOfCause))",
+                "`nil, \"limit\"`",
             ],
-            ["timers pending", grouped(limits.timers), "an error in the script"],
-            ["`state`, `vars` of one call", size(limits.state), "an error in the script"],
             [
-                "coroutines and handlers alive, for `coroutine` and `detach`",
-                grouped(limits.coroutines), "an error in the script",
+                "timers pending; of one pair of accounts",
+                "\(grouped(limits.timers)); \(grouped(limits.timersOfCause))",
+                "`nil, \"limit\"`",
+            ],
+            ["`state`", size(limits.state), "an error in the script"],
+            ["`vars` of one call", size(limits.state), "the change is not kept, with a line"],
+            [
+                "`vars` of all calls; of those of one pair of accounts",
+                "\(size(limits.vars)); \(size(limits.varsOfCause))",
+                "the change is not kept, with a line",
+            ],
+            [
+                "reports that stand behind waiting handlers; of one pair of accounts",
+                "\(size(limits.heldReports)); \(size(limits.heldReportsOfCause))",
+                "left out and counted, with a line",
+            ],
+            [
+                "coroutines and handlers alive, for `coroutine` and `detach`; of one pair",
+                "\(grouped(limits.coroutines)); \(grouped(limits.coroutinesOfCause))",
+                "`nil, \"limit\"`",
             ],
             ["`all` within `all`", "\(PolicyHost.nestingMax) deep", "an error in the script"],
             [
@@ -86,10 +103,22 @@ import Testing
                 "the test has failed",
             ],
             [
+                "what is kept in `kv` for one pair of accounts", size(limits.keptOfCause),
+                "`nil, \"limit\"`",
+            ],
+            [
                 "lines of the log until it waits or ends", grouped(limits.logLines),
                 "left out, with one line that says so",
             ],
-            ["one value that leaves Lua", size(limits.value), "an error in the script"],
+            [
+                "lines of the log in a minute; for one pair of accounts",
+                "\(grouped(limits.logLinesPerMinute)); \(grouped(limits.logLinesOfCause))",
+                "left out, with one line that says so",
+            ],
+            [
+                "one value that leaves Lua", size(limits.value),
+                "an error in the script, or `nil, \"too_large\"`",
+            ],
             ["source that `load` takes", size(limits.source), "an error in the script"],
             ["a plugin's file", size(PluginLibrary(folders: []).fileMax), "not found"],
         ]
@@ -101,7 +130,8 @@ import Testing
         case .cpu: "the processor time was over"
         case .wall: "a report or a timer took too long"
         case .memory: "the memory was used up"
-        case .denied: "something was used that the operator did not grant"
+        case .denied:
+            "something was used that the operator did not grant; it was `nil` and a text"
         case .badReturn: "what it returned is no answer to this hook"
         case .late: "no answer in time"
         }

@@ -204,6 +204,11 @@ import WebProtocols
                 "`limits.unsent`", "closed with 4008",
             ],
             [
+                "bytes that all devices of a user may leave unread",
+                bytes(limits.unsentBytesPerUser), "`limits.unsent_per_user`",
+                "the slowest is closed with 4008",
+            ],
+            [
                 "requests of a user, in a second", grouped(limits.requestsPerSecond),
                 "`limits.requests_per_second`; none for `dev:` tokens", "`rate_limited`",
             ],
@@ -211,6 +216,11 @@ import WebProtocols
                 "invitees of a user, in a minute",
                 limits.invitationsPerMinute == 0 ? "any" : grouped(limits.invitationsPerMinute),
                 "`limits.invitations_per_minute`; none for `dev:` tokens", "`rate_limited`",
+            ],
+            [
+                "live calls that a user made", grouped(limits.callsPerUser),
+                "`limits.calls_per_user`; none for `dev:` tokens and keys of servers",
+                "`rate_limited`",
             ],
             [
                 "events that wait for the plugins", grouped(limits.policyBacklog),
@@ -235,9 +245,22 @@ import WebProtocols
                 "`limits.connections_per_address`", "not accepted",
             ],
             [
+                "connections that have not said `hello`", grouped(limits.newcomers),
+                "`limits.newcomers`", "the oldest is closed",
+            ],
+            [
+                "the same of one address", grouped(limits.newcomersPerAddress),
+                "`limits.newcomers_per_address`", "the oldest is closed",
+            ],
+            [
                 "requests of a connection under way",
                 "\(grouped(limits.requestsUnderWay)); a page counts \(limits.pageWeight)",
                 "`limits.requests_under_way`", "further ones are read later",
+            ],
+            [
+                "refusals of a connection for its user's rate",
+                "\(limits.refusalsAtOnce) in \(limits.restFor) ms",
+                "`limits.refusals_at_once`", "further requests are read later",
             ],
             [
                 "an HTTP request from its first byte", span(limits.requestWithin),
@@ -288,8 +311,28 @@ import WebProtocols
                 "`limits.participants`", "`too_many`",
             ],
             [
-                "signals held for a pending user", grouped(settings.heldSignalsMax), "",
-                "the oldest is forgotten",
+                "signals held for a pending user",
+                "\(grouped(settings.heldSignalsMax)), \(bytes(settings.heldSignalBytesMax))", "",
+                "`rate_limited`",
+            ],
+            [
+                "signals and items of one sender, unsent to a pending user's device",
+                "\(grouped(settings.heldSignalsMax)), \(bytes(settings.heldSignalBytesMax))", "",
+                "`rate_limited`",
+            ],
+            [
+                "signals held of one sender, in all calls",
+                bytes(settings.heldSignalBytesOfSenderMax), "", "`rate_limited`",
+            ],
+            [
+                "questions to the plugins that wait, of one cause",
+                grouped(settings.questionsPerCause), "`limits.questions_per_cause`",
+                "`rate_limited`",
+            ],
+            [
+                "events that an account brought about and that wait for the plugins",
+                grouped(limits.reportsPerCause), "`limits.reports_per_cause`",
+                "invitations and signals are `rate_limited`",
             ],
             [
                 "age of a call", span(settings.callAgeMax), "`max_call_age`",

@@ -9,7 +9,7 @@ import Testing
 
     init() throws {
         let page = try Page("CallCore", "Rules")
-        defined = Set(page.text.matches(of: /- term ([A-GR]\d+):/).map { String($0.1) })
+        defined = Set(page.text.matches(of: /- term ([A-KR]\d+):/).map { String($0.1) })
     }
 
     @Test func everyRuleIsFoundByItsNumber() throws {
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func rangesAndListsNameEachRule() {
-        let text = "// Who is told what (A1-A3, D48).\n/// Kept for a while (B25). H3 is no rule."
+        let text = "// Who is told what (A1-A3, D48).\n/// Kept for a while (B25). (Z3) is no rule."
         #expect(Self.rules(inSwift: text) == ["A1", "A2", "A3", "D48", "B25"])
         #expect(Self.rules(inScenario: "# ZA-18 R3 A6 Bob B1 accepts.\n") == ["R3", "A6"])
     }
@@ -37,7 +37,7 @@ import Testing
             line.range(of: "//").map { line[$0.upperBound...] }
         }
         let lists = comments.joined(separator: " ")
-            .matches(of: /\(((?:[A-GR]\d{1,2})(?:(?:-|, |; )[A-GR]\d{1,2})*)\)/)
+            .matches(of: /\(((?:[A-KR]\d{1,3})(?:(?:-|, |; )[A-KR]\d{1,3})*)\)/)
         return lists.reduce(into: []) { rules, list in
             for part in list.1.split(whereSeparator: { ",; ".contains($0) }) {
                 rules.formUnion(range(part))

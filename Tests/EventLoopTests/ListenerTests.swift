@@ -64,7 +64,7 @@ import Testing
             #expect(peer.host == "127.0.0.1")
             return false
         }
-        listener.turnedBack = { _ in Issue.record("nobody was admitted") }
+        listener.began = { _ in Issue.record("nobody was admitted") }
         let client = Peer()
         client.onClosed = { _, _ in rig.finish() }
         Connector.connect(to: listener.endpoint, on: rig.loop) { result in

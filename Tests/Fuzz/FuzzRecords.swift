@@ -52,7 +52,8 @@ private enum RecordTexts {
         var call = Call(
             id: CallID(high: 1, low: 2), mode: ModeIndex(UInt8(random.pick(0...6))),
             kind: random.pick(["audio", "video", "é"]), ringTime: moment(&random).milliseconds,
-            deliveryCheck: random.once(in: 2), createdAt: moment(&random))
+
+            deliveryCheck: random.once(in: 2) ? 5_000 : nil, createdAt: moment(&random))
         call.state = random.pick([.ringing, .active, .ended])
         call.media = random.pick([.none, .establishing, .connected, .reconnecting])
         call.revision = UInt32(random.pick(0...9))

@@ -15,7 +15,7 @@ trap 'exit 130' INT TERM HUP
 
 LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libjemalloc-dev \
 libxml2 gcc libc6-dev libstdc++-12-dev"
-TOOLS="lua-check python3 python3-venv nghttp2-server coturn"
+TOOLS="lua-check python3 python3-venv nghttp2-server coturn chromium"
 passed=0
 failed=0
 

@@ -98,6 +98,10 @@ class Agent:
     def log_text(self):
         return (self.folder / "log").read_text(errors="replace")
 
+    def logs(self, words):
+        """Waits until the log has these words: a thread of its own writes it."""
+        wait_for(f"{words!r} in the log", lambda: words in self.log_text())
+
     def signal(self, number):
         self.process.send_signal(number)
 

@@ -3,16 +3,18 @@
 import pytest
 
 from agent import Agent
+from browser import Browser, serving_pages
 from calls import invite
 from double import Double
 from support import SUPPORT
 
 
 def pytest_collection_modifyitems(items):
-    """Two processes run them: the patient ones beside all others, each kind one by one."""
-    for item in items:
-        kind = "patient" if item.get_closest_marker("patient") else "busy"
-        item.add_marker(pytest.mark.xdist_group(kind))
+    """Four processes run them. Two begin with the patient ones, which need no processor."""
+    patient = [item for item in items if item.get_closest_marker("patient")]
+    for number, item in enumerate(patient):
+        item.add_marker(pytest.mark.xdist_group(f"patient {number % 2}"))
+    items.sort(key=lambda item: item not in patient)
 
 
 @pytest.fixture
@@ -83,3 +85,18 @@ def pusher(make_agent, double):
             double.push_config + config, plugins, environment=double.environment, **more).start()
 
     return start
+
+
+@pytest.fixture(scope="module")
+def site():
+    """Where the pages of examples/browser are."""
+    with serving_pages() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A browser whose tabs are all awake."""
+    made = Browser(tmp_path_factory.mktemp("browser"))
+    yield made
+    made.close()

@@ -18,7 +18,7 @@ export CALLAGENT
 export PYTHONDONTWRITEBYTECODE=1
 
 # All of them: those that only wait do so beside the others.
-[ $# -gt 0 ] || set -- -n 2 --dist loadgroup
+[ $# -gt 0 ] || set -- -n 4 --dist loadgroup
 [ -n "${CALLAGENT_FULL-}" ] || set -- -m "not full" "$@"
 cd Tests/Interop
 # Below it every run has a folder of its own, and those of the last three stay.

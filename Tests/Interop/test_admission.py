@@ -23,12 +23,12 @@ def encode(data):
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def token(secret=SECRET, algorithm="HS256", expires_in=60, **claims):
+def token(secret=SECRET, algorithm="HS256", kid=None, expires_in=60, **claims):
     """A JWT for bob; claims given as None are left out."""
+    head = {"alg": algorithm, "typ": "JWT"} | ({"kid": kid} if kid else {})
     claims = {"sub": "bob", "aud": "calls", "exp": int(time.time()) + expires_in} | claims
     claims = {name: value for name, value in claims.items() if value is not None}
-    body = ".".join(
-        encode(json.dumps(part).encode()) for part in ({"alg": algorithm, "typ": "JWT"}, claims))
+    body = ".".join(encode(json.dumps(part).encode()) for part in (head, claims))
     if algorithm == "none":
         return body + "."
     return body + "." + encode(hmac.digest(secret.encode(), body.encode(), hashlib.sha256))
@@ -126,7 +126,7 @@ def test_who_one_is_must_be_said_once(guarded, field):
     values = {"Authorization": f"Bearer {server}", "X-User": "carol", "X-Device": "desk",
               "Idempotency-Key": "one"}
     lines = [f"{name}: {value}" for name, value in values.items()]
-    head = ["POST /v1/call/list HTTP/1.1", "Host: a", "Content-Length: 2", *lines]
+    head = ["POST /v1/call/list HTTP/1.1", "Host: localhost", "Content-Length: 2", *lines]
     raw = RawSocket(guarded.port).send(("\r\n".join(head) + "\r\n\r\n{}").encode())
     assert raw.status_line() == 200
     head.append(f"{field}: {values[field]}")
@@ -225,9 +225,33 @@ def test_pages_may_use_http_like_the_websocket(make_agent):
     assert agent.post("call.list", "alice", {}).status == 200, "what is no page has no origin"
 
 
-def test_without_a_list_every_page_may_ask(agent):
-    assert asks_as_a_page(agent, "null").headers["Access-Control-Allow-Origin"] == "*"
-    assert "Access-Control-Allow-Origin" not in agent.post("call.list", "alice", {}).headers
+def test_without_a_list_every_page_may_ask(guarded):
+    bearer = {"Authorization": f"Bearer {token()}"}
+    reply = asks_as_a_page(guarded, "null", extra=bearer)
+    assert (reply.status, reply.headers["Access-Control-Allow-Origin"]) == (200, "*")
+    plain = guarded.request("POST", "/v1/call/list", "{}", bearer)
+    assert "Access-Control-Allow-Origin" not in plain.headers
+
+
+def test_with_development_tokens_only_pages_of_this_machine_may_ask(agent):
+    """K113: such tokens let any page be anybody, and a name of its own may point here."""
+    own = "http://localhost:8000"
+    reply = asks_as_a_page(agent, own)
+    assert (reply.status, reply.headers["Access-Control-Allow-Origin"]) == (200, own)
+    for page in ("https://evil.example", "null", "http://localhost.evil.example"):
+        assert asks_as_a_page(agent, page).status == 403, page
+        with pytest.raises(InvalidStatus) as refused:
+            connect(agent.url, origin=page)
+        assert refused.value.response.status_code == 403
+    rebound = asks_as_a_page(agent, own, extra={"Host": f"evil.example:{agent.port}"})
+    assert rebound.status == 403
+    assert agent.request("GET", "/healthz", None, {"Host": "evil.example"}).status == 200
+
+
+def test_origins_says_otherwise_with_development_tokens(make_agent):
+    agent = make_agent('origins = { "*" }\n').start()
+    reply = asks_as_a_page(agent, "https://a.example", extra={"Host": "calls.example"})
+    assert reply.status == 200
 
 
 def test_a_server_without_a_name_must_say_for_whom(guarded):
@@ -237,12 +261,20 @@ def test_a_server_without_a_name_must_say_for_whom(guarded):
     assert guarded.request("POST", "/v1/call/list", "{}", headers | {"X-User": "bob"}).status == 200
 
 
+@pytest.mark.parametrize("user", ["group:sales", "deleted:bob"])
+def test_a_server_acts_for_no_group(guarded, user):
+    headers = {"Authorization": f"Bearer {token(role='server')}", "X-User": user}
+    reply = guarded.request("POST", "/v1/call/list", "{}", headers)
+    error = reply.body["error"]
+    assert (reply.status, error["code"]) == (400, "bad_request")
+    assert error["detail"] == {"field": "X-User"} and user.split(":")[0] in error["message"]
+
+
 # How many
 
 
-@pytest.mark.parametrize("limit", ["connections_per_address", "connections"])
-def test_one_connection_too_many_is_sent_away(make_agent, limit):
-    agent = make_agent(f"limits = {{ {limit} = 3 }}\n").launch()
+def test_one_connection_too_many_is_sent_away(make_agent):
+    agent = make_agent("limits = { connections = 3 }\n").launch()
     wait_for("a connection", lambda: reachable(agent))
     wait_for("room", lambda: agent.metrics()["callagent_connections"] == 0)
     guests = [agent.connect(f"user-{number}") for number in range(3)]
@@ -253,10 +285,136 @@ def test_one_connection_too_many_is_sent_away(make_agent, limit):
     guests[1].ok("ping")
 
 
+PROXY = 'trusted_proxies = { "127.0.0.0/8", "10.0.0.0/8" }\n'
+
+
+def from_address(agent, address, user=None):
+    """A connection that a proxy passes on for `address`; with a user it says hello."""
+    raw = RawSocket(agent.port)
+    raw.upgrade(**{"X-Forwarded-For": address})
+    if user:
+        raw.hello(user)
+    return raw
+
+
+def test_an_address_is_the_one_that_a_trusted_proxy_names(make_agent):
+    agent = make_agent(PROXY + "limits = { connections_per_address = 2 }\n").start()
+    held = [from_address(agent, "192.0.2.1", f"user-{number}") for number in range(2)]
+    assert from_address(agent, "192.0.2.1").status == 429
+    held.append(from_address(agent, "192.0.2.2, 10.1.2.3", "other"))
+    held += [from_address(agent, None, f"plain-{number}") for number in range(4)]
+    held += [from_address(agent, "unknown", f"odd-{number}") for number in range(4)]
+    held[0].socket.close()
+    wait_for("room", lambda: agent.metrics()["callagent_connections"] == len(held) - 1)
+    from_address(agent, "192.0.2.1", "late")
+
+
+def test_a_proxy_that_nobody_named_locks_nobody_out(make_agent):
+    agent = make_agent("limits = { connections_per_address = 1, newcomers_per_address = 1 }\n")
+    agent.start()
+    held = [from_address(agent, "192.0.2.1", f"user-{number}") for number in range(5)]
+    assert agent.metrics()["callagent_connections"] == len(held)
+
+
+def test_of_those_who_do_not_say_hello_the_oldest_goes(make_agent):
+    agent = make_agent(PROXY + 'limits = { newcomers = 3, hello_time = "60s" }\n').start()
+    known = agent.connect("alice")
+    silent = [RawSocket(agent.port).upgrade() for _ in range(4)]
+    assert silent[0].next_frame() is None, "one more than the limit sends the oldest away"
+    for number, raw in enumerate(silent[1:]):
+        raw.hello(f"user-{number}")
+    known.ok("ping")
+
+
+def test_of_one_address_the_oldest_that_does_not_say_hello_goes(make_agent):
+    limits = 'limits = { newcomers_per_address = 2, hello_time = "60s" }\n'
+    agent = make_agent(PROXY + limits).start()
+    other = from_address(agent, "192.0.2.9")
+    mine = [from_address(agent, "192.0.2.1") for _ in range(3)]
+    assert mine[0].next_frame() is None
+    for number, raw in enumerate((other, mine[1], mine[2])):
+        raw.hello(f"user-{number}")
+
+
+def test_a_tenth_of_all_connections_is_for_those_who_come_back(make_agent):
+    agent = make_agent("limits = { connections = 10 }\n").start()
+    guests = [agent.connect(f"user-{number}") for number in range(9)]
+    stranger = Device(agent.url, "late", greet=False)
+    stranger.refused("hello", "unavailable", token="dev:late", device="phone")
+    assert stranger.closed() == 4001
+    agent.connect("user-0").ok("ping")
+    assert guests[0].closed() == 4209
+
+
+def asks(agent, user):
+    """A connection after a request over HTTP of a user, or with a token."""
+    raw = RawSocket(agent.port)
+    raw.send(f"GET /v1/call/{'0' * 32} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
+             f"{user if '.' in user else 'dev:' + user}\r\n\r\n".encode())
+    raw.status = raw.status_line()
+    return raw
+
+
+def is_over(raw):
+    """Whether the server has ended the connection, if it was not told anything more."""
+    raw.buffer = b""
+    raw.socket.settimeout(0.2)
+    try:
+        while raw.socket.recv(65_536):
+            pass
+        return True
+    except ConnectionResetError:
+        return True
+    except TimeoutError:
+        return False
+
+
+def test_idle_connections_over_http_give_way(make_agent):
+    """K110: one account's connections take nobody's place."""
+    agent = make_agent('limits = { connections = 20, connections_per_user = 100 }\n').start()
+    bob = agent.connect("bob")
+    mine = [asks(agent, "mallory") for _ in range(30)]
+    assert [raw.status for raw in mine] == [404] * 30
+    agent.connect("carol").ok("ping")
+    bob.vanish()
+    agent.connect("bob", resume=bob.resume).ok("ping")
+    assert agent.get("/readyz").status == 200
+    assert is_over(mine[0]) and not is_over(mine[-1])
+
+
+def test_a_user_has_so_many_connections_over_http(make_agent):
+    agent = make_agent("limits = { connections_per_user = 3 }\n").start()
+    other = asks(agent, "other")
+    mine = [asks(agent, "mallory") for _ in range(5)]
+    assert [is_over(raw) for raw in mine] == [True, True, False, False, False]
+    assert not is_over(other)
+
+
+def test_who_is_told_to_wait_has_no_place_of_those_who_are_known(make_agent):
+    limits = "limits = { requests_per_second = 1, newcomers = 3 }\n"
+    agent = make_agent(KEYS + limits).start()
+    good = token()
+    first = asks(agent, good)
+    late = [asks(agent, good) for _ in range(12)]
+    told = [raw for raw in late if raw.status == 429]
+    assert first.status == 404 and len(told) > 3
+    assert [is_over(raw) for raw in told] == [True] * (len(told) - 3) + [False] * 3
+    assert not is_over(first)
+
+
+def test_where_nobody_gives_way_an_answer_over_http_is_the_last_one(make_agent):
+    agent = make_agent("limits = { connections = 10 }\n").start()
+    guests = [agent.connect(f"user-{number}") for number in range(9)]
+    late = asks(agent, "late")
+    assert late.status == 404 and "connection: close" in late.head.lower()
+    assert is_over(late)
+    guests[0].ok("ping")
+
+
 def reachable(agent):
     try:
         socket = RawSocket(agent.port)
-        socket.send(b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        socket.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         return socket.status_line() == 200
     except OSError:
         return False

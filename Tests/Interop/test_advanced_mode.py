@@ -1,5 +1,6 @@
 """Mode `advanced`: people are added, leave, and the call lives until its end."""
 
+from agent import wait_for
 from calls import changes, ended, invite, participant, states
 
 
@@ -209,15 +210,19 @@ def test_names_may_hold_what_json_escapes(make_agent):
     agent = make_agent(
         'answer_for = { "*" }\nplugins = { "p" }', plugins={"p": plugin}).start()
     ann, bob = agent.connect(caller, device), agent.connect(callee)
-    call = ann.ok(
+    placed = ann.ok(
         "call.invite", invitees=[callee], mode="advanced", kind='vi"deo\\',
-        extended_data='"\\')["call_id"]
-    assert ann.event("call.created")["call"]["caller"] == caller
+        extended_data='"\\')["call"]
+    assert placed["caller"] == caller
+    call = placed["call_id"]
     shown = bob.event("call.incoming")
     assert (shown["inviter"], shown["call"]["caller"]) == (caller, caller)
     assert (shown["call"]["kind"], shown["call"]["extended_data"]) == ('vi"deo\\', '"\\')
     bob.ok("call.accept", call_id=call, extended_data='\\"')
     assert changes(ann.event("call.changed")) == {callee: ("joined", None)}
+    # Another thread writes what was decided, soon after.
+    decisions = agent.folder / "state" / "decisions.jsonl"
+    wait_for("the decision in its file", lambda: call in decisions.read_text())
     agent.crash()
     agent.start()
     kept = agent.connect(caller, device).hello["calls"][0]

@@ -1,42 +1,16 @@
 """The phone of examples/browser in a real browser; skipped where none is installed."""
 
-import functools
-import http.server
-import pathlib
+import contextlib
+import json
 import threading
 
 import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.server import serve
 
-from browser import Browser, find_browser
+from browser import needs_browser
 
-PAGES = pathlib.Path(__file__).parents[2] / "examples" / "browser"
-
-pytestmark = pytest.mark.skipif(
-    not find_browser(), reason="no browser: apt-get install chromium to test examples/browser")
-
-
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    """Serves files without a log."""
-
-    def log_message(self, *arguments):
-        pass
-
-
-@pytest.fixture(scope="module")
-def site():
-    """Where the pages are."""
-    handler = functools.partial(QuietHandler, directory=PAGES)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    made = Browser(tmp_path_factory.mktemp("browser"))
-    yield made
-    made.close()
+pytestmark = needs_browser
 
 
 @pytest.fixture
@@ -91,6 +65,61 @@ def test_a_crash_of_the_server_is_survived(agent, phone):
     alice.shows("connected again")
     bob.press("accept")
     alice.shows("with bob: connected")
+
+
+def call_object(mine, state="ringing", revision=1):
+    """A call of alice to bob, whose part in it is `mine`."""
+    return {"call_id": "c" * 32, "revision": revision, "state": state, "caller": "alice",
+            "participants": [{"user": "alice", "state": "joined"}, {"user": "bob", "state": mine}]}
+
+
+class LateReplies:
+    """A server that answers when the call has ended: so do replies that are sent again."""
+
+    def __init__(self):
+        self.server = serve(self.talk, "127.0.0.1", 0, subprotocols=["callagent.v1.json"])
+        self.url = f"ws://127.0.0.1:{self.server.socket.getsockname()[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def talk(self, socket):
+        with contextlib.suppress(ConnectionClosed):
+            for message in map(json.loads, socket):
+                for told in self.answers(message):
+                    socket.send(json.dumps(told))
+
+    def answers(self, message):
+        reply, ringing = {"re": message.get("id"), "ok": {}}, call_object("ringing")
+        operation = message.get("op")
+        if operation == "hello":
+            reply["ok"] = {"user": "bob", "session": "5e", "resumed": False, "calls": []}
+            event = {"call_id": ringing["call_id"], "inviter": "alice", "call": ringing}
+            return [reply, {"seq": 1, "event": "call.incoming", "data": event}]
+        if operation == "call.accept":
+            reply["ok"] = {"call": call_object("joined", "active", 2)}
+            event = {"call_id": ringing["call_id"], "end": {"reason": "completed"}}
+            return [{"seq": 2, "event": "call.ended", "data": event}, reply]
+        if operation == "call.invite":
+            ended = call_object("rejected", "ended") | {"end": {"reason": "rejected"}}
+            reply["ok"] = {"call": ended | {"call_id": "d" * 32}}
+        return [reply] if operation else []
+
+
+@pytest.fixture
+def late_replies():
+    made = LateReplies()
+    yield made
+    made.server.shutdown()
+
+
+def test_a_reply_behind_the_end_of_its_call_is_ignored(late_replies, browser, site):
+    bob = browser.tab(f"{site}/?server={late_replies.url}#bob")
+    bob.shows("alice calls")
+    bob.press("accept")
+    bob.shows("ended: completed")
+    # The reply to the accept came before the one to this.
+    bob.dial("carol")
+    bob.shows("ended: rejected")
+    assert bob.evaluate("document.body.dataset.state") == "idle"
 
 
 FETCH = """

@@ -8,7 +8,8 @@ from calls import changes, ended, invite, participant, states
 def test_the_call_object_of_a_new_call(agent):
     alice = agent.connect("alice", "tablet")
     agent.connect("bob")
-    ok = alice.ok("call.invite", invitees=["bob"], kind="video", extended_data='{"a":1}')
+    ok = alice.ok("call.invite", invitees=["bob"], mode="common", kind="video",
+                  extended_data='{"a":1}')
     call = ok["call"]
     assert len(ok["call_id"]) == 32 and set(ok["call_id"]) <= set("0123456789abcdef")
     assert call["call_id"] == ok["call_id"] and ok["errors"] == []
@@ -27,7 +28,8 @@ def test_the_call_object_of_a_new_call(agent):
 
 def test_defaults_of_an_invitation(agent):
     call = agent.connect("alice").ok("call.invite", invitees=["bob"])["call"]
-    assert (call["kind"], call["extended_data"]) == ("audio", None)
+    assert (call["mode"], call["kind"], call["extended_data"]) == ("advanced", "audio", None)
+    assert call["duration_ms"] is None
     assert participant(call, "bob")["video"] is False
 
 
@@ -39,7 +41,7 @@ def test_ids_sort_by_creation_time(agent):
 
 def test_the_reply_comes_before_the_event_of_the_same_operation(ringing):
     alice, bob, call = ringing("common")
-    assert alice.arrivals == ["reply", "reply", "call.created"]
+    assert alice.arrivals == ["reply", "reply"]
     bob.ok("call.reject", call_id=call)
     bob.event("call.changed")
     assert bob.arrivals[-2:] == ["reply", "call.changed"]
@@ -106,7 +108,7 @@ def test_the_caller_gives_up(ringing):
 
 def test_nobody_answers(agent):
     alice, bob = agent.connect("alice"), agent.connect("bob")
-    call = invite(alice, "bob", timeout_ms=1_000)
+    call = invite(alice, "bob", mode="common", timeout_ms=1_000)
     bob.event("call.incoming")
     seen = bob.event("call.timed_out")
     assert (seen["call_id"], seen["actor"]) == (call, {"timer": "ring"})
@@ -119,7 +121,7 @@ def test_nobody_answers(agent):
 
 def test_two_invitees_answer_differently(agent):
     alice, bob, carol = (agent.connect(name) for name in ("alice", "bob", "carol"))
-    call = invite(alice, "bob", "carol")
+    call = invite(alice, "bob", "carol", mode="common")
     for device in (bob, carol):
         device.event("call.incoming")
     bob.ok("call.accept", call_id=call)
@@ -136,7 +138,7 @@ def test_two_invitees_answer_differently(agent):
 
 def test_mixed_refusals_settle_without_an_answer(agent):
     alice, bob, carol = (agent.connect(name) for name in ("alice", "bob", "carol"))
-    call = invite(alice, "bob", "carol", timeout_ms=1_000)
+    call = invite(alice, "bob", "carol", mode="common", timeout_ms=1_000)
     bob.ok("call.reject", call_id=call)
     assert changes(alice.event("call.changed")) == {"bob": ("rejected", "declined")}
     assert changes(alice.event("call.changed")) == {"carol": ("timed_out", None)}
@@ -146,7 +148,7 @@ def test_mixed_refusals_settle_without_an_answer(agent):
 
 def test_a_list_in_cancel_means_everybody(agent):
     alice, bob, carol = (agent.connect(name) for name in ("alice", "bob", "carol"))
-    call = invite(alice, "bob", "carol")
+    call = invite(alice, "bob", "carol", mode="common")
     alice.ok("call.cancel", call_id=call, users=["bob"])
     for device in (bob, carol):
         device.event("call.incoming")

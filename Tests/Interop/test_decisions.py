@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from agent import wait_for
 from calls import invite
 from support import ACCEPT, BUSY, SUPPORT, call, rewrite
@@ -25,8 +27,7 @@ def test_a_decision_is_explained_while_it_runs_and_after(bot):
     code, raw = agent.tool("explain", call_id, "--json")
     (entry,) = json.loads(raw)["decisions"]
     assert entry["call"] == call_id and entry["input"]["seen"][0]["request"] == "users.get ann"
-    code, none = agent.tool("explain", "0" * 32)
-    assert code != 0 or "no plugin was asked" in none
+    assert agent.tool("explain", "0" * 32)[0] == 3, "nobody can be asked about another call"
 
 
 def test_a_failure_is_explained_with_file_and_line(bot):
@@ -135,7 +136,7 @@ def test_changed_files_are_taken_by_themselves(make_agent):
     fresh.rename(agent.folder / "plugins" / "support.lua")
     wait_for("the new answer", lambda: call(agent, "ben")[1] == ("rejected", "busy"), pause=0.1)
     rewrite(agent, "return (\n")
-    wait_for("the refusal", lambda: "reload failed: nothing has changed" in agent.log_text())
+    agent.logs("reload failed: nothing has changed")
     assert call(agent, "cid")[1] == ("rejected", "busy")
     rewrite(agent, ACCEPT)
     wait_for("the old answer", lambda: call(agent, "dan")[1] == ("joined", None), pause=0.1)
@@ -153,3 +154,58 @@ def test_the_folders_of_a_plugin_are_watched(make_agent):
     assert call(agent, "ann")[1] == ("rejected", "busy")
     module.write_text("return function() return accept {} end\n")
     wait_for("the new answer", lambda: call(agent, "ben")[1] == ("joined", None), pause=0.1)
+
+
+@pytest.mark.parametrize("has_pushes", [False, True])
+def test_explain_says_that_nobody_had_a_device(make_agent, pusher, has_pushes):
+    agent = pusher() if has_pushes else make_agent().start()
+    alice, bob = agent.connect("alice"), agent.connect("bob")
+    call = alice.ok("call.invite", invitees=["bob", "carol"])["call_id"]
+    bob.event("call.incoming")
+    words = "carol had neither a device nor a registration for pushes"
+    wait_for("the reason", lambda: words in agent.tool("explain", call)[1])
+    assert "bob had neither" not in agent.tool("explain", call)[1]
+    second = alice.ok("call.invite", invitees=["bob"])["call_id"]
+    assert "neither" not in agent.tool("explain", second)[1]
+
+
+def test_a_call_that_nobody_knows(bot):
+    agent = bot(ACCEPT)
+    code, output = agent.tool("explain", "0" * 32)
+    assert code == 1 and "nobody knows a call " + "0" * 32 in output, output
+    known = invite(agent.connect("ann"), "bob")
+    code, output = agent.tool("explain", known)
+    assert code == 0 and f"no plugin was asked about {known}\n" in output, output
+
+
+def test_what_is_no_longer_kept_is_said(bot):
+    agent = bot(BUSY, SUPPORT + 'decision_log = { size = "64KB", files = 2 }\n')
+    ann = agent.connect("ann")
+    old = invite(ann, "support", mode="advanced")
+    files = agent.folder / "state"
+    wait_for("the decision", lambda: "on.invite" in agent.tool("explain", old)[1])
+
+    def is_gone():
+        for _ in range(20):
+            invite(ann, "support", mode="advanced", extended_data="x" * 2_000)
+        return not any(old in path.read_text() for path in files.glob("decisions.jsonl*"))
+
+    wait_for("its end in the files", is_gone)
+    agent.stop()
+    agent.start()
+    code, output = agent.tool("explain", old)
+    assert code == 0 and "no plugin was asked" not in output, output
+    assert "decisions older than 20" in output and "are not kept" in output, output
+
+
+def test_what_memory_no_longer_keeps_is_said(make_agent):
+    agent = make_agent(SUPPORT + 'admin = "admin.sock"\n', {"support": BUSY}, state=":memory:")
+    agent.start()
+    ann = agent.connect("ann")
+    old = invite(ann, "support", mode="advanced")
+    for _ in range(1_000):
+        new = invite(ann, "support", mode="advanced")
+    wait_for("its end", lambda: "on.invite" not in agent.tool("explain", old)[1])
+    code, output = agent.tool("explain", old)
+    assert code == 0 and "are not kept" in output, output
+    assert "are not kept" not in agent.tool("explain", new)[1]

@@ -45,13 +45,32 @@ def test_a_good_installation_that_is_stopped(make_agent):
     agent.start()  # the doctor has changed nothing
 
 
+def test_a_proxy_that_is_not_named(make_agent):
+    """Where `listen` does not tell of one, what the process has heard does."""
+    agent = make_agent(KEYS)
+    code, output = doctor(agent)
+    assert code == 0 and advised(output, "warn", "no limit by address"), output
+    agent.configure(KEYS)
+    text = (agent.folder / "callagent.lua").read_text()
+    (agent.folder / "callagent.lua").write_text(text.replace("127.0.0.1:", "0.0.0.0:"))
+    agent.start()
+    assert "no limit by address" not in doctor(agent)[1]
+    agent.request("GET", "/healthz", None, {"X-Forwarded-For": "192.0.2.1"})
+    code, output = doctor(agent)
+    assert code == 0 and advised(output, "warn", "the proxy at 127.0.0.1 is not named"), output
+    append(agent.folder / "callagent.lua", 'trusted_proxies = { "127.0.0.0/8" }\n')
+    assert agent.tool("reload")[0] == 0
+    assert "no limit by address" not in doctor(agent)[1]
+
+
 def test_a_file_with_a_mistake(make_agent):
     code, output = doctor(make_agent("pluggins = {}\n"))
     assert code == 1 and "callagent.lua:3" in output and "pluggins" in output, output
 
 
 CHANGES = {
-    "callagent.lua": lambda folder: append(folder / "callagent.lua", "-- something\n"),
+    # A comment alone changes nothing that is in force.
+    "callagent.lua": lambda folder: append(folder / "callagent.lua", "devices_per_user = 9\n"),
     "plugins/one.lua": lambda folder: append(folder / "plugins" / "one.lua", "-- something\n"),
     "secret.txt": lambda folder: (folder / "secret.txt").write_text("another " * 8),
     "server.crt": lambda folder: certify(folder),
@@ -69,7 +88,7 @@ def test_a_file_that_has_changed_is_not_in_force(make_agent, file):
     (agent.folder / "secret.txt").write_text("a secret " * 5)
     certify(agent.folder)
     agent.launch()
-    wait_for("a start", lambda: '"ready"' in agent.log_text())
+    agent.logs('"ready"')
     code, output = doctor(agent)
     assert code == 0 and "the files on disk are in force" in output, output
     CHANGES[file](agent.folder)
@@ -102,12 +121,26 @@ def test_a_plugin_in_quarantine(make_agent):
     plugin = 'on.invite(function() error("broken") end)\n'
     config = 'answer_for = { "*" }\nplugins = { "broken" }\n'
     agent = make_agent(config, {"broken": plugin}).start()
+    for number in range(20):
+        caller = agent.connect(f"caller-{number}")
+        caller.ok("call.invite", invitees=[f"user-{number}"], mode="advanced")
+    agent.logs("quarantine")
+    code, output = doctor(agent)
+    assert code == 1 and advised(output, "FAIL", "broken is in quarantine"), output
+
+
+def test_a_plugin_that_is_passed_over_for_one_account(make_agent):
+    plugin = 'on.invite(function() error("broken") end)\n'
+    config = 'answer_for = { "*" }\nplugins = { "broken" }\n'
+    agent = make_agent(config, {"broken": plugin}).start()
     alice = agent.connect("alice")
     for number in range(6):
         alice.ok("call.invite", invitees=[f"user-{number}"], mode="advanced")
-    wait_for("quarantine", lambda: "quarantine" in agent.log_text())
+    agent.logs("passed over for alice")
     code, output = doctor(agent)
-    assert code == 1 and advised(output, "FAIL", "broken is in quarantine"), output
+    assert advised(output, "warn", "broken is passed over for 1 account or timer"), output
+    code, output = agent.tool("plugins", "--by", "account")
+    assert code == 0 and "alice: asked 5, failed 5" in output, output
 
 
 def test_no_keys(make_agent):

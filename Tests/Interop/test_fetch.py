@@ -1,5 +1,6 @@
 """Plugins ask other servers: `http.get` and `http.post` through the engine."""
 
+import json
 import time
 
 import pytest
@@ -59,13 +60,12 @@ def test_the_house_itself_is_closed_unless_the_operator_opens_it(bot, web):
     assert web.seen == []
 
 
-def test_a_host_that_was_not_granted_is_a_failure_of_the_plugin(bot, web):
+def test_a_host_that_was_not_granted_is_trouble_and_said(bot, web):
     agent = bot(ASK % f'http.get "{web.url}/echo"', GRANT.split("override")[0])
-    alice, _ = call_support(agent)
-    assert "is not granted" in wait_for("the log", lambda: "is not granted" in agent.log_text()
-                                        and agent.log_text())
+    said = json.loads(said_after(agent))["said"]
+    assert said == 'http.get: "http:localhost" is not granted to this plugin'
+    agent.logs("is not granted")
     assert web.seen == []
-    alice.quiet()
 
 
 def test_a_redirect_is_an_answer_and_not_followed(bot, web):
@@ -119,7 +119,7 @@ on.invite(function(call)
     for n = 1, %d do
       asks[n] = function()
         local _, problem = http.get("%s/hang", { timeout = "1s" })
-        last = problem
+        if last ~= "limit" then last = problem end
       end
     end
     groups[group] = function() all(asks) end
@@ -131,8 +131,8 @@ end)
 
 
 @pytest.mark.parametrize("groups, each, said", [
-    (4, 16, "timed_out"), (5, 13, "too many requests under way (limit 64)")])
-def test_a_plugin_has_64_requests_under_way_at_most(bot, web, groups, each, said):
+    (2, 4, "timed_out"), (3, 3, "limit")])
+def test_one_account_has_8_requests_under_way_at_most(bot, web, groups, each, said):
     agent = bot(MANY % (groups, each, web.url), GRANT + 'invite = { decide_in = "20s" }\n')
     assert said in said_after(agent)
 
@@ -150,5 +150,5 @@ def test_a_server_that_hangs_is_not_felt_by_other_calls(bot, web):
     for _ in range(20):
         call = alice.ok("call.invite", invitees=["bob"], mode="common")["call_id"]
         bob.ok("call.reject", call_id=call)
-        alice.events("call.created", "call.changed", "call.ended")
+        alice.events("call.changed", "call.ended")
     assert time.monotonic() - begin < 20

@@ -125,23 +125,23 @@ def test_a_broken_handshake_is_refused(agent, bystander, name):
 
 HTTP = {
     "no request at all": (b"\x00\x01\x02\x03\r\n\r\n", 400),
-    "an HTTP version of the future": (b"GET /healthz HTTP/3.0\r\nHost: a\r\n\r\n", 505),
+    "an HTTP version of the future": (b"GET /healthz HTTP/3.0\r\nHost: localhost\r\n\r\n", 505),
     "no version": (b"GET /healthz\r\n\r\n", 400),
     "a space before the colon": (b"GET /healthz HTTP/1.1\r\nHost : a\r\n\r\n", 400),
-    "a folded header": (b"GET /healthz HTTP/1.1\r\nHost: a\r\nA: b\r\n c\r\n\r\n", 400),
-    "two hosts": (b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+    "a folded header": (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nA: b\r\n c\r\n\r\n", 400),
+    "two hosts": (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: b\r\n\r\n", 400),
     "a length and chunks": (
-        b"POST /v1/call/list HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n"
+        b"POST /v1/call/list HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
         b"Transfer-Encoding: chunked\r\n\r\n{}", 400),
     "two lengths": (
-        b"POST /v1/call/list HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n"
+        b"POST /v1/call/list HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
         b"Content-Length: 3\r\n\r\n{}", 400),
     "a negative length": (
-        b"POST /v1/call/list HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", 400),
+        b"POST /v1/call/list HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", 400),
     "a length with a sign": (
-        b"POST /v1/call/list HTTP/1.1\r\nHost: a\r\nContent-Length: +2\r\n\r\n{}", 400),
+        b"POST /v1/call/list HTTP/1.1\r\nHost: localhost\r\nContent-Length: +2\r\n\r\n{}", 400),
     "a control character in a header": (
-        b"GET /healthz HTTP/1.1\r\nHost: a\r\nA: b\x00c\r\n\r\n", 400),
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nA: b\x00c\r\n\r\n", 400),
     "a head without end": (b"GET /healthz HTTP/1.1\r\nA: " + b"b" * 100_000, 431),
     "a target without end": (b"GET /" + b"a" * 100_000, 414),
 }

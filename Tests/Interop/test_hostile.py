@@ -63,8 +63,8 @@ def garbage(dice):
     return dice.choice([
         bytes(dice.randrange(256) for _ in range(dice.randrange(1, 400))),
         b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"\r\n" * 500,
-        b"POST /v1/call/invite HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n",
-        b"GET /v1/ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\r\n" + b"\x81" * 200,
+        b"POST /v1/call/invite HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n",
+        b"GET /v1/ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n\r\n" + b"\x81" * 200,
         b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 5_000, struct.pack(">Q", 1 << 62) * 20,
     ])
 

@@ -45,7 +45,7 @@ def test_a_call_without_any_websocket(agent):
 
 def test_a_woken_phone_answers_with_one_request(agent):
     alice = agent.connect("alice")
-    call = invite(alice, "bob")
+    call = invite(alice, "bob", mode="common")
     assert agent.post("call.reject", "bob", {"call_id": call, "reason": "busy"}).status == 200
     assert changes(alice.event("call.changed")) == {"bob": ("rejected", "busy")}
     assert ended(alice) == ("busy", None)
@@ -90,7 +90,7 @@ def test_without_a_good_token_nothing_is_told(agent, header):
 def test_who_has_said_all_still_hears_the_answer(agent):
     body = b'{"invitees": ["bob"], "mode": "advanced"}'
     raw = RawSocket(agent.port).send(
-        b"POST /v1/call/invite HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer dev:alice\r\n"
+        b"POST /v1/call/invite HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer dev:alice\r\n"
         b"Content-Length: %d\r\n\r\n" % len(body) + body)
     raw.socket.shutdown(socket.SHUT_WR)
     assert raw.status_line() == 200

@@ -11,7 +11,7 @@ def history(agent):
     alice, bob = agent.connect("alice"), agent.connect("bob")
     made = []
     for number in range(5):
-        call = invite(alice, "bob")
+        call = invite(alice, "bob", mode="common")
         if number % 2:
             bob.ok("call.accept", call_id=call)
         else:
@@ -19,7 +19,7 @@ def history(agent):
         made.insert(0, call)
         alice.forget()
         bob.forget()
-    made.insert(0, invite(bob, "alice"))
+    made.insert(0, invite(bob, "alice", mode="common"))
     return alice, made
 
 

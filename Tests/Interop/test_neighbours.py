@@ -152,7 +152,7 @@ OFFENDERS = [flood, deaf, swell, hammer, hoard_keys, change_devices, babble, sho
 def talk(alice, bob, name):
     """A call from its invitation to its end; returns the seconds it took."""
     begin = time.monotonic()
-    call = invite(alice, name)
+    call = invite(alice, name, mode="common")
     bob.event("call.incoming")
     bob.ok("call.accept", call_id=call)
     for device in (alice, bob):

@@ -48,7 +48,7 @@ def test_webhooks_and_fetches_reach_it(make_agent, double, nghttpd):
     alice, bob = agent.connect("alice"), agent.connect("bob")
     call = invite(alice, "bob", mode="advanced")
     bob.ok("call.accept", call_id=call)
-    wait_for("the plugin", lambda: '"said":"taken"' in agent.log_text())
+    agent.logs('"said":"taken"')
     alice.ok("call.end", call_id=call)
     wait_for("four events", lambda: agent.metrics()["callagent_webhooks_delivered_total"] == 4)
     assert ":method: POST" in log() and "webhook-signature: v1," in log()

@@ -150,7 +150,7 @@ def test_config_prints_the_names_and_the_options(desk):
     assert code == 0 and '  hours = "mon-fri 09:00-18:00",' in output, output
     assert '  key = secret "env:NAME",' in output
     code, output = desk.tool("config", "invite")
-    assert code == 0 and len(output.splitlines()) == 3
+    assert code == 0 and len(output.splitlines()) == 5
     code, output = desk.tool("config", "bussy")
     assert code == 1 and "did you mean 'busy'?" in output
 
@@ -169,3 +169,79 @@ def test_meta_prints_types(desk):
     code, output = desk.tool("meta")
     assert code == 0 and output.startswith("---@meta callagent\n")
     assert "---@class Call\n" in output and "\nfunction config(schema) end\n" in output
+
+
+MISTAKES = {
+    "cfg": ("local cfg = config { lines = option.int(1) }\n"
+            "on.invite(function(call) if cfg.linse > 1 then return reject 'busy' end end)\n",
+            "cfg.lua:2: no option 'linse' is declared (did you mean 'lines'?)"),
+    "method": ("on.ended(function(call) call:finnish() end)\n",
+               "method.lua:1: a call has no method 'finnish' (did you mean 'finish'?)"),
+    "dropped": ("on.invite(function(call)\n  local no = reject 'busy'\nend)\n",
+                "dropped.lua:2: the decision in 'no' is not returned"),
+    "text": ("on.invite(function(call)\n  return 'busy'\nend)\n",
+             "text.lua:2: on.invite returns a text, which is no decision"),
+    "compare": ("on.invite(function(call)\n  if call.caller == 'ann' then return end\nend)\n",
+                "compare.lua:2: a user object never equals a text: compare its 'id'"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_check_finds_what_lua_does_not_mind(make_agent, name):
+    text, words = MISTAKES[name]
+    config = f'plugins = {{ "{name}" }}\nanswer_for = {{ "*" }}\n'
+    agent = make_agent(config, {name: text})
+    for arguments in ((), (f"plugins/{name}.lua",)):
+        code, output = agent.tool("check", *arguments)
+        assert code == 1 and words in output and "good" not in output, output
+    agent.start()  # it loads all the same, and the log tells of it
+    agent.logs(words)
+
+
+def test_check_warns_of_who_can_never_be_asked(make_agent):
+    plugin = {"desk": "on.invite(function() return reject 'busy' end)\n"}
+    agent = make_agent('plugins = { "desk" }\n', plugin)
+    code, output = agent.tool("check")
+    assert code == 0 and "desk.lua: on.invite is never asked: answer_for names no" in output, output
+    agent.configure(
+        'plugins = { { "desk", users = { "desk-*" } } }\nanswer_for = { "support" }\n')
+    code, output = agent.tool("check")
+    assert code == 0 and "answer_for names none of its users" in output, output
+    agent.configure('plugins = { "desk" }\nanswer_for = { "support" }\n')
+    code, output = agent.tool("check")
+    assert code == 0 and "never asked" not in output, output
+
+
+def test_reload_says_what_looks_wrong(make_agent):
+    agent = make_agent('plugins = { "desk" }\nanswer_for = { "support" }\n', {
+        "desk": "on.invite(function() return reject 'busy' end)\n"}).start()
+    code, output = agent.tool("reload")
+    assert code == 0 and "desk.lua" not in output, output
+    agent.configure('plugins = { "desk" }\n')
+    code, output = agent.tool("reload")
+    assert code == 0 and "desk.lua: on.invite is never asked: answer_for names no" in output, output
+    agent.configure('plugins = { "desk" }\nanswer_for = { "support" }\n', {
+        "desk": "on.invite(function() return 'busy' end)\n"})
+    code, output = agent.tool("reload")
+    assert code == 0 and "desk.lua:1: on.invite returns a text" in output, output
+
+
+def test_tests_need_neither_secrets_nor_a_time_zone(make_agent):
+    config = """
+timezone = "Asia/Tokyo"
+auth = { { alg = "HS256", key = secret "env:CALLAGENT_NO_SUCH_KEY" } }
+push = { webhook = { url = "https://example.com", secret = secret "file:no/such/file" } }
+plugins = { "clock" }
+"""
+    plugin = """
+on.invite(function() return reject(time.format "%H:%M") end)
+test("UTC", function(t)
+  t.clock "2030-07-01 10:00"
+  t.expect(t.invite {}, reject "10:00")
+  t.timezone "Europe/Berlin"
+  t.expect(t.invite {}, reject "12:00")
+end)
+"""
+    agent = make_agent(config, {"clock": plugin})
+    code, output = agent.tool("test")
+    assert code == 0 and "1 passed, 0 failed" in output, output

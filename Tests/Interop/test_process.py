@@ -13,6 +13,7 @@ import pytest
 
 from agent import wait_for
 from calls import changes, ended, invite, states
+from support import SUPPORT
 
 
 def test_a_file_that_is_not_there_is_named(make_agent):
@@ -30,6 +31,52 @@ def test_sigterm_tells_the_clients_and_ends_with_0(make_agent):
     assert time.monotonic() - begin < 12
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", agent.port), timeout=1)
+
+
+SLOW = """on.invite(function(call) return ring {} end)
+on.participant(function(call)
+  local sum = 0
+  for i = 1, 100000 do sum = sum + i end
+  log.info("told")
+end)
+on.stop(function(event) log.info("stopping") end)
+"""
+
+
+MANY = """limits = { reports_per_cause = 100000, log_lines_per_minute = 100000,
+  log_lines_per_cause = 100000, drain = "%s" }
+"""
+
+
+def begin_reports(agent, count):
+    """So many calls of 49 invitees each, of which the plugin hears one by one."""
+    ann = agent.connect("ann")
+    for number in range(count):
+        call = invite(ann, *(f"b{number}-{one}" for one in range(49)), mode="group")
+        ann.ok("call.cancel", call_id=call)
+
+
+def test_what_waits_for_the_plugins_is_told_before_the_end(make_agent):
+    agent = make_agent(SUPPORT + MANY % "20s", {"support": SLOW}).start()
+    begin_reports(agent, 15)
+    agent.signal(signal.SIGTERM)
+    assert agent.wait(20) == 0
+    text = agent.log_text()
+    # Every invitee comes and goes, and so does the caller.
+    assert text.count('"told"') == 15 * 50 * 2 and "plugins were not told" not in text
+    assert text.index('"stopping"') > text.rindex('"told"')
+
+
+def test_what_the_plugins_cannot_be_told_in_time_is_counted(make_agent):
+    slower = SLOW.replace("100000 do", "300000 do")
+    agent = make_agent(SUPPORT + MANY % "1s", {"support": slower}).start()
+    begin_reports(agent, 15)
+    agent.signal(signal.SIGTERM)
+    assert agent.wait(20) == 0
+    text = agent.log_text()
+    (line,) = [line for line in text.splitlines() if "plugins were not told everything" in line]
+    assert int(json.loads(line)["events"]) > 100, line
+    assert '"stopping"' in text
 
 
 def test_sigint_ends_it_like_sigterm(make_agent):
@@ -74,7 +121,7 @@ def test_a_crash_while_it_rings_and_the_answer_after_it(make_agent):
 def test_a_deadline_goes_on_over_a_crash(make_agent):
     agent = make_agent().start()
     alice = agent.connect("alice")
-    invite(alice, "bob", timeout_ms=9_000)
+    invite(alice, "bob", mode="common", timeout_ms=9_000)
     begin = time.monotonic()
     agent.crash()
     # One that began anew would be over after 14 s.
@@ -88,7 +135,7 @@ def test_a_deadline_goes_on_over_a_crash(make_agent):
 
 def test_a_deadline_that_passed_while_it_was_down(make_agent):
     agent = make_agent().start()
-    call = invite(agent.connect("alice"), "bob", timeout_ms=1_000)
+    call = invite(agent.connect("alice"), "bob", mode="common", timeout_ms=1_000)
     begin = time.monotonic()
     agent.crash()
     wait_for("the deadline", lambda: time.monotonic() - begin > 1.2)
@@ -205,8 +252,8 @@ def test_after_a_clean_stop_broken_files_do_not_keep_it_down(make_agent):
     assert agent.stop() == 0
     (agent.folder / "plugins" / "good.lua").write_text("on.invte(function() end)\n")
     agent.start()
-    assert "the files on disk are not good" in agent.log_text()
-    assert "did you mean 'on.invite'?" in agent.log_text()
+    agent.logs("the files on disk are not good")
+    agent.logs("did you mean 'on.invite'?")
 
 
 def test_a_start_that_is_refused_leaves_nothing_behind(make_agent):
@@ -234,7 +281,7 @@ def test_check_is_content_with_a_good_folder(make_agent):
 
 
 @pytest.mark.parametrize("config, word", [
-    ('listen = "0.0.0.0:7600"', "without keys"), ('admin = "0.0.0.0:7700"', "let tools in"),
+    ('listen = "0.0.0.0:7600"', "without keys"), ('admin = "0.0.0.0:7700"', "metrics"),
     ('tls = { cert = "none.pem", key = "none.key" }', "none.pem"),
     ('state_dir = ""', "state_dir"),
 ])
@@ -250,9 +297,9 @@ def test_a_decision_without_return_is_told(make_agent):
     text = "on.invite(function(call)\nif call.video then reject 'busy' end\nreturn ring {}\nend)\n"
     agent = make_agent('plugins = { "odd" }\n', {"odd": text})
     code, output = agent.tool("check")
-    assert code == 0 and "odd.lua:2: 'reject' without 'return' decides nothing" in output, output
+    assert code == 1 and "odd.lua:2: 'reject' without 'return' decides nothing" in output, output
     agent.start()
-    assert "'reject' without 'return' decides nothing" in agent.log_text()
+    agent.logs("'reject' without 'return' decides nothing")
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
@@ -281,7 +328,7 @@ def test_a_wrong_command_line_is_explained(make_agent, arguments):
 
 def test_logs_are_one_line_of_json_each_where_no_terminal_is(ringing, agent):
     ringing()
+    agent.logs('"ready"')
     lines = agent.log_text().splitlines()
-    assert lines
     for line in lines:
         assert isinstance(json.loads(line), dict), line

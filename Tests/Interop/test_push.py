@@ -1,5 +1,7 @@
 """Phones that sleep: they are woken, and find the truth when they ask."""
 
+import time
+
 import pytest
 
 from agent import wait_for
@@ -108,6 +110,54 @@ def test_the_life_of_a_call_in_pushes(pusher, double):
     assert kinds == ["invite", "missed"]
 
 
+def test_who_leaves_or_ends_has_those_told_who_are_away(pusher, double):
+    agent = pusher()
+    for user in "bob", "carl", "dora":
+        register(agent, user, "phone", "fcm", f"{user}-1")
+    alice, bob = agent.connect("alice"), agent.connect("bob", "tablet")
+    dora = agent.connect("dora", "tablet")
+    call = invite(alice, "bob", "carl", "dora", mode="advanced")
+    assert {one["subject"] for one in pushes(double, 3)} == {"bob-1", "carl-1", "dora-1"}
+    for one in bob, dora:
+        one.ok("call.accept", call_id=call)
+    agent.post("call.accept", "carl", {"call_id": call}, device="phone")
+    dora.ok("call.leave", call_id=call, push={"title": "Dora left", "payload": "x"})
+    (push,) = pushes(double, 1)
+    data = push["payload"]["data"]
+    assert (push["subject"], data["kind"], data["title"]) == ("carl-1", "leave", "Dora left")
+    assert (data["payload"], data["user"]) == ("x", "carl")
+    bob.ok("call.leave", call_id=call)
+    alice.ok("call.end", call_id=call, push={"title": "Over"})
+    (push,) = pushes(double, 1)
+    data = push["payload"]["data"]
+    assert (push["subject"], data["kind"], data["title"]) == ("carl-1", "end", "Over")
+    settled(agent, sent=5)
+
+
+@pytest.mark.parametrize("provider", ["apns_voip", "apns", "fcm"])
+def test_the_payload_of_the_caller_stays_beside_that_of_plugins(pusher, double, provider):
+    agent = pusher('plugins = { "ios-voip", "android-fcm" }\n')
+    value = "phone-1" if provider == "fcm" else token("a1")
+    register(agent, "bob", "phone", provider, value)
+    alice = agent.connect("alice")
+    given = {"title": "Ann", "body": "calls",
+             "payload": '{"room": "7", "kind": "mine", "user": "mine", "call_kind": "mine"}'}
+    call = invite(alice, "bob", mode="advanced", kind="video", push=given)
+    (push,) = pushes(double, 1)
+    data = push["payload"]["data"] if provider == "fcm" else push["payload"]
+    assert (data["room"], data["kind"], data["user"], data["call_id"]) == (
+        "7", "invite", "bob", call)
+    assert (data["call_kind"], data["call_mode"], data["caller"]) == ("video", "advanced", "alice")
+    assert str(data["video"]).lower() == "true"
+    shown = data["aps"]["alert"] if provider == "apns" else data
+    assert (shown["title"], shown["body"]) == ("Ann", "calls")
+    alice.ok("call.end", call_id=call)
+    invite(alice, "bob", mode="advanced", push={"payload": "hello"})
+    data = [one["payload"] for one in pushes(double, 1 if provider == "apns_voip" else 2)][-1]
+    data = data["data"] if provider == "fcm" else data
+    assert (data["payload"], data["call_kind"]) == ("hello", "audio")
+
+
 def test_voip_announces_calls_and_nothing_else(pusher, double):
     agent = pusher()
     register(agent, "bob", "phone", "apns_voip", token("a1"))
@@ -135,7 +185,7 @@ end)
     alice = agent.connect("alice")
     call = invite(alice, "bob", mode="advanced")
     settled(agent, failed=1)
-    wait_for("the plugin", lambda: '"caller":"alice"' in agent.log_text())
+    agent.logs('"caller":"alice"')
     pushes(double, 1)
     alice.ok("call.cancel", call_id=call)
     invite(alice, "bob", mode="advanced")
@@ -158,7 +208,7 @@ end)
     alice.ok("call.cancel", call_id=call)
     for _ in range(80):  # more than the switchboard holds beside a store in memory
         alice.ok("call.cancel", call_id=invite(alice, "carl", mode="advanced"))
-    wait_for("the plugin", lambda: '"data":"the first"' in agent.log_text())
+    agent.logs('"data":"the first"')
 
 
 def test_a_token_that_died_before_it_was_registered_again_is_kept(pusher, double):
@@ -265,6 +315,25 @@ def test_a_phone_that_changes_hands_rings_for_its_new_owner(pusher, double):
     assert push["payload"]["data"]["call_id"] == call
 
 
+def test_a_user_has_as_many_registrations_as_devices(pusher, double):
+    """Whoever could register without end could make each of its calls a flood."""
+    agent = pusher()
+    for number in range(100):
+        register(agent, "bob", f"phone-{number}", "fcm", f"bob-{number}")
+        # Of two in one millisecond neither is older.
+        registered = time.time_ns() // 1_000_000
+        while time.time_ns() // 1_000_000 == registered:
+            pass
+    alice = agent.connect("alice")
+    invite(alice, "bob", mode="advanced")
+    called = {one["subject"] for one in pushes(double, 10)}
+    assert called == {f"bob-{number}" for number in range(90, 100)}
+    register(agent, "bob", "phone-0", "fcm", "bob-99")
+    invite(alice, "bob", mode="advanced")
+    assert {one["subject"] for one in pushes(double, 10)} == called
+    settled(agent, sent=20)
+
+
 # Trouble
 
 def test_trouble_of_the_provider_is_tried_again_while_it_rings(pusher, double):
@@ -333,7 +402,7 @@ def test_a_provider_that_hangs_is_not_felt_by_calls(pusher, double):
     call = invite(alice, "carl", mode="common")
     carl.event("call.incoming")
     carl.ok("call.accept", call_id=call)
-    alice.events("call.created", "call.changed")
+    alice.event("call.changed")
     assert ended(alice) == ("settled", "answered")
     assert agent.metrics()["callagent_pushes"] == 300
 
@@ -419,7 +488,7 @@ def test_a_woken_phone_accepts_with_one_request(phone, double):
     (seen,) = woken(double, 1)
     assert (seen["call_id"], seen["status"], seen["state"], seen["act"]) == (
         call, 200, "ringing", 200)
-    alice.events("call.created", "call.changed")
+    alice.event("call.changed")
     assert participant(alice.ok("call.get", call_id=call)["call"], "bob")["device"] == "phone"
 
 
@@ -443,7 +512,7 @@ def test_an_app_registers_is_closed_and_answers_from_its_sleep(phone, double):
     call = invite(alice, "bob", mode="advanced")
     (seen,) = woken(double, 1)
     assert (seen["kind"], seen["state"], seen["act"]) == ("invite", "ringing", 200)
-    alice.events("call.created", "call.changed")
+    alice.event("call.changed")
     bob = agent.connect("bob")
     (one,) = bob.hello["calls"]
     assert (one["call_id"], participant(one, "bob")["state"]) == (call, "joined")

@@ -31,7 +31,7 @@ def test_an_answer_under_way_counts_once(make_agent):
     agent = make_agent().start()
     for number in range(10):
         alice, bob = agent.connect("alice"), agent.connect("bob")
-        call = invite(alice, "bob")
+        call = invite(alice, "bob", mode="common")
         bob.post("call.accept", {"call_id": call}, key=f"a{number}")
         restart(agent)
         bob = agent.connect("bob")

@@ -42,7 +42,7 @@ def test_a_call_whose_time_ran_out_has_ended(make_agent):
     """Also when somebody accepts in the meantime: the server cannot know that it was in time."""
     agent = make_agent().start()
     alice, bob = agent.connect("alice"), agent.connect("bob")
-    call = invite(alice, "bob", timeout_ms=2_000)
+    call = invite(alice, "bob", mode="common", timeout_ms=2_000)
     bob.forget()
     posted = []
     stand_still(agent, 3, lambda: posted.append(bob.post("call.accept", {"call_id": call})))

@@ -53,7 +53,7 @@ def test_every_acknowledged_call_is_there_once(make_agent, faults):
     alice, made = None, {}
     for number in range(40):
         alice, made[number] = place(agent, alice, f"k{number}")
-    assert "store failed" in agent.log_text()
+    agent.logs("store failed")
     wait_for("readiness", agent.is_ready)
     assert len(set(made.values())) == 40
     listed = alice.ok("call.list", limit=100)["calls"]
@@ -99,7 +99,7 @@ def test_a_log_that_may_not_grow_holds_back_and_loses_nothing(make_agent):
             break
         made[len(made)] = reply["ok"]["call_id"]
         assert len(made) < 100, "the limit had no effect"
-    wait_for("the failure", lambda: "store failed" in agent.log_text())
+    agent.logs("store failed")
     assert not agent.is_ready()
     resource.prlimit(agent.process.pid, resource.RLIMIT_FSIZE, before)
     wait_for("readiness", agent.is_ready, patience=30)
@@ -158,3 +158,86 @@ def test_a_store_of_a_newer_version_is_refused_with_what_to_do(make_agent):
 def test_a_plan_of_faults_that_is_none_is_refused(make_agent):
     agent = make_agent(environment={"CALLAGENT_STORE_FAULTS": "write"})
     assert "CALLAGENT_STORE_FAULTS" in agent.refuses_to_start()
+
+
+# Files that lose their names
+
+
+def away(path):
+    return path.with_name(path.name + ".away")
+
+
+def take_folder(state):
+    state.rename(away(state))
+    return lambda: away(state).rename(state)
+
+
+def take_database(state):
+    database = state / "callagent.db"
+    database.rename(away(database))
+    return lambda: away(database).rename(database)
+
+
+def replace_database(state):
+    bring_back = take_database(state)
+    with sqlite3.connect(state / "callagent.db") as other:
+        other.execute("CREATE TABLE foreign_table (a)")
+    other.close()
+    return bring_back
+
+
+def unlink_database(state):
+    database = state / "callagent.db"
+    away(database).hardlink_to(database)
+    database.unlink()
+    return lambda: away(database).rename(database)
+
+
+def take_log(state):
+    (state / "callagent.db-wal").unlink()
+    return lambda: None
+
+
+def replace_log(state):
+    log = state / "callagent.db-wal"
+    copy = log.read_bytes()[:8_000]
+    log.unlink()
+    log.write_bytes(copy)
+    return lambda: None
+
+
+@pytest.mark.parametrize("take", [
+    take_folder, take_database, replace_database, unlink_database, take_log, replace_log])
+@pytest.mark.parametrize("is_idle", [True, False], ids=["idle", "busy"])
+def test_a_store_whose_files_were_taken_away_acknowledges_nothing(make_agent, take, is_idle):
+    agent = make_agent().start()
+    alice, made = None, {}
+    for number in range(5):
+        alice, made[number] = place(agent, alice, f"k{number}")
+    lasts = take in (take_log, replace_log)  # comes back by itself: all of it can still be read
+    bring_back = take(agent.folder / "state")
+    if not is_idle:
+        with pytest.raises((ConnectionClosed, AssertionError)):
+            alice.ok("call.invite", key="late", invitees=["bob"], mode="advanced")
+    wait_for("the alarm", lambda: "not the file that was opened" in agent.log_text(), patience=5)
+    if not lasts:
+        assert agent.get("/readyz").status == 503
+        if take not in (take_folder,):
+            code, text = agent.tool("doctor")
+            assert code == 1 and "callagent.db" in text, text
+        reply = agent.post("call.invite", "carl", {"invitees": ["bob"]})
+        assert (reply.status, reply.body["error"]["code"]) == (503, "unavailable")
+    bring_back()
+    wait_for("readiness", agent.is_ready, patience=5)
+    alice = agent.connect("alice")
+    known = {call["call_id"] for call in alice.hello["calls"]}
+    assert set(made.values()) <= known
+    if not is_idle:
+        alice, made["late"] = place(agent, alice, "late")
+    for number in range(5, 8):
+        alice, made[number] = place(agent, alice, f"k{number}")
+    made.pop("late", None)
+    agent.crash()
+    agent.start()
+    known = {call["call_id"] for call in agent.connect("alice").hello["calls"]}
+    assert set(made.values()) <= known

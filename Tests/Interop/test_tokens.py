@@ -44,10 +44,59 @@ def guarded(make_agent):
 
 def test_without_keys_the_tool_says_what_stands_for_a_token(agent):
     assert mint(agent, "bob") == "dev:bob"
+    code, output = agent.tool("token", "group:sales")
+    assert code == 1 and "'group:sales' is no user" in output, output
+    for words, what in ((("--role", "server"), "no roles"), (("--server",), "no roles"),
+                        (("--role", "viewer"), "no roles"), (("--name", "Bob"), "no name")):
+        code, output = agent.tool("token", "bob", *words)
+        assert code == 1 and what in output and "dev:" not in output, output
+
+
+@pytest.mark.parametrize("user", ["group:sales", "deleted:bob"])
+def test_no_token_is_minted_for_what_is_no_user(guarded, user):
+    """K112: the server would refuse it."""
+    for words in ((), ("--role", "server"), ("--name", "Sales")):
+        code, output = guarded.tool("token", user, *words)
+        assert code == 1 and f"'{user}' is no user" in output, output
+    assert mint(guarded, "groupies").count(".") == 2
 
 
 def test_a_minted_token_lets_its_user_in(guarded):
     assert guarded.connect("bob", token=mint(guarded, "bob")).hello["user"] == "bob"
+
+
+def test_the_tools_make_their_own_tokens(guarded):
+    guarded.connect("bob", token=mint(guarded, "bob"))
+    code, output = guarded.tool("call", "bob", "--as", "ann", "--timeout", "1s")
+    assert code == 1 and "ended last_left" in output, output
+    code, output = guarded.tool("calls", "--as", "ann")
+    assert code == 0 and "ann" in output and "bob timed_out" in output, output
+    code, output = guarded.tool("get", output.split()[0], "--as", "ann")
+    assert code == 0 and "ann (caller)" in output, output
+    said = guarded.folder / "said"
+    with open(said, "wb") as output:
+        phone = guarded.begin_tool(
+            "phone", "--as", "bob", "--once", "--reject", "busy", output=output)
+        wait_for("the phone", lambda: b"connected as bob" in said.read_bytes())
+        code, output = guarded.tool("call", "bob", "--as", "ann")
+        assert code == 1 and "bob rejected (busy)" in output, output
+        assert phone.wait(10) == 0
+
+
+def test_who_cannot_read_the_keys_is_told_what_to_do(guarded):
+    server = guarded.url
+    for words in (("calls",), ("call", "bob"), ("phone",)):
+        code, output = guarded.tool(*words, "--as", "ann", "--server", server)
+        assert code == 1 and "unauthenticated" in output and "--config FILE" in output, output
+        assert "callagent token ann" in output.replace("token ME", "token ann")
+    code, output = guarded.tool(
+        "calls", "--as", "ann", "--server", server, "--config", "callagent.lua")
+    assert code == 0, output
+    guarded.configure('auth = { { alg = "HS256", key = secret "env:CALLAGENT_NO_SUCH_KEY" } }\n')
+    for words in (("calls",), ("call", "bob"), ("phone",)):
+        code, output = guarded.tool(*words, "--as", "ann")
+        assert code == 1 and "CALLAGENT_NO_SUCH_KEY" in output, output
+        assert "callagent token ann" in output and "--token" in output, output
 
 
 def test_a_minted_token_may_be_for_one_device(guarded):
@@ -115,8 +164,8 @@ def test_a_key_pair_signs_with_its_private_half_only(make_agent, kind):
     refused(agent, minted[:-4] + "AAAA")
     # The oldest trick: the public key, which everybody knows, taken for a shared secret.
     public = (agent.folder / "public.pem").read_text()
-    refused(agent, token(secret=public))
-    refused(agent, token(algorithm="none"))
+    refused(agent, token(secret=public, kid="k"))
+    refused(agent, token(algorithm="none", kid="k"))
 
 
 def test_a_key_of_another_kind_stops_the_start(make_agent):
@@ -139,10 +188,12 @@ NEXT = """auth = {{ {{ alg = "HS256", kid = "new", key = "{}", aud = "calls" }} 
 
 
 def test_keys_change_by_reload_and_a_key_that_is_gone_lets_nobody_stay(guarded):
-    old = token()
+    old = token(kid="old")
     bob = guarded.connect("bob", token=old)
     reload(guarded, TWO)
     bob.ok("ping")
+    # A key with a name takes only tokens that say it (H95).
+    refused(guarded, token())
     alice = guarded.connect("alice", token=mint(guarded, "alice", "--kid", "new"))
     reload(guarded, NEXT)
     assert bob.closed() == 4102

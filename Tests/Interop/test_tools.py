@@ -116,3 +116,18 @@ def test_an_end_that_makes_no_sense_is_refused(agent):
 def test_without_a_server_the_client_says_so(make_agent):
     code, output = make_agent().tool("call", "bob", "--as", "alice")
     assert code != 0 and len(output.strip().splitlines()) <= 2, output
+
+
+def test_a_call_is_shown_however_many_came_after_it(agent):
+    """The operator's list has the newest hundred, and any live one is found."""
+    alice = agent.connect("alice")
+    old = invite(alice, "bob", mode="advanced")
+    for _ in range(100):
+        invite(alice, "bob", mode="advanced")
+    code, output = agent.tool("calls", "--limit", "100")
+    assert code == 0 and len(output.splitlines()) == 100 and old not in output
+    code, output = agent.tool("get", old)
+    assert code == 0 and "alice (caller)" in output, output
+    alice.ok("call.end", call_id=old)
+    code, output = agent.tool("get", old)
+    assert code == 1, output

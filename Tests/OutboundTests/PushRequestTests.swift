@@ -456,15 +456,55 @@ struct PushCheckTests {
 
     @Test(
         arguments: [
-            (PushKind.invite, 30_000), (.add, 30_000), (.cancel, 30_000), (.end, 30_000),
-            (.missed, 86_400_000),
+            (PushKind.invite, 30_000), (.add, 30_000), (.cancel, 30_000), (.leave, 30_000),
+            (.end, 30_000), (.missed, 86_400_000),
         ] as [(PushKind, Int64)])
     func `a push matters as long as its kind says`(kind: PushKind, lifetime: Int64) {
         #expect(SamplePush.notice(.fcm, kind).expiresAt == SamplePush.now + lifetime)
         let late = PushNotice(
-            id: "j", kind, callID: "c", caller: "a", to: SamplePush.target(.fcm),
+            id: "j", kind, SamplePush.call, for: "bob", to: SamplePush.target(.fcm),
             ringEndsAt: SamplePush.now, now: SamplePush.now)
         let least: Int64 = kind.announcesCall ? 0 : lifetime
         #expect(late.expiresAt == SamplePush.now + least)
+    }
+
+    @Test(arguments: PushProvider.allCases)
+    func `every payload names the user and the call, beside its own kind`(
+        provider: PushProvider
+    ) throws {
+        var notice = SamplePush.notice(provider)
+        notice.content.payload = [
+            "user": "forged", "call_kind": "forged", "call_mode": "forged", "kind": "forged",
+            "own": "mine",
+        ]
+        let data = notice.data(at: SamplePush.now)
+        #expect(data["user"] == "bob" && data["own"] == "mine" && data["kind"] == "invite")
+        #expect(data["call_kind"] == "video" && data["call_mode"] == "advanced")
+    }
+
+    @Test func `VoIP has the lines that the app shows`() throws {
+        var notice = SamplePush.notice(.apnsVoIP)
+        notice.content.body = "Incoming video call"
+        var json = try JSONValue(parsing: APNsService.body(of: notice, at: SamplePush.now))
+        #expect(json["title"] == "ann" && json["body"] == "Incoming video call")
+        notice.content.payload = ["title": "the app's own"]
+        json = try JSONValue(parsing: APNsService.body(of: notice, at: SamplePush.now))
+        #expect(json["title"] == "the app's own")
+    }
+
+    @Test(
+        arguments: [
+            ("hello", "hello"), ("[1,2]", [1, 2]), ("7", 7), ("\"quoted\"", "quoted"),
+            ("null", nil),
+        ] as [(String, JSONValue?)])
+    func `what is no object stands under payload, beside members`(
+        text: String, value: JSONValue?
+    ) {
+        var notice = SamplePush.notice(.fcm)
+        notice.content.payloadRaw = text
+        #expect(notice.data(at: SamplePush.now)["payload"] == value)
+        notice.content.payload = ["room": 1]
+        #expect(notice.data(at: SamplePush.now)["payload"] == value)
+        #expect(notice.data(at: SamplePush.now)["room"] == 1)
     }
 }

@@ -191,6 +191,35 @@ final class PushSenderTests {
         #expect(sender.takeRequests().count == 2)
     }
 
+    @Test func `whoever has many jobs leaves room for others`() throws {
+        var limits = PushSender.Limits()
+        limits.jobs = 4
+        var sender = PushSender(try SamplePush.services(), limits: limits, seed: 5)
+        func send(_ id: String, of user: String) {
+            var notice = SamplePush.notice(.apns, id: id)
+            notice.cause = SendingCause(user, caller: user)
+            sender.send(notice, at: SamplePush.now)
+        }
+        for id in ["m1", "m2", "m3"] { send(id, of: "mallory") }
+        #expect(sender.takeOutcomes().map(\.notice.id) == ["m3"])
+        send("a", of: "ann")
+        let requests = sender.takeRequests()
+        #expect(requests.map(\.request.cause?.user) == ["mallory", "mallory", "ann"])
+        #expect(sender.takeOutcomes().isEmpty && sender.jobCount == 3)
+    }
+
+    @Test func `a push that did not begin is taken back`() throws {
+        var sender = PushSender(try SamplePush.services(), seed: 5)
+        sender.send(SamplePush.notice(.apns), at: SamplePush.now)
+        let tag = try #require(sender.takeRequests().first?.tag)
+        #expect(sender.request(of: "job-1") == tag)
+        sender.neverBegan(tag)
+        sender.stopTrying("job-1")
+        let outcome = try #require(sender.takeOutcomes().first)
+        #expect(outcome.attempts == 0)
+        #expect(outcome.result == .failed(PushFailure(.expired, "withdrawn")))
+    }
+
     @Test func `what breaks a rule is never sent`() throws {
         sender.send(SamplePush.notice(.apnsVoIP, .cancel), at: now)
         #expect(sender.takeRequests().isEmpty)

@@ -51,12 +51,14 @@ enum SamplePush {
         }
     }
 
+    static let call = PushedCall(id: "0199aa", caller: "ann", kind: "video", mode: "advanced")
+
     /// A push of a call that rings for 30 seconds.
     static func notice(
         _ provider: PushProvider, _ kind: PushKind = .invite, id: String = "job-1"
     ) -> PushNotice {
         PushNotice(
-            id: id, kind, callID: "0199aa", caller: "ann", to: target(provider),
+            id: id, kind, call, for: "bob", to: target(provider),
             ringEndsAt: now + 30_000, now: now)
     }
 }

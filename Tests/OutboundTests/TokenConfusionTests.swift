@@ -24,21 +24,26 @@ struct TokenConfusionTests {
     private let rsa: TokenVerifier
     private let elliptic: TokenVerifier
     private let shared: TokenVerifier
+    /// The three together, without names.
+    private let open: TokenVerifier
+    /// The three together: each takes only tokens that name it.
     private let mixed: TokenVerifier
 
     init() throws {
         let keys = [
-            TrustedKey(try SignatureKey(.hs256, SampleKey.secret), keyID: "shared"),
-            TrustedKey(try SignatureKey(.rs256, SampleKey.rsaPublic), keyID: "rsa"),
-            TrustedKey(try SignatureKey(.es256, SampleKey.ecPublic), keyID: "ec"),
+            TrustedKey(try SignatureKey(.hs256, SampleKey.secret)),
+            TrustedKey(try SignatureKey(.rs256, SampleKey.rsaPublic)),
+            TrustedKey(try SignatureKey(.es256, SampleKey.ecPublic)),
         ]
         shared = TokenVerifier([keys[0]])
         rsa = TokenVerifier([keys[1]])
         elliptic = TokenVerifier([keys[2]])
-        mixed = TokenVerifier(keys)
+        open = TokenVerifier(keys)
+        mixed = TokenVerifier(
+            zip(keys, ["shared", "rsa", "ec"]).map { TrustedKey($0.key, keyID: $1) })
     }
 
-    private var all: [TokenVerifier] { [shared, rsa, elliptic, mixed] }
+    private var all: [TokenVerifier] { [shared, rsa, elliptic, open, mixed] }
 
     private func expectRefused(
         _ token: String, by verifiers: [TokenVerifier]? = nil,
@@ -94,6 +99,10 @@ struct TokenConfusionTests {
             let key = try SignatureKey(algorithm, text)
             let token = try TokenSigner.sign(claims, with: key, keyID: kid)
             #expect(try mixed.verify(token, at: now).user == "mallory")
+            #expect(try open.verify(token, at: now).user == "mallory")
+            let nameless = try TokenSigner.sign(claims, with: key)
+            #expect(try open.verify(nameless, at: now).user == "mallory")
+            expectRefused(nameless, by: [mixed])
             for other in ["shared", "rsa", "ec"] where other != kid {
                 let named = try TokenSigner.sign(claims, with: key, keyID: other)
                 expectRefused(named, by: [mixed])

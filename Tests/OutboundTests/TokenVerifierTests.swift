@@ -218,7 +218,6 @@ struct TokenVerifierTests {
             TrustedKey(newer, keyID: "2026"), TrustedKey(older, keyID: "2025"),
         ])
         #expect(try both.verify(token([:], kid: "2025"), at: now).user == "ann")
-        #expect(try both.verify(token([:]), at: now).user == "ann")
         #expect(throws: TokenRefusal.wrongSignature) {
             try both.verify(token([:], kid: "2026"), at: now)
         }
@@ -226,6 +225,21 @@ struct TokenVerifierTests {
             try both.verify(token([:], kid: "2024"), at: now)
         }
         #expect(try verifier().verify(token([:], kid: "2024"), at: now).user == "ann")
+    }
+
+    /// (H95)
+    @Test func `a key with a kid takes only tokens that name it`() throws {
+        let named = try verifier(keyID: "2026")
+        #expect(try named.verify(token([:], kid: "2026"), at: now).user == "ann")
+        #expect(throws: TokenRefusal.missing("kid")) { try named.verify(token([:]), at: now) }
+        let key = try SignatureKey(.hs256, secret)
+        let beside = TokenVerifier([
+            TrustedKey(key, keyID: "2026", audience: "a"), TrustedKey(key, audience: "b"),
+        ])
+        #expect(try beside.verify(token(["aud": "b"]), at: now).signer == 1)
+        #expect(throws: TokenRefusal.wrongAudience(found: ["a"], wanted: "b")) {
+            try beside.verify(token(["aud": "a"]), at: now)
+        }
     }
 
     @Test func `the longest token is a limit`() throws {

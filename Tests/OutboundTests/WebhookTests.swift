@@ -309,6 +309,24 @@ final class WebhookDeskTests {
         #expect(sent().keys.sorted() == ["d"])
     }
 
+    @Test func `of one cause so many are under way, and others have their turns`() throws {
+        func add(_ id: String, of user: String) -> Bool {
+            var job = WebhookJob(id: id, endpoint: "crm", order: id, body: Array("{}".utf8))
+            job.cause = SendingCause(user, caller: user)
+            return sender.add(job, at: now)
+        }
+        for number in 0..<20 { #expect(add("m\(number)", of: "mallory")) }
+        var tags = sent()
+        #expect(tags.count == 8, "the receiver is slow for mallory's calls")
+        #expect(add("a", of: "ann"))
+        tags.merge(sent()) { $1 }
+        #expect(tags["a"] != nil && tags.count == 9)
+        try answer(tags["a"], 200)
+        #expect(sent().isEmpty)
+        try answer(tags["m3"], 200)
+        #expect(sent().keys.sorted() == ["m8"])
+    }
+
     @Test func `room is bounded by jobs and by bytes`() throws {
         var limits = WebhookSender.Limits()
         limits.jobs = 3

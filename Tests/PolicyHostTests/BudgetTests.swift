@@ -30,8 +30,9 @@ import Testing
     ) -> (outcome: callua_outcome, works: Int) {
         let bench = Bench(milliseconds: milliseconds)
         let limits = callua_limits(
-            memory: 1 << 24, coroutines: 10, value: 1 << 16, state: 0, source: 1 << 16,
-            stride: 1_000)
+            memory: 1 << 24, coroutines: 10, coroutines_of_origin: 10, origins_of_account: 1,
+            value: 1 << 16, state: 0,
+            source: 1 << 16, stride: 1_000)
         let host = callua_host(
             context: Unmanaged.passUnretained(bench).toOpaque(),
             call: { context, _, _, result in

@@ -296,11 +296,6 @@ import Testing
         let plan = try library.plan(for: configuration)
         #expect(plan.name.utf8.count == 12)
         #expect(try library.plan(for: configuration).name == plan.name)
-        configuration.fingerprint = "other text"
-        #expect(try library.plan(for: configuration).name != plan.name)
-        configuration.fingerprint = ""
-        configuration.options["busy"] = ["lines": 2]
-        #expect(try library.plan(for: configuration).name != plan.name)
         configuration.options["bussy"] = [:]
         #expect(throws: PolicyProblems.self) { try library.plan(for: configuration) }
     }

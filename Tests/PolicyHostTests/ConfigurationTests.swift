@@ -50,16 +50,54 @@ import Testing
         #expect(configuration.lines["plugins"] == 4)
     }
 
+    @Test(
+        arguments: [
+            ("true", 5_000), ("false", nil), ("1000", 1_000), ("30000", 30_000), ("'7s'", 7_000),
+        ] as [(String, Milliseconds?)])
+    func invitationsHaveAModeAndADeliveryCheck(check: String, time: Milliseconds?) throws {
+        let configuration = try read(
+            "invite = { mode = 'managed', delivery_check = \(check) }")
+        let settings = configuration.settings(hooks: [])
+        #expect(settings.defaultMode == .managed)
+        #expect(settings.deliveryCheckDefault == time)
+    }
+
+    @Test func whatOnePairOfAccountsMayHaveIsTheOperators() throws {
+        let configuration = try read(
+            """
+            plugins = { "p" }
+            limits = {
+              questions_per_cause = 7, reports_per_cause = 6, held_time = "3ms",
+              timers = 20, timers_per_cause = 2,
+              fetches = 30, fetches_per_cause = 3, handlers = 40, handlers_per_cause = 4,
+              vars = "50KB", vars_per_cause = "5KB", kv_per_cause = "6KB",
+              log_lines_per_minute = 70, log_lines_per_cause = 8, refusals_at_once = 9 }
+            """)
+        let settings = configuration.settings(hooks: [])
+        #expect(configuration.limits.reportsPerCause == 6)
+        #expect(settings.questionsPerCause == 7 && settings.heldWithin == 3)
+        let limits = configuration.setting(of: configuration.plugins[0]).limits
+        var expected = PluginLimits()
+        (expected.timers, expected.timersOfCause) = (20, 2)
+        (expected.fetches, expected.fetchesOfCause) = (30, 3)
+        (expected.coroutines, expected.coroutinesOfCause) = (40, 4)
+        (expected.vars, expected.varsOfCause, expected.keptOfCause) = (50 << 10, 5 << 10, 6 << 10)
+        (expected.logLinesPerMinute, expected.logLinesOfCause) = (70, 8)
+        #expect(limits == expected && configuration.limits.refusalsAtOnce == 9)
+        #expect(throws: PolicyProblems.self) { try read("limits.held_time = '6ms'") }
+    }
+
     @Test func anEmptyFileIsTheDefaults() throws {
         var configuration = try read("-- nothing")
-        (configuration.lines, configuration.fingerprint) = ([:], "")
+        configuration.lines = [:]
         #expect(configuration == Configuration())
     }
 
     @Test func theFileMayCompute() throws {
         let configuration = try read(
-            "local port = 7000 + 600\nlisten = '127.0.0.1:' .. port\nadmin = listen")
-        #expect(configuration.admin == "127.0.0.1:7600")
+            "local port = 7000 + 600\nlisten = '127.0.0.1:' .. port\nadmin = 'a' .. port")
+        #expect(configuration.listen == "127.0.0.1:7600")
+        #expect(configuration.admin == "a7600")
     }
 
     @Test(arguments: [
@@ -69,6 +107,27 @@ import Testing
         ),
         ("listen = 7600", "callagent.lua:1: listen: a string expected, got number"),
         ("listen = 'here'", "callagent.lua:1: listen: bad address 'here'"),
+        (
+            "\nadmin = '127.0.0.1:7700'",
+            "callagent.lua:2: admin: '127.0.0.1:7700' is an address: admin is the path of a Unix "
+                + "socket only (the listener for people is console, the one for figures is metrics)"
+        ),
+        ("admin = '[::1]:7700'", "callagent.lua:1: admin: '[::1]:7700' is an address"),
+        ("admin = ''", "callagent.lua:1: admin: it is empty"),
+        (
+            "auth = { { alg = 'HS256', key = 'x', roles = { 'opertor' } } }",
+            "auth: [1].roles: 'opertor' is none of server, operator, viewer (did you mean "
+                + "'operator'?)"
+        ),
+        (
+            "auth = { { alg = 'HS256', key = 'x', roles = 5 } }",
+            "auth: [1].roles: a list of strings"
+        ),
+        ("auth = true", "callagent.lua:1: auth: a list of keys expected, got boolean"),
+        (
+            "listen = (secret 'env:KEY'):sub(2)",
+            "listen: a secret may stand in a longer text, but it cannot be changed or be a name"
+        ),
         ("invite = { decide_in = 2 }", "callagent.lua:1: invite: decide_in: a duration as text"),
         (
             "invite = { defalt = 'ring' }",
@@ -102,6 +161,23 @@ import Testing
         (
             "invite = { on_error = 'accept' }",
             "invite: on_error: 'accept' is none of skip, default, reject"
+        ),
+        (
+            "invite = { mode = 'manged' }",
+            "invite: mode: 'manged' is none of common, advanced, managed, direct, ringing, group, "
+                + "handshake (did you mean 'managed'?)"
+        ),
+        (
+            "invite = { delivery_check = 999 }",
+            "invite: delivery_check: 999 is not between 1000 and 30000"
+        ),
+        (
+            "invite = { delivery_check = '31s' }",
+            "invite: delivery_check: '31s' is not between 1s and 30s"
+        ),
+        (
+            "invite = { delivery_check = {} }",
+            "invite: delivery_check: true, false or a duration (\"5s\") expected, got table"
         ),
         ("override.busy = { grant = 5 }", "override: [\"busy\"].grant: a list of strings"),
         (

@@ -34,7 +34,7 @@ import WebProtocols
         (#"json.encode(json.decode [["\u00e9\ud83d\ude00"]])"#, "\"é😀\""),
         (#"select(2, json.decode "{x}")"#, "expected a member name in quotes"),
         (#"select(2, json.decode '"\255"')"#, "UTF-8"),
-        (#"select(2, pcall(kv.get, "\255"))"#, "(a string that is not UTF-8)"),
+        (#"select(3, pcall(kv.get, "\255"))"#, "(a string that is not UTF-8)"),
         (#"math.type(math.random(0))"#, "integer"),
         (#"select(2, pcall(json.encode, { [1] = 1, [3] = 2 }))"#, "only strings as keys"),
         (#"select(2, pcall(json.encode, { a = { 1, print } }))"#, "(a[2]: a function is not data)"),

@@ -37,6 +37,16 @@ import Testing
         #expect(answers(rig))
     }
 
+    @Test func `A run that takes long is told of once, while it goes on`() throws {
+        let rig = try rig("local function go() while true do end end")
+        var told = 0
+        rig.host.runIsLong = { told += 1 }
+        let effects = rig.ask(rig.call())
+        #expect(told == 1 && effects.lines.first?.contains("processor budget") == true)
+        _ = rig.ask(rig.call(id: 2))
+        #expect(told == 2)
+    }
+
     @Test func theDepthIsNamed() throws {
         let rig = try Rig(
             """
@@ -103,16 +113,16 @@ import Testing
             """
             on.invite(function(call)
               local count = 0
-              while pcall(detach, function() sleep "1s" end) do count = count + 1 end
+              while detach(function() sleep "1s" end) do count = count + 1 end
               log.info(count)
-              local _, problem = pcall(detach, function() end)
+              local _, problem = detach(function() end)
               log.info(problem)
             end)
             """
         ) { $0.plugins[0].setting.limits.coroutines = 20 }
         #expect(
             rig.ask(rig.call()).said == [
-                "19", "detach: too many coroutines (limit 20)",
+                "19", "limit",
             ])
         _ = rig.pass(2_000)
         #expect(rig.ask(rig.call()).said.first == "19")

@@ -77,7 +77,8 @@ import Testing
         let rig = try Rig("on.invite(function() error 'x' end)")
         for _ in 0..<4 { #expect(rig.ask(rig.call()).lines.count == 1) }
         let fifth = rig.ask(rig.call())
-        #expect(fifth.lines.last == "error: plugin 'p' is quarantined after repeated failures")
+        #expect(
+            fifth.lines.last == "error: plugin 'p' is passed over for ann after repeated failures")
         // Not run any more, for a minute.
         let sixth = rig.ask(rig.call())
         #expect(sixth.lines.isEmpty)
@@ -175,7 +176,7 @@ import Testing
         // Both the question and what it detached come to a good end.
         let effects = rig.pass(2_000)
         #expect(effects.answer == .decided(.ring(for: nil)) && effects.said == ["detached"])
-        #expect(rig.host.status.first?.quarantinedUntil == rig.now + 58_000)
+        #expect(rig.host.status.first?.paused.first?.until == rig.now + 58_000)
         #expect(rig.invite() == Answer.none)
     }
 
@@ -205,7 +206,7 @@ import Testing
         _ = rig.pass(60_000)
         #expect(rig.invite() == nil)
         _ = rig.pass(2_000)
-        #expect(rig.host.status.first?.quarantinedUntil == rig.now + 120_000)
+        #expect(rig.host.status.first?.paused.first?.until == rig.now + 120_000)
     }
 
     @Test func aLateHandlerIsLoggedWithItsOwnCall() throws {
@@ -277,7 +278,8 @@ import Testing
                 on.invite(function()
                   local kept = {}
                   while true do
-                    local co = coroutine.create(function() coroutine.yield() end)
+                    local co, problem = coroutine.create(function() coroutine.yield() end)
+                    if not co then error(problem) end
                     coroutine.resume(co)
                     kept[#kept + 1] = co
                     log.info(tostring(#kept))
@@ -292,7 +294,7 @@ import Testing
         }
         // The handler itself is one of them.
         #expect(try count(10).dropLast().last == "9")
-        #expect(try count(10).last?.contains("too many coroutines (limit 10)") == true)
+        #expect(try count(10).last?.contains("limit") == true)
     }
 
     @Test func aPluginWithoutMemoryIsNotLoaded() {
@@ -303,5 +305,80 @@ import Testing
         #expect(
             Rig.problem("") { $0.plugins[0].setting.limits.memory = 20_000 }
                 .contains("memory limit"))
+    }
+
+    /// Asks when the time is over.
+    private func askLate(_ rig: Rig, _ subject: Question.Subject) -> [PolicyEffect] {
+        let question = Question(
+            id: QuestionID(1_000), decideBy: rig.now + -1, subject: subject,
+            cause: Cause(UserID("ann")))
+        return rig.host.handle(.asked(question), at: rig.now)
+    }
+
+    @Test func aGuardRefusesWhatThereWasNoTimeToAsk() throws {
+        let open = ("a", "on.invite(function() end) on.dial(function() end)")
+        let closed = (
+            "g",
+            """
+            plugin { guard = true }
+            on.invite(function() return ring {} end)
+            on.dial(function() end)
+            """
+        )
+        let rejection = Answer.decided(.reject(busy: false, extendedData: nil), by: "g", next: 2)
+        for (plugins, isGuarded) in [([open, closed], true), ([open], false)] {
+            let rig = try Rig(plugins)
+            let invited = askLate(rig, .invite(rig.call(), callee: UserID("bob"), from: 0))
+            let dialled = askLate(rig, .dial(rig.call(), user: UserID("ann"), invitees: []))
+            #expect(invited.answer == (isGuarded ? rejection : Answer.none))
+            #expect(
+                dialled.answer == (isGuarded ? .refuse(code: "refused", by: "g") : Answer.none))
+            #expect(invited.record?.asked.last?.verdict == .failed(.late))
+            #expect(rig.host.generation.decisions == 0, "that says nothing about the plugins")
+            #expect(rig.host.generation.guards(of: .dial).count == (isGuarded ? 1 : 0))
+        }
+    }
+
+    @Test func aGuardRefusesBehindAPluginThatIsLate() throws {
+        let closed = ("g", "plugin { guard = true } on.invite(function() return ring {} end)")
+        let rig = try Rig([("a", "on.invite(function() sleep '10s' end)"), closed])
+        #expect(rig.invite() == nil)
+        #expect(
+            rig.pass(2_000).answer
+                == .decided(.reject(busy: false, extendedData: nil), by: "g", next: 2))
+    }
+
+    @Test func aGuardRefusesWhoseTurnComesTooLate() throws {
+        let closed = ("g", "plugin { guard = true } on.invite(function() return ring {} end)")
+        let rig = try Rig([("a", "on.invite(function() end)"), closed])
+        rig.host.patience = 1
+        #expect(rig.invite() == nil)
+        rig.now = rig.now + 3_000
+        let effects = rig.host.handle(.deadlineReached, at: rig.now)
+        #expect(
+            effects.answer == .decided(.reject(busy: false, extendedData: nil), by: "g", next: 2))
+    }
+
+    @Test func whoWearsAStateOutTakesNobodysDecisions() throws {
+        let rig = try Rig(
+            """
+            local kept = {}
+            on.invite(function(call)
+              while call.extended_raw == "fill" do kept[#kept + 1] = ("x"):rep(1000) .. #kept end
+              log.info("asked")
+              sleep "1s"
+              return accept {}
+            end)
+            """
+        ) { $0.plugins[0].setting.limits.runTime = 1_000 }
+        #expect(rig.ask(rig.call(id: 1, by: "alice")).said == ["asked"])
+        let killed = rig.ask(rig.call(data: "fill", id: 2, by: "mallory"))
+        #expect(killed.record?.asked.first?.verdict == .failed(.memory))
+        #expect(killed.record?.call == rig.call(id: 2).id, "alice's is not decided by it")
+        #expect(rig.pass(0).said == ["asked"])
+        let effects = rig.pass(1_000)
+        #expect(effects.answer == .decided(.accept(wait: 0, extendedData: nil)))
+        #expect(rig.host.generation.pairs.counted(since: Moment(0)).failed == 1)
+        #expect(rig.host.status.first?.byAccount.count { $0.failed > 0 } == 1)
     }
 }

@@ -19,6 +19,26 @@ import Testing
         #expect(rig.invite(busy: 0) == Answer.none)
     }
 
+    /// Each place of the caller's rate is for one: two that are decided late do not share one.
+    @Test func whomAForwardWouldAddBeyondTheRateIsLeftOut() throws {
+        let rig = try Rig("on.invite(function(call) sleep('1s') return forward 'carol' end)")
+        var left = 1
+        rig.host.mayForward = { user, _ in
+            #expect(user == UserID("ann"))
+            defer { left -= 1 }
+            return left > 0
+        }
+        for id in [1, 2] as [UInt64] {
+            #expect(rig.ask(rig.call(id: id)).answer == nil)
+        }
+        let effects = rig.pass(1_000)
+        let records = effects.compactMap {
+            if case .record(let record) = $0 { record.asked.first } else { nil }
+        }
+        #expect(records.map(\.verdict) == [.decided, .unfit])
+        #expect(records.last?.message == "forward: rate_limited")
+    }
+
     @Test func anUnknownEventFailsAtLoadWithASuggestion() {
         #expect(
             Rig.problem("\non.invte(function(call) end)")
@@ -43,7 +63,7 @@ import Testing
     func aDecisionThatIsAStatementWarnsBeforeItIsMade(_ body: String, _ names: [String]) throws {
         let generation = try Rig.generation([("p", "on.invite(function(call)\n\(body)\nend)")])
         #expect(
-            generation.warnings.map(\.description)
+            generation.mistakes.map(\.description)
                 == names.map { "p.lua:2: '\($0)' without 'return' decides nothing" })
     }
 

@@ -140,8 +140,8 @@ import Testing
         let rows = ConfigurationField.table().split(separator: "\n")
         #expect(rows.count == ConfigurationField.all.count)
         #expect(rows.first?.hasPrefix("listen ") == true)
-        #expect(ConfigurationField.table(of: "invite").split(separator: "\n").count == 3)
-        #expect(ConfigurationField.table(of: "watch").hasPrefix("watch  boolean  false  "))
+        #expect(ConfigurationField.table(of: "invite").split(separator: "\n").count == 5)
+        #expect(ConfigurationField.table(of: "watch").hasPrefix("watch  boolean  false  server  "))
         #expect(ConfigurationField.table(of: "watc").isEmpty)
     }
 }

@@ -12,8 +12,9 @@ import Testing
         let folder = HostileTests.folder.dropLast("Hostile".count) + "Scripts"
         let text = try #require(Files.read("\(folder)/patterns.lua", limit: 1 << 20))
         let limits = callua_limits(
-            memory: 64 << 20, coroutines: 10, value: 1 << 20, state: 0, source: 1 << 20,
-            stride: 10_000)
+            memory: 64 << 20, coroutines: 10, coroutines_of_origin: 10, origins_of_account: 1,
+            value: 1 << 20, state: 0,
+            source: 1 << 20, stride: 10_000)
         let host = callua_host(context: nil, call: { _, _, _, _ in Int32(CALLUA_RAISE) })
         let vm = callua_new(limits, host, seed)
         defer { callua_free(vm) }

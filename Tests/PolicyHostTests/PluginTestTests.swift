@@ -142,6 +142,7 @@ import Testing
         ("", "t.invit {}", "p.lua:2: unknown method 't:invit' (did you mean 't:invite'?)"),
         ("", "t.invite { frm = 'x' }", "t.invite: unknown field 'frm' (did you mean 'from'?)"),
         ("", "t.clock 'Mo 10'", "bad time 'Mo 10'"),
+        ("", "t.timezone 'Mars/Olympus'", "there is no time zone 'Mars/Olympus'"),
         ("", "t.event('acepted', {})", "unknown event 'acepted' (did you mean 'accepted'?)"),
         ("on.invite(function() error 'oops' end)", "t.invite {}", "oops"),
         ("on.invite(function() while true do end end)", "t.invite {}", "processor budget"),
@@ -327,6 +328,30 @@ import Testing
         setting.options = ["n": 2]
         setting.users = Accounts(["desk"])
         setting.onError = .accept
+        let file = SourceFile(name: "p.lua", text: Array(text.utf8))
+        let report = try PluginTest.run(
+            PluginSource(name: "p", main: file), setting: setting, tools: .plain)
+        #expect(report.isPassed, "\(report.results)")
+    }
+
+    @Test func testsRunInUTCWhateverTheOperatorsTimeZoneIs() throws {
+        let text = """
+            on.invite(function() return reject(time.format "%H:%M") end)
+            test("zones", function(t)
+              t.clock "2030-07-01 10:00"
+              t.expect(t.invite {}, reject "10:00")
+              t.timezone "Europe/Berlin"
+              t.expect(t.invite {}, reject "12:00")
+              t.clock "2030-07-01 10:00"
+              t.expect(t.invite {}, reject "10:00")
+            end)
+            test("UTC again", function(t)
+              t.clock "2030-07-01 10:00"
+              t.expect(t.invite {}, reject "10:00")
+            end)
+            """
+        var setting = PluginSetting()
+        setting.zone = try #require(TimeZoneRules(named: "Asia/Tokyo"))
         let file = SourceFile(name: "p.lua", text: Array(text.utf8))
         let report = try PluginTest.run(
             PluginSource(name: "p", main: file), setting: setting, tools: .plain)

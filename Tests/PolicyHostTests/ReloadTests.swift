@@ -91,10 +91,11 @@ import Testing
             )
         ])
         #expect(rig.host.isOnProbation)
-        // One failure in ten, 20 s apart, quarantines nothing.
+        // One failure in ten, 20 s apart, passes it over for nobody.
         var rolledBack: PolicyEffect?
         for number in 0..<40 where rolledBack == nil {
-            let effects = rig.ask(rig.call(data: number % 10 == 0 ? "x" : nil))
+            let data = number % 10 == 0 ? "x" : nil
+            let effects = rig.ask(rig.call(data: data, by: "user-\(number % 20)"))
             rolledBack = effects.first { if case .rolledBack = $0 { true } else { false } }
             if rolledBack != nil { #expect(number + 1 == 20) }
             _ = rig.pass(2_000)
@@ -103,9 +104,83 @@ import Testing
             rolledBack
                 == .rolledBack(
                     from: "empty", to: "empty",
-                    reason: "10 % of decisions failed, 0 % before"))
+                    reason: "decisions for 10 % of the accounts failed, for 0 % before"))
         #expect(rig.invite() == .decided(.ring(for: nil)))
         #expect(!rig.host.isOnProbation)
+    }
+
+    /// Fails for calls with data that `pattern` matches.
+    private static func failing(_ pattern: String) -> String {
+        """
+        on.invite(function(call)
+          if (call.extended_raw or ""):find "\(pattern)" then error "x" end
+          return ring {}
+        end)
+        """
+    }
+
+    /// Whether the generation goes back while two of twenty accounts trip it up by `data`.
+    private func goesBack(_ rig: Rig, _ data: String, times: Int = 1) -> Bool {
+        var effects: [PolicyEffect] = []
+        for number in 0..<40 {
+            let isBad = number % 10 == 0
+            for _ in 0..<(isBad ? times : 1) {
+                effects += rig.ask(
+                    rig.call(data: isBad ? data : nil, by: "user-\(number % 20)"))
+                effects += rig.pass(100)
+            }
+        }
+        return effects.contains { if case .rolledBack = $0 { true } else { false } }
+    }
+
+    /// (G72)
+    @Test func aBugThatIsNotNewUndoesNoReload() throws {
+        func reload(_ rig: Rig, to text: String, control: String?) throws {
+            let control = try control.map { try Rig.generation([("p", $0)]) }
+            let next = try Rig.generation([("p", text)])
+            try rig.host.prepare(next, control: control, at: rig.now)
+            _ = rig.host.cut(at: rig.now)
+        }
+        let (old, new) = (Self.failing("x"), Self.failing("[xy]"))
+        for times in [1, 8] {
+            let rig = try Rig(old)
+            try reload(rig, to: new, control: old)
+            #expect(!goesBack(rig, "x", times: times), "the plugins before fail alike")
+            #expect(rig.host.isOnProbation)
+            let worse = try Rig(old)
+            try reload(worse, to: new, control: old)
+            #expect(goesBack(worse, "y", times: times), "they do not")
+        }
+        let rig = try Rig(old)
+        try reload(rig, to: new, control: nil)
+        #expect(goesBack(rig, "x"), "nobody knows")
+    }
+
+    /// (G82)
+    @Test func theLimitsOfTheServerDoNotGoBack() throws {
+        func bound(_ plan: inout GenerationPlan, memory: Int, lines: Int) {
+            var limits = PluginLimits()
+            (limits.memory, limits.logLines) = (memory, lines)
+            plan.share = .init(directory: nil, extendedDataMax: 2_048, limits: limits)
+            plan.plugins[0].setting.keep(to: limits)
+        }
+        let text = """
+            on.invite(function(call)
+              for line = 1, 5 do log.info(line) end
+              if call.extended_raw == "much" then state.n = #("x"):rep(1500000) end
+              return ring {}
+            end)
+            """
+        let rig = try Rig([("p", text)]) { bound(&$0, memory: 16 << 20, lines: 100) }
+        #expect(rig.invite(data: "much") == .decided(.ring(for: nil)))
+        _ = try rig.reload([("p", Self.failing("x"))]) { bound(&$0, memory: 2 << 20, lines: 3) }
+        #expect(goesBack(rig, "x"))
+        #expect(
+            rig.ask(rig.call(by: "zoe")).said == [
+                "1", "2", "3", "more than 3 lines at once: the others are left out",
+            ])
+        let much = rig.ask(rig.call(data: "much", by: "yan"))
+        #expect(much.record?.asked.first?.verdict == .failed(.memory))
     }
 
     @Test func aQuarantineInProbationRollsBack() throws {
@@ -122,7 +197,7 @@ import Testing
             )
         ])
         var effects: [PolicyEffect] = []
-        for _ in 0..<20 { effects += rig.ask(rig.call()) }
+        for number in 0..<20 { effects += rig.ask(rig.call(by: "user-\(number)")) }
         #expect(
             effects.contains(
                 .rolledBack(from: "empty", to: "empty", reason: "a plugin was quarantined")))
@@ -133,6 +208,8 @@ import Testing
         let rig = try Rig("on.invite(function() return ring {} end)")
         _ = try rig.reload([("p", "on.invite(function() return accept {} end)")])
         for _ in 0..<100 { _ = rig.invite() }
+        #expect(rig.host.isOnProbation, "one account says little")
+        for number in 0..<100 { _ = rig.invite(by: "user-\(number % 10)") }
         #expect(!rig.host.isOnProbation)
         _ = try rig.reload([("p", "on.invite(function() return accept {} end)")])
         #expect(rig.host.isOnProbation)
@@ -203,7 +280,7 @@ import Testing
         for _ in 0..<4 { _ = rig.tell(.accepted(UserID("bob"))) }
         let accepted = try #require(rig.host.status.first?.byHook[.accepted])
         #expect(accepted.asked == 4 && accepted.failures == [.error: 3])
-        #expect(accepted.quarantined == 1, "five failures quarantine it at every hook")
+        #expect(accepted.quarantined == 1, "after five failures it is passed over at every hook")
         #expect(rig.host.status.first?.byHook[.dial] == nil)
     }
 
@@ -229,6 +306,46 @@ import Testing
         #expect(status.waiting == 1 && status.timers == 1 && status.quarantinedUntil == nil)
         #expect(status.memory > 10_000 && status.nanoseconds > 0)
         for _ in 0..<5 { _ = rig.invite(busy: 1) }
-        #expect(rig.host.status.first?.quarantinedUntil == rig.now + 60_000)
+        let pauses = rig.host.status.first?.paused
+        #expect(pauses == [PluginPause(text: "ann", until: rig.now + 60_000)])
+    }
+
+    @Test func oneAccountEndsNoProbation() throws {
+        let rig = try Rig("on.invite(function() return ring {} end)")
+        _ = try rig.reload([("p", "on.invite(function() return accept {} end)")])
+        _ = (rig.invite(by: "user-1"), rig.invite(by: "user-2"))
+        for _ in 0..<200 { _ = rig.invite() }
+        #expect(rig.host.isOnProbation)
+        for number in 3..<20 { for _ in 0..<10 { _ = rig.invite(by: "user-\(number)") } }
+        #expect(!rig.host.isOnProbation)
+    }
+
+    @Test func whatFailsInAnOldGenerationSaysNothingAboutTheNewOne() throws {
+        let rig = try Rig("on.accepted(function() sleep '10s' error 'x' end)")
+        for id in 1...10 { _ = rig.tell(.accepted(UserID("bob")), rig.call(id: UInt64(id))) }
+        _ = try rig.reload([("p", "on.accepted(function() log.info 'mended' end)")])
+        #expect(rig.pass(10_000).lines.contains { $0.contains("passed over") })
+        #expect(rig.host.status.first?.paused.isEmpty == true)
+        #expect(rig.tell(.accepted(UserID("bob")), rig.call(id: 20)).said == ["mended"])
+    }
+
+    @Test func nothingBeginsInAGenerationThatHasEnded() throws {
+        let rig = try Rig("on.accepted(function() log.info 'old' sleep '55s' end)")
+        for _ in 0..<5 { _ = rig.tell(.accepted(UserID("bob"))) }
+        _ = try rig.reload([("p", "on.accepted(function() end)")])
+        #expect(rig.pass(59_999).said == ["old"], "while it drains")
+        #expect(rig.host.drainingHandlers == 1)
+        #expect(rig.pass(100_000).said == [])
+        #expect(rig.host.drainingHandlers == 0 && rig.host.queues.isEmpty)
+        #expect(rig.host.memories["p"]?.held.total == 0)
+    }
+
+    @Test func aLateAnswerIsTheOneOfItsOwnGeneration() throws {
+        let text = "on.invite(function() sleep '10s' end)"
+        let rig = try Rig([("p", text)]) { $0.onError = .reject }
+        #expect(rig.invite() == nil)
+        _ = try rig.reload([("p", text)]) { $0.onError = .default }
+        #expect(
+            rig.pass(2_000).answer == .decided(.reject(busy: false, extendedData: nil)))
     }
 }

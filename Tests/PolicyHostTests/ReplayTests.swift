@@ -26,10 +26,10 @@ private final class Recorder {
         for effect in effects {
             switch effect {
             case .record(let record): records.append(record)
-            case .perform(let wait, _, let request):
+            case .perform(let wait, _, let request, _):
                 take(rig.pass(3))
                 take(rig.host.handle(.replied(wait, reply(to: request)), at: rig.now))
-            case .operate(let wait, _, _, _):
+            case .operate(let wait, _, _, _, _):
                 take(rig.host.handle(.replied(wait, .operation(nil)), at: rig.now))
             default: continue
             }
@@ -134,6 +134,55 @@ private final class Recorder {
         #expect(record.took >= 9 && record.asked.count == 1)
     }
 
+    /// A record of a decision about a call of `caller` that took so many milliseconds.
+    private func decision(_ number: Int, by caller: String, took time: UInt64) throws
+        -> DecisionRecord
+    {
+        let rig = try Rig("on.invite(function() return ring {} end)")
+        rig.now = rig.now + Int64(number)
+        var record = try #require(rig.ask(rig.call(id: UInt64(number), by: caller)).record)
+        record.asked = [
+            .init(
+                plugin: "p", processor: time * 1_000_000, wall: 0, verdict: .decided,
+                message: nil)
+        ]
+        return record
+    }
+
+    @Test func theDecisionsOfAccountsAreChosenInTurn() throws {
+        var records: [DecisionRecord] = []
+        for number in 1...3 { records.append(try decision(number, by: "ann", took: 0)) }
+        for number in 4...13 { records.append(try decision(number, by: "eve", took: 4)) }
+        func chosen(_ milliseconds: UInt64) -> [UInt64] {
+            records.inTurn(within: milliseconds * 1_000_000).map(\.call.low)
+        }
+        #expect(chosen(1_000) == Array(1...13), "all of them")
+        #expect(chosen(13) == [1, 2, 3, 11, 12, 13], "the newest of each, in their order")
+        #expect(chosen(5) == [1, 2, 3, 13])
+        #expect(chosen(0).isEmpty)
+    }
+
+    @Test func thereIsAnEndToAskingAgain() throws {
+        let records = try (1...5).map { try decision($0, by: "ann", took: 1) }
+        func report(within time: UInt64, while hasTime: () -> Bool) throws -> ReplayReport {
+            ReplayReport(
+                records, within: time,
+                by: try Rig.generation([("p", "on.invite(function() return ring {} end)")]),
+                while: hasTime)
+        }
+        let whole = try report(within: 1_000_000_000) { true }
+        #expect(whole.asked == 5 && whole.left == 0)
+        var looks = 0
+        let stopped = try report(within: 1_000_000_000) {
+            looks += 1
+            return looks <= 2
+        }
+        #expect(stopped.asked == 2 && stopped.left == 3)
+        #expect(stopped.json["left"] == 3)
+        let short = try report(within: 2_200_000) { true }
+        #expect(short.asked == 2 && short.left == 3)
+    }
+
     @Test func theSamePluginsDecideTheSameAgain() throws {
         let recorder = try recorded()
         let accepted = recorder.records.count {
@@ -166,6 +215,15 @@ private final class Recorder {
             recorder.records, by: try recorder.generation(plugins),
             against: try recorder.generation(plugins))
         #expect(same.asked == 25 && same.changed == 0)
+    }
+
+    @Test func nobodyIsAskedForAnAccountThatIsNotAnsweredFor() throws {
+        let recorder = try recorded()
+        let other = try recorder.generation([("p", Self.everything)])
+        other.plan.answerFor = Accounts(["desk-*"])
+        let report = ReplayReport(recorder.records, by: other)
+        #expect(report.changed == 20)
+        #expect(report.changes.allSatisfy { $0.hook == .invite }, "\(report.changes)")
     }
 
     @Test func aPluginThatFailsOnlyNowIsTold() throws {

@@ -60,15 +60,17 @@ final class Rig {
     }
 
     /// A call of `ann` to `bob` that rings.
-    func call(data: String? = nil, id: UInt64 = 1, ring: Milliseconds = 60_000) -> Call {
+    func call(
+        data: String? = nil, id: UInt64 = 1, ring: Milliseconds = 60_000, by caller: String = "ann"
+    ) -> Call {
         var call = Call(
             id: CallID(high: 0x0199, low: id), mode: .advanced, kind: "audio", ringTime: ring,
-            deliveryCheck: false, createdAt: now)
+            deliveryCheck: nil, createdAt: now)
         call.extendedData = data
-        var ann = Participant(user: UserID("ann"), role: .caller, state: .joined, at: now)
+        var ann = Participant(user: UserID(caller), role: .caller, state: .joined, at: now)
         ann.answeredAt = now
         var bob = Participant(user: UserID("bob"), role: .invitee, state: .inviting, at: now)
-        bob.invitedBy = UserID("ann")
+        bob.invitedBy = UserID(caller)
         bob.deadlineAt = now + ring
         call.participants = [ann, bob]
         return call
@@ -81,15 +83,16 @@ final class Rig {
             id: QuestionID(lastQuestion), decideBy: now + 2_000,
             subject: .invite(call, callee: UserID("bob"), from: from),
             facts: [
-                UserFacts(UserID("ann"), calls: 0, devices: 1),
+                UserFacts(call.caller, calls: 0, devices: 1),
                 UserFacts(UserID("bob"), calls: busy, devices: 2),
-            ])
+            ],
+            cause: Cause(call.caller))
         return host.handle(.asked(question), at: now)
     }
 
     /// The answer to an invitation, nil while there is none.
-    func invite(data: String? = nil, busy: Int = 0) -> Answer? {
-        ask(call(data: data), busy: busy).answer
+    func invite(data: String? = nil, busy: Int = 0, by caller: String = "ann") -> Answer? {
+        ask(call(data: data, by: caller), busy: busy).answer
     }
 
     /// Lets time pass, doing what falls due.
@@ -108,7 +111,8 @@ final class Rig {
     func ask(_ subject: Question.Subject) -> [PolicyEffect] {
         lastQuestion += 1
         let question = Question(
-            id: QuestionID(lastQuestion), decideBy: now + 2_000, subject: subject)
+            id: QuestionID(lastQuestion), decideBy: now + 2_000, subject: subject,
+            cause: Cause(subject.call.caller))
         return host.handle(.asked(question), at: now)
     }
 
@@ -127,7 +131,9 @@ final class Rig {
     }
 
     func tell(_ kind: Report.Kind, _ call: Call? = nil) -> [PolicyEffect] {
-        host.handle(.told(Report(call: call ?? self.call(), at: now, kind: kind)), at: now)
+        let call = call ?? self.call()
+        let report = Report(call: call, at: now, kind: kind, cause: Cause(call.caller))
+        return host.handle(.told(report), at: now)
     }
 }
 
@@ -144,21 +150,21 @@ extension [PolicyEffect] {
     /// Log lines of plugins, without their level.
     var said: [String] { compactMap { if case .log(let line) = $0 { line.text } else { nil } } }
     var request: WaitRequest? {
-        for case .perform(_, _, let request) in self { return request }
+        for case .perform(_, _, let request, _) in self { return request }
         return nil
     }
     /// What is waited for.
     var wait: WaitID? {
         for effect in self {
             switch effect {
-            case .perform(let wait, _, _), .operate(let wait, _, _, _): return wait
+            case .perform(let wait, _, _, _), .operate(let wait, _, _, _, _): return wait
             default: continue
             }
         }
         return nil
     }
     var operation: Operation? {
-        for case .operate(_, _, _, let operation) in self { return operation }
+        for case .operate(_, _, _, let operation, _) in self { return operation }
         return nil
     }
     var kept: [PolicyTimer] {

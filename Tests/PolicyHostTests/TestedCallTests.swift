@@ -113,14 +113,14 @@ import Testing
             """
         ),
         (
-            "who joined may speak and hang up, which ends the handler too",
+            "who joined may speak and hang up, and its report runs on",
             """
             on.invite(function() return accept {} end)
             on.accepted(function(call)
               log.info(tostring(call:signal { hi = 1 }))
               log.info("finished " .. tostring(call:finish()))
               sleep "1s"
-              log.info "never"
+              log.info "went on"
             end)
             on.ended(function(call, summary) log.info(summary.by) end)
 
@@ -128,7 +128,7 @@ import Testing
             """
             t.expect(t.invite { to = "desk", mode = "advanced" }, accept {})
             t.advance "2s"
-            t.equal(t.logs(), { "true", "finished true", "desk" })
+            t.equal(t.logs(), { "true", "finished true", "went on", "desk" })
             """
         ),
         (

@@ -15,7 +15,6 @@ import Testing
 
         alice invites bob as c1
             alice ← ok c1 ringing: alice joined, bob inviting
-            alice ← created c1: alice joined, bob inviting
             bob   ← incoming c1 from alice, 90s left: alice joined, bob inviting
 
         """
@@ -34,7 +33,6 @@ import Testing
                 """
                 line 3: alice invites bob as c1   (- as written, + as seen)
                     alice ← ok c1 ringing: alice joined, bob inviting
-                    alice ← created c1: alice joined, bob inviting
                   - dave ← incoming c1 from alice, 90s left: alice joined, bob inviting
                   + bob ← incoming c1 from alice, 90s left: alice joined, bob inviting
                 """
@@ -43,16 +41,14 @@ import Testing
     }
 
     @Test func theOrderOfOneObserverCounts() throws {
-        let text = opening.replacing(
-            """
-                alice ← ok c1 ringing: alice joined, bob inviting
-                alice ← created c1: alice joined, bob inviting
-            """,
-            with: """
-                    alice ← created c1: alice joined, bob inviting
-                    alice ← ok c1 ringing: alice joined, bob inviting
-                """)
-        #expect(try run(text).problems.count == 1)
+        let sights = [
+            "    bob   ← ok c1 active: alice joined, bob joined\n",
+            "    bob   ← changed c1: bob joined\n", "    alice ← changed c1: bob joined\n",
+        ]
+        let text = opening + "bob accepts c1\n" + sights.joined()
+        #expect(try run(text).problems.isEmpty)
+        let other = opening + "bob accepts c1\n" + sights[1] + sights[0] + sights[2]
+        #expect(try run(other).problems.count == 1)
     }
 
     @Test func theOrderBetweenObserversDoesNotCount() throws {
@@ -61,7 +57,6 @@ import Testing
             alice invites bob as c1
                 bob   ← incoming c1 from alice, 90s left: alice joined, bob inviting
                 alice ← ok c1 ringing: alice joined, bob inviting
-                alice ← created c1: alice joined, bob inviting
 
             """
         #expect(try run(text).problems.isEmpty)

@@ -18,7 +18,7 @@ import Testing
             let trace = report.trace.joined(separator: "\n")
             Issue.record("\(simulation.heading)\n\(violation)\n\(trace)\n\(simulation.replay)")
         }
-        #expect(report.calls > 20)
+        #expect(report.calls > 10)
         // Coming to rest takes a bounded number of steps: timers do not breed.
         #expect(report.steps < 8_000)
     }

@@ -47,7 +47,7 @@ struct Calls {
         var call = Call(
             id: CallID(
                 high: UInt64(created.milliseconds) << 16, low: made &* 0x9E37_79B9_7F4A_7C15),
-            mode: .advanced, kind: "audio", ringTime: 90_000, deliveryCheck: false,
+            mode: .advanced, kind: "audio", ringTime: 90_000, deliveryCheck: nil,
             createdAt: created)
         call.revision = 1
         call.extendedData = #"{"type":"call","room":"\#(made)","topic":"an ordinary greeting"}"#

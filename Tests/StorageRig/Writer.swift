@@ -57,7 +57,7 @@ struct Writer {
     private func call(_ number: Int64) -> Call {
         var call = Call(
             id: callID(number), mode: .advanced, kind: "audio", ringTime: 90_000,
-            deliveryCheck: false, createdAt: Moment(number))
+            deliveryCheck: nil, createdAt: Moment(number))
         call.participants = [
             Participant(user: UserID("ann"), role: .caller, state: .joined, at: Moment(number)),
             Participant(user: UserID("bob"), role: .invitee, state: .ringing, at: Moment(number)),

@@ -35,8 +35,6 @@ private let rows: [Int: String] = [
       "expires":10}' AS BLOB));
     INSERT INTO push_outcome VALUES (x'01A1EE565E0000010000000000000001', 10, 'bob', 'phone',
       'apns', 'missed', 1795000000450, 'sent');
-    INSERT INTO webhook VALUES (12, 'crm', x'01A1EE565E0000010000000000000001', 'call.ended',
-      1795000000500, x'7B7D', 'open', 2, 1795000000900, 'HTTP 503');
     INSERT INTO timer VALUES (9, 'desk', 'remind', NULL, 1795000009000, x'31');
     INSERT INTO plugin_value VALUES ('desk', 'n', x'35', 1795000009999);
     INSERT INTO generation VALUES ('3fa9', 1, 1795000000001, NULL);
@@ -44,8 +42,20 @@ private let rows: [Int: String] = [
     """
 ]
 
-/// Versions that wrote the same rows as an earlier one, but for `registrations`.
-private let likeEarlier = [2: 1, 3: 1, 4: 1]
+/// Versions that wrote the same rows as an earlier one, but for those that follow.
+private let likeEarlier = [2: 1, 3: 1, 4: 1, 5: 1, 6: 1]
+
+/// Version 5 added who brought a webhook about.
+private let webhooks: [Int: String] = [
+    1: """
+    INSERT INTO webhook VALUES (12, 'crm', x'01A1EE565E0000010000000000000001', 'call.ended',
+      1795000000500, x'7B7D', 'open', 2, 1795000000900, 'HTTP 503');
+    """,
+    5: """
+    INSERT INTO webhook VALUES (12, 'crm', x'01A1EE565E0000010000000000000001', 'call.ended',
+      1795000000500, x'7B7D', 'open', 2, 1795000000900, 'HTTP 503', 'ann', 'bob');
+    """,
+]
 
 /// Version 3 added the moment of a registration.
 private let registrations: [Int: String] = [
@@ -67,7 +77,7 @@ private let participations = """
 
     private var live: Call {
         var call = Call(
-            id: liveID, mode: .direct, kind: "video", ringTime: 60_000, deliveryCheck: true,
+            id: liveID, mode: .direct, kind: "video", ringTime: 60_000, deliveryCheck: 5_000,
             createdAt: start)
         (call.state, call.media, call.isGroup, call.revision) = (.active, .establishing, true, 4)
         call.extendedData = "hi"
@@ -107,17 +117,21 @@ private let participations = """
         let written = rows[likeEarlier[version] ?? version]
         try disk.execute(try #require(written, "a new version needs its rows here"))
         try disk.execute(try #require(registrations[version < 3 ? 1 : 3]))
+        try disk.execute(try #require(webhooks[version < 5 ? 1 : 5]))
         if version >= 4 { try disk.execute(participations) }
         let store = try disk.open()
         try check(store.restore(at: start + 800))
         try checkCalls(store.makeReader())
         try checkJobs(store.makeReader(), registeredAt: Moment(version < 3 ? 0 : 8))
+        try checkWebhook(
+            store.makeReader(), cause: version < 5 ? .nobody : Cause(bob, caller: ann))
         try checkPlugins(store.makeReader())
     }
 
     private func check(_ state: StoredState) throws {
         #expect(state.core.calls == [live])
-        #expect(state.core.keys == [KeyMark(user: ann, key: "key", at: start + 300)])
+        let mark = KeyMark(user: ann, key: "key", bodyHash: .max, at: start + 300)
+        #expect(state.core.keys == [mark])
         #expect(state.newestMoment == start + 777)
         #expect(state.lastJob == JobID(12))
         #expect(
@@ -159,9 +173,13 @@ private let participations = """
         #expect(
             try reader.openPushes(after: nil, limit: 9) == [StoredPush(id: JobID(11), job: job)])
         #expect(try reader.pushOutcomes(of: endedID).map(\.result) == ["sent"])
-        let webhook = WebhookJob(
+    }
+
+    private func checkWebhook(_ reader: any CallReader, cause: Cause) throws {
+        var webhook = WebhookJob(
             JobID(12), endpoint: "crm", call: endedID, type: "call.ended", at: start + 500,
             body: Array("{}".utf8))
+        webhook.cause = cause
         let progress = WebhookProgress(attempts: 2, dueAt: start + 900, lastError: "HTTP 503")
         #expect(
             try reader.webhooks(.open, after: nil, limit: 9) == [
@@ -180,5 +198,43 @@ private let participations = """
         let file = StoredGeneration.File(path: "callagent.lua", source: Array("--".utf8))
         #expect(
             try reader.generation(named: "3fa9") == StoredGeneration(name: "3fa9", files: [file]))
+    }
+
+    /// What a browser gave, and what is kept of it since version 6.
+    private static let given = """
+        {"endpoint": "https://push.example/1", "expirationTime": null,
+        "keys": {"p256dh": "P", "auth": "A"}}
+        """
+    private static let kept =
+        #"{"endpoint":"https://push.example/1","keys":{"p256dh":"P","auth":"A"}}"#
+
+    @Test func `tokens of before are brought into the form in which today's are found`() throws {
+        let disk = Disk()
+        try disk.build(Schema(steps: Array(Schema.current.steps.prefix(5))))
+        try disk.execute(
+            """
+            INSERT INTO registration VALUES
+            ('ann', 'phone', 'apns', 'ABCD', 'sandbox', 8),
+            ('bob', 'phone', 'apns', 'abcd', NULL, 9),
+            ('ann', 'tab', 'apns_voip', 'EF01', NULL, 9),
+            ('bob', 'tab', 'apns_voip', 'ef01', NULL, 8),
+            ('cid', 'phone', 'apns', 'ABCD', 'production', 7),
+            ('cid', 'phone', 'fcm', 'ABCD', NULL, 7),
+            ('dan', 'phone', 'web', '\(Self.given)', NULL, 5)
+            """)
+        let store = try disk.open()
+        _ = try store.restore(at: start)
+        func tokens(of user: String) throws -> [String] {
+            try store.makeReader().registrations(of: UserID(user)).map(\.registration.token)
+        }
+        #expect(try tokens(of: "ann") == ["ef01"])
+        #expect(try tokens(of: "bob") == ["abcd"])
+        #expect(try tokens(of: "cid") == ["ABCD"], "a token of Google's is what it is")
+        #expect(try tokens(of: "dan") == [Self.kept])
+        let web = PushRegistration(provider: "web", token: Self.given)
+        let eve = Address(UserID("eve"), DeviceID("phone"))
+        try store.commit([.registration(eve, provider: "web", web)], at: start)
+        #expect(try tokens(of: "dan") == [])
+        #expect(try tokens(of: "eve") == [Self.kept])
     }
 }

@@ -47,13 +47,60 @@ private let ann = UserID("ann")
         func providers(_ user: UserID) throws -> [String] {
             try rig.reader.registrations(of: user).map(\.registration.provider)
         }
-        #expect(try providers(ann) == ["apns", "webhook"])
+        #expect(try providers(ann) == ["apns"])
         #expect(try providers(bob) == ["fcm", "webhook"])
         try rig.commit(register(bob, "fcm", "t"))
         #expect(try providers(bob) == ["fcm", "webhook"], "again is no change of hands")
         try rig.commit(register(bob, "fcm", "new"), register(ann, "fcm", "t"))
-        #expect(try providers(ann) == ["apns", "fcm", "webhook"])
+        #expect(try providers(ann) == ["apns", "fcm"])
         #expect(try providers(bob) == ["fcm", "webhook"], "its old token is nobody's of bob's")
+    }
+
+    @Test(arguments: Kind.allCases)
+    func aTokenIsTheSameHoweverItIsWritten(kind: Kind) throws {
+        let rig = try Rig(kind)
+        func register(_ user: String, _ provider: String, _ token: String) throws {
+            try rig.commit(
+                .registration(
+                    Address(UserID(user), DeviceID("phone")), provider: provider,
+                    PushRegistration(provider: provider, token: token)))
+        }
+        try register("ann", "apns", "AB12")
+        try register("ann", "web", #"{"endpoint":"https://p/1","keys":{"auth":"a","p256dh":"b"}}"#)
+        try register("bob", "apns", "ab12")
+        try register(
+            "bob", "web",
+            #"{"keys":{"p256dh":"b","auth":"a"},"endpoint":"https://p/1","expirationTime":null}"#)
+        #expect(try rig.reader.registrations(of: ann).isEmpty)
+        #expect(try rig.reader.registrations(of: UserID("bob")).count == 2)
+    }
+
+    /// A user's registrations are called for each of its calls, so there are not many of them.
+    @Test(arguments: Kind.allCases)
+    func theOldestGoesBeyondTheLimit(kind: Kind) throws {
+        var limits = StoreLimits()
+        limits.registrationsPerUser = 3
+        let rig = try Rig(kind, limits: limits)
+        func register(_ device: String, _ later: Int64, of user: UserID = ann) throws {
+            try rig.commit(
+                .registration(
+                    Address(user, DeviceID(device)), provider: "fcm",
+                    PushRegistration(provider: "fcm", token: "\(user) \(device)")),
+                at: start + later)
+        }
+        func devices(_ user: UserID = ann) throws -> [String] {
+            try rig.reader.registrations(of: user).map(\.address.device.text)
+        }
+        for (later, device) in ["d", "b", "c"].enumerated() { try register(device, Int64(later)) }
+        try register("a", 0, of: UserID("bob"))
+        #expect(try devices() == ["b", "c", "d"], "three are within it")
+        try register("d", 3)
+        try register("a", 4)
+        #expect(try devices() == ["a", "c", "d"], "b is the oldest: d has registered again")
+        try register("e", 4)
+        try register("f", 4)
+        #expect(try devices() == ["a", "e", "f"], "also of the same moment")
+        #expect(try devices(UserID("bob")) == ["a"])
     }
 
     /// What is told of a token concerns the registration that the push went to, and no later one.
@@ -147,6 +194,62 @@ private let ann = UserID("ann")
         try rig.commit(.webhook(.update(JobID(2), WebhookProgress(dueAt: start + 9))))
         #expect(
             try rig.reader.webhooks(.open, after: nil, limit: 2).map(\.job) == [job(1), job(2)])
+    }
+
+    /// Whoever has many events hides nobody else's.
+    @Test(arguments: Kind.allCases)
+    func openWebhooksAreFoundByReceiverAndCaller(kind: Kind) throws {
+        let rig = try Rig(kind)
+        func add(_ id: Int64, _ caller: String?, to endpoint: String = "crm") throws -> WebhookJob {
+            var job = WebhookJob(
+                JobID(id), endpoint: endpoint, call: callID(id), type: "call.ended", at: start,
+                body: Array("{}".utf8))
+            let user = caller.map { UserID($0 + "-other") }
+            job.cause = Cause(user, caller: caller.map { UserID($0) })
+            try rig.commit(.webhook(.add(job)))
+            return job
+        }
+        func callers(after caller: String? = nil, limit: Int = 9) throws -> [String] {
+            try rig.reader.webhookCallers(
+                of: "crm", after: caller.map { UserID($0) }, limit: limit
+            ).map(\.text)
+        }
+        let many = try (1...5).map { try add($0, "mallory") }
+        let one = try add(6, "ann")
+        let old = try add(7, nil)
+        _ = try add(8, "bob", to: "log")
+        #expect(try callers() == ["", "ann", "mallory"])
+        #expect(try callers(after: "", limit: 1) == ["ann"])
+        #expect(try callers(after: "mallory").isEmpty && callers(limit: 0).isEmpty)
+        func jobs(_ caller: String, after id: Int64? = nil, limit: Int = 9) throws -> [WebhookJob] {
+            try rig.reader.openWebhooks(
+                of: "crm", caller: UserID(caller), after: id.map { JobID($0) }, limit: limit
+            ).map(\.job)
+        }
+        #expect(try jobs("mallory", after: 2, limit: 2) == Array(many[2...3]))
+        #expect(try jobs("ann") == [one] && jobs("") == [old] && jobs("bob").isEmpty)
+        let delivered = WebhookProgress(.delivered, dueAt: start)
+        try rig.commit(.webhook(.update(JobID(6), delivered)))
+        #expect(try callers() == ["", "mallory"])
+        try rig.commit(.webhook(.update(JobID(6), WebhookProgress(dueAt: start))))
+        #expect(try callers() == ["", "ann", "mallory"])
+    }
+
+    @Test func memoryLosesTheEventsOfWhoHasMany() throws {
+        var limits = StoreLimits()
+        limits.endedCallsInMemory = 8
+        let rig = try Rig(.memory, limits: limits)
+        func finish(_ id: Int64, _ caller: String) throws {
+            var job = job(id)
+            job.cause = Cause(UserID(caller))
+            try rig.commit(
+                .webhook(.add(job)),
+                .webhook(.update(JobID(id), WebhookProgress(.failed, dueAt: start))))
+        }
+        try finish(1, "ann")
+        for id in 2...20 as ClosedRange<Int64> { try finish(id, "mallory") }
+        let kept = try rig.reader.webhooks(.failed, after: nil, limit: 99)
+        #expect(kept.count == 8 && kept.first?.job.id == JobID(1))
     }
 
     @Test(arguments: Kind.allCases)

@@ -15,6 +15,7 @@ extension Dice {
         for index in call.participants.indices {
             call.participants[index].asking = .nothing
             call.participants[index].waitingAccept = nil
+            call.participants[index].begunBy = 0
             call.participants[index].deadlineAt = nil
             call.participants[index].deliveryAlarm = nil
             call.participants[index].policyAlarm = nil
@@ -82,6 +83,7 @@ extension Dice {
             { $0.participants[1].deliveryAlarm = start },
             { $0.participants[1].policyAlarm = start },
             { $0.participants[1].asking = .deciding },
+            { $0.participants[1].begunBy = 1 },
             { $0.participants[1].waitingAccept = WaitingAccept(plugin: "p", extendedData: nil) },
         ]
         for (number, change) in changes.enumerated() {

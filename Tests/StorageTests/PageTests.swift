@@ -53,6 +53,17 @@ import Testing
         }
     }
 
+    /// Calls that do not belong in the answer make no further page, however old they are.
+    @Test(arguments: Kind.allCases)
+    func theLastPageOfAFilterHasNoCursor(kind: Kind) throws {
+        let rig = try filled(kind)
+        let last = try rig.page("ann") { ($0.state, $0.limit) = (.ended, 2) }
+        #expect(moments(last) == [3_000, 2_000])
+        #expect(last.cursor == nil)
+        let first = try rig.page("ann") { ($0.state, $0.limit) = (.ended, 1) }
+        #expect(first.cursor != nil)
+    }
+
     /// An id is made when the request comes, the call when the policies have let it pass.
     @Test(arguments: Kind.allCases)
     func aCallIsFoundByItsCreationThoughItsIDIsOlder(kind: Kind) throws {
@@ -60,7 +71,7 @@ import Testing
         let made = ringingCall(0)
         var call = Call(
             id: made.id, mode: made.mode, kind: made.kind, ringTime: made.ringTime,
-            deliveryCheck: false, createdAt: start + 30_000)
+            deliveryCheck: nil, createdAt: start + 30_000)
         call.participants = made.participants
         try rig.commit(.call(call))
         #expect(try rig.page("ann") { $0.since = start + 30_000 }.calls == [call])

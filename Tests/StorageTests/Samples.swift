@@ -19,7 +19,7 @@ func ringingCall(_ later: Int64, _ users: [String] = ["ann", "bob"]) -> Call {
     let created = start + later
     var call = Call(
         id: callID(later), mode: .advanced, kind: "audio", ringTime: 90_000,
-        deliveryCheck: false, createdAt: created)
+        deliveryCheck: nil, createdAt: created)
     for (place, user) in users.enumerated() {
         var participant = Participant(
             user: UserID(user), role: place == 0 ? .caller : .invitee,
@@ -81,7 +81,8 @@ extension Dice {
         var call = Call(
             id: id ?? CallID(high: generator.next(), low: generator.next()),
             mode: ModeIndex(UInt8(number(0...Mode.all.count - 1))), kind: text(upTo: 8),
-            ringTime: Milliseconds(number(0...600_000)), deliveryCheck: chance(50),
+            ringTime: Milliseconds(number(0...600_000)),
+            deliveryCheck: chance(50) ? Milliseconds(number(1_000...30_000)) : nil,
             createdAt: moment())
         call.state = one(of: Call.State.allCases)
         call.media = one(of: Call.Media.allCases)
@@ -124,6 +125,7 @@ extension Dice {
         one.isAnsweredFor = chance(50)
         one.hops = UInt8(number(0...255))
         one.askFrom = UInt8(number(0...255))
+        one.begunBy = UInt16(number(0...65_535))
         one.invitedBy = maybe { UserID($0.identifier()) }
         one.extendedData = maybe { $0.text() }
         one.device = maybe { DeviceID($0.identifier()) }
@@ -146,7 +148,9 @@ extension Dice {
                     title: $0.maybe { $0.text() }, body: $0.maybe { $0.text() },
                     payload: $0.maybe { $0.text() })
             }, connected: (0..<number(0...3)).map { _ in DeviceID(identifier()) },
-            expiresAt: maybe { $0.moment() })
+            expiresAt: maybe { $0.moment() },
+            cause: Cause(
+                maybe { UserID($0.identifier()) }, caller: maybe { UserID($0.identifier()) }))
     }
 }
 

@@ -65,7 +65,9 @@ import Testing
         try disk.with { store in
             let state = try store.restore(at: start + 100)
             #expect(state.core.calls == [live])
-            #expect(state.core.keys == [KeyMark(user: UserID("ann"), key: "k", at: start)])
+            let mark = KeyMark(
+                user: UserID("ann"), key: "k", bodyHash: kept.bodyHash, at: start)
+            #expect(state.core.keys == [mark])
             #expect(state.newestMoment == start + 77)
             #expect(state.lastJob == JobID(41))
             let reader = try store.makeReader()

@@ -3,7 +3,8 @@
 private let columnLimit = 100
 private let functionLimit = 70
 private let fileLimit = 600
-private let coreLimit = 3_000
+private let folderLimit = 25
+private let coreLimit = 4_500
 private let parameterLimit = 5
 private let nestingLimit = 3
 
@@ -49,16 +50,34 @@ let sizeRules: [Rule] = [
         return [Finding(file, nil, "\(file.lines.count) lines: split it by concept")]
     },
     Rule(
-        "CallCore has at most 3,000 lines in all",
+        "a folder of sources has at most 25 files",
+        planted: [Checkout((1...26).map { SourceFile("Sources/A/f\($0).swift", "\n") })],
+        clean: [
+            Checkout(
+                (1...25).map { SourceFile("Sources/A/f\($0).swift", "\n") }
+                    + [SourceFile("Sources/A/B/a.swift", "\n")])
+        ],
+        checkout: { checkout in
+            let files = checkout.files(in: .swift).filter { $0.path.hasPrefix("Sources/") }
+            let folders = Dictionary(grouping: files) { file in
+                file.path.split(separator: "/").dropLast().joined(separator: "/")
+            }
+            return folders.sorted { $0.key < $1.key }.compactMap { folder, files in
+                guard files.count > folderLimit else { return nil }
+                return Finding(path: folder, what: "\(files.count) files: split it by concept")
+            }
+        }),
+    Rule(
+        "CallCore has at most 4,500 lines in all",
         planted: [
             Checkout([
-                SourceFile("Sources/CallCore/a.swift", String(repeating: "\n", count: 2_999)),
+                SourceFile("Sources/CallCore/a.swift", String(repeating: "\n", count: 4_499)),
                 SourceFile("Sources/CallCore/b.swift", "\n\n"),
             ])
         ],
         clean: [
             Checkout([
-                SourceFile("Sources/CallCore/a.swift", String(repeating: "\n", count: 3_000)),
+                SourceFile("Sources/CallCore/a.swift", String(repeating: "\n", count: 4_500)),
                 SourceFile("Sources/CallWire/b.swift", "\n\n"),
             ])
         ],

@@ -15,9 +15,11 @@ const device = (sessionStorage.device ??= `tab-${Math.random().toString(36).slic
 const agent = new CallAgent(server, device, async () => `dev:${user}`);
 
 let call = null; // as far as it is known
+const past = new Set(); // the ids of calls that are over: what is told of them late is ignored
 let isDialling = false;
 let voice = null;
 
+const IS_ASKED = ["inviting", "undelivered", "ringing"];
 const element = (id) => document.getElementById(id);
 const participant = (name) => call.participants.find((one) => one.user === name);
 const other = () => call.participants.find((one) => one.user !== user).user;
@@ -26,7 +28,7 @@ const isHere = ({ participants }) =>
 
 function show(text) {
   const mine = call && participant(user).state;
-  const rings = ["inviting", "undelivered", "ringing"].includes(mine);
+  const rings = IS_ASKED.includes(mine);
   document.body.dataset.state = call ? (rings ? "incoming" : "busy") : "idle";
   element("state").textContent = text;
   element("call").disabled = Boolean(call);
@@ -34,8 +36,16 @@ function show(text) {
   element("end").disabled = !call;
 }
 
+// An answer and an event may tell of the same change, in either order: the newer one counts. An
+// answer that comes again over a new connection may tell of a call that has ended since.
+function learn(told) {
+  if (told.state === "ended" || past.has(told.call_id)) return;
+  if (call?.call_id !== told.call_id || told.revision >= call.revision) call = told;
+}
+
 function over(text) {
   voice?.stop();
+  if (call) past.add(call.call_id);
   call = voice = null;
   show(text);
 }
@@ -60,14 +70,15 @@ function onCall(name, act) {
 // The session
 
 on("connected", () => show(call ? "connected again" : "ready"));
+on("token_failed", ({ error }) => show(`no token: ${error.message}; trying again …`));
 on("lost", () => show("connection lost, trying again …"));
-on("stopped", ({ code }) => over(`disconnected for good (${code})`));
+on("stopped", ({ code, reason }) => over(`disconnected for good (${code || reason})`));
 
 // The full truth, when the page is new or was away for too long. What is missing has ended.
 on("calls", (calls) => {
   const known = call && calls.find((one) => one.call_id === call.call_id);
   if (call && !known) over("the call has ended");
-  if (known) call = known;
+  if (known) learn(known);
   for (const one of calls.filter((one) => one !== known && isHere(one))) {
     if (isDialling) call = one;
     else ask("call.end", { call_id: one.call_id }); // loaded again: its voice is gone
@@ -78,16 +89,20 @@ on("calls", (calls) => {
 
 on("call.incoming", (data) => {
   const { call_id } = data;
+  const mine = data.call.participants.find((one) => one.user === user);
+  if (!IS_ASKED.includes(mine?.state)) return; // a policy has answered
   if (isDialling || (call && call.call_id !== call_id)) {
     agent.request("call.reject", { call_id, reason: "busy" }).catch(() => {});
     return;
   }
   call = data.call;
   show(`${data.inviter} calls`);
-  ask("call.ringing", { call_id });
+  agent.shows(call_id).catch(() => {}); // it may have ended meanwhile
 });
 
-onCall("call.changed", ({ changes }) => {
+onCall("call.changed", ({ revision, changes }) => {
+  if (revision < call.revision) return;
+  call.revision = revision;
   for (const change of changes) Object.assign(participant(change.user), change);
   const their = participant(other()).state;
   if (call.caller === user && their === "ringing") show(`ringing at ${other()}`);
@@ -104,6 +119,7 @@ onCall("call.media_phase", ({ call_id, media }) => {
 });
 
 onCall("call.signal", ({ data }) => voice?.take(data));
+on("call.ended", ({ call_id }) => past.add(call_id));
 onCall("call.ended", ({ end }) => over(`ended: ${end.reason}`));
 onCall("call.cancelled", () => over("the caller gave up"));
 onCall("call.timed_out", () => over("missed"));
@@ -120,13 +136,14 @@ element("dial").onsubmit = async (event) => {
   const reply = await ask("call.invite", { mode: "direct", invitees });
   isDialling = false;
   if (!reply) return;
-  call = reply.call;
-  show(`calling ${invitees[0]} …`);
+  learn(reply.call);
+  if (call) show(`calling ${invitees[0]} …`);
+  else if (reply.call.end) show(`ended: ${reply.call.end.reason}`); // it was decided at once
 };
 
 element("accept").onclick = async () => {
   const reply = await ask("call.accept", { call_id: call.call_id });
-  if (reply) call = reply.call;
+  if (reply) learn(reply.call);
 };
 
 element("end").onclick = () => {

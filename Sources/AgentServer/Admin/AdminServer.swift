@@ -3,7 +3,6 @@
 import CallModel
 import CallWire
 import EventLoop
-import Glibc
 import JSON
 import WebProtocols
 
@@ -29,6 +28,7 @@ final class AdminServer {
 
     /// Takes a new connection over.
     func accept(_ transport: Connection) {
+        transport.isKnown = true
         let link = ClientLink(transport, owner: self, limits: limits, at: exchange.now())
         links[ObjectIdentifier(link)] = link
     }
@@ -68,18 +68,5 @@ extension HTTPResponse {
     static func json(_ status: HTTPStatus, _ value: JSONValue) -> HTTPResponse {
         HTTPResponse(
             status, headers: ["Content-Type": "application/json"], body: value.bytes)
-    }
-}
-
-extension Endpoint {
-    /// Where the tools find the process of a configuration (E51): a socket in
-    /// its state directory, or in the user's runtime directory when nothing is kept.
-    public static func admin(stateDirectory: String) -> Endpoint {
-        guard stateDirectory == ":memory:" else {
-            return .unix(path: stateDirectory + "/admin.sock")
-        }
-        let runtime = getenv("XDG_RUNTIME_DIR").map { String(cString: $0) }
-        let folder = runtime ?? "/tmp"
-        return .unix(path: "\(folder)/callagent-\(getuid()).sock")
     }
 }

@@ -1,8 +1,10 @@
 // What the operator's tools may ask and do about the plugins.
 
+import CallCore
 import CallModel
 import JSON
 import PolicyHost
+import Storage
 import WebProtocols
 
 extension Agent {
@@ -33,14 +35,15 @@ extension Agent {
             }
         }
         admin.route(.get, "/admin/files") { [unowned self] _, respond in
-            respond(.json(200, reloader?.active.loaded.json ?? [:]))
+            var json = reloader?.active.loaded.json.object ?? JSONObject()
+            json["alarms"] = .array(alarms.map { .string($0) })
+            respond(.json(200, .object(json)))
         }
         admin.route(.get, "/admin/explain") { [unowned self] request, respond in
             guard let id = request.target.query("call").flatMap({ CallID($0) }) else {
                 return respond(.trouble(400, "call: 32 lower-case hex digits are wanted"))
             }
-            let entries = policies?.decisions.entries(about: id) ?? []
-            outbound.outcomes(of: id) { respond(.decisions(Array(entries), pushes: $0)) }
+            explain(id, respond)
         }
         admin.route(.get, "/admin/decisions") { [unowned self] request, respond in
             let count = request.target.query("limit").flatMap { Int($0) } ?? 100
@@ -55,6 +58,32 @@ extension Agent {
     func tellPolicyStatus(_ done: @escaping (PolicyStatus?) -> Void) {
         guard let policies else { return done(nil) }
         policies.status(done)
+    }
+
+    private func explain(_ id: CallID, _ respond: @escaping (HTTPResponse) -> Void) {
+        let entries = policies?.decisions.entries(about: id) ?? []
+        let unreached = outbound.unreached(of: id)
+        tellWhetherKnown(id) { [unowned self] isKnown in
+            guard isKnown || !entries.isEmpty else {
+                return respond(.trouble(404, "nobody knows a call \(id)"))
+            }
+            let keptSince = policies?.decisions.keptSince
+            outbound.outcomes(of: id) {
+                respond(
+                    .decisions(
+                        entries, pushes: $0, unreached: unreached, keptSince: keptSince))
+            }
+        }
+    }
+
+    /// Whether there is a call `id`, live or kept; a store that is away is believed to have it.
+    private func tellWhetherKnown(_ id: CallID, _ done: @escaping (Bool) -> Void) {
+        guard exchange.switchboard.call(id) == nil else { return done(true) }
+        exchange.read { reader throws(StoreError) in
+            try reader.call(id) != nil
+        } _: {
+            done($0 ?? true)
+        }
     }
 
     private func trace(_ request: HTTPRequest, _ respond: @escaping (HTTPResponse) -> Void) {
@@ -89,10 +118,11 @@ extension Shadow {
 }
 
 extension Reloaded {
-    /// `generation`, `shadow`, `tests`, `replay`.
+    /// `generation`, `shadow`, `warnings`, `tests`, `replay`.
     fileprivate var json: JSONValue {
         [
             "generation": .string(generation), "shadow": .bool(isShadow),
+            "warnings": .array(warnings.map { .string($0) }),
             "tests": tests.map { .integer(Int64($0)) } ?? .null, "replay": replay?.json ?? .null,
         ]
     }
@@ -108,14 +138,19 @@ extension HTTPResponse {
     }
 
     fileprivate static func decisions(
-        _ entries: [DecisionEntry], pushes: JSONValue? = nil
+        _ entries: [DecisionEntry], pushes: JSONValue? = nil, unreached: [String] = [],
+        keptSince: Moment? = nil
     ) -> HTTPResponse {
-        page(DecisionPage(next: 0, missed: 0, entries: entries), pushes: pushes)
+        page(
+            DecisionPage(next: 0, missed: 0, entries: entries), pushes: pushes,
+            unreached: unreached, keptSince: keptSince)
     }
 
-    /// `next`, `missed`, `decisions[]`, and `pushes[]` if there were any.
+    /// `next`, `missed`, `decisions[]`, and `pushes[]` and `unreached[]` if there were any;
+    /// `kept_since_at` where older decisions are not kept.
     fileprivate static func page(
-        _ page: DecisionPage, pushes: JSONValue? = nil
+        _ page: DecisionPage, pushes: JSONValue? = nil, unreached: [String] = [],
+        keptSince: Moment? = nil
     ) -> HTTPResponse {
         var writer = JSONWriter()
         writer.object {
@@ -124,7 +159,12 @@ extension HTTPResponse {
             $0.array("decisions") {
                 for entry in page.entries { entry.write(into: &$0) }
             }
+            if let keptSince { $0.field("kept_since_at", keptSince.milliseconds) }
             if let pushes { $0.field("pushes", raw: pushes.bytes) }
+            if !unreached.isEmpty {
+                let names = JSONValue.array(unreached.map { .string($0) })
+                $0.field("unreached", raw: names.bytes)
+            }
         }
         return HTTPResponse(
             200, headers: ["Content-Type": "application/json"], body: writer.bytes)

@@ -36,7 +36,7 @@ extension Agent {
         outbound.addRoutes(to: admin)
         addPolicyRoutes()
         admin.route(.get, "/admin/calls") { [unowned self] request, respond in
-            respond(liveCalls(request.target.query("limit").flatMap { Int($0) } ?? 100))
+            respond(liveCalls(request.target))
         }
         admin.route(.post, "/admin/end") { [unowned self] request, respond in
             end(request, respond)
@@ -85,12 +85,19 @@ extension Agent {
                 .gauge(
                     "store_memory_bytes", "Memory of the store, mostly pages of its file.",
                     StoreMemory.bytes),
-                .gauge(
-                    "commit_age_ms", "How long the oldest open commit has waited for the store.",
-                    Int(exchange.commitAge)),
+                .seconds(
+                    "commit_age_seconds",
+                    "How long the oldest open commit has waited for the store.",
+                    exchange.commitAge),
                 Metrics.Sample(
                     "late_commits_total", "Commits that took so long that requests were refused.",
                     exchange.lateCommits),
+                Metrics.Sample(
+                    "log_lines_left_out_total", "Log lines that nobody read in time.",
+                    log.leftOut),
+                Metrics.Sample(
+                    "decisions_left_out_total", "Decisions that the disk did not take in time.",
+                    policies?.decisions.leftOut ?? 0),
             ] + outbound.samples)
     }
 
@@ -102,16 +109,28 @@ extension Agent {
             "connections": .integer(Int64(gateway.links.count)),
             "sessions": .integer(Int64(gateway.sessionCount)),
             "clock_gap_ms": .integer(exchange.clock.gap),
+            "unnamed_proxy": gateway.unnamedProxy.map { .string($0) } ?? .null,
+            "store_error": exchange.storeTrouble.map { .string($0) } ?? .null,
         ]
     }
 
-    /// The newest live calls as their callers see them.
-    private func liveCalls(_ limit: Int) -> HTTPResponse {
-        let newest = exchange.switchboard.liveCalls.sorted { $0.id > $1.id }.prefix(max(0, limit))
+    /// So many calls one answer has at most: the loop writes it whole.
+    private static let callsListed = 100
+
+    /// Live calls as their callers see them: the one that is asked for, or the newest ones.
+    private func liveCalls(_ target: HTTPTarget) -> HTTPResponse {
+        let calls: [Call]
+        if let text = target.query("call") {
+            let call = CallID(text).flatMap { exchange.switchboard.call($0) }
+            calls = [call].compactMap { $0 }.filter(\.isLive)
+        } else {
+            let limit = target.query("limit").flatMap { Int($0) } ?? Self.callsListed
+            calls = exchange.switchboard.newestCalls(min(limit, Self.callsListed))
+        }
         var writer = JSONWriter()
         writer.object {
             $0.array("calls") {
-                for call in newest { gateway.encoder.write(call, for: call.caller, into: &$0) }
+                for call in calls { gateway.encoder.write(call, for: call.caller, into: &$0) }
             }
         }
         return HTTPResponse(

@@ -31,6 +31,35 @@ extension Doctor {
                 "set net.core.somaxconn to \(rate) or more (sysctl), and restart"))
     }
 
+    /// Whoever listens on loopback with keys stands behind a proxy: without its word about its
+    /// clients no limit by address is theirs.
+    mutating func examineProxies() {
+        guard !configuration.auth.isEmpty, listensOnLoopback,
+            let peer = PeerAddress(host: "127.0.0.1")
+        else { return }
+        note(proxyAt: peer, "before \(configuration.listen)")
+    }
+
+    /// The process has heard X-Forwarded-For of a peer on this machine, `host`, that is not named
+    /// there: a proxy is there even where `listen` does not tell of it.
+    public mutating func examineProxy(at host: String) {
+        guard !listensOnLoopback, let peer = PeerAddress(host: host) else { return }
+        note(proxyAt: peer, "at \(host)")
+    }
+
+    private var listensOnLoopback: Bool {
+        (try? Endpoint(parsing: configuration.listen))?.isLoopback == true
+    }
+
+    private mutating func note(proxyAt peer: PeerAddress, _ place: String) {
+        guard !TrustedProxies(configuration.trustedProxies).contains(peer) else { return }
+        let range = peer.host.contains(":") ? peer.host : "127.0.0.0/8"
+        note(
+            .warning(
+                "clients have no limit by address: the proxy \(place) is not named",
+                "if it sends X-Forwarded-For, write trusted_proxies = { \"\(range)\" }"))
+    }
+
     /// Tokens run out by the wall clock, and opening hours go by it.
     mutating func examineClock() {
         guard !Clock.isKept else { return }
@@ -53,8 +82,9 @@ extension Doctor {
             note(.trouble("\(error)", Self.advice(on: error.kind)))
         }
         guard configuration.admin == nil,
+            let listen = try? Endpoint(parsing: configuration.listen),
             case .unix(let path) = Endpoint.admin(
-                stateDirectory: AgentOptions.place(configuration)),
+                stateDirectory: AgentOptions.place(configuration), listen: listen, file: file),
             path.utf8.count > Endpoint.unixPathMax
         else { return }
         note(

@@ -99,7 +99,11 @@ extension Doctor {
         do throws(StoreError) {
             process = try StoreExamination.holder(of: place)
             guard let verdict = try StoreExamination.check(place) else {
-                return note(.good("no store yet"))
+                guard let process else { return note(.good("no store yet")) }
+                return note(
+                    .trouble(
+                        "process \(process) has \(place), and its store is gone from there",
+                        "put callagent.db back: what was acknowledged is in it"))
             }
             if verdict.version < verdict.newest {
                 note(

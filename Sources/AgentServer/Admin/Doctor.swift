@@ -52,7 +52,7 @@ public struct Doctor {
     public internal(set) var process: Int32?
     /// What was found so far.
     public private(set) var findings: [Finding] = []
-    private let file: String?
+    let file: String?
 
     /// Looks at the installation of this operator's file; nil: the defaults.
     public init(file: String?) { self.file = file }
@@ -72,6 +72,7 @@ public struct Doctor {
         }
         examineDescriptors()
         examineBacklog()
+        examineProxies()
         examineClock()
         if process == nil { examineAddresses() }
         examineReach()
@@ -117,15 +118,15 @@ public struct Doctor {
     }
 
     /// Who has the state directory: the secrets that this shell lacks are in its environment.
+    /// A file that does not evaluate may still say where that is.
     private mutating func findProcess() -> Bool {
         let readable = try? Deployment.configuration(at: file) { name in
             Deployment.ownEnvironment(name) ?? String(repeating: "?", count: 64)
         }
-        guard let readable else { return false }
-        configuration = readable
-        let place = AgentOptions.place(readable)
+        configuration = readable ?? Start.guess(file)
+        let place = AgentOptions.place(configuration)
         if place != ":memory:" { process = try? StoreExamination.holder(of: place) }
-        return true
+        return readable != nil
     }
 
     private static func environment(of process: Int32) -> [String: String] {

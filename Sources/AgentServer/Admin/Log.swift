@@ -1,9 +1,11 @@
 // What the process says of itself: one line an event, for a person or for a machine.
 
+import EventLoop
 import Glibc
 import JSON
 
-/// Writes structured log lines. Any thread may use it; a line is one `write`.
+/// Writes structured log lines. Any thread may use it, and none ever waits for whoever reads them:
+/// see `LogBuffer`.
 public struct Log: Sendable {
     /// How much a line matters.
     public enum Level: String, Sendable, CaseIterable, Comparable {
@@ -29,18 +31,41 @@ public struct Log: Sendable {
         case json
     }
 
-    /// The lowest level that is written.
-    public var level: Level
-    private let format: Format
-    private let descriptor: Int32
+    private struct Settings {
+        var level: Level
+        var format: Format
+    }
+
+    /// All copies of a log have the same, on whatever thread they are.
+    private let settings: Locked<Settings>
+    private let automaticFormat: Format
+    private let buffer: LogBuffer
 
     /// A log that writes lines of `level` and above to `descriptor`; nil: text on a terminal,
     /// JSON otherwise.
     public init(level: Level = .info, format: Format? = nil, descriptor: Int32 = STDERR_FILENO) {
-        self.level = level
-        self.format = format ?? (isatty(descriptor) == 1 ? .text : .json)
-        self.descriptor = descriptor
+        automaticFormat = isatty(descriptor) == 1 ? .text : .json
+        settings = Locked(Settings(level: level, format: format ?? automaticFormat))
+        buffer = descriptor == STDERR_FILENO ? .standardError : LogBuffer(to: descriptor)
     }
+
+    /// Writes lines of `level` and above from now on; nil: text on a terminal, JSON otherwise.
+    func configure(level: Level, format: Format?) {
+        let next = Settings(level: level, format: format ?? automaticFormat)
+        settings.withLock { $0 = next }
+    }
+
+    /// Bytes of lines that may wait to be written.
+    var bufferLimit: Int {
+        get { buffer.limit }
+        nonmutating set { buffer.limit = newValue }
+    }
+
+    /// Lines that were left out, because nobody read or the disk was full.
+    var leftOut: UInt64 { buffer.leftOut }
+
+    /// Lets what was said be written before the process ends; waits a second at most.
+    public static func flush() { LogBuffer.standardError.flush(within: 1_000) }
 
     /// Names of fields that mean the same in every line.
     static let ownNames: Set<String> = ["time", "level", "message", "plugin", "call"]
@@ -67,39 +92,37 @@ public struct Log: Sendable {
 
     /// Writes a line whose words come from elsewhere, such as a plugin.
     public func write(_ level: Level, _ message: String, _ fields: [(String, String)]) {
-        guard level >= self.level else { return }
+        let settings = settings.withLock { $0 }
+        guard level >= settings.level else { return }
+        let format = settings.format
+        buffer.add(Self.line(format, level, message, fields)) { count in
+            Self.line(format, .warn, "\(count) lines were left out", [])
+        }
+    }
+
+    private static func line(
+        _ format: Format, _ level: Level, _ message: String, _ fields: [(String, String)]
+    ) -> [UInt8] {
         var line: [UInt8]
         switch format {
         case .text: line = textLine(level, message, fields)
         case .json: line = jsonLine(level, message, fields)
         }
         line.append(UInt8(ascii: "\n"))
-        line.withUnsafeBytes { bytes in
-            var rest = bytes
-            while !rest.isEmpty {
-                let written = Glibc.write(descriptor, rest.baseAddress, rest.count)
-                if written < 0, errno == EINTR { continue }
-                guard written > 0 else { return }
-                rest = UnsafeRawBufferPointer(rebasing: rest[written...])
-            }
-        }
+        return line
     }
 
-    private func textLine(
+    private static func textLine(
         _ level: Level, _ message: String, _ fields: [(String, String)]
     ) -> [UInt8] {
         var text = "\(Self.time("%H:%M:%S")) \(level.rawValue)"
         text += String(repeating: " ", count: 6 - level.rawValue.utf8.count)
-        text += Self.oneLine(message)
-        for (name, value) in fields {
-            let plain = Self.oneLine(value)
-            let needsQuotes = plain.isEmpty || plain.contains(" ")
-            text += needsQuotes ? "  \(name)=\"\(plain)\"" : "  \(name)=\(plain)"
-        }
+        text += message.onOneLine
+        for (name, value) in fields { text += "  \(name)=\(value.asFieldValue)" }
         return Array(text.utf8)
     }
 
-    private func jsonLine(
+    private static func jsonLine(
         _ level: Level, _ message: String, _ fields: [(String, String)]
     ) -> [UInt8] {
         var writer = JSONWriter()
@@ -113,13 +136,6 @@ public struct Log: Sendable {
             }
         }
         return writer.bytes
-    }
-
-    /// Control characters would break the line in two or paint the terminal.
-    private static func oneLine(_ text: String) -> String {
-        guard text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return text }
-        return String(
-            text.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : Character($0) })
     }
 
     /// The wall clock in UTC, with milliseconds.

@@ -1,5 +1,7 @@
 // Numbers for whoever is on call. Owner: the loop's thread.
 
+import CallModel
+
 /// Counters of the process, written as Prometheus text.
 final class Metrics {
     var requests: UInt64 = 0
@@ -19,6 +21,8 @@ final class Metrics {
         let help: String
         let isCounter: Bool
         let value: UInt64
+        /// Thousandths beside it.
+        var thousandths: UInt64 = 0
     }
 
     /// The counters, with `gauges` of others.
@@ -54,12 +58,24 @@ extension Metrics.Sample {
             value: UInt64(max(0, value)))
     }
 
+    /// A gauge of time, in seconds.
+    static func seconds(_ name: String, _ help: String, _ milliseconds: Milliseconds) -> Self {
+        let value = UInt64(max(0, milliseconds))
+        return Self(
+            name: "callagent_\(name)", help: help, isCounter: false, value: value / 1_000,
+            thousandths: value % 1_000)
+    }
+
     fileprivate var text: String {
         """
         # HELP \(name) \(help)
         # TYPE \(name) \(isCounter ? "counter" : "gauge")
-        \(name) \(value)
+        \(name) \(value)\(fraction)
 
         """
+    }
+
+    private var fraction: String {
+        thousandths == 0 ? "" : ".\(String(thousandths + 1_000).dropFirst())"
     }
 }

@@ -12,9 +12,19 @@ struct PluginMetrics {
         var count = 0
     }
 
+    /// Sets of labels of one counter of one plugin; the rest is counted as `other`.
+    static let setsMax = 100
+
+    /// How many sets of labels one plugin has brought to a family, and what stands for the rest.
+    private struct Sets {
+        var count = 0
+        let other: String
+    }
+
     private struct Family {
         var isCounter = true
         var series: [String: Series] = [:]
+        var sets: [String: Sets] = [:]
     }
 
     private var families: [String: Family] = [:]
@@ -42,7 +52,12 @@ struct PluginMetrics {
     ) {
         var labels = labels
         labels["plugin"] = plugin
-        let text = Self.text(of: labels)
+        var text = Self.text(of: labels)
+        if families[name]?.series[text] == nil, let sets = families[name]?.sets[plugin],
+            sets.count >= Self.setsMax
+        {
+            text = sets.other
+        }
         if families[name]?.series[text] == nil {
             guard seriesOf[plugin, default: 0] < Self.seriesMax else {
                 dropped += 1
@@ -51,6 +66,9 @@ struct PluginMetrics {
             seriesOf[plugin, default: 0] += 1
             families[name, default: Family(isCounter: isCounter)].series[text] =
                 Series(plugin: plugin, labels: text)
+            var other = labels.mapValues { _ in "other" }
+            other["plugin"] = plugin
+            families[name]?.sets[plugin, default: Sets(other: Self.text(of: other))].count += 1
         }
         families[name]?.series[text]?.sum += value
         families[name]?.series[text]?.count += 1

@@ -26,14 +26,33 @@ extension PluginStatus {
             "file": .string(file), "hooks": .array(hooks.map { .string($0.rawValue) }),
             "state": .string(quarantinedUntil == nil ? "active" : "quarantined"),
             "quarantined_until_at": quarantinedUntil.map { .integer($0.milliseconds) } ?? .null,
+            "paused": .array(paused.prefix(100).map(\.json)),
+            "paused_count": .integer(Int64(paused.count)),
             "asked": .integer(Int64(asked)), "decided": .integer(Int64(decided)),
             "failures": .object(failures), "unreturned": .integer(Int64(unreturned)),
             "dropped_timers": .integer(Int64(droppedTimers)),
             "dropped_writes": .integer(Int64(droppedWrites)),
+            "dropped_vars": .integer(Int64(droppedVars)),
+            "left_reports": .integer(Int64(leftReports)),
             "cpu_us": .integer(Int64(nanoseconds / 1_000)), "memory_bytes": .integer(Int64(memory)),
             "waiting": .integer(Int64(waiting)), "timers": .integer(Int64(timers)),
-            "by_hook": .object(byHook.json),
+            "by_hook": .object(byHook.json), "by_account": .array(byAccount.map(\.json)),
         ]
+    }
+}
+
+extension AccountUse {
+    fileprivate var json: JSONValue {
+        [
+            "account": .string(account.text), "asked": .integer(Int64(asked)),
+            "failed": .integer(Int64(failed)), "cpu_us": .integer(Int64(nanoseconds / 1_000)),
+        ]
+    }
+}
+
+extension PluginPause {
+    fileprivate var json: JSONValue {
+        ["what": .string(text), "until_at": .integer(until.milliseconds)]
     }
 }
 

@@ -34,6 +34,10 @@ struct PolicyMetrics {
             + byPlugin("callagent_policy_dropped_timers_total", plugins) { $0.droppedTimers }
             + family("callagent_policy_dropped_writes_total", "counter", "Late changes of state.")
             + byPlugin("callagent_policy_dropped_writes_total", plugins) { $0.droppedWrites }
+            + family("callagent_policy_dropped_vars_total", "counter", "No room in call.vars.")
+            + byPlugin("callagent_policy_dropped_vars_total", plugins) { $0.droppedVars }
+            + family("callagent_policy_left_reports_total", "counter", "Too many waited.")
+            + byPlugin("callagent_policy_left_reports_total", plugins) { $0.leftReports }
     }
 
     private func histograms(_ plugins: [PluginStatus]) -> String {
@@ -48,6 +52,8 @@ struct PolicyMetrics {
             + byPlugin("callagent_policy_quarantined", plugins) {
                 $0.quarantinedUntil == nil ? 0 : 1
             }
+            + family("callagent_policy_paused", "gauge", "Pairs and timers it is passed over for.")
+            + byPlugin("callagent_policy_paused", plugins) { $0.paused.count }
             + family("callagent_policy_memory_bytes", "gauge", "Memory of its Lua state.")
             + byPlugin("callagent_policy_memory_bytes", plugins) { $0.memory }
             + family("callagent_policy_probation", "gauge", "Whether a reload may be taken back.")

@@ -15,15 +15,23 @@ protocol ClientLinkOwner: AnyObject {
     func linkSaysBinary(_ link: ClientLink)
     /// Something arrived, if only a pong: the peer lives.
     func linkIsAlive(_ link: ClientLink)
+    /// What it keeps of what was said, and that is not whole or waits, may have changed.
+    func linkKeeps(_ link: ClientLink)
     /// The connection is gone.
     func linkIsGone(_ link: ClientLink)
+}
+
+extension ClientLinkOwner {
+    /// Does nothing.
+    func linkKeeps(_ link: ClientLink) {}
 }
 
 /// Speaks HTTP/1.1 and RFC 6455 over one transport. Owner: the loop's thread.
 ///
 /// A link is *held* while it has enough to do: a request over HTTP is being answered, many over
-/// WebSocket are, or the peer has not read what it was sent. What it says meanwhile waits, at first
-/// here, then in the peer's own socket.
+/// WebSocket are, the peer has not read what it was sent, it asks faster than it may, or it has
+/// said so much that the others have their turn first. What it says meanwhile waits, at first here,
+/// then in the peer's own socket.
 final class ClientLink: ConnectionHandler {
     private enum Phase {
         /// Requests are read.
@@ -43,6 +51,8 @@ final class ClientLink: ConnectionHandler {
         var added: HTTPHeaders = [:]
         /// No further request is taken after that one.
         var isLast = false
+        /// What the peer has still to be given of the last answer.
+        var rest: Rest?
         /// When the peer last began to wait, or to keep us waiting.
         var since: Moment
         /// `since` is to be set again: something has begun or ended.
@@ -56,6 +66,16 @@ final class ClientLink: ConnectionHandler {
             parser = HTTPRequestParser(limits: limits)
             since = now
         }
+
+        /// A request is being answered, or the peer has yet to take the answer.
+        var isAnswering: Bool { current != nil || rest != nil }
+    }
+
+    /// A body that many may share: it is copied for the socket a piece at a time.
+    private struct Rest {
+        let body: [UInt8]
+        let isShared: Bool
+        var start = 0
     }
 
     let transport: Connection
@@ -66,10 +86,15 @@ final class ClientLink: ConnectionHandler {
     /// What the peer said while the link was held.
     private var behind: [UInt8] = []
     private var isConsuming = false
+    /// How many more messages are taken in this turn.
+    private var allowance: Int32
     private let bounds: LinkBounds
     /// Weight of the requests under way over WebSocket.
     private var load = 0
     private var unsentBefore = 0
+    /// Requests refused for the rate of their user since it rested last.
+    private var refusals = 0
+    private var isResting = false
     /// The message under way, from when it was seen to be incomplete.
     private var unfinished: Unfinished?
     /// The session that speaks over this connection.
@@ -82,8 +107,14 @@ final class ClientLink: ConnectionHandler {
     var identity: Identity?
     /// Has much unsent.
     var isWatched = false
+    /// What a stranger had not read when that was last looked at.
+    var unreadBytes = 0
+    /// What of it others said to its user at will.
+    var unsentSignals = UnsentSignals()
     /// Place in the gateway's list of links.
     var index = 0
+    /// What the gateway has counted of `incompleteBytes`, and the place among those who have any.
+    var counted = (bytes: 0, index: 0)
 
     init(
         _ transport: Connection, owner: any ClientLinkOwner, limits: ServerLimits, at now: Moment
@@ -91,6 +122,7 @@ final class ClientLink: ConnectionHandler {
         self.transport = transport
         self.owner = owner
         bounds = LinkBounds(limits)
+        allowance = bounds.messages
         frames = FrameDecoder(role: .server, maximumMessage: limits.wire.messageBytes)
         phase = .http(HTTPBox(limits.http, at: now))
         machine = ClientConnection(at: now, limits: limits.session)
@@ -101,13 +133,14 @@ final class ClientLink: ConnectionHandler {
     /// Whether WebSocket messages are exchanged.
     var isWebSocket: Bool { if case .webSocket = phase { true } else { false } }
 
-    /// Whether the peer may be sent away: no request is being answered.
-    var isWaiting: Bool { if case .http(let box) = phase { box.current == nil } else { false } }
-
     private var isHeld: Bool {
         switch phase {
-        case .http(let box): box.current != nil || transport.unsentBytes > bounds.unsent
-        case .webSocket: load >= bounds.load || transport.unsentBytes > bounds.unsent
+        case .http(let box):
+            isResting || box.isAnswering || transport.unsentBytes > bounds.answers
+                || allowance <= 0
+        case .webSocket:
+            isResting || load >= bounds.load || transport.unsentBytes > bounds.unsent
+                || allowance <= 0
         case .closing: false
         }
     }
@@ -116,6 +149,7 @@ final class ClientLink: ConnectionHandler {
 
     func connection(_ connection: Connection, received bytes: UnsafeRawBufferPointer) {
         owner?.linkIsAlive(self)
+        if behind.isEmpty { allowance = bounds.messages }
         if behind.isEmpty, !isHeld {
             // The decoder unmasks in place: the bytes are the loop's read buffer, which nobody
             // else looks at before the next read.
@@ -128,6 +162,12 @@ final class ClientLink: ConnectionHandler {
 
     func connectionDrained(_ connection: Connection) {
         owner?.linkIsAlive(self)
+        if case .http(let box) = phase { sendRest(box) }
+        proceed()
+    }
+
+    func connectionHasTurn(_ connection: Connection) {
+        allowance = bounds.messages
         proceed()
     }
 
@@ -149,7 +189,18 @@ final class ClientLink: ConnectionHandler {
         } else {
             transport.pauseReading()
         }
-        if transport.unsentBytes > bounds.unsent { transport.notifyWhenDrained() }
+        if allowance <= 0, !behind.isEmpty { transport.notifyInNextTurn() }
+        if waitsForReader { transport.notifyWhenDrained() }
+        owner?.linkKeeps(self)
+    }
+
+    /// Whether it goes on when the peer has taken what there is.
+    private var waitsForReader: Bool {
+        switch phase {
+        case .http(let box): box.rest != nil || transport.unsentBytes > bounds.answers
+        case .webSocket: transport.unsentBytes > bounds.unsent
+        case .closing: false
+        }
     }
 
     /// Takes what was said, up to where the link is held.
@@ -180,6 +231,7 @@ final class ClientLink: ConnectionHandler {
                 HTTPResponse.writeContinue(to: &output)
                 transport.send(output)
             case .request(let request):
+                allowance -= 1
                 box.current = request
                 box.received = 0
                 owner?.link(self, asks: request)
@@ -193,7 +245,9 @@ final class ClientLink: ConnectionHandler {
 
     private func consumeFrames(_ rest: inout UnsafeMutableRawBufferPointer) {
         do throws(WebSocketError) {
-            switch try frames.next(&rest) {
+            let event = try frames.next(&rest)
+            if event != nil { allowance -= 1 }
+            switch event {
             case .text(let message):
                 unfinished = nil
                 owner?.link(self, says: message)
@@ -216,6 +270,23 @@ final class ClientLink: ConnectionHandler {
     func ends(_ weight: Int) {
         load -= weight
         if !behind.isEmpty { proceed() }
+    }
+
+    /// A request is refused for the rate of its user. Returns whether the link has had enough of
+    /// them, and nothing more is read until `restEnds`: refusals cost little, and whoever sends
+    /// without pause would fill the loop with them.
+    func isRefusedForRate() -> Bool {
+        refusals += 1
+        guard refusals >= bounds.refusals, !isResting else { return false }
+        isResting = true
+        return true
+    }
+
+    /// Reads again.
+    func restEnds() {
+        isResting = false
+        refusals = 0
+        proceed()
     }
 
     /// Whether the peer cannot be blamed for its silence: what it says is not read at the moment,
@@ -266,6 +337,15 @@ final class ClientLink: ConnectionHandler {
         }
     }
 
+    /// Bytes that wait here for the peer to read them, with what is kept for it alone of an answer
+    /// whose body was given to the socket in part only.
+    var unsentBytes: Int {
+        guard case .http(let box) = phase, let rest = box.rest, !rest.isShared else {
+            return transport.unsentBytes
+        }
+        return transport.unsentBytes + rest.body.count
+    }
+
     // MARK: Answering HTTP
 
     /// The answer to the request under way is to have these header fields too.
@@ -273,18 +353,39 @@ final class ClientLink: ConnectionHandler {
         if case .http(let box) = phase { box.added = headers }
     }
 
-    /// Answers the request under way.
-    func respond(_ response: HTTPResponse) {
+    /// Answers the request under way, with a body that is kept for others too if `isShared`.
+    func respond(_ response: HTTPResponse, isShared: Bool = false) {
         guard case .http(let box) = phase, let request = box.current else { return }
         var response = response
         response.headers.append(box.added)
         response.keepsAlive = response.keepsAlive && request.keepsAlive && !box.isLast
-        send(response, answering: request.method)
+        box.isLast = !response.keepsAlive
+        if response.body.count > bounds.piece, request.method != .head {
+            box.rest = Rest(body: response.body, isShared: isShared)
+            sendHead(response)
+        } else {
+            send(response, answering: request.method)
+        }
         box.current = nil
         box.added = [:]
-        box.isStirred = true
-        guard response.keepsAlive else { return close() }
+        sendRest(box)
         proceed()
+    }
+
+    /// Gives the peer more of the last answer as far as it reads, and closes behind it if it is the
+    /// last one.
+    private func sendRest(_ box: HTTPBox) {
+        guard box.current == nil else { return }
+        box.isStirred = true
+        while let rest = box.rest, transport.unsentBytes <= bounds.answers {
+            let end = min(rest.start + bounds.piece, rest.body.count)
+            rest.body.withUnsafeBytes {
+                transport.send(UnsafeRawBufferPointer(rebasing: $0[rest.start..<end]))
+            }
+            box.rest?.start = end
+            if end == rest.body.count { box.rest = nil }
+        }
+        if box.isLast, box.rest == nil { close() }
     }
 
     /// Answers the request under way by becoming a WebSocket, whose first message is due from
@@ -300,12 +401,18 @@ final class ClientLink: ConnectionHandler {
     /// Closes a connection without WebSocket as soon as nothing is being answered.
     func endWhenAnswered() {
         guard case .http(let box) = phase else { return }
-        if box.current == nil { close() } else { box.isLast = true }
+        if box.isAnswering { box.isLast = true } else { close() }
     }
 
     private func send(_ response: HTTPResponse, answering method: HTTPMethod) {
         var output: [UInt8] = []
         response.write(answering: method, to: &output)
+        transport.send(output)
+    }
+
+    private func sendHead(_ response: HTTPResponse) {
+        var output: [UInt8] = []
+        response.writeHead(to: &output)
         transport.send(output)
     }
 
@@ -366,7 +473,11 @@ final class ClientLink: ConnectionHandler {
     func end() { close() }
 
     /// Ends the connection of somebody who keeps us waiting.
-    func giveUp() { close(.tooSlow, "a message comes too slowly") }
+    func giveUp() {
+        close(.tooSlow, "a message comes too slowly")
+        // The connection may take its time to end; what was begun is not kept for so long.
+        frames.giveUp()
+    }
 
     private func close() {
         phase = .closing
@@ -412,14 +523,26 @@ enum FrameHead {
 struct LinkBounds {
     /// Bytes that the peer has not read.
     let unsent: Int
+    /// Bytes of answers over HTTP that the peer has not read; more of them wait.
+    let answers: Int
     /// Weight of its requests under way.
     let load: Int
+    /// Messages or requests of one turn.
+    let messages: Int32
+    /// Requests refused for the rate, before it rests.
+    let refusals: Int
     /// Bytes that wait while the link is held.
     let behind = 65_536
 
+    /// So many bytes of a body are copied for the socket at once.
+    var piece: Int { answers }
+
     init(_ limits: ServerLimits) {
         unsent = limits.unsentBytes
+        answers = min(limits.unsentBytes, limits.unsentAnswerBytes)
         load = limits.requestsUnderWay
+        messages = Int32(clamping: limits.messagesPerTurn)
+        refusals = limits.refusalsAtOnce
     }
 }
 

@@ -13,7 +13,9 @@ extension Gateway: Deliverer {
         switch who {
         case .message(let link, let id, _), .hello(let link, let id):
             send(reply, to: id, over: link)
-        case .http(let link): link.respond(HTTPResponse(HTTPReply(tail: encoder.kept(reply))))
+        case .http(let link):
+            link.respond(HTTPResponse(HTTPReply(tail: encoder.kept(reply))))
+            hasAnswered(request)
         case .policy: policyReplied(request, reply)
         case .tool(let respond): respond(HTTPResponse(HTTPReply(tail: encoder.kept(reply))))
         case nil: break
@@ -50,12 +52,14 @@ extension Gateway: Deliverer {
         for event in live.session.welcomed(limits: limits.session) {
             send(event.tail, seq: event.seq, over: link)
         }
+        tellUntold(live, knowing: calls)
         if !isResumed, live.wantsMissed { missedCalls?.tell(live) }
     }
 
     func deliver(_ event: CallEvent, to receivers: [Address]) {
         var tail: [UInt8]?
         var viewer: UserID?
+        let mark = SignalMark(event)
         for address in receivers {
             guard let live = session(of: address) else { continue }
             if tail == nil || (event.kind.dependsOnViewer && viewer != address.user) {
@@ -66,12 +70,14 @@ extension Gateway: Deliverer {
                 viewer = address.user
             }
             guard let text = tail,
-                let seq = live.session.number(text, limits: limits.session),
+                let seq = live.session.number(text, mark, limits: limits.session),
                 let link = live.link
             else { continue }
             metrics.events += 1
             send(text, seq: seq, over: link)
             watch(link)
+            noteUnsent(event, of: text.count, to: address.user, over: link)
+            if case .incoming = event.kind { tellUntold(live, of: event.callID) }
         }
     }
 
@@ -83,20 +89,59 @@ extension Gateway: Deliverer {
     }
 
     /// Looks again at a link with much unsent when the socket has had a turn to take it.
-    private func watch(_ link: ClientLink) {
-        guard !link.isWatched, link.transport.unsentBytes > limits.unsentBytes else { return }
+    func watch(_ link: ClientLink) {
+        guard !link.isWatched, link.unsentBytes > watchedBytes(of: link) else { return }
         link.isWatched = true
         watched.append(link)
+    }
+
+    private func watchedBytes(of link: ClientLink) -> Int {
+        if isStranger(link) { return 0 }
+        return link.isWebSocket ? limits.watchedBytes : limits.watchedAnswerBytes
+    }
+
+    private func isStranger(_ link: ClientLink) -> Bool {
+        link.identity == nil && admission.isNewcomer(link.transport)
     }
 
     /// The end of a turn, before its writes.
     func judgeSlowReaders() {
         for link in judged {
             link.isWatched = false
-            if link.isWebSocket, link.transport.unsentBytes > limits.unsentBytes { cutOff(link) }
+            if isStranger(link) {
+                noteUnread(by: link)
+                continue
+            }
+            let unsent = link.unsentBytes
+            if link.isWebSocket, unsent > limits.unsentBytes {
+                cutOff(link)
+            } else if unsent > watchedBytes(of: link) {
+                boundUser(of: link)
+            }
         }
         judged = watched
         watched.removeAll(keepingCapacity: true)
+    }
+
+    /// The socket has had its turn: what a stranger has not taken counts with what he has begun to
+    /// say, until he takes it.
+    private func noteUnread(by link: ClientLink) {
+        link.unreadBytes = link.transport.unsentBytes
+        if link.unreadBytes > 0 { link.transport.notifyWhenDrained() }
+        noteBeginning(of: link)
+    }
+
+    /// Bounds what one user leaves unread on all devices and over HTTP together: the slowest
+    /// connection goes (B27).
+    private func boundUser(of link: ClientLink) {
+        let asker = admission.asker(over: link.transport)
+        guard let user = link.session?.address.user ?? asker else { return }
+        let links =
+            exchange.devices(of: user).compactMap { sessions[$0]?.link }
+            + admission.connections(asking: user).compactMap { $0.handler as? ClientLink }
+        let unsent = links.reduce(0) { $0 + $1.unsentBytes }
+        guard unsent > limits.unsentBytesPerUser else { return }
+        if let slowest = links.max(by: { $0.unsentBytes < $1.unsentBytes }) { cutOff(slowest) }
     }
 
     /// Lets a client go that does not read (B27). Its session waits from here on, so that another
@@ -104,11 +149,16 @@ extension Gateway: Deliverer {
     /// connection has.
     private func cutOff(_ link: ClientLink) {
         metrics.slowReaders += 1
+        // Over HTTP there is nobody to tell, and an answer of which a part is missing is none.
+        guard link.isWebSocket else {
+            admission.sendAway(link.transport)
+            return
+        }
         part(link)
         link.close(.tooSlow, "events are not read")
     }
 
-    private func send(_ tail: [UInt8], seq: UInt64, over link: ClientLink) {
+    func send(_ tail: [UInt8], seq: UInt64, over link: ClientLink) {
         writer.removeAll()
         WireEncoder.eventHead(seq, into: &writer)
         tail.withUnsafeBytes { link.sendText(writer.written, $0) }
@@ -128,6 +178,7 @@ extension Gateway: Deliverer {
             encoder.pageTail(
                 page.calls, cursor: page.cursor, for: user, limits: limits.wire, into: &writer)
             link.respond(HTTPResponse(HTTPReply(tail: writer.bytes)))
+            hasAnswered(request)
         case .policy, .tool, nil: break
         }
         settle(who)
@@ -143,6 +194,7 @@ extension Gateway: Deliverer {
 
     func dropEverything() {
         callText.forget()
+        pages = PageTurns()
         for (request, who) in awaited.removeAll() {
             switch who {
             case .message(let link, let id, _), .hello(let link, let id):

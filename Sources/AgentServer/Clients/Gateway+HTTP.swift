@@ -11,9 +11,18 @@ extension Gateway {
     static let subprotocol = "callagent.v1.json"
 
     func link(_ link: ClientLink, asks request: HTTPRequest) {
-        guard origins.admit(request) else {
+        guard origins.admit(request, from: link.transport.peer) else {
             let refusal = Refusal(.forbidden, "pages of this origin may not connect")
             return link.respond(HTTPResponse(HTTPReply(refusal)))
+        }
+        guard learnsClient(of: request, over: link) else {
+            metrics.refusedConnections += 1
+            let refusal = Refusal(
+                .rateLimited, "too many connections of this address",
+                retryAfter: Self.lookAroundEvery * 10)
+            var response = HTTPResponse(HTTPReply(refusal))
+            response.keepsAlive = false
+            return link.respond(response)
         }
         link.addToAnswer(origins.sharing(with: request))
         do throws(HTTPRoute.Failure) {
@@ -29,7 +38,8 @@ extension Gateway {
             case .openAPI, .asyncAPI, .metrics:
                 link.respond(
                     document(path)
-                        ?? HTTPResponse(HTTPReply(Refusal(.notFound, "not served here"))))
+                        ?? HTTPResponse(HTTPReply(Refusal(.notFound, "not served here"))),
+                    isShared: true)
             }
         } catch {
             var response = HTTPResponse(error.reply)
@@ -38,6 +48,20 @@ extension Gateway {
             }
             link.respond(response)
         }
+    }
+
+    /// Counts the address that a trusted proxy names, or none when it names none; whether there is
+    /// room for it.
+    private func learnsClient(of request: HTTPRequest, over link: ClientLink) -> Bool {
+        let peer = link.transport.peer
+        guard admission.proxies.contains(peer) else {
+            if peer.isLoopback, request.headers["X-Forwarded-For"] != nil {
+                unnamedProxy = peer.host
+            }
+            return true
+        }
+        let client = admission.proxies.client(of: request, from: peer)
+        return admission.learns(client, of: link.transport, limits: limits)
     }
 
     private var readiness: HTTPResponse {
@@ -49,6 +73,7 @@ extension Gateway {
         do throws(HTTPError) {
             let acceptance = try WebSocketAcceptance(
                 of: request, subprotocols: [Self.subprotocol])
+            admission.upgrades(link.transport, limits: limits)
             link.upgrade(acceptance, limits: limits.session, at: exchange.now())
         } catch {
             link.respond(.problem(error))
@@ -56,21 +81,25 @@ extension Gateway {
     }
 
     private func get(_ id: CallID, _ request: HTTPRequest, _ link: ClientLink) {
-        answering(link) { () throws(Refusal) in
-            try perform(.call(id, .get), key: nil, by: try asker(of: request), link)
+        answering(request, link) { () throws(Refusal) in
+            let asker = try asker(of: request)
+            link.transport.isKnown = true
+            try perform(.call(id, .get), key: nil, by: asker, link)
         }
     }
 
     private func operation(_ name: OperationName, _ request: HTTPRequest, _ link: ClientLink) {
-        answering(link) { () throws(Refusal) in
+        answering(request, link) { () throws(Refusal) in
             // Strangers are not told what is wrong with the form.
             let asker = try asker(of: request)
+            link.transport.isKnown = true
             let body = try decoder.request(
                 name, body: request.body, key: try request.only("Idempotency-Key"))
             switch body {
             case .operation(let operation, let key):
                 try perform(operation, key: key, by: asker, link)
             case .bye:
+                keepPlace(of: link, for: asker.identity)
                 logOut(asker.address)
                 link.respond(HTTPResponse(HTTPReply(tail: encoder.kept(.done))))
             }
@@ -78,32 +107,72 @@ extension Gateway {
     }
 
     /// Answers with what `body` refuses.
-    private func answering(_ link: ClientLink, _ body: () throws(Refusal) -> Void) {
+    private func answering(
+        _ request: HTTPRequest, _ link: ClientLink, _ body: () throws(Refusal) -> Void
+    ) {
         do throws(Refusal) {
             try body()
         } catch {
-            refuse(link, error) { link.respond(HTTPResponse(HTTPReply(error))) }
+            if error.code == .rateLimited { refusedForRate(link) }
+            refuse(link, error, (try? Self.token(in: request)) ?? "") {
+                link.respond(HTTPResponse(HTTPReply(error)))
+            }
         }
     }
 
     private func perform(
         _ operation: Operation, key: IdempotencyKey?, by asker: Asker, _ link: ClientLink
     ) throws(Refusal) {
-        if let refusal = obstacle(to: operation, of: asker.identity) { throw refusal }
+        if let refusal = obstacle(to: operation, key, of: asker.identity) { throw refusal }
         guard exchange.isReady else { throw .notReady }
+        keepPlace(of: link, for: asker.identity)
         metrics.requests += 1
-        exchange.feed(
-            .request(
-                Request(
-                    id: newRequest(.http(link)), user: asker.address.user,
-                    device: asker.address.device, key: key, operation: operation)))
+        var request = Request(
+            id: newRequest(.http(link)), user: asker.address.user, device: asker.address.device,
+            key: key, operation: operation)
+        request.standsAlone = !asker.identity.isServer
+        if case .list = operation { return page(request, link) }
+        exchange.feed(.request(request))
+    }
+
+    /// Has a page read, unless enough of them are under way for its user.
+    private func page(_ request: Request, _ link: ClientLink) {
+        let (user, most) = (request.user, limits.pagesUnderWay)
+        if pages.begins((request, link), request.id, for: user, most: most) {
+            exchange.feed(.request(request))
+        }
+    }
+
+    /// A request over HTTP was answered: if it was for a page, the next one of its user begins.
+    func hasAnswered(_ request: RequestID) {
+        guard let user = pages.ends(request) else { return }
+        while let (next, link) = pages.next(of: user) {
+            guard link.transport.isOpen else {
+                _ = awaited.remove(next.id)
+                continue
+            }
+            guard exchange.isReady else {
+                deliver(.refused(.notReady), to: next.id)
+                continue
+            }
+            return page(next, link)
+        }
+    }
+
+    /// A request was taken: its connection may stay among those that are known, if there is room.
+    /// Who is told to wait has not earned that.
+    private func keepPlace(of link: ClientLink, for identity: Identity) {
+        let user = identity.isServer ? nil : identity.user
+        guard admission.asks(link.transport, for: user, limits: limits) else {
+            return link.endWhenAnswered()
+        }
+        link.unreadBytes = 0
     }
 
     /// Whose token a request has, and for which user and device it asks.
     private typealias Asker = (identity: Identity, address: Address)
 
-    /// Who asks: the token's user, or for a server's token the one in `X-User`.
-    private func asker(of request: HTTPRequest) throws(Refusal) -> Asker {
+    private static func token(in request: HTTPRequest) throws(Refusal) -> String {
         guard let header = try request.only("Authorization") else {
             throw Refusal(.unauthenticated, "the header Authorization is missing")
         }
@@ -111,10 +180,16 @@ extension Gateway {
         guard parts.count == 2, parts[0].lowercased() == "bearer" else {
             throw Refusal(.unauthenticated, "the header Authorization is not Bearer TOKEN")
         }
+        return String(parts[1])
+    }
+
+    /// Who asks: the token's user, or for a server's token the one in `X-User`.
+    private func asker(of request: HTTPRequest) throws(Refusal) -> Asker {
+        let token = try Self.token(in: request)
         guard let device = DeviceID(checking: try request.only("X-Device") ?? "http") else {
             throw Refusal(.badRequest, "X-Device is not a device", detail: .field("X-Device"))
         }
-        let identity = try identity(in: String(parts[1]), on: device)
+        let identity = try identity(in: token, on: device)
         guard let name = try request.only("X-User") else {
             guard identity.namesUser else {
                 throw Refusal(
@@ -128,6 +203,11 @@ extension Gateway {
         }
         guard let user = UserID(checking: name) else {
             throw Refusal(.badRequest, "X-User is not a user", detail: .field("X-User"))
+        }
+        if let beginning = user.reservedBeginning {
+            throw Refusal(
+                .badRequest, "X-User is not a user: none begins with \(beginning)",
+                detail: .field("X-User"))
         }
         return (identity, Address(user, device))
     }

@@ -5,23 +5,42 @@ import CallWire
 import EventLoop
 
 extension Gateway {
+    /// Looks around: at some links in each turn, until it was at all of them; then at all else.
     func keepHouse() {
         let now = exchange.now()
         let wall = Clock.wallMilliseconds()
-        boundStrangers()
-        for link in links {
-            if link.isWebSocket {
-                look(after: link, at: now, wall: wall)
-            } else if link.isOverdue(at: now, limits: limits) {
-                if link.incompleteBytes > 0 { giveUp(link) } else { link.end() }
-            }
+        if lookedAt == 0 { lookAtTables(at: now) }
+        let end = min(lookedAt + Self.looksMax, links.count)
+        var ends = 0
+        while lookedAt < end, ends < limits.newcomersPerTurn {
+            if look(at: links[lookedAt], now, wall: wall) { ends += 1 }
+            lookedAt += 1
         }
+        if lookedAt < links.count { return scheduleHousekeeping(after: 1) }
+        lookedAt = 0
+        if !links.isEmpty || !detached.isEmpty { scheduleHousekeeping() }
+    }
+
+    /// So many links are looked at in one turn: about a millisecond.
+    private static let looksMax = 4_096
+
+    private func lookAtTables(at now: Moment) {
         expireSessions(at: now)
         forgetRates(at: now)
         admission.forget(at: now, limits: limits)
         tellLateRefusals(at: now)
         moveSome()
-        if !links.isEmpty || !detached.isEmpty { scheduleHousekeeping() }
+    }
+
+    /// Returns whether it ends.
+    private func look(at link: ClientLink, _ now: Moment, wall: Int64) -> Bool {
+        if link.isWebSocket {
+            look(after: link, at: now, wall: wall)
+            return !link.isWebSocket
+        }
+        guard link.isOverdue(at: now, limits: limits) else { return false }
+        if link.incompleteBytes > 0 { giveUp(link) } else { link.end() }
+        return true
     }
 
     private func look(after link: ClientLink, at now: Moment, wall: Int64) {
@@ -44,29 +63,40 @@ extension Gateway {
 
     /// Closes a connection whose end may never answer: its device counts as gone from now on.
     private func dismiss(_ link: ClientLink, _ code: CloseCode, _ reason: String) {
-        part(link)
+        part(link, forSilence: code == .pingTimeout)
         link.close(code, reason)
     }
 
-    /// Bounds what is kept of those who have not said who they are: over the limit, whoever has
-    /// more than an equal share of it goes.
-    private func boundStrangers() {
-        var (bytes, speakers) = (0, 0)
-        for link in links where link.identity == nil {
-            let count = link.incompleteBytes
-            bytes += count
-            speakers += count > 0 ? 1 : 0
+    /// More has been begun or left unread than the limit: whoever has more than an equal share of
+    /// it goes, the greediest at once, the others some in a turn.
+    func boundStrangers() {
+        log.debug("strangers fill too much", ("bytes", "\(beginners.bytes)"))
+        if greedy.isEmpty { greedy = beginners.greedy(of: limits.strangersBytes) }
+        while beginners.bytes > limits.strangersBytes, let greediest = beginners.greediest {
+            giveUp(greediest)
         }
-        guard bytes > limits.strangersBytes else { return }
-        let share = limits.strangersBytes / speakers
-        let greedy = links.filter { $0.identity == nil && $0.incompleteBytes > share }
-        log.debug("strangers have begun too much", ("bytes", "\(bytes)"))
-        for link in greedy { giveUp(link) }
+        if sendingAway?.isArmed == false { sendingAway?.arm(after: 1) }
     }
 
-    private func giveUp(_ link: ClientLink) {
-        metrics.slowSenders += 1
+    func sendGreedyAway() {
+        for link in greedy.suffix(limits.newcomersPerTurn) where link.identity == nil {
+            if link.counted.bytes > 0 { giveUp(link) }
+        }
+        greedy.removeLast(min(greedy.count, limits.newcomersPerTurn))
+        if !greedy.isEmpty { sendingAway?.arm(after: 1) }
+    }
+
+    /// Ends the connection of somebody who keeps us waiting.
+    func giveUp(_ link: ClientLink) {
+        beginners.forget(link)
         part(link)
+        guard link.unreadBytes == 0 else {
+            // Whoever does not read would keep it until a close is over.
+            metrics.slowReaders += 1
+            admission.sendAway(link.transport)
+            return
+        }
+        metrics.slowSenders += 1
         link.giveUp()
     }
 
@@ -85,10 +115,8 @@ extension Gateway {
 
     /// Only users that have asked much lately need to be remembered.
     private func forgetRates(at now: Moment) {
-        if rates.count > 1_024 { rates = rates.filter { !$0.value.isFull(at: now) } }
-        if invitations.count > 1_024 {
-            invitations = invitations.filter { !$0.value.isFull(at: now) }
-        }
+        invitations.forget(at: now)
+        rates.forget(over: &ratesMark, at: now)
     }
 
     // MARK: Going away
@@ -99,6 +127,11 @@ extension Gateway {
         metrics.refusedConnections += 1
         log.debug("too many connections", ("peer", "\(peer)"))
         return false
+    }
+
+    /// A connection was let in; it may still have to shake hands.
+    func begins(_ connection: Connection) {
+        admission.begins(connection, limits: limits)
     }
 
     /// Asks every client to go elsewhere, in waves, so that they do not all come to the next server

@@ -21,12 +21,17 @@ extension Gateway {
     }
 
     /// Tells somebody that a request is refused. Bad tokens are counted, and an address with too
-    /// many of them has to wait for what it is told: guessing is slow then.
-    func refuse(_ link: ClientLink, _ refusal: Refusal, _ tell: @escaping () -> Void) {
+    /// many of them has to wait for what it is told: guessing is slow then. A token that a key of
+    /// ours has signed is no guess, even if it has run out.
+    func refuse(
+        _ link: ClientLink, _ refusal: Refusal, _ token: String, _ tell: @escaping () -> Void
+    ) {
         guard refusal.code == .unauthenticated else { return tell() }
         metrics.refusedTokens += 1
-        let (peer, now) = (link.transport.peer, exchange.now())
-        guard admission.isGuessing(peer, at: now, limits: limits) else { return tell() }
+        let now = exchange.now()
+        guard admission.isGuessing(link.transport, at: now, limits: limits),
+            !tokens.hasSigned(token)
+        else { return tell() }
         // Held, the link takes nothing more in before it is told.
         link.begins(Self.holding)
         lateRefusals.append(
@@ -49,12 +54,34 @@ extension Gateway {
         for refusal in due { refusal.tell() }
     }
 
+    /// Whether a request is repeated under its key: that costs nothing of any rate (H95). Another
+    /// request under that key does: it is none.
+    func isRepetition(_ operation: Operation, _ key: IdempotencyKey?, by user: UserID) -> Bool {
+        guard let key, !operation.isReading else { return false }
+        return exchange.isRepetition(by: user, key)
+    }
+
+    /// Why a user has to wait before it asks for that.
+    func rateRefusal(_ operation: Operation, of user: UserID) -> Refusal? {
+        if limits.requestsPerSecond > 0,
+            let wait = rates[user, default: RequestRate()]
+                .admit(perSecond: limits.requestsPerSecond, at: exchange.now())
+        {
+            return RequestRate.refusal(retryAfter: wait)
+        }
+        if case .invite = operation, limits.callsPerUser > 0,
+            exchange.liveCalls(madeBy: user) >= limits.callsPerUser
+        {
+            return Refusal(.rateLimited, "too many live calls", retryAfter: 1_000)
+        }
+        return tooManyInvitations(operation, of: user)
+    }
+
     /// Why a user has to wait before it invites again; every invitee counts.
-    func tooManyInvitations(_ operation: Operation, of identity: Identity) -> Refusal? {
+    private func tooManyInvitations(_ operation: Operation, of user: UserID) -> Refusal? {
         let count = operation.inviteeCount
-        guard count > 0, identity.isRateLimited, limits.invitationsPerMinute > 0,
-            let wait = invitations[identity.user, default: RequestRate()].admit(
-                count, of: limits.invitationsPerMinute, in: 60_000, at: exchange.now())
+        guard count > 0, limits.invitationsPerMinute > 0,
+            let wait = invitations.admit(count, of: user, at: exchange.now())
         else { return nil }
         return Refusal(.rateLimited, "too many invitations", retryAfter: wait)
     }

@@ -45,6 +45,10 @@ final class Gateway {
     var document: (_ path: String) -> HTTPResponse? = { _ in nil }
 
     private(set) var links: [ClientLink] = []
+    var beginners = Beginners()
+    /// Those who have begun too much, and are sent away some in a turn.
+    var greedy: [ClientLink] = []
+    var sendingAway: Timer?
     var sessions: [Address: LiveSession] = [:] { didSet { recent = nil } }
     /// The session that was told something last: mostly it is told the next thing too.
     var recent: LiveSession?
@@ -55,6 +59,8 @@ final class Gateway {
     var writer = JSONWriter(capacity: 4_096)
     /// See `CallText`.
     var callText = CallText()
+    /// Users with a device to which so many signals are unsent that one sender may be too many.
+    var crowded: Set<UserID> = []
     /// Links with much unsent: found in this turn, and in the one before.
     var watched: [ClientLink] = []
     var judged: [ClientLink] = []
@@ -62,14 +68,26 @@ final class Gateway {
     /// Tells of missed calls; nil: nobody does.
     var missedCalls: MissedCalls?
     var admission = AdmissionControl()
+    /// Pages that were asked for over HTTP.
+    var pages = PageTurns<(Request, ClientLink)>()
+    /// A proxy on this machine that says for whom it asks, and is not named; nil: there was none.
+    var unnamedProxy: String?
     /// Refusals that are told later, in the order in which they are due.
     var lateRefusals: [(due: Moment, tell: () -> Void)] = []
     /// Clients that are still to be moved away at the end.
     var staying: [ClientLink] = []
     /// How many of them go at once.
     var wave = 0
-    var invitations: [UserID: RequestRate] = [:]
+    /// See `forgetRates`.
+    var ratesMark = 1_024
+    /// How many each user may still invite.
+    let invitations: InvitationRates
     private var housekeeping: Timer?
+    /// How many links this look around has been at.
+    var lookedAt = 0
+    /// Links of which nothing is read until the timer fires: they ask faster than they may.
+    private var resting: [ClientLink] = []
+    private var restTimer: Timer?
     /// A crash would not bring back yet what decides about calls; nobody is to rely on it.
     var isStarting = false
     /// New clients are turned away: the process is about to end.
@@ -89,7 +107,10 @@ final class Gateway {
         decoder = WireDecoder(limits: limits.wire, modes: modes)
         encoder = WireEncoder(modes: modes)
         welcomeSettings = WelcomeSettings(limits, modes)
+        invitations = InvitationRates(perMinute: limits.invitationsPerMinute)
         housekeeping = Timer(on: loop) { [unowned self] in keepHouse() }
+        restTimer = Timer(on: loop) { [unowned self] in endRest() }
+        sendingAway = Timer(on: loop) { [unowned self] in sendGreedyAway() }
         exchange.deliverer = self
         loop.atEndOfTurn { [unowned self] in judgeSlowReaders() }
     }
@@ -97,6 +118,8 @@ final class Gateway {
     /// Goes on with other limits; connections that are there keep the sizes of theirs.
     func configure(_ limits: ServerLimits, modes: [Mode], origins: Origins) {
         self.limits = limits
+        invitations.configure(perMinute: limits.invitationsPerMinute)
+        unnamedProxy = nil
         self.origins = origins
         decoder = WireDecoder(limits: limits.wire, modes: modes)
         welcomeSettings = WelcomeSettings(limits, modes)
@@ -114,13 +137,13 @@ final class Gateway {
     static let lookAroundEvery: Milliseconds = 500
 
     /// Looks around again in a while, unless that is planned already.
-    func scheduleHousekeeping() {
+    func scheduleHousekeeping(after pause: Milliseconds = Gateway.lookAroundEvery) {
         guard housekeeping?.isArmed == false else { return }
-        housekeeping?.arm(at: Clock.bootMilliseconds() + Self.lookAroundEvery)
+        housekeeping?.arm(at: Clock.bootMilliseconds() + pause)
     }
 
     /// What waits here for clients to read it.
-    var unsentBytes: Int { links.reduce(0) { $0 + $1.transport.unsentBytes } }
+    var unsentBytes: Int { links.reduce(0) { $0 + $1.unsentBytes } }
 
     /// How many devices are connected or may resume.
     var sessionCount: Int { sessions.count }
@@ -158,12 +181,26 @@ final class Gateway {
         }
         do throws(Refusal) {
             let identity = try self.identity(of: hello)
+            try admit(Address(identity.user, hello.device), link)
             link.identity = identity
+            beginners.forget(link)
             handle(.admitted, of: link)
             open(Address(identity.user, hello.device), hello, id, over: link)
         } catch {
-            refuse(link, error) { [unowned self] in handle(.refused(error), of: link) }
+            refuse(link, error, hello.token) { [unowned self] in handle(.refused(error), of: link) }
         }
+    }
+
+    /// The link has shown a good token; room for those who come back is kept free of others.
+    private func admit(_ address: Address, _ link: ClientLink) throws(Refusal) {
+        let isReturning = sessions[address] != nil
+        guard admission.makeRoom(isReturning: isReturning, limits: limits) else {
+            metrics.refusedConnections += 1
+            throw Refusal(
+                .unavailable, "too many connections", retryAfter: Self.lookAroundEvery * 10)
+        }
+        admission.isKnown(link.transport)
+        link.transport.isKnown = true
     }
 
     private func identity(of hello: Hello) throws(Refusal) -> Identity {
@@ -211,7 +248,8 @@ final class Gateway {
         _ id: MessageID, key: IdempotencyKey?, _ operation: Operation, from link: ClientLink
     ) {
         guard let live = link.session, let identity = link.identity else { return }
-        if let refusal = obstacle(to: operation, of: identity) {
+        if let refusal = obstacle(to: operation, key, of: identity) {
+            if refusal.code == .rateLimited { refusedForRate(link) }
             return send(.refused(refusal), to: id, over: link)
         }
         metrics.requests += 1
@@ -223,26 +261,49 @@ final class Gateway {
                     operation: operation)))
     }
 
+    /// Lets a link rest that has asked too much too often.
+    func refusedForRate(_ link: ClientLink) {
+        guard link.isRefusedForRate() else { return }
+        resting.append(link)
+        if restTimer?.isArmed == false { restTimer?.arm(after: limits.restFor) }
+    }
+
+    private func endRest() {
+        let rested = resting
+        resting = []
+        for link in rested { link.restEnds() }
+    }
+
     /// Why a request does not reach the switchboard: capabilities, rate, overload.
-    func obstacle(to operation: Operation, of identity: Identity) -> Refusal? {
+    func obstacle(
+        to operation: Operation, _ key: IdempotencyKey?, of identity: Identity
+    ) -> Refusal? {
         let name = operation.name
         guard identity.allows(name.rawValue) else {
             return Refusal(.forbidden, "the token does not allow \(name.rawValue)")
         }
-        if identity.isRateLimited, limits.requestsPerSecond > 0,
-            let wait = rates[identity.user, default: RequestRate()]
-                .admit(perSecond: limits.requestsPerSecond, at: exchange.now())
+        if identity.isRateLimited, !isRepetition(operation, key, by: identity.user),
+            let refusal = rateRefusal(operation, of: identity.user)
         {
-            return RequestRate.refusal(retryAfter: wait)
+            return refusal
         }
-        if let refusal = tooManyInvitations(operation, of: identity) { return refusal }
         if case .pushRegister(let registration) = operation,
             let refusal = registrationRefusal(registration)
         {
             return refusal
         }
         guard !operation.isReading else { return nil }
-        return exchange.overload ?? (operation.inviteeCount > 0 ? exchange.policyOverload : nil)
+        if let refusal = exchange.overload { return refusal }
+        if !crowded.isEmpty, !isRepetition(operation, key, by: identity.user),
+            let refusal = crowding(operation, by: identity.user)
+        {
+            return refusal
+        }
+        if case .call(_, .signal, _) = operation {
+            return exchange.reportOverload(of: identity.user)
+        }
+        guard operation.inviteeCount > 0 else { return nil }
+        return exchange.policyOverload ?? exchange.reportOverload(of: identity.user)
     }
 
     private func logOut(_ id: MessageID, _ link: ClientLink) {
@@ -268,14 +329,21 @@ final class Gateway {
 
     // MARK: Going
 
-    /// The device's connection speaks for it no more; its session waits for another one.
-    func part(_ link: ClientLink) {
+    /// The device's connection speaks for it no more; its session waits for another one. One that
+    /// ends for silence ended at its last frame (A20).
+    func part(_ link: ClientLink, forSilence isSilent: Bool = false) {
         guard let live = link.session else { return }
         link.session = nil
         live.link = nil
         live.session.detach(at: exchange.now(), limits: limits.session)
         let address = live.address
-        exchange.feed(.deviceDisconnected(address.user, address.device))
+        // Another device of the user is found again with the next signal to it.
+        if !crowded.isEmpty { crowded.remove(address.user) }
+        let heard = link.keepAlive.heardAt
+        exchange.feed(
+            .deviceDisconnected(
+                address.user, address.device, heard: heard,
+                ended: isSilent ? heard : exchange.now()))
         if case .detached(let until) = live.session.state {
             detached.append((address, live.session.id, until))
         } else {
@@ -299,11 +367,24 @@ extension Gateway: ClientLinkOwner {
 
     func linkIsAlive(_ link: ClientLink) { link.keepAlive.heard(at: exchange.now()) }
 
+    func linkKeeps(_ link: ClientLink) {
+        guard link.identity == nil else { return }
+        if link.transport.unsentBytes > 0 { watch(link) } else { link.unreadBytes = 0 }
+        noteBeginning(of: link)
+    }
+
+    /// What is kept of a link that may be a stranger's may have changed.
+    func noteBeginning(of link: ClientLink) {
+        beginners.note(link)
+        if beginners.bytes > limits.strangersBytes { boundStrangers() }
+    }
+
     func linkIsGone(_ link: ClientLink) {
+        beginners.forget(link)
         links.swapAt(link.index, links.count - 1)
         links[link.index].index = link.index
         links.removeLast()
-        admission.leaves(link.transport.peer)
+        admission.leaves(link.transport)
         part(link)
     }
 }

@@ -1,23 +1,42 @@
 // Which web pages may ask, and what their browsers are told of it (RFC 6455 section 10.2, and the
 // Fetch standard's section 3.3, CORS).
 
+import EventLoop
 import WebProtocols
 
 /// The web pages that may use the server.
 struct Origins: Sendable, Equatable {
     private let allowed: Set<String>?
+    /// Only pages of this machine, asked for by a name of this machine (K113).
+    private let isLoopbackOnly: Bool
+
+    /// Pages of loopback origins. With development tokens anybody's page could speak for anybody,
+    /// and a name that points here (DNS rebinding) would make any page one of ours.
+    static let loopback = Origins(allowed: nil, isLoopbackOnly: true)
+
+    /// What whoever watches the process may ask by any name.
+    private static let openPaths = ["/healthz", "/readyz"]
+
+    private init(allowed: Set<String>?, isLoopbackOnly: Bool) {
+        self.allowed = allowed
+        self.isLoopbackOnly = isLoopbackOnly
+    }
 
     /// Pages of these origins, such as `https://app.example.com`; nil or a `*`: all.
     init(_ list: [String]?) {
-        guard let list, !list.contains("*") else {
-            allowed = nil
-            return
-        }
-        allowed = Set(list.map { Self.plain($0) })
+        let isAll = list?.contains("*") ?? true
+        self.init(
+            allowed: isAll ? nil : Set((list ?? []).map { Self.plain($0) }), isLoopbackOnly: false)
     }
 
     /// Whether the page that made the request is one of them; what is no page has no origin.
-    func admit(_ request: HTTPRequest) -> Bool {
+    func admit(_ request: HTTPRequest, from peer: PeerAddress) -> Bool {
+        if isLoopbackOnly {
+            let origins = request.headers.all("Origin")
+            return origins.allSatisfy { Self.isLoopback(Self.host(ofOrigin: $0)) }
+                && (peer.source == nil || Self.openPaths.contains(request.target.rawPath)
+                    || request.headers.all("Host").allSatisfy { Self.isLoopback($0) })
+        }
         guard let allowed else { return true }
         return request.headers.all("Origin").allSatisfy { allowed.contains(Self.plain($0)) }
     }
@@ -26,9 +45,10 @@ struct Origins: Sendable, Equatable {
     /// do no more than its token allows.
     func sharing(with request: HTTPRequest) -> HTTPHeaders {
         var headers: HTTPHeaders = [:]
-        if allowed != nil { headers.append("Vary", "Origin") }
+        let isForSome = allowed != nil || isLoopbackOnly
+        if isForSome { headers.append("Vary", "Origin") }
         guard let origin = request.headers["Origin"] else { return headers }
-        headers.append("Access-Control-Allow-Origin", allowed == nil ? "*" : origin)
+        headers.append("Access-Control-Allow-Origin", isForSome ? origin : "*")
         headers.append("Access-Control-Expose-Headers", "Retry-After")
         return headers
     }
@@ -45,6 +65,27 @@ struct Origins: Sendable, Equatable {
             response.headers.append("Access-Control-Max-Age", "7200")
         }
         return response
+    }
+
+    /// `127.0.0.1:8000` of `http://127.0.0.1:8000`; nothing of `null` and of what is no origin.
+    private static func host(ofOrigin origin: String) -> String {
+        for scheme in ["http://", "https://"] where origin.lowercased().hasPrefix(scheme) {
+            return plain(String(origin.dropFirst(scheme.count)))
+        }
+        return ""
+    }
+
+    /// Whether `host`, with or without a port, names this machine.
+    private static func isLoopback(_ host: String) -> Bool {
+        var name = host.lowercased()
+        if name.hasPrefix("["), let end = name.firstIndex(of: "]") {
+            name = String(name[name.index(after: name.startIndex)..<end])
+        } else if name.count(where: { $0 == ":" }) == 1 {
+            name = String(name.prefix { $0 != ":" })
+        }
+        if name.hasSuffix(".") { name.removeLast() }
+        return name == "localhost" || name.hasSuffix(".localhost")
+            || PeerAddress(host: name)?.isLoopback == true
     }
 
     private static func plain(_ origin: String) -> String {

@@ -37,6 +37,12 @@ extension OutboundBridge {
         }
     }
 
+    /// Who had neither a device nor a registration when `call` was to ring, as far as it is
+    /// remembered.
+    func unreached(of call: CallID) -> [String] {
+        pushes.unreached.users(of: call).map(\.text).sorted()
+    }
+
     /// What became of the pushes of a call; nil: there were none.
     func outcomes(of call: CallID, _ done: @escaping (JSONValue?) -> Void) {
         exchange.read { reader throws(StoreError) in

@@ -102,7 +102,10 @@ extension OutboundBridge: Outbox {
         if job.isMissedCall(in: records) {
             entry.records.append(.missed(job.user, job.callID, at: exchange.now()))
         }
-        guard plan.pushes else { return entry }
+        guard plan.pushes else {
+            pushes.passOver(job)
+            return entry
+        }
         let id = exchange.newJob()
         entry.records.append(.push(.add(id, job)))
         entry.then = { [weak self] in self?.pushes.begin(id, job) }
@@ -129,7 +132,7 @@ extension PushJob {
     /// Whether the user was called in vain: nobody answered for it, it was not forwarded, and no
     /// device of it has heard.
     fileprivate func isMissedCall(in records: [Record]) -> Bool {
-        guard kind != .invite, connected.isEmpty else { return false }
+        guard kind.isOver, connected.isEmpty else { return false }
         for case .call(let call) in records where call.id == callID {
             guard call.participant(user)?.answeredAt == nil else { return false }
             switch call.participant(user)?.reason {

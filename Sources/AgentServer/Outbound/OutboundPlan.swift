@@ -13,6 +13,9 @@ public struct OutboundPlan: Sendable {
     var wanted: [String: Set<String>] = [:]
     /// Whether any push service is configured.
     var pushes = false
+    /// Registrations of one user that a push goes to (G79): a store may have more of them from
+    /// before the number was lowered.
+    var registrationsPerUser = 10
     /// Whether some plugin shapes pushes.
     var shapesPushes = false
 
@@ -24,6 +27,7 @@ public struct OutboundPlan: Sendable {
     /// - Throws: `configuration`, naming the field that is no good.
     init(_ configuration: Configuration) throws(AgentError) {
         pushes = !configuration.push.isEmpty
+        registrationsPerUser = configuration.devicesPerUser
         let reader = Reader(configuration: configuration)
         try reader.readPush(into: &push)
         for (index, webhook) in configuration.webhooks.enumerated() {

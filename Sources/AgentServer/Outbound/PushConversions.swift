@@ -16,13 +16,30 @@ extension PushJob {
 }
 
 extension PushJob.Kind {
+    /// Whether the user need not answer any more.
+    var isOver: Bool {
+        switch self {
+        case .invite, .leave: false
+        case .cancel, .end, .missed: true
+        }
+    }
+
     var push: PushKind {
         switch self {
         case .invite: .invite
         case .cancel: .cancel
+        case .leave: .leave
         case .end: .end
         case .missed: .missed
         }
+    }
+}
+
+extension SendingCause {
+    /// Who brought something about; nil: nobody.
+    init?(_ cause: Cause) {
+        guard !cause.isNobody else { return nil }
+        self.init(cause.user?.text, caller: cause.caller?.text)
     }
 }
 
@@ -48,13 +65,18 @@ extension PushContent {
         if let title = text.title { self.title = title }
         if let body = text.body { self.body = body }
         guard let payload = text.payload else { return }
-        self.payload = (try? JSONValue(parsing: payload)) ?? .string(payload)
+        if let value = try? JSONValue(parsing: payload), case .object = value {
+            self.payload = value
+        } else {
+            payloadRaw = payload
+        }
     }
 
     /// What plugins made of `before`.
     mutating func take(_ draft: PushDraft, insteadOf before: PushDraft) {
         (title, body, topic) = (draft.title, draft.body, draft.topic)
         collapseID = draft.collapseID
+        payloadRaw = draft.payloadRaw
         if draft.payload != before.payload { payload = .object(draft.payload) }
         if draft.expiresIn != before.expiresIn { expiresIn = draft.expiresIn * 1_000 }
     }
@@ -69,6 +91,7 @@ extension PushDraft {
             kind: isVoIP ? "voip" : "alert", reason: notice.reason.rawValue,
             expiresIn: max(0, (notice.expiresAt - now + 999) / 1_000),
             payload: notice.content.payload?.object ?? [:])
+        payloadRaw = notice.content.payloadRaw
         title = notice.content.title
         body = notice.content.body
         topic = notice.content.topic

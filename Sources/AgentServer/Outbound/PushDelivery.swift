@@ -53,6 +53,8 @@ final class PushDelivery {
     struct Limits {
         /// Jobs at once; one more is given up.
         var jobs = 20_000
+        /// Of these, those of one cause.
+        var jobsPerCause = 1_000
         /// Registrations that are left alone.
         var paused = 10_000
         /// How long the plugins may shape a push before it leaves as it is, in milliseconds. They
@@ -69,6 +71,7 @@ final class PushDelivery {
     private let limits: Limits
     private var plan = OutboundPlan()
     private var jobs: [JobID: Job] = [:]
+    private var shares: CauseShares
     private var jobsOfCalls: [CallID: [JobID]] = [:]
     private var pushes: [String: DevicePush] = [:]
     private let unconfirmed: UnconfirmedRecords
@@ -80,6 +83,8 @@ final class PushDelivery {
     private var timer: Timer?
     private var repeated = RepeatedLine()
     private(set) var counters = Counters()
+    /// Whom no device and no push could tell of a call.
+    private(set) var unreached = Unreached()
     /// The policies; nil: there are none.
     weak var policies: PolicyBridge?
 
@@ -101,6 +106,7 @@ final class PushDelivery {
         self.thread = thread
         self.log = log
         self.limits = limits
+        shares = CauseShares(limit: limits.jobs, each: limits.jobsPerCause)
         timer = Timer(on: loop) { [unowned self] in giveUpShaping() }
     }
 
@@ -112,15 +118,19 @@ final class PushDelivery {
 
     // MARK: Jobs
 
+    /// There are no push services: nobody hears of the job but connected devices.
+    func passOver(_ job: PushJob) { unreached.note(job) }
+
     /// A job is durable.
     func begin(_ id: JobID, _ job: PushJob) {
         guard jobs[id] == nil else { return }
-        if job.kind != .invite { stopAnnouncing(job.callID, to: job.user) }
-        guard jobs.count < limits.jobs else {
+        if job.kind.isOver { stopAnnouncing(job.callID, to: job.user) }
+        guard shares.admits(SendingCause(job.cause)) else {
             counters.failed[.overloaded, default: 0] += 1
             return unconfirmed.keep([.push(.finish(id))])
         }
         jobs[id] = Job(stored: job)
+        shares.take(SendingCause(job.cause))
         jobsOfCalls[job.callID, default: []].append(id)
         let isKnown = exchange.switchboard.call(job.callID) != nil
         exchange.read { reader throws(StoreError) in
@@ -145,7 +155,8 @@ final class PushDelivery {
         guard let call = exchange.switchboard.call(job.callID) ?? found.call,
             matters(job, in: call)
         else { return finishIfDone(id) }
-        for registrations in asleep(job, found.registrations) {
+        if found.registrations.isEmpty { unreached.note(job) }
+        for registrations in asleep(job, newest(found.registrations)) {
             let targets = registrations.compactMap { PushTarget($0, gap: exchange.clock.gap) }
             let chosen = PushTarget.route(job.kind.push, targets).map(\.provider.rawValue)
             for registration in registrations
@@ -162,9 +173,16 @@ final class PushDelivery {
         let age = call.endedAt.map { exchange.now() - $0 } ?? 0
         switch job.kind {
         case .invite: return call.isLive && call.participant(job.user)?.state.mayAnswer == true
-        case .cancel, .end: return age < 60_000
+        case .cancel, .leave, .end: return age < 60_000
         case .missed: return age < 86_400_000
         }
+    }
+
+    /// As many registrations as a user may have, by device.
+    private func newest(_ all: [Registration]) -> [Registration] {
+        guard all.count > plan.registrationsPerUser else { return all }
+        let kept = all.indices.sorted { all[$0].at > all[$1].at }
+        return kept.prefix(plan.registrationsPerUser).sorted().map { all[$0] }
     }
 
     /// The registrations of devices without a live connection, by device.
@@ -206,10 +224,16 @@ final class PushDelivery {
         // told to recognise repetitions by must not.
         let name = "\(call.id)/\(id)/\(address.device)/\(target.provider.rawValue)"
         var notice = PushNotice(
-            id: name, job.kind(in: call), callID: "\(call.id)", caller: call.caller.text,
-            to: target,
+            id: name, job.kind(in: call),
+            PushedCall(
+                id: "\(call.id)", caller: call.caller.text, kind: call.kind,
+                mode: exchange.switchboard.settings.mode(call.mode).name),
+            for: address.user.text, to: target,
             ringEndsAt: job.expiresAt.map { $0.milliseconds + exchange.clock.gap }, now: now)
         if let text = job.text { notice.content.take(text) }
+        // Jobs of a store that did not keep it are the caller's.
+        let cause = job.cause.isNobody ? Cause(call.caller) : job.cause
+        notice.cause = SendingCause(cause)
         let push = DevicePush(
             job: id, registration: registration, notice: notice,
             draft: PushDraft(notice, for: address.user, at: now))
@@ -221,7 +245,8 @@ final class PushDelivery {
         shaping[shape] = name
         shapingEnds.append((exchange.now() + limits.shaping, shape))
         if timer?.isArmed == false { timer?.arm(after: limits.shaping) }
-        policies.shape(push.draft, shape, call, exchange.switchboard.facts(of: call))
+        policies.shape(
+            push.draft, shape, call, exchange.switchboard.facts(of: call), cause)
     }
 
     /// The plugins have shaped a push; nil: they dropped it.
@@ -242,7 +267,7 @@ final class PushDelivery {
             pushes[name]?.draft = draft
         } catch {
             log.warn(
-                "a plugin's push cannot be sent: it leaves unchanged", ("call", notice.callID),
+                "a plugin's push cannot be sent: it leaves unchanged", ("call", notice.call.id),
                 ("provider", notice.target.provider.rawValue), ("reason", error.description))
             notice = push.notice
         }
@@ -255,7 +280,7 @@ final class PushDelivery {
         for (_, shape) in late {
             guard let name = shaping.removeValue(forKey: shape), let push = pushes[name]
             else { continue }
-            thread.add(.send(push.notice))
+            if push.isUnwanted { withdraw(name) } else { thread.add(.send(push.notice)) }
         }
         if let next = shapingEnds.first { timer?.arm(after: next.moment - exchange.now()) }
     }
@@ -292,7 +317,7 @@ final class PushDelivery {
             log.write(
                 failure.cause == .misconfigured ? .warn : .info, "push failed",
                 [
-                    ("call", push.notice.callID), ("user", push.address.user.text),
+                    ("call", push.notice.call.id), ("user", push.address.user.text),
                     ("device", push.address.device.text), ("provider", provider),
                     ("reason", failure.description), ("like_it", "\(left)"),
                 ])
@@ -323,7 +348,8 @@ final class PushDelivery {
 
     private func tellPlugins(_ failure: PushFailure, of push: DevicePush, _ call: Call) {
         policies?.pushFailed(
-            push.draft, call, exchange.switchboard.facts(of: call), failure.description)
+            push.draft, call, exchange.switchboard.facts(of: call), failure.description,
+            Cause(call.caller))
     }
 
     /// Stores what came of a push.
@@ -350,7 +376,9 @@ final class PushDelivery {
     }
 
     private func forget(_ id: JobID) {
-        guard let call = jobs.removeValue(forKey: id)?.stored.callID else { return }
+        guard let job = jobs.removeValue(forKey: id)?.stored else { return }
+        shares.giveBack(SendingCause(job.cause))
+        let call = job.callID
         jobsOfCalls[call]?.removeAll { $0 == id }
         if jobsOfCalls[call]?.isEmpty == true { jobsOfCalls[call] = nil }
     }

@@ -11,55 +11,9 @@ import Storage
 /// loop's thread.
 ///
 /// The outbox is the truth. A receiver that keeps up gets each event straight from memory, as soon
-/// as it is durable. One that does not falls behind: its window is full, and what does not fit is
-/// read from the store when there is room again.
+/// as it is durable. One that does not falls behind, with the events of those who have many calls
+/// first: what does not fit into its window is read from the store when there is room again.
 final class WebhookDelivery {
-    /// What is on its way to one receiver.
-    private struct Window {
-        var endpoint: WebhookEndpoint
-        /// Events with the outbound thread and their sizes.
-        var open: [JobID: Int] = [:]
-        var bytes = 0
-        /// The newest event that was given to the thread, or looked at in the store.
-        var cursor: JobID?
-        /// There are events in the store beyond the cursor.
-        var isBehind = false
-        var isReading = false
-        /// An event was stored while the store was being read.
-        var isOvertaken = false
-        /// The receiver answered 410, or an operator disabled it.
-        var isDisabled = false
-        /// Why the last attempt was in vain; nil: it was not.
-        var trouble: String?
-
-        var hasRoom: Bool {
-            open.count < WebhookDelivery.window && bytes < WebhookDelivery.windowBytes
-        }
-
-        /// Takes an event in; false if it is there already.
-        mutating func add(_ job: Storage.WebhookJob) -> Bool {
-            guard open[job.id] == nil else { return false }
-            open[job.id] = job.body.count
-            bytes += job.body.count
-            lookedAt(job.id)
-            return true
-        }
-
-        mutating func remove(_ id: JobID) { bytes -= open.removeValue(forKey: id) ?? 0 }
-
-        mutating func lookedAt(_ id: JobID) { cursor = cursor.map { max($0, id) } ?? id }
-
-        /// The event is to be looked at again.
-        mutating func rewind(before id: JobID) {
-            if let cursor, cursor >= id { self.cursor = JobID(id.value - 1) }
-        }
-    }
-
-    /// Events of one receiver that are in memory.
-    private static let window = 500
-    private static let windowBytes = 4 << 20
-    /// Events that are read from the store at once.
-    private static let step = 200
     /// Whose values in the store tell which receivers are disabled.
     static let owner = "@webhooks"
 
@@ -68,10 +22,11 @@ final class WebhookDelivery {
     private let log: Log
     private let unconfirmed: UnconfirmedRecords
     private var plan = OutboundPlan()
-    private var windows: [String: Window] = [:]
+    private var windows: [String: WebhookWindow] = [:]
     private var gatherer: WebhookGatherer
     private var isStarted = false
     private var repeated = RepeatedLine()
+    private var lastReading = 0
     private(set) var counters = Counters()
 
     /// What came of events so far.
@@ -90,7 +45,7 @@ final class WebhookDelivery {
     }
 
     /// Events with the outbound thread.
-    var count: Int { windows.values.reduce(0) { $0 + $1.open.count } }
+    var count: Int { windows.values.reduce(0) { $0 + $1.count } }
 
     /// Receivers that get nothing any more.
     var disabledCount: Int { windows.values.filter(\.isDisabled).count }
@@ -98,10 +53,10 @@ final class WebhookDelivery {
     /// Goes on with other receivers.
     func configure(_ plan: OutboundPlan) {
         self.plan = plan
-        var windows: [String: Window] = [:]
+        var windows: [String: WebhookWindow] = [:]
         for endpoint in plan.webhooks {
             let old = self.windows[endpoint.name]
-            var window = old ?? Window(endpoint: endpoint, isBehind: true)
+            var window = old ?? WebhookWindow(endpoint, isSearching: true)
             window.endpoint = endpoint
             windows[endpoint.name] = window
         }
@@ -128,9 +83,20 @@ final class WebhookDelivery {
         }
     }
 
-    /// The store was away: what it missed comes first.
+    /// The store was away: what it missed comes first, and so does what it has although it said
+    /// that it had not. Nothing is read before it knows what has been sent.
     func storeIsBack() {
-        unconfirmed.keepAgain { [weak self] in self?.start() }
+        lastReading += 1
+        let reading = lastReading
+        for name in windows.keys {
+            windows[name]?.searchAnew()
+            windows[name]?.beginReading(reading)
+        }
+        unconfirmed.keepAgain { [weak self] in
+            guard let self else { return }
+            for name in windows.keys { _ = windows[name]?.endReading(reading) }
+            start()
+        }
     }
 
     // MARK: Events
@@ -153,10 +119,11 @@ final class WebhookDelivery {
             guard !receivers.isEmpty else { continue }
             let body = gatherer.body(of: event)
             for receiver in receivers {
-                jobs.append(
-                    Storage.WebhookJob(
-                        exchange.newJob(), endpoint: receiver.name, call: event.call.id,
-                        type: event.type.rawValue, at: event.event.at, body: body))
+                var job = Storage.WebhookJob(
+                    exchange.newJob(), endpoint: receiver.name, call: event.call.id,
+                    type: event.type.rawValue, at: event.event.at, body: body)
+                job.cause = event.cause
+                jobs.append(job)
             }
         }
         guard !jobs.isEmpty else { return nil }
@@ -166,24 +133,22 @@ final class WebhookDelivery {
     }
 
     private func isDurable(_ job: Storage.WebhookJob) {
-        guard let window = windows[job.endpoint], !window.isDisabled else { return }
-        guard !window.isBehind, window.hasRoom else {
-            windows[job.endpoint]?.isBehind = true
-            windows[job.endpoint]?.isOvertaken = true
-            return
+        guard windows[job.endpoint]?.isDisabled == false else { return }
+        if windows[job.endpoint]?.take(job) == true {
+            send(StoredWebhook(job: job, progress: WebhookProgress(dueAt: job.at)))
+        } else {
+            catchUp(job.endpoint)
         }
-        feed(StoredWebhook(job: job, progress: WebhookProgress(dueAt: job.at)))
     }
 
-    private func feed(_ stored: StoredWebhook) {
+    private func send(_ stored: StoredWebhook) {
         let job = stored.job
-        guard windows[job.endpoint]?.add(job) == true else { return }
-        thread.add(
-            .deliver(
-                Outbound.WebhookJob(
-                    id: Self.name(of: job), endpoint: job.endpoint, order: "\(job.callID)",
-                    body: job.body, attempts: stored.progress.attempts,
-                    notBefore: stored.progress.dueAt.milliseconds + exchange.clock.gap)))
+        var sent = Outbound.WebhookJob(
+            id: Self.name(of: job), endpoint: job.endpoint, order: "\(job.callID)",
+            body: job.body, attempts: stored.progress.attempts,
+            notBefore: stored.progress.dueAt.milliseconds + exchange.clock.gap)
+        sent.cause = SendingCause(job.cause)
+        thread.add(.deliver(sent))
     }
 
     /// The message's `webhook-id`: also another store never gives the same one.
@@ -193,38 +158,76 @@ final class WebhookDelivery {
 
     // MARK: Behind
 
-    /// Reads on if there is room.
+    /// Reads on if there is room: of those who are behind, in turn, and then who else is.
     private func catchUp(_ name: String) {
-        guard let window = windows[name], window.isBehind, !window.isReading,
-            !window.isDisabled, window.open.count < Self.window / 2
+        guard windows[name]?.isReading == false, windows[name]?.isDisabled == false
         else { return }
-        windows[name]?.isReading = true
-        windows[name]?.isOvertaken = false
-        let cursor = window.cursor
+        let turns = windows[name]?.turns() ?? []
+        if !turns.isEmpty { return read(turns, for: name) }
+        guard windows[name]?.mayFind == true else { return }
+        let reading = beginReading(for: name)
+        let (last, step) = (windows[name]?.beginSearch(), WebhookWindow.Limits().searchStep)
         exchange.read { reader throws(StoreError) in
-            try reader.webhooks(.open, after: cursor, limit: Self.step)
+            try reader.webhookCallers(of: name, after: last, limit: step)
         } _: { [weak self] found in
-            self?.found(found, for: name)
+            guard self?.windows[name]?.endReading(reading) == true, let found else { return }
+            self?.windows[name]?.found(found)
+            self?.catchUp(name)
         }
     }
 
-    private func found(_ found: [StoredWebhook]?, for name: String) {
-        windows[name]?.isReading = false
-        guard let found, windows[name]?.isDisabled == false else { return }
-        for stored in found {
-            if stored.job.endpoint == name { feed(stored) }
-            windows[name]?.lookedAt(stored.job.id)
-            if windows[name]?.hasRoom == false { return }
+    private func beginReading(for name: String) -> Int {
+        lastReading += 1
+        windows[name]?.beginReading(lastReading)
+        return lastReading
+    }
+
+    /// What was read of one account.
+    private struct Turn: Sendable {
+        let caller: UserID
+        let events: [StoredWebhook]
+    }
+
+    private func read(_ turns: [(caller: UserID, after: JobID?)], for name: String) {
+        let reading = beginReading(for: name)
+        let step = WebhookWindow.Limits().eventsAtOnce
+        exchange.read { reader throws(StoreError) in
+            var found: [Turn] = []
+            for turn in turns {
+                let events = try reader.openWebhooks(
+                    of: name, caller: turn.caller, after: turn.after, limit: step)
+                found.append(Turn(caller: turn.caller, events: events))
+            }
+            return found
+        } _: { [weak self] found in
+            guard let self, windows[name]?.endReading(reading) == true, let found,
+                windows[name]?.isDisabled == false
+            else { return }
+            for turn in found { self.found(turn, isFull: turn.events.count == step, for: name) }
+            catchUp(name)
         }
-        let isAtEnd = found.count < Self.step && windows[name]?.isOvertaken == false
-        if isAtEnd { windows[name]?.isBehind = false } else { catchUp(name) }
+    }
+
+    private func found(_ turn: Turn, isFull: Bool, for name: String) {
+        var isAll = !isFull
+        for stored in turn.events {
+            guard
+                windows[name]?.has(stored.job.id) == true
+                    || windows[name]?.hasRoom(for: stored.job) == true
+            else {
+                isAll = false
+                break
+            }
+            if windows[name]?.takeStored(stored.job) == true { send(stored) }
+        }
+        windows[name]?.hasRead(turn.caller, isAll: isAll)
     }
 
     // MARK: Outcomes
 
     /// An event has moved on.
     func moved(_ outcome: WebhookOutcome) {
-        guard let id = WebhookChoice.job(of: outcome.id), windows[outcome.endpoint]?.open[id] != nil
+        guard let id = WebhookChoice.job(of: outcome.id), windows[outcome.endpoint]?.has(id) == true
         else { return }
         switch outcome.result {
         case .delivered:
@@ -271,9 +274,9 @@ final class WebhookDelivery {
 
     /// The outbound thread did not take it: it is found in the store again, later.
     private func forget(_ id: JobID, of name: String) {
+        guard let caller = windows[name]?.caller(of: id) else { return }
         windows[name]?.remove(id)
-        windows[name]?.isBehind = true
-        windows[name]?.rewind(before: id)
+        windows[name]?.rewind(before: (id, caller))
     }
 
     /// The receiver said that it wants nothing any more (410).
@@ -281,9 +284,7 @@ final class WebhookDelivery {
         log.error(
             "webhook endpoint disabled: it answered 410", ("endpoint", name),
             ("enable", "callagent webhooks enable \(name)"))
-        windows[name]?.isDisabled = true
-        windows[name]?.open = [:]
-        windows[name]?.bytes = 0
+        windows[name]?.disable()
         let since = JSONValue.object(["disabled_at": .integer(exchange.now().milliseconds)])
         unconfirmed.keep([
             .value(.set(plugin: Self.owner, key: name, value: since.bytes, expiresAt: nil))
@@ -298,8 +299,7 @@ final class WebhookDelivery {
         guard let window = windows[name] else { return done(false) }
         unconfirmed.keep([.value(.remove(plugin: Self.owner, key: name))]) { done(true) }
         guard window.isDisabled else { return }
-        windows[name] = Window(endpoint: window.endpoint)
-        windows[name]?.isBehind = true
+        windows[name] = window.enabled()
         thread.add(.use(plan.push, plan.webhooks))
         catchUp(name)
     }
@@ -322,11 +322,7 @@ final class WebhookDelivery {
     }
 
     private func reopened(_ jobs: [Storage.WebhookJob]) {
-        for job in jobs {
-            windows[job.endpoint]?.isBehind = true
-            windows[job.endpoint]?.isOvertaken = true
-            windows[job.endpoint]?.rewind(before: job.id)
-        }
+        for job in jobs { windows[job.endpoint]?.rewind(before: (job.id, job.caller)) }
         for name in Set(jobs.map(\.endpoint)) { catchUp(name) }
     }
 
@@ -338,8 +334,8 @@ final class WebhookDelivery {
                 return [
                     "name": .string(endpoint.name), "url": .string(endpoint.url.origin),
                     "enabled": .bool(window?.isDisabled == false),
-                    "under_way": .integer(Int64(window?.open.count ?? 0)),
-                    "behind": .bool(window?.isBehind == true),
+                    "under_way": .integer(Int64(window?.count ?? 0)),
+                    "behind": .bool(window?.isLate == true),
                     "trouble": window?.trouble.map { .string($0) } ?? .null,
                 ]
             })

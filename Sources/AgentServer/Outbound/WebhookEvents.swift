@@ -20,6 +20,8 @@ struct WebhookEvent {
     let receivers: Receivers
     /// The call as it is now.
     let call: Call
+    /// Who brought it about (G71).
+    let cause: Cause
 
     /// The protocol's name.
     var type: EventName { EventName(event.kind) }
@@ -35,6 +37,7 @@ struct WebhookGatherer {
         let call: Call
         let at: Moment
         let actor: Actor
+        let cause: Cause
         var changes: [(user: UserID, from: Participant.State?)] = []
         var cancelText: String?
         var notices: [CallEvent.Kind] = []
@@ -47,7 +50,7 @@ struct WebhookGatherer {
         ) -> WebhookEvent {
             let event = CallEvent(
                 callID: call.id, revision: call.revision, at: at, actor: actor, kind: kind)
-            return WebhookEvent(event: event, receivers: receivers, call: call)
+            return WebhookEvent(event: event, receivers: receivers, call: call, cause: cause)
         }
     }
 
@@ -77,7 +80,7 @@ struct WebhookGatherer {
         let last = groups.last
         if last?.call.id != call.id || last?.call.revision != call.revision || last?.actor != actor
         {
-            groups.append(Group(call: call, at: report.at, actor: actor))
+            groups.append(Group(call: call, at: report.at, actor: actor, cause: report.cause))
         }
         body(&groups[groups.count - 1])
     }

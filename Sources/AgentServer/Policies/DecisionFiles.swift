@@ -42,6 +42,22 @@ public struct DecisionFiles: Sendable {
         return found.reversed()
     }
 
+    /// When the oldest decision was made, if there are so many files that older ones may have gone;
+    /// nil: there are fewer than `most`, or it cannot be read.
+    public func keptSince(filesAtMost most: Int) -> Moment? {
+        let paths = paths
+        guard paths.count >= most, let oldest = paths.last else { return nil }
+        let file = open(oldest, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: 64)
+        let count = read(file, &bytes, bytes.count)
+        let begin = Array(#"{"at":"#.utf8)
+        guard count > begin.count, bytes.starts(with: begin) else { return nil }
+        let digits = bytes[begin.count..<count].prefix { (0x30...0x39).contains($0) }
+        return Int64(String(decoding: digits, as: UTF8.self)).map { Moment($0) }
+    }
+
     /// The newest file first.
     private var paths: [String] {
         let newest = Self.path(in: directory)
@@ -54,11 +70,12 @@ public struct DecisionFiles: Sendable {
 
     /// Shows the lines of a file, the last one first, until `visit` has enough.
     private func visitLines(of path: String, _ visit: (UnsafeRawBufferPointer) -> Bool) {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { return }
         defer { close(file) }
         var status = stat()
-        guard fstat(file, &status) == 0, status.st_size > 0 else { return }
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0
+        else { return }
         let size = Int(status.st_size)
         // A file only grows, and is moved aside as a whole: what is mapped stays.
         guard let memory = mmap(nil, size, PROT_READ, MAP_PRIVATE, file, 0),

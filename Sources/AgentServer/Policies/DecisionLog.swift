@@ -2,46 +2,31 @@
 
 import CallModel
 import EventLoop
-import Glibc
 import JSON
 import PolicyHost
 
 /// Keeps the decisions: the newest in memory, for `callagent trace` and a reload, and all of them
-/// in files of the state directory, of which the oldest goes when there are enough. Owner: the
-/// loop's thread.
+/// in files of the state directory, which a thread of its own writes. Owner: the loop's thread.
 final class DecisionLog {
     /// Decisions kept in memory.
     static let kept = 1_000
     /// Decisions kept with what is needed to ask again, which is most of their memory, where there
-    /// are no files that have it.
+    /// are no files that have it. Together they take no more than may wait for the files.
     static let keptInputs = 250
 
-    /// What a log has of the system; tests put theirs in the place.
-    struct System {
-        /// Milliseconds since the machine started.
-        var now: () -> Int64 = { Clock.bootMilliseconds() }
-        /// Writes to a file, and gives how much of it was written.
-        var write: (Int32, UnsafeRawBufferPointer) -> Int = {
-            Glibc.write($0, $1.baseAddress, $1.count)
-        }
-    }
-
-    private let path: String?
+    /// Writes the files; nil: everything is in memory only.
+    private let files: FilesThread?
     private let log: Log
-    private let system: System
-    private var limits = Configuration.DecisionLog()
-    private var file: Int32 = -1
-    private var size = 0
-    /// The file ends within a line, which whatever follows must not make longer.
-    private var isTorn = false
-    /// When a file that could not be opened is tried again.
-    private var opensAgainAt: Int64 = 0
-    private var repeated = RepeatedLine()
-    private var pending = JSONWriter()
+    /// Noted in this turn.
+    private var pending: [DecisionEntry] = []
     /// The newest entries; number `n` is at `(n - 1) % kept`.
     private var ring: [DecisionEntry] = []
     /// The number of the newest entry.
     private var last = 0
+    /// Entries that have what is needed to ask again, the oldest first, and their bytes.
+    private var inputs: [(number: Int, bytes: Int)] = []
+    private var inputBytes = 0
+    private var inputLimit = 8 << 20
     private var traces: [Trace] = []
     private var traceTimer: Timer?
 
@@ -54,33 +39,43 @@ final class DecisionLog {
     }
 
     /// A log in `directory`; nil: in memory only.
-    init(directory: String?, log: Log, loop: EventLoop, system: System = System()) {
-        path = directory.map { DecisionFiles.path(in: $0) }
+    ///
+    /// - Parameter writer: what writes the files at the end of each turn, instead of the thread.
+    init(directory: String?, log: Log, loop: EventLoop, writer: DecisionWriter? = nil) {
         self.log = log
-        self.system = system
-        open()
+        files = directory.map { directory in
+            let path = DecisionFiles.path(in: directory)
+            return writer.map { FilesThread(here: $0) }
+                ?? FilesThread(DecisionWriter(path: path, log: log))
+        }
         traceTimer = Timer(on: loop) { [unowned self] in answerTraces() }
     }
 
-    deinit { if file >= 0 { close(file) } }
-
     /// Puts other sizes into force.
-    func configure(_ limits: Configuration.DecisionLog) { self.limits = limits }
+    func configure(_ limits: Configuration.DecisionLog, backlog: Int = 8 << 20) {
+        inputLimit = backlog
+        files?.configure(limits, backlog: backlog)
+    }
+
+    /// Ends the thread, which writes what is left; waits a second at most.
+    func close() { files?.close() }
+
+    /// Decisions that were left out of the files since the process began.
+    var leftOut: UInt64 { files?.leftOut ?? 0 }
+
+    /// Waits until everything that was noted is in the files, a second at most.
+    var settle: @Sendable () -> Void {
+        let files = files
+        return { files?.settle(within: 1_000) }
+    }
 
     /// Notes one decision; `flush` writes it.
     func note(_ entry: DecisionEntry) {
-        guard file >= 0 else {
-            keep(entry)
-            let old = last - Self.keptInputs
-            if old > 0 { ring[(old - 1) % Self.kept].dropInput() }
-            return
-        }
-        pending.startText()
-        entry.write(into: &pending)
-        pending.append(UInt8(ascii: "\n"))
+        guard let files else { return keep(entry) }
+        pending.append(entry)
         var entry = entry
         // Those who follow along are shown it at the end of this turn.
-        if traces.isEmpty { entry.dropInput() }
+        if traces.isEmpty, !files.isFailing { entry.dropInput() }
         keep(entry)
     }
 
@@ -91,11 +86,22 @@ final class DecisionLog {
             ring[last % Self.kept] = entry
         }
         last += 1
+        guard let bytes = entry.inputBytes else { return }
+        inputs.append((last, bytes))
+        inputBytes += bytes
+        let old = last - Self.keptInputs
+        while let first = inputs.first, first.number <= old || inputBytes > inputLimit {
+            inputs.removeFirst()
+            inputBytes -= first.bytes
+            // The place of a very old one has been taken.
+            guard first.number > last - Self.kept else { continue }
+            ring[(first.number - 1) % Self.kept].dropInput()
+        }
     }
 
     /// Writes what was noted since the last time, and tells those who wait for it.
     func flush() {
-        if file >= 0 { write() } else { openAgain() }
+        if !pending.isEmpty { files?.write(&pending) }
         if !traces.isEmpty { answerTraces() }
     }
 
@@ -103,6 +109,10 @@ final class DecisionLog {
     func entries(about call: CallID) -> [DecisionEntry] {
         newest(Self.kept).filter { $0.call == call }
     }
+
+    /// Since when the decisions in memory are all there are; nil: they are all that were made, or
+    /// the files have more.
+    var keptSince: Moment? { files == nil && last > Self.kept ? newest(Self.kept).first?.at : nil }
 
     /// The newest entries, oldest first.
     func newest(_ count: Int) -> [DecisionEntry] {
@@ -155,65 +165,6 @@ final class DecisionLog {
         return DecisionPage(
             next: last, missed: wanted - found.count, entries: found.filter { filter.admits($0) })
     }
-
-    // MARK: The files
-
-    private func write() {
-        let lines = pending.written
-        guard !lines.isEmpty else { return }
-        if isTorn { withUnsafeBytes(of: UInt8(ascii: "\n")) { write($0) } }
-        if !isTorn { write(lines) }
-        pending.removeAll()
-        if size >= limits.size { moveAside() }
-    }
-
-    private func write(_ bytes: UnsafeRawBufferPointer) {
-        let written = max(0, system.write(file, bytes))
-        size += written
-        if written > 0 { isTorn = bytes[written - 1] != UInt8(ascii: "\n") }
-        if written < bytes.count { warn("cannot write the decision log") }
-    }
-
-    private func warn(_ text: StaticString) {
-        guard let left = repeated.admit("\(text)", at: Moment(system.now())) else { return }
-        log.warn(text, ("path", path ?? ""), ("like_it", "\(left)"))
-    }
-
-    private func openAgain() {
-        guard path != nil, system.now() >= opensAgainAt else { return }
-        open()
-    }
-
-    /// How long a file that could not be opened is left alone, in milliseconds.
-    static let reopenEvery: Int64 = 10_000
-
-    private func open() {
-        guard let path else { return }
-        (size, isTorn) = (0, false)
-        file = Glibc.open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
-        guard file >= 0 else {
-            opensAgainAt = system.now() + Self.reopenEvery
-            return warn("cannot open the decision log")
-        }
-        var status = stat()
-        guard fstat(file, &status) == 0, status.st_size > 0 else { return }
-        size = Int(status.st_size)
-        var last: UInt8 = 0
-        isTorn = pread(file, &last, 1, status.st_size - 1) == 1 && last != UInt8(ascii: "\n")
-    }
-
-    private func moveAside() {
-        guard let path else { return }
-        close(file)
-        // Files beyond the number go, also when there were more of them before.
-        var surplus = limits.files
-        while unlink("\(path).\(surplus)") == 0 { surplus += 1 }
-        for number in (1..<max(1, limits.files)).reversed() {
-            rename(number == 1 ? path : "\(path).\(number - 1)", "\(path).\(number)")
-        }
-        if limits.files == 1 { unlink(path) }
-        open()
-    }
 }
 
 /// One line of the decision log.
@@ -229,11 +180,27 @@ enum DecisionEntry: Sendable {
         }
     }
 
+    var at: Moment {
+        switch self {
+        case .decision(let record): record.at
+        case .shadow(let change, _): change.at
+        }
+    }
+
     var user: UserID {
         switch self {
         case .decision(let record): record.user
         case .shadow(let change, _): change.user
         }
+    }
+
+    /// Its size in memory, about, and a little more than that of its line.
+    var estimatedBytes: Int { inputBytes ?? 512 }
+
+    /// The same for one that has what is needed to ask again; nil: it has not.
+    var inputBytes: Int? {
+        guard case .decision(let record) = self, let input = record.input else { return nil }
+        return 1_024 + CallSize.estimate(input.call) + record.bytesBesideCall
     }
 
     /// Forgets what is needed to ask again.

@@ -22,7 +22,8 @@ public enum DecisionReplay {
             return ReplayReport(records, by: deployment.generation, cryptography: .system)
         }
         let place = AgentOptions.place(deployment.configuration)
-        let other = try Deployment(try generation(kept, in: place), file: file, seed: 1)
+        let other = try Deployment(
+            try generation(kept, in: place), under: deployment.configuration, seed: 1)
         return ReplayReport(
             records, by: deployment.generation, against: other.generation, cryptography: .system)
     }

@@ -82,7 +82,8 @@ public enum PluginTests {
             var plan = GenerationPlan()
             plan.plugins = try plugins(names, file).map { ($0.0, $0.1) }
             plan.isWhole = false
-            _ = try Generation(plan, seed: 0, cryptography: .system)
+            let generation = try Generation(plan, seed: 0, cryptography: .system)
+            guard generation.mistakes.isEmpty else { throw PolicyProblems(generation.mistakes) }
         } catch {
             throw .configuration(error.description)
         }
@@ -92,7 +93,7 @@ public enum PluginTests {
         _ names: [String], _ file: String?
     ) throws(PolicyProblems) -> [(PluginSource, PluginSetting)] {
         guard !names.isEmpty else {
-            let configuration = try Deployment.configuration(at: file)
+            let configuration = try Deployment.configuration(at: file, isForTests: true)
             return try Deployment.library(for: file).plan(for: configuration).plugins
                 .map { ($0.source, $0.setting) }
         }

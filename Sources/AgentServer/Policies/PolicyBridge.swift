@@ -18,10 +18,12 @@ final class PolicyBridge {
     private var requests: [RequestID: WaitID] = [:]
     private var tickets: [StoreTicket: Pending] = [:]
     private var lastTicket: UInt64 = 0
-    private var stopped: () -> Void = {}
+    private var stopped: (_ leftOut: Int) -> Void = { _ in }
     private var statusWanted: [(PolicyStatus) -> Void] = []
     /// A generation failed its probation: from, to, why.
     var rolledBack: (_ from: String, _ to: String, _ reason: String) -> Void = { _, _, _ in }
+    /// Something that somebody has to see to.
+    var alarmed: (String) -> Void = { _ in }
     private var swaps: [(PolicyProblems?) -> Void] = []
     let decisions: DecisionLog
     /// A candidate that is asked beside the active generation.
@@ -52,6 +54,8 @@ final class PolicyBridge {
         log = gateway.log
         metrics = gateway.metrics
         let news = try Mailbox<PolicyNews>(on: loop) { [unowned self] in receive($0) }
+        let invitations = gateway.invitations
+        host.mayForward = { invitations.admitForward(of: $0, at: $1) }
         let thread = try PolicyThread(
             host,
             clock: { [unowned exchange] in (exchange.now(), exchange.clock.gap) }, news: news)
@@ -64,14 +68,31 @@ final class PolicyBridge {
         fetches.answer = { [unowned thread] in thread.reply($0, $1) }
     }
 
-    /// Lets another generation take over; `done` is called when it is active, or with what keeps
-    /// it from that.
-    func swap(
-        to generation: Generation, _ reason: ChangeReason,
-        done: @escaping (PolicyProblems?) -> Void
-    ) {
+    /// Lets another generation take over. One at a time.
+    ///
+    /// - Parameter done: called at the cut, with which whatever is beside the plugins has to
+    ///   change (G84): what was asked before is answered by the generation before, all else by
+    ///   this one. Or called with what keeps it from taking over.
+    func swap(_ candidate: PolicyOrder.Candidate, done: @escaping (PolicyProblems?) -> Void) {
         swaps.append(done)
-        thread?.swap(to: generation, reason)
+        thread?.prepare(candidate)
+    }
+
+    private func prepared(_ problems: PolicyProblems?) {
+        if problems == nil { cut() }
+        swaps.removeFirst()(problems)
+    }
+
+    /// Probation has failed: the generation before is tried out, and takes over now.
+    private func goBack(_ from: String, _ to: String, _ reason: String) {
+        cut()
+        rolledBack(from, to, reason)
+    }
+
+    /// Whatever was asked for before is asked of the generation before, all else of this one.
+    private func cut() {
+        exchange.settle()
+        thread?.cut()
     }
 
     /// How the plugins are doing.
@@ -81,13 +102,17 @@ final class PolicyBridge {
     }
 
     /// Lets the plugins shape a push; `shaped` answers.
-    func shape(_ draft: PushDraft, _ push: PushID, _ call: Call, _ facts: [UserFacts]) {
-        thread?.tell(.pushing(push, draft, call, facts))
+    func shape(
+        _ draft: PushDraft, _ push: PushID, _ call: Call, _ facts: [UserFacts], _ cause: Cause
+    ) {
+        thread?.tell(.pushing(push, draft, call, facts, cause))
     }
 
     /// Tells the plugins of a push that did not arrive.
-    func pushFailed(_ draft: PushDraft, _ call: Call, _ facts: [UserFacts], _ reason: String) {
-        thread?.tell(.pushFailed(draft, call, facts, reason: reason))
+    func pushFailed(
+        _ draft: PushDraft, _ call: Call, _ facts: [UserFacts], _ reason: String, _ cause: Cause
+    ) {
+        thread?.tell(.pushFailed(draft, call, facts, reason: reason, cause))
     }
 
     /// Lets the plugins begin, with the timers that were kept.
@@ -95,11 +120,15 @@ final class PolicyBridge {
         thread?.start(timers.map { PolicyTimer($0) })
     }
 
-    /// Tells the plugins that the process ends; `done` is called when they know.
-    func stop(_ done: @escaping () -> Void) {
+    /// Tells the plugins what waits, until `moment` of the boot clock, and then that the process
+    /// ends; `done` is called when they know, with how many events were left out.
+    func stop(by moment: Int64, _ done: @escaping (_ leftOut: Int) -> Void) {
         stopped = done
-        thread?.stop()
+        thread?.stop(by: moment)
     }
+
+    /// Events and questions that the plugins have not been through.
+    var backlog: Int { thread?.backlog ?? 0 }
 
     /// Asks `candidate`, which nobody else uses, everything from now on, without any effect.
     func beginShadow(_ candidate: Generation) throws(EventLoopError) {
@@ -127,9 +156,10 @@ final class PolicyBridge {
     private func receive(_ batch: [PolicyNews]) {
         for place in batch.indices {
             switch batch[place] {
-            case .swapped(let problems): swaps.removeFirst()(problems)
+            case .prepared(let problems): prepared(problems)
             case .thought: thread?.thought()
-            case .stopped: stopped()
+            case .reported(let counts): thread?.reported(counts)
+            case .stopped(let leftOut): stopped(leftOut)
             case .status(let status): tell(status)
             case .effect(let effect): carryOut(effect)
             }
@@ -144,25 +174,36 @@ final class PolicyBridge {
 
     private func carryOut(_ effect: PolicyEffect) {
         switch effect {
-        case .answer(let question, let answer): exchange.feed(.answered(question, answer))
+        case .answer(let question, let answer):
+            exchange.feed(.answered(question, answer))
+            thread?.hears()
+        case .thinking(let question):
+            exchange.feed(.thinking(question))
+            thread?.hears()
         case .log(let line): write(line)
         case .record(let record):
             decisions.note(.decision(record))
             shadow?.ask(record)
-        case .operate(let wait, let user, let plugin, let operation):
+        case .operate(let wait, let user, let plugin, let operation, let cause):
             // The exchange hears nothing then, and the handler would wait for ever.
             guard exchange.isReady else {
                 thread?.reply(wait, .operation(.notReady))
                 return
             }
+            if let refusal = gateway.crowding(operation, by: user) {
+                thread?.reply(wait, .operation(refusal))
+                return
+            }
             let request = gateway.newRequest(.policy)
             requests[request] = wait
-            exchange.feed(.policyRequest(request, user, plugin: plugin, operation))
-        case .perform(let wait, let plugin, let request): perform(wait, plugin, request)
+            exchange.feed(
+                .policyRequest(request, user, plugin: plugin, operation, cause))
+        case .perform(let wait, let plugin, let request, _): perform(wait, plugin, request)
         case .keepTimer(let timer): exchange.storeSurely([.timer(.set(NamedTimer(timer)))])
         case .dropTimer(let id):
             exchange.storeSurely([.timer(.remove(JobID(Int64(clamping: id))))])
-        case .rolledBack(let from, let to, let reason): rolledBack(from, to, reason)
+        case .rolledBack(let from, let to, let reason): goBack(from, to, reason)
+        case .alarm(let text): alarmed(text)
         case .abandon(let wait): fetches.abandon(wait)
         case .shaped(let push, let draft): shaped(push, draft)
         case .count(let plugin, let name, let amount, let labels):
@@ -276,6 +317,8 @@ extension NamedTimer {
         var data: JSONObject = ["data": timer.data]
         if let account = timer.account { data["account"] = .string(account.text) }
         if let schedule = timer.schedule { data["schedule"] = .string(schedule) }
+        if let user = timer.cause.user { data["cause"] = .string(user.text) }
+        if let caller = timer.cause.caller { data["caller"] = .string(caller.text) }
         self.init(
             JobID(Int64(clamping: timer.id)), plugin: timer.plugin, name: timer.name,
             dueAt: timer.dueAt, call: timer.call, data: JSONValue.object(data).bytes)
@@ -290,6 +333,10 @@ extension PolicyTimer {
             id: UInt64(clamping: timer.id.value), plugin: timer.plugin, name: timer.name,
             dueAt: timer.dueAt, call: timer.callID,
             account: data["account"]?.string.map { UserID($0) }, data: data["data"] ?? .null,
-            schedule: data["schedule"]?.string)
+            schedule: data["schedule"]?.string,
+            // Timers of before causes were kept have none.
+            cause: Cause(
+                data["cause"]?.string.map { UserID($0) },
+                caller: data["caller"]?.string.map { UserID($0) }))
     }
 }

@@ -2,6 +2,7 @@
 
 import CallModel
 import EventLoop
+import Glibc
 import JSON
 import PolicyHost
 import Synchronization
@@ -9,25 +10,41 @@ import Synchronization
 /// Something for the policy thread.
 enum PolicyOrder: Sendable {
     case input(PolicyInput)
-    /// The process starts with these timers, or ends.
+    /// The process starts with these timers.
     case start([PolicyTimer])
-    case stop
+    /// The process ends: what waits is told until this moment of the boot clock, then the plugins
+    /// are told that.
+    case stop(by: Int64)
     /// Looks up: something urgent is wanted.
     case look
-    /// Another generation takes over between two inputs; `swapped` answers.
-    case swap(Generation, ChangeReason)
+    /// Another generation is tried out; `prepared` answers.
+    case prepare(Candidate)
+    /// What was tried out takes over at this place among the inputs.
+    case cut
+
+    /// A generation that is to take over.
+    struct Candidate: Sendable {
+        let generation: Generation
+        let reason: ChangeReason
+        /// Why probation may not go back from it; nil: it may.
+        var returnRefused: String?
+        /// See `PolicyHost.prepare`.
+        var control: Generation?
+    }
 }
 
 /// What the policy thread tells the loop.
 enum PolicyNews: Sendable {
     case effect(PolicyEffect)
-    /// The generation given with `swap` is active, or why nothing has changed.
-    case swapped(PolicyProblems?)
-    /// The plugins were told that the process ends.
-    case stopped
+    /// The generation given with `prepare` can take over, or why nothing will change.
+    case prepared(PolicyProblems?)
+    /// The plugins were told that the process ends, and not told so many events before.
+    case stopped(leftOut: Int)
     case status(PolicyStatus)
     /// The questions of a batch were looked at; those that are not answered wait for something.
     case thought
+    /// So many reports were told, by the account that brought them about.
+    case reported([UserID: Int])
 }
 
 /// How a policy host is doing.
@@ -50,8 +67,8 @@ struct PolicyStatus: Sendable {
 final class PolicyThread: PolicyLink {
     private struct Batch: Sendable {
         let orders: [PolicyOrder]
-        /// Whether there are questions among them.
-        let asks: Bool
+        /// How many questions are among them.
+        let questions: Int
         /// The core's time, and the boot clock's at the same moment.
         let now: Moment
         let boot: Int64
@@ -72,10 +89,15 @@ final class PolicyThread: PolicyLink {
     private let urgent = Urgent()
     private var thread: WorkerThread?
     private var gathered: [PolicyOrder] = []
-    private var gathersQuestions = false
+    private var gatheredQuestions = 0
     private var posted = 0
+    /// Reports that wait, by the account that brought them about: whoever made the call of which
+    /// they tell does not pay for what others do in it.
+    private var reports: [UserID: Int] = [:]
     /// Batches with questions that the thread has not been through.
     private var thoughtsOpen = 0
+    /// Answers and waits that were carried out.
+    private var heard: UInt64 = 0
     private let clock: () -> (now: Moment, wallOffset: Milliseconds)
 
     /// Starts the thread.
@@ -89,30 +111,36 @@ final class PolicyThread: PolicyLink {
         news: Mailbox<PolicyNews>
     ) throws(EventLoopError) {
         self.clock = clock
+        host.cutsForOthers = true
         let body = Body(host: host, news: news, urgent: urgent)
         let mailbox = mailbox
         // Lua's own limit of nested C calls needs about 200 KiB; patterns and sorts some more.
-        thread = try WorkerThread(name: "policy", stackSize: 4 << 20) {
+        thread = try WorkerThread(name: "policy", stackSize: 4 << 20, yields: true) {
             var batches: [Batch] = []
             while true {
                 switch mailbox.takeAll(into: &batches, until: body.wakeAt) {
-                case .elements: for batch in batches { body.carryOut(batch) }
-                case .deadline: body.deadlineReached()
+                case .elements:
+                    body.begin()
+                    for batch in batches { body.carryOut(batch) }
+                case .deadline: body.begin()
                 case .closed: return
                 }
-                body.flush()
+                body.goOn()
             }
         }
     }
 
     func ask(_ question: Question) {
+        var question = question
+        question.heard = heard
         gathered.append(.input(.asked(question)))
-        gathersQuestions = true
+        gatheredQuestions += 1
     }
 
     func withdraw(_ question: QuestionID) { gathered.append(.input(.withdrawn(question))) }
 
     func tell(_ report: Report) {
+        if let account = report.cause.user { reports[account, default: 0] += 1 }
         gathered.append(.input(.told(report)))
     }
 
@@ -127,10 +155,11 @@ final class PolicyThread: PolicyLink {
     /// A call is over.
     func callEnded(_ call: CallID) { gathered.append(.input(.callEnded(call))) }
 
-    /// Another generation takes over behind everything gathered so far.
-    func swap(to generation: Generation, _ reason: ChangeReason) {
-        gathered.append(.swap(generation, reason))
-    }
+    /// Another generation is tried out behind everything gathered so far.
+    func prepare(_ candidate: PolicyOrder.Candidate) { gathered.append(.prepare(candidate)) }
+
+    /// It takes over: whatever was gathered so far is for the one before, all else for it.
+    func cut() { gathered.append(.cut) }
 
     /// The plugins begin, with the timers that were kept.
     func start(_ timers: [PolicyTimer]) { gathered.append(.start(timers)) }
@@ -140,20 +169,34 @@ final class PolicyThread: PolicyLink {
         let (now, wallOffset) = clock()
         _ = mailbox.post(
             Batch(
-                orders: gathered, asks: gathersQuestions, now: now,
+                orders: gathered, questions: gatheredQuestions, now: now,
                 boot: Clock.bootMilliseconds(), wallOffset: wallOffset))
         posted += gathered.count
         gathered = []
-        if gathersQuestions { thoughtsOpen += 1 }
-        gathersQuestions = false
+        if gatheredQuestions > 0 { thoughtsOpen += 1 }
+        gatheredQuestions = 0
     }
 
-    /// Tells the plugins that the process ends; `stopped` answers.
-    func stop() { gathered.append(.stop) }
+    /// Tells the plugins what waits, until `moment` of the boot clock, and then that the process
+    /// ends; `stopped` answers.
+    func stop(by moment: Int64) { gathered.append(.stop(by: moment)) }
 
     var isThinking: Bool { thoughtsOpen > 0 }
 
     var backlog: Int { gathered.count + posted - urgent.carriedOut.load(ordering: .relaxed) }
+
+    func reportsWaiting(for account: UserID) -> Int { reports[account] ?? 0 }
+
+    /// The thread has told so many reports.
+    func reported(_ counts: [UserID: Int]) {
+        for (account, count) in counts {
+            let left = (reports[account] ?? 0) - count
+            reports[account] = left > 0 ? left : nil
+        }
+    }
+
+    /// An answer, or that a handler waits, has come to the core.
+    func hears() { heard += 1 }
 
     /// The thread has been through a batch with questions.
     func thought() { thoughtsOpen -= 1 }
@@ -173,50 +216,160 @@ final class PolicyThread: PolicyLink {
 
     /// What the thread does. Owner: the policy thread.
     private final class Body: @unchecked Sendable {
+        /// For so much processor time inputs are carried out as they come; what is left then waits
+        /// for its turn.
+        private static let patience: UInt64 = 2_000_000
+        /// So much is done before the thread looks whether somebody else has come.
+        private static let turn: UInt64 = 1_000_000
+
         private let host: PolicyHost
         private let news: Mailbox<PolicyNews>
         private let urgent: Urgent
+        private var queue = PolicyQueue()
         private var told: [PolicyNews] = []
+        /// Reports that were told, and not said so.
+        private var reported: [UserID: Int] = [:]
         private var flushedAt = Moment(0)
+        /// The host's processor time when the thread woke up.
+        private var spentBefore: UInt64 = 0
         /// The core's time less the boot clock's.
         private var offset: Int64 = 0
+        /// When the plugins are told that the process ends, at the latest, by the boot clock.
+        private var stopsAt: Int64?
+        private var isStopped = false
 
         init(host: PolicyHost, news: Mailbox<PolicyNews>, urgent: Urgent) {
             self.host = host
             self.news = news
             self.urgent = urgent
+            host.patience = Self.patience
+            // An answer that was given does not wait behind somebody else's run.
+            host.runIsLong = { [unowned self] in flush() }
         }
 
-        /// When the host wants to be called, by the boot clock.
-        var wakeAt: Int64? { host.nextDeadline.map { $0.milliseconds - offset } }
+        /// Whether all is told, or the time for it is over.
+        private var mayStop: Bool {
+            guard let stopsAt, !isStopped else { return false }
+            return queue.isEmpty || Clock.bootMilliseconds() >= stopsAt
+        }
+
+        private func stop() {
+            isStopped = true
+            var leftOut = 0
+            while let job = queue.next() {
+                if job.isCounted, case .told = job.input { leftOut += 1 }
+                end(job)
+                for next in queue.done(job, rest: nil, nanoseconds: 0) { end(next) }
+            }
+            tell(host.stop(at: now))
+            told.append(.stopped(leftOut: leftOut))
+        }
+
+        /// When the thread wants to go on, by the boot clock.
+        var wakeAt: Int64? {
+            if !queue.isEmpty { return 0 }
+            return host.nextDeadline.map { $0.milliseconds - offset }
+        }
+
+        /// The thread has woken up.
+        func begin() { spentBefore = host.spent }
 
         func carryOut(_ batch: Batch) {
             offset = batch.now.milliseconds - batch.boot
             host.wallOffset = batch.wallOffset
+            let questions = batch.questions > 0 ? QuestionCount(batch.questions) : nil
             for place in batch.orders.indices {
-                if urgent.isClosing.load(ordering: .relaxed) { return }
-                let now = now
-                lookUp(at: now)
+                if isClosing { return }
+                lookUp()
                 switch batch.orders[place] {
-                case .input(let input): tell(host.handle(input, at: now))
+                case .input(let input):
+                    take(input, questions)
+                    continue
                 case .start(let timers):
                     tell(host.restore(timers, at: now))
                     tell(host.start(at: now))
-                case .stop:
-                    tell(host.stop(at: now))
-                    told.append(.stopped)
+                case .stop(let moment): stopsAt = min(moment, stopsAt ?? moment)
                 case .look: break
-                case .swap(let generation, let reason): swap(to: generation, reason)
+                case .prepare(let candidate): prepare(candidate)
+                case .cut: tell(host.cut(at: now))
                 }
+                urgent.carriedOut.wrappingAdd(1, ordering: .relaxed)
             }
-            urgent.carriedOut.wrappingAdd(batch.orders.count, ordering: .relaxed)
-            if batch.asks { told.append(.thought) }
         }
 
-        /// However much waits: what is due is done, what was found is told, and who asks how the
-        /// plugins are doing hears it.
-        private func lookUp(at now: Moment) {
-            if let due = host.nextDeadline, due <= now { deadlineReached() }
+        /// Does what is due and what waits for its turn, for a moment.
+        func goOn() {
+            lookUp()
+            let end = host.spent + Self.turn
+            for _ in 0..<64 where !isClosing && host.spent < end {
+                if !told.isEmpty, queue.takesLong() { return letAskAgain() }
+                guard let job = queue.next() else { break }
+                serve(job)
+            }
+            if mayStop, !isClosing { stop() }
+            if queue.isEmpty || now != flushedAt { flush() }
+        }
+
+        /// Whoever hears an answer may ask again at once, and had better not wait for the run that
+        /// comes next: an invitation has several questions, one after the other.
+        private func letAskAgain() {
+            flush()
+            sched_yield()
+        }
+
+        /// Carries out an input, or lets it wait for its turn while the thread is behind.
+        private func take(_ input: PolicyInput, _ questions: QuestionCount?) {
+            var job = PolicyQueue.Job(input: input, generation: host.generation)
+            if case .due = input { job.isCounted = false }
+            // A question that has to wait for its turn keeps nobody else's commit waiting.
+            defer { if case .asked = input { lookedAt(questions) } }
+            let isBehind = !queue.isEmpty || host.spent - spentBefore >= Self.patience
+            if isBehind, queue.add(job, host) {
+                // It has done its work: what it takes back will not be asked.
+                if case .withdrawn = input { end(job) }
+                return
+            }
+            tell(host.handle(input, at: now))
+            end(job)
+            var rest = host.takeRest()
+            while let input = rest {
+                tell(host.handle(input, at: now))
+                rest = host.takeRest()
+            }
+        }
+
+        private func serve(_ job: PolicyQueue.Job) {
+            let before = host.spent
+            if !job.isWithdrawn { tell(host.handle(job.input, at: now, in: job.generation)) }
+            end(job)
+            let ends = queue.done(
+                job, rest: host.takeRest(), nanoseconds: host.spent - before)
+            for next in ends {
+                tell(host.handle(next.input, at: now))
+                end(next)
+            }
+        }
+
+        /// An input was carried out.
+        private func end(_ job: PolicyQueue.Job) {
+            if job.isCounted { urgent.carriedOut.wrappingAdd(1, ordering: .relaxed) }
+            if job.isCounted, case .told(let report, _) = job.input,
+                let account = report.cause.user
+            {
+                reported[account, default: 0] += 1
+            }
+        }
+
+        private func lookedAt(_ questions: QuestionCount?) {
+            questions?.lookedAt()
+            if questions?.left == 0 { told.append(.thought) }
+        }
+
+        /// However much waits: what is due comes to its turn, what was found is told, and who asks
+        /// how the plugins are doing hears it.
+        private func lookUp() {
+            let now = now
+            while let due = host.takeDue(at: now) { take(.due(due), nil) }
             if urgent.wantsStatus.load(ordering: .relaxed) {
                 urgent.wantsStatus.store(false, ordering: .relaxed)
                 told.append(.status(PolicyStatus(host)))
@@ -224,21 +377,27 @@ final class PolicyThread: PolicyLink {
             if now != flushedAt { flush() }
         }
 
-        private func swap(to generation: Generation, _ reason: ChangeReason) {
+        private func prepare(_ candidate: PolicyOrder.Candidate) {
             do throws(PolicyProblems) {
-                tell(try host.activate(generation, reason: reason, at: now))
-                told.append(.swapped(nil))
+                try host.prepare(
+                    candidate.generation, reason: candidate.reason,
+                    returnRefused: candidate.returnRefused, control: candidate.control, at: now)
+                told.append(.prepared(nil))
             } catch {
-                told.append(.swapped(error))
+                told.append(.prepared(error))
             }
         }
 
-        func deadlineReached() { tell(host.handle(.deadlineReached, at: now)) }
-
-        func flush() {
+        private func flush() {
             flushedAt = now
+            if !reported.isEmpty {
+                told.append(.reported(reported))
+                reported = [:]
+            }
             _ = news.post(&told)
         }
+
+        private var isClosing: Bool { urgent.isClosing.load(ordering: .relaxed) }
 
         private var now: Moment { Moment(Clock.bootMilliseconds() + offset) }
 

@@ -9,6 +9,8 @@ import Storage
 struct Reloaded: Sendable {
     /// The generation that is in force, or that is asked as a shadow.
     let generation: String
+    /// What is no mistake, and yet hardly meant.
+    var warnings: [String] = []
     /// What it decides otherwise; nil: nothing was asked again.
     var replay: ReplayReport?
     /// Tests of plugins that passed; nil: none were run.
@@ -34,15 +36,36 @@ final class Reloader {
 
     /// Where the recorded decisions are that a generation is asked before it is in force.
     struct Records: Sendable {
-        /// Those in memory that can be asked again, where there are no files.
+        /// Those in memory, with what is needed to ask again where the files do not have it.
         let own: [DecisionRecord]
         /// Where the files are.
         let directory: String?
+        /// Waits until the files have what was decided until now.
+        let settle: (@Sendable () -> Void)?
+
+        /// What tells one decision from another.
+        private struct Identity: Hashable {
+            let call: CallID
+            let hook: Hook
+            let user: UserID
+            let at: Moment
+
+            init(_ record: DecisionRecord) {
+                (call, hook) = (record.call, record.hook)
+                (user, at) = (record.user, record.at)
+            }
+        }
 
         /// The newest ones, at most `count`.
         func newest(_ count: Int) -> [DecisionRecord] {
+            settle?()
             let kept = directory.map { DecisionFiles(directory: $0).newest(count) } ?? []
-            return kept.isEmpty ? own.suffix(count) : kept
+            guard !kept.isEmpty else { return own.suffix(count) }
+            // What the files did not take.
+            let known = Set(kept.map { Identity($0) })
+            let others = own.filter { $0.input != nil && !known.contains(Identity($0)) }
+            guard !others.isEmpty else { return kept }
+            return (kept + others).sorted { $0.at < $1.at }.suffix(count)
         }
     }
 
@@ -50,6 +73,9 @@ final class Reloader {
         let ticket: Int
         let aim: Aim
         let file: String?
+        /// What is in force, and what plugins may have: a rollback changes neither.
+        let active: Deployment
+        let grants: Grants?
         let records: Records
         let seed: UInt64
     }
@@ -68,6 +94,10 @@ final class Reloader {
     private var lastTicket = 0
     /// Who waits for which job.
     private var waiting: [Int: (Outcome) -> Void] = [:]
+    private var wanted: [(ticket: Int, aim: Aim)] = []
+    private var isBusy = false
+    /// What plugins may have at most; nil: it is not known.
+    var grants: () -> Grants? = { nil }
     private(set) var active: Deployment
     /// What was in force before.
     private var previous: Deployment?
@@ -104,7 +134,7 @@ final class Reloader {
             for built in batch { take(built) }
         }
         let jobs = jobs
-        thread = try WorkerThread(name: "warm", stackSize: 4 << 20) {
+        thread = try WorkerThread(name: "warm", stackSize: 4 << 20, yields: true) {
             var batch: [Job] = []
             while case .elements = jobs.takeAll(into: &batch) {
                 for job in batch {
@@ -115,25 +145,40 @@ final class Reloader {
         }
     }
 
-    /// Carries out one aim after the other, never two at once (G7). `done` is told of success when
-    /// the store has it.
+    /// Carries out one aim after the other, never two at once (G7): what one builds on is what the
+    /// one before it has put into force. `done` is told of success when the store has it.
     func carryOut(_ aim: Aim, _ done: @escaping (Outcome) -> Void) {
         lastTicket += 1
         waiting[lastTicket] = done
+        wanted.append((lastTicket, aim))
+        begin()
+    }
+
+    private func begin() {
+        guard !isBusy, !wanted.isEmpty else { return }
+        isBusy = true
+        let (ticket, aim) = wanted.removeFirst()
         var dice = SystemRandomNumberGenerator()
         _ = jobs.post(
             Job(
-                ticket: lastTicket, aim: aim, file: file, records: records(), seed: dice.next()))
+                ticket: ticket, aim: aim, file: file, active: active,
+                grants: grants(), records: records(), seed: dice.next()))
     }
 
-    /// The policies returned by themselves to the generation `name`.
-    ///
-    /// - Returns: what belongs to it; nil when that is no longer known.
-    func returned(to name: String) -> Deployment? {
+    /// One aim is reached, or not.
+    private func end() {
+        isBusy = false
+        begin()
+    }
+
+    /// What belongs to the generation `name` to which the policies are about to return by
+    /// themselves, under the server's part of today; nil when that is no longer known.
+    func returning(to name: String) -> Deployment? {
         guard let previous, previous.name == name else { return nil }
-        active = previous
+        let deployment = previous.under(active)
+        active = deployment
         self.previous = nil
-        return previous
+        return deployment
     }
 
     /// Ends the thread.
@@ -149,6 +194,7 @@ final class Reloader {
             case .shadow:
                 try beginShadow(deployment.generation)
                 log.info("shadow begun", ("generation", reloaded.generation))
+                end()
                 finish(built.ticket, .success(reloaded))
             case .reload: try swap(to: deployment, .reload, reloaded, built.ticket)
             case .rollBack: try swap(to: deployment, .rollback, reloaded, built.ticket)
@@ -169,6 +215,7 @@ final class Reloader {
             let takenBack = reason == .rollback && old != deployment.name ? old : nil
             previous = active
             active = deployment
+            active.control = nil
             log.info(
                 "reloaded", ("generation", reloaded.generation),
                 ("replayed", "\(reloaded.replay?.asked ?? 0)"),
@@ -176,11 +223,13 @@ final class Reloader {
             enforced(deployment, takenBack) { [unowned self] in
                 finish(ticket, .success(reloaded))
             }
+            end()
         }
     }
 
     private func failed(_ ticket: Int, _ error: AgentError) {
         log.error("reload failed: nothing has changed", ("error", "\(error)"))
+        end()
         finish(ticket, .failure(error))
     }
 
@@ -204,13 +253,21 @@ extension Reloader.Job {
     /// Reads, checks, tests and replays. On the warm thread.
     fileprivate func build() -> Result<(Deployment, Reloaded), AgentError> {
         do throws(AgentError) {
-            let deployment: Deployment
+            var deployment: Deployment
             switch aim {
-            case .rollBack(let kept): deployment = try Deployment(kept, file: file, seed: seed)
+            case .rollBack(let kept):
+                deployment = try Deployment(
+                    kept, under: active.configuration, grants: grants, seed: seed)
             case .reload, .shadow: deployment = try Deployment(file: file, seed: seed)
             }
+            deployment.certificate = try AgentOptions(deployment).loadCertificate()
             var reloaded = Reloaded(generation: deployment.name)
             if case .shadow = aim { reloaded.isShadow = true }
+            if case .reload = aim {
+                deployment.control = active.control(seed: seed)
+                reloaded.warnings =
+                    deployment.mistakes + deployment.warnings + deployment.fileWarnings
+            }
             if deployment.configuration.testOnReload {
                 reloaded.tests = try PluginTests.pass(deployment.plan)
             }
@@ -228,7 +285,10 @@ extension Reloader.Job {
         guard count > 0 else { return nil }
         let records = records.newest(count)
         guard !records.isEmpty else { return nil }
+        let time = deployment.configuration.decisionLog.replayTime
+        let end = Clock.bootMilliseconds() + time
         return ReplayReport(
-            records, by: try deployment.copy(seed: seed), cryptography: .system)
+            records, within: UInt64(time) * 1_000_000, by: try deployment.copy(seed: seed),
+            cryptography: .system, while: { Clock.bootMilliseconds() < end })
     }
 }

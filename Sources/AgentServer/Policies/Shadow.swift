@@ -37,7 +37,7 @@ final class Shadow {
         }
         let results = results
         let replay = Confined(Replay(candidate, cryptography: .system))
-        thread = try WorkerThread(name: "shadow", stackSize: 4 << 20) {
+        thread = try WorkerThread(name: "shadow", stackSize: 4 << 20, yields: true) {
             var batch: [DecisionRecord] = []
             while case .elements = jobs.takeAll(into: &batch) {
                 for record in batch {

@@ -26,9 +26,11 @@ struct ConfiguredTokens: TokenChecker {
             do throws(KeyError) {
                 let key = try SignatureKey(
                     algorithm, entry.key.text, leastSecretBytes: TrustedKey.leastSecretBytes)
-                keys.append(
-                    TrustedKey(
-                        key, keyID: entry.id, issuer: entry.issuer, audience: entry.audience))
+                var trusted = TrustedKey(
+                    key, keyID: entry.id, issuer: entry.issuer, audience: entry.audience)
+                trusted.roles = Set(
+                    entry.roles.compactMap { TokenClaims.Role(rawValue: $0.rawValue) })
+                keys.append(trusted)
             } catch {
                 throw .configuration("\(name): \(error)")
             }
@@ -48,6 +50,10 @@ struct ConfiguredTokens: TokenChecker {
             // What exactly is wrong helps whoever forges tokens: it goes to the log alone.
             log.info("token refused", ("reason", error.description))
             throw Refusal(.unauthenticated, "the token is not good")
+        }
+        if claims.role?.isForConsole == true {
+            throw Refusal(
+                .forbidden, "a token of those who look after the server is no client's")
         }
         // A server's token acts for the user of `X-User`; without a name of its own, only so.
         guard let user = UserID(checking: claims.user ?? (claims.isServer ? "server" : "")) else {
@@ -71,6 +77,8 @@ struct ConfiguredTokens: TokenChecker {
         identity.signer = marks[claims.signer]
         return identity
     }
+
+    func hasSigned(_ token: String) -> Bool { verifier.hasSigned(token) }
 
     func stillTrusts(_ identity: Identity) -> Bool {
         identity.signer.map { marks.contains($0) } ?? false

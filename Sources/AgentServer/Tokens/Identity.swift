@@ -1,6 +1,7 @@
 // Who a client is, told by its token.
 
 import CallModel
+import Outbound
 
 /// What a good token says.
 public struct Identity: Sendable, Equatable {
@@ -30,6 +31,11 @@ public struct Identity: Sendable, Equatable {
     public init(user: UserID) { self.user = user }
 }
 
+extension UserID {
+    /// With which of the beginnings that are no user's it begins (K112); nil: with none.
+    var reservedBeginning: String? { TokenClaims.reservedBeginning(of: text) }
+}
+
 extension Identity {
     /// Whether the token allows an operation. A capability may end with `*`, as in `call.*`.
     func allows(_ name: String) -> Bool {
@@ -46,12 +52,18 @@ public protocol TokenChecker: Sendable {
     ///
     /// - Throws: `unauthenticated`, saying for the log what was wrong.
     func identity(in token: String, at now: Int64) throws(Refusal) -> Identity
+    /// Whether one of the keys in use has signed `token`, which may have run out or be for others:
+    /// whoever has it did not guess it.
+    func hasSigned(_ token: String) -> Bool
     /// Whether a token that was good when its bearer came would be believed today, its time apart:
     /// a reload may have taken its key away.
     func stillTrusts(_ identity: Identity) -> Bool
 }
 
 extension TokenChecker {
+    /// Who has no keys has signed nothing.
+    public func hasSigned(_ token: String) -> Bool { false }
+
     /// Who does not change its mind trusts whom it trusted.
     public func stillTrusts(_ identity: Identity) -> Bool { true }
 }
@@ -65,9 +77,13 @@ public struct DevelopmentTokens: TokenChecker {
         guard token.hasPrefix("dev:") else {
             throw Refusal(.unauthenticated, "no keys are configured: use the token dev:USER")
         }
-        guard let user = UserID(checking: String(token.dropFirst(4))) else {
+        let name = token.dropFirst(4)
+        guard let user = UserID(checking: String(name)) else {
             throw Refusal(
                 .unauthenticated, "a user is 1-64 bytes of printable ASCII without space")
+        }
+        if let beginning = user.reservedBeginning {
+            throw Refusal(.unauthenticated, "no user begins with \(beginning)")
         }
         var identity = Identity(user: user)
         identity.isRateLimited = false

@@ -40,10 +40,12 @@ enum {
     CALLUA_CPU = 2,
     /// More memory than the vm may use.
     CALLUA_MEMORY = 3,
-    /// Returned what cannot leave Lua: a function, a cycle, too much.
+    /// Returned what cannot leave Lua: a function, a cycle.
     CALLUA_BAD_RETURN = 4,
     /// Asked for what the operator has not granted.
     CALLUA_DENIED = 5,
+    /// Returned data, but more or deeper than may leave Lua.
+    CALLUA_TOO_LARGE = 6,
 };
 
 /// How a host function may be used and what it takes.
@@ -63,6 +65,8 @@ enum {
     /// Takes for a person what is no data (a function, a coroutine, a table inside itself): the
     /// host gets its name as a string.
     CALLUA_SHOWS = 1 << 6,
+    /// What is larger or deeper than data may be gives `nil, "too_large"`, and is no error.
+    CALLUA_GIVES_TROUBLE = 1 << 7,
 };
 
 /// Host functions that C itself calls; the host's own begin at `CALLUA_OWN`.
@@ -79,6 +83,11 @@ enum {
     CALLUA_VARS = 5,
     /// The two halves of a call's id and its vars, to be kept.
     CALLUA_KEEP_VARS = 6,
+    /// The run at hand takes long; told once of a run, with no arguments and no result. Nothing of
+    /// the vm may be used.
+    CALLUA_LONG = 7,
+    /// A change of a call's vars was too large and is left out; one argument says what it was.
+    CALLUA_LEAVE_VARS = 8,
     CALLUA_OWN = 16,
 };
 
@@ -118,6 +127,9 @@ typedef struct {
     size_t memory;
     /// Script coroutines and handlers alive at once.
     uint32_t coroutines;
+    /// Of those, of one origin (`callua_count_for`), and how often as many of one account.
+    uint32_t coroutines_of_origin;
+    uint32_t origins_of_account;
     /// Bytes of one value that leaves Lua.
     size_t value;
     /// Bytes of `state`, and of the vars of one call.
@@ -145,6 +157,9 @@ typedef struct {
     /// quarter of the budget.
     uint64_t nanoseconds;
 } callua_outcome;
+
+/// Puts other limits into force. There is room for twice the memory that the vm was made with.
+void callua_limit(callua_vm *vm, callua_limits limits);
 
 /// A vm with the guarded library and nothing of the host, or NULL without memory.
 callua_vm *callua_new(callua_limits limits, callua_host host, uint64_t seed);
@@ -185,8 +200,12 @@ void callua_start(
 void callua_resume(
     callua_vm *vm, int32_t thread, callua_answer answer, uint64_t budget,
     callua_outcome *outcome);
-/// Ends a waiting handler; its `<close>` variables are closed for at most `budget` ns.
-void callua_cancel(callua_vm *vm, int32_t thread, uint64_t budget);
+/// Coroutines that the next run makes count for this number, and for the account that stands in
+/// its upper half; 0: for nobody.
+void callua_count_for(callua_vm *vm, int64_t origin);
+/// Ends a waiting handler; its `<close>` variables are closed for at most `budget` ns. Returns how
+/// long that took.
+uint64_t callua_cancel(callua_vm *vm, int32_t thread, uint64_t budget);
 /// Gives back a reference that the host got for a function.
 void callua_release(callua_vm *vm, int32_t reference);
 

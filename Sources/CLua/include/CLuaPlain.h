@@ -31,7 +31,7 @@ enum {
     PLAIN_PLACES = 13,
 };
 
-enum { PLAIN_DEPTH = 32 };
+enum { PLAIN_DEPTH = 64 };
 
 // A snapshot: the call's id as two 64-bit halves, then for each of these fields 32 bits that say
 // where its value begins, counted from the start of the snapshot; 0: the field is nil.

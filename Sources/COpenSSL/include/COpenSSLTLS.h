@@ -27,8 +27,9 @@ SSL_CTX *cossl_tls_server(void);
 /// As the server's, for the other side: peers must prove their name.
 SSL_CTX *cossl_tls_client(void);
 
-/// Loads a chain (leaf first) and its private key from PEM files. Never asks for a pass phrase.
-enum cossl_identity cossl_tls_identify(SSL_CTX *context, const char *chain, const char *key);
+/// Loads a chain (leaf first) and its private key from open PEM files, and closes both. Never asks
+/// for a pass phrase.
+enum cossl_identity cossl_tls_identify(SSL_CTX *context, int chain, int key);
 
 /// A server's session over a non-blocking socket, which it does not own. NULL if out of memory.
 SSL *cossl_tls_accept(SSL_CTX *context, int socket);

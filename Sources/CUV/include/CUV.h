@@ -21,6 +21,12 @@ long cuv_send(int socket, const void *bytes, size_t count);
 /// Receives what is there, up to `count` bytes. Returns the count, 0 at the end, or -errno.
 long cuv_receive(int socket, void *bytes, size_t count);
 
+/// How many bytes of a first TLS record are waited for; the socket is announced when they are
+/// there, or the end is. 0: whoever speaks TLS is to read, and the socket is announced as ever.
+/// `awaited` is what the last call returned, 0 before the first: who is announced with less is at
+/// its end.
+int cuv_await_record(int socket, int awaited);
+
 /// Whether the kernel says that somebody keeps its clock in step (adjtimex).
 int cuv_clock_is_kept(void);
 
@@ -29,3 +35,7 @@ size_t cuv_heap_in_use(void);
 
 /// Names the calling thread; the kernel keeps 15 bytes.
 void cuv_name_thread(const char *name);
+
+/// Lets the other threads go before the calling one where there are more of them than cores: its
+/// nice value grows by so many steps.
+void cuv_lower_priority(int steps);

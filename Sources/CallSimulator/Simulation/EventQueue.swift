@@ -31,6 +31,8 @@ enum SimulatedEvent {
     case disk(life: Int, fails: Bool)
     /// The policies answer a question.
     case answer(life: Int, QuestionID, Answer)
+    /// A handler that was asked waits for something.
+    case thinking(life: Int, QuestionID)
     /// The server's timer.
     case timer(life: Int, due: Moment)
     /// The server looks after its sessions.

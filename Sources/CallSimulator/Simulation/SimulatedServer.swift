@@ -104,6 +104,11 @@ struct SimulatedServer {
         feed(.answered(id, answer), disk)
     }
 
+    mutating func thinking(_ id: QuestionID, at moment: Moment, _ disk: SimulatedDisk) {
+        now = moment
+        feed(.thinking(id), disk)
+    }
+
     mutating func message(
         _ bytes: [UInt8], over line: LineID, at moment: Moment, _ disk: SimulatedDisk
     ) {
@@ -180,7 +185,8 @@ struct SimulatedServer {
         do throws(Refusal) {
             let asked = try decoder.request(call.name, body: call.body, key: call.key)
             guard case .operation(let operation, let key) = asked else { return }
-            let request = newRequest(address, key, operation)
+            var request = newRequest(address, key, operation)
+            request.standsAlone = true
             awaiting[request.id] = .http(call, request)
             feed(.request(request), disk)
         } catch {
@@ -424,6 +430,22 @@ extension SimulatedServer {
         for event in sessions[address]?.session.welcomed(limits: limits) ?? [] {
             send(event.tail, event.seq, over: line)
         }
+        for mark in sessions[address]?.session.untoldSignals ?? [] {
+            let call = calls.first { $0.id == mark.call } ?? board.call(mark.call)
+            let me = call.flatMap { $0.isLive ? $0.participant(address.user) : nil }
+            if me?.state.isLive != true || me?.state == .joined {
+                tellUntold(of: mark.call, to: address, isThere: me?.state == .joined)
+            }
+        }
+    }
+
+    /// See `ClientSession.takeUntold`.
+    private mutating func tellUntold(of call: CallID, to address: Address, isThere: Bool = true) {
+        for signal in sessions[address]?.session.takeUntold(of: call) ?? [] where isThere {
+            let seq = sessions[address]?.session.number(
+                signal.tail, signal.mark, limits: limits)
+            if let seq, let line = sessions[address]?.line { send(signal.tail, seq, over: line) }
+        }
     }
 
     private mutating func deliver(
@@ -440,12 +462,14 @@ extension SimulatedServer {
             // Whoever left while the event waited for the disk is told nothing.
             guard let state = sessions[address]?.session.state else { continue }
             let tail = encoder.event(event, for: address.user)
-            let seq = sessions[address]?.session.number(tail, limits: limits)
+            let seq = sessions[address]?.session.number(
+                tail, SignalMark(event), limits: limits)
             if state != .welcoming(resumed: false) {
                 acts.append(
                     .observed(Observation(.device(address), .event(event, now: now))))
             }
             if let seq, let line = sessions[address]?.line { send(tail, seq, over: line) }
+            if case .incoming = event.kind { tellUntold(of: event.callID, to: address) }
         }
     }
 

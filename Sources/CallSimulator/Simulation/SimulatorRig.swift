@@ -55,6 +55,8 @@ public struct SimulatorRig: Rig {
         case .pass(let time): try pass(time)
         case .restart(let pause): try restart(after: pause)
         case .answer(let sort, let answer): try self.answer(sort, answer)
+        case .think(let sort):
+            server.thinking(try questions.newest(sort).id, at: now, disk)
         case .policyRequest(let user, let operation):
             server.policyRequest(user, operation, disk)
         case .setting(let name, let values):
@@ -176,10 +178,7 @@ public struct SimulatorRig: Rig {
     }
 
     private mutating func answer(_ sort: QuestionSort, _ answer: Answer) throws(RigFailure) {
-        guard let index = questions.firstIndex(where: { $0.sort == sort }) else {
-            throw RigFailure("nobody asked the policies that")
-        }
-        server.answered(questions.remove(at: index).id, answer, at: now, disk)
+        server.answered(try questions.takeOldest(sort).id, answer, at: now, disk)
     }
 
     // MARK: What the server does

@@ -125,6 +125,8 @@ struct World {
         case .disk(let life, let fails): diskIsDone(life, fails: fails)
         case .answer(let life, let id, let answer):
             if life == self.life { server?.answered(id, answer, at: now, disk) }
+        case .thinking(let life, let id):
+            if life == self.life { server?.thinking(id, at: now, disk) }
         case .timer(let life, let due):
             guard life == self.life, due == armed else { return }
             armed = nil
@@ -223,7 +225,12 @@ struct World {
         if hits(faults.brokenPolicy), actions.flip(1, in: 2) { return }
         let sort = hits(faults.brokenPolicy) ? QuestionSort.dial : question.sort
         let answer = actions.answer(to: sort)
-        let span: ClosedRange<Milliseconds> = hits(faults.latePolicy) ? 1_500...6_000 : 0...300
+        // Half of all handlers answer at once, the others wait for something.
+        var span: ClosedRange<Milliseconds> = actions.flip(1, in: 2) ? 0...1 : 0...300
+        if span.upperBound > 5, actions.flip(1, in: 2) {
+            plan(.thinking(life: life, question.id), within: 0...2)
+        }
+        if hits(faults.latePolicy) { span = 1_500...6_000 }
         plan(.answer(life: life, question.id, answer), within: span)
     }
 
@@ -419,7 +426,7 @@ extension World {
         }
         if !joined.isEmpty, actions.flip(1, in: 2) {
             let signal = CallAction.signal(to: nil, data: [0x31])
-            return .call(actions.pick(joined), actions.pick([.leave, .end, .cancel(), signal]))
+            return .call(actions.pick(joined), actions.pick([.leave(), .end(), .cancel(), signal]))
         }
         return actions.operation()
     }
@@ -484,7 +491,10 @@ extension World {
         try told.compare(with: server.board, connected: server.informed)
         let calls = server.board.liveCalls
         for user in actions.users {
-            let count = calls.count { $0.participant(user)?.state.isLive == true }
+            let count = calls.count { call in
+                guard let part = call.participant(user), part.state.isLive else { return false }
+                return part.state != .joined || !server.board.isLost(part)
+            }
             guard server.board.facts(of: user).calls == count else {
                 throw RigFailure("\(user) counts as in another number of calls than \(count)")
             }
@@ -523,7 +533,9 @@ extension SimulatedEvent {
     /// Whether it happens at the server.
     fileprivate var concernsServer: Bool {
         switch self {
-        case .toServer, .lostAtServer, .request, .disk, .answer, .timer, .housekeeping: true
+        case .toServer, .lostAtServer, .request, .disk, .answer, .thinking, .timer,
+            .housekeeping:
+            true
         case .toPhone, .lostAtPhone, .response, .impatience, .push, .start, .act, .connect: false
         }
     }
@@ -546,6 +558,7 @@ extension SimulatedEvent {
         case .push(let phone): "push to phone \(phone)"
         case .disk(_, let fails): fails ? "the disk fails" : "the disk is done"
         case .answer(_, let id, let answer): "answer to question \(id.value): \(answer)"
+        case .thinking(_, let id): "the handler of question \(id.value) waits"
         case .timer: "the server's timer"
         case .housekeeping: "the server's housekeeping"
         case .start(let life): "the server's life \(life) begins"

@@ -10,8 +10,23 @@ public struct TokenClaims: Sendable, Equatable {
     public var device: String?
     /// `caps`: the operations that are allowed; nil: all.
     public var capabilities: [String]?
+    /// `role`, as far as it is known; nil: a user's token.
+    public var role: Role?
     /// `role` is `server`: the token may act for any user over HTTP.
-    public var isServer: Bool
+    public var isServer: Bool { role == .server }
+
+    /// What a token may be beside a user's.
+    public enum Role: String, Sendable, CaseIterable {
+        /// Acts for any user, over HTTP.
+        case server
+        /// Changes and looks, where tools connect.
+        case `operator`
+        /// Looks, where tools connect.
+        case viewer
+
+        /// Whether it is for people who look after the server, and for nothing else.
+        public var isForConsole: Bool { self != .server }
+    }
     /// `exp`, in milliseconds since 1970 UTC, without leeway.
     public var expiresAt: Int64
     /// `iat`, in milliseconds since 1970 UTC.
@@ -37,15 +52,24 @@ public struct TokenClaims: Sendable, Equatable {
 }
 
 extension TokenClaims {
+    /// What no user's name begins with.
+    private static let reserved = ["group:", "deleted:"]
+
+    /// With which of the beginnings that are no user's `name` begins: those of a group, and of
+    /// whoever was deleted (K112); nil: with none.
+    public static func reservedBeginning(of name: some StringProtocol) -> String? {
+        reserved.first { name.utf8.starts(with: $0.utf8) }
+    }
+
     /// The longest user and device id in bytes.
     private static let longestID = 64
 
     /// Reads the claims of `payload`. `exp` is required, and `sub` but for a server.
     init(_ payload: JSONObject) throws(TokenRefusal) {
-        let role = try Self.text("role", payload)
-        isServer = role == "server"
+        role = try Self.text("role", payload).flatMap { Role(rawValue: $0) }
         user = try Self.identifier("sub", payload)
-        guard user != nil || isServer else { throw .missing("sub") }
+        guard user != nil || role == .server else { throw .missing("sub") }
+        if let user, Self.reservedBeginning(of: user) != nil { throw .malformed("sub") }
         device = try Self.identifier("dev", payload)
         capabilities = try Self.texts("caps", payload)
         guard let expiresAt = try Self.moment("exp", payload) else { throw .missing("exp") }

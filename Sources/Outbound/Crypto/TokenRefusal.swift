@@ -47,6 +47,8 @@ public enum TokenRefusal: Error, Equatable, Sendable {
     case wrongIssuer(found: String?, wanted: String)
     /// `aud` does not name us.
     case wrongAudience(found: [String], wanted: String)
+    /// The key that signed it gives no such `role`.
+    case wrongRole(String)
 }
 
 extension TokenRefusal: CustomStringConvertible {
@@ -75,6 +77,7 @@ extension TokenRefusal: CustomStringConvertible {
             "the iss is \(found.map(Self.quoted) ?? "missing"), wanted \(Self.quoted(wanted))"
         case .wrongAudience(let found, let wanted):
             "the aud \(Self.quoted(found.joined(separator: " "))) lacks \(Self.quoted(wanted))"
+        case .wrongRole(let role): "the key does not give the role \(Self.quoted(role))"
         }
     }
 

@@ -9,12 +9,16 @@ public struct TrustedKey: Sendable {
 
     /// The key with its one algorithm.
     public var key: SignatureKey
-    /// `kid`: tokens that name another key are not checked with this one. Nil: it serves any `kid`.
+    /// `kid`: only tokens that name it are checked with this key (H95). Nil: any token is.
     public var keyID: String?
     /// `iss` that tokens must have; nil: not looked at.
     public var issuer: String?
     /// `aud` that tokens must contain; nil: not looked at.
     public var audience: String?
+    /// What its tokens may be beside a user's.
+    public var roles: Set<TokenClaims.Role> = [.server]
+    /// `aud` of tokens for those who look after the server, where one is wanted.
+    public static let consoleAudience = "callagent-admin"
 
     /// A trusted key of these parts.
     public init(
@@ -30,9 +34,9 @@ public struct TrustedKey: Sendable {
 /// Checks tokens against a list of trusted keys.
 ///
 /// The header of a token chooses among them and does nothing else: `alg` must be the one that the
-/// key is pinned to, so there is no `none` and no public key taken for a secret; `kid` leaves out
-/// keys with another one; `jku`, `x5u`, `jwk` and `x5c` are ignored, `crit` is refused. The payload
-/// is read only after the signature was right.
+/// key is pinned to, so there is no `none` and no public key taken for a secret; a key with a `kid`
+/// is left out unless the header names it; `jku`, `x5u`, `jwk` and `x5c` are ignored, `crit` is
+/// refused. The payload is read only after the signature was right.
 public struct TokenVerifier: Sendable {
     /// What a verifier bears.
     public struct Limits: Sendable {
@@ -60,21 +64,31 @@ public struct TokenVerifier: Sendable {
     ///
     /// - Parameter now: the wall clock, in milliseconds since 1970 UTC.
     public func verify(_ token: String, at now: Int64) throws(TokenRefusal) -> TokenClaims {
+        let (parsed, signers) = try signers(of: token)
+        let payload = try parsed.payload()
+        var claims = try TokenClaims(payload)
+        try checkTime(claims, payload, now)
+        claims.signer = try checkAddressees(payload, claims.role, signers)
+        return claims
+    }
+
+    /// Whether one of the keys has signed `token`, whatever it says.
+    public func hasSigned(_ token: String) -> Bool { (try? signers(of: token)) != nil }
+
+    /// The token's parts, and the places of the keys that have signed it.
+    private func signers(
+        of token: String
+    ) throws(TokenRefusal) -> (token: JSONWebToken, places: [Int]) {
         let size = token.utf8.count
         guard size <= limits.tokenBytes else {
             throw .tooLong(bytes: size, limit: limits.tokenBytes)
         }
         let parsed = try JSONWebToken(token)
-        let candidates = try candidates(for: parsed.header)
-        let signers = candidates.filter {
+        let signers = try candidates(for: parsed.header).filter {
             keys[$0].key.verifies(parsed.signature, of: parsed.signed)
         }
         guard !signers.isEmpty else { throw .wrongSignature }
-        let payload = try parsed.payload()
-        var claims = try TokenClaims(payload)
-        try checkTime(claims, payload, now)
-        claims.signer = try checkAddressees(payload, signers)
-        return claims
+        return (parsed, signers)
     }
 
     /// The places of the keys that the header admits.
@@ -83,10 +97,13 @@ public struct TokenVerifier: Sendable {
         guard let algorithm = try TokenClaims.text("alg", header) else { throw .missing("alg") }
         let keyID = try TokenClaims.text("kid", header)
         let named = keys.indices.filter { place in
-            guard let wanted = keys[place].keyID, let keyID else { return true }
-            return wanted.utf8.elementsEqual(keyID.utf8)
+            guard let wanted = keys[place].keyID else { return true }
+            return keyID.map { wanted.utf8.elementsEqual($0.utf8) } ?? false
         }
-        if named.isEmpty, let keyID { throw .unknownKey(keyID) }
+        if named.isEmpty {
+            if let keyID { throw .unknownKey(keyID) }
+            if !keys.isEmpty { throw .missing("kid") }
+        }
         let pinned = named.filter { keys[$0].key.algorithm.rawValue == algorithm }
         guard !pinned.isEmpty else {
             throw .wrongAlgorithm(algorithm, pinned: named.map { keys[$0].key.algorithm })
@@ -110,12 +127,12 @@ public struct TokenVerifier: Sendable {
 
     /// One secret may serve several issuers or audiences: the first that fits.
     private func checkAddressees(
-        _ payload: JSONObject, _ signers: [Int]
+        _ payload: JSONObject, _ role: TokenClaims.Role?, _ signers: [Int]
     ) throws(TokenRefusal) -> Int {
         var refusal = TokenRefusal.wrongSignature
         for signer in signers {
             do throws(TokenRefusal) {
-                try Self.checkAddressee(payload, keys[signer])
+                try Self.checkAddressee(payload, role, keys[signer])
                 return signer
             } catch {
                 refusal = error
@@ -125,13 +142,15 @@ public struct TokenVerifier: Sendable {
     }
 
     private static func checkAddressee(
-        _ payload: JSONObject, _ signer: TrustedKey
+        _ payload: JSONObject, _ role: TokenClaims.Role?, _ signer: TrustedKey
     ) throws(TokenRefusal) {
+        if let role, !signer.roles.contains(role) { throw .wrongRole(role.rawValue) }
         let issuer = try TokenClaims.text("iss", payload)
         if let wanted = signer.issuer, issuer.map({ $0.utf8.elementsEqual(wanted.utf8) }) != true {
             throw .wrongIssuer(found: issuer, wanted: wanted)
         }
-        guard let wanted = signer.audience else { return }
+        guard var wanted = signer.audience else { return }
+        if role?.isForConsole == true { wanted = TrustedKey.consoleAudience }
         let audiences = try TokenClaims.audiences(payload)
         guard audiences.contains(where: { $0.utf8.elementsEqual(wanted.utf8) }) else {
             throw .wrongAudience(found: audiences, wanted: wanted)

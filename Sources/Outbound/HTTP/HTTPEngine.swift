@@ -106,6 +106,11 @@ public final class HTTPEngine {
         return queue.remove(ticket)
     }
 
+    /// Gives up a request that has not begun: nothing of it was sent, and there is no completion.
+    ///
+    /// - Returns: false if it has begun.
+    func withdraw(_ ticket: HTTPTicket) -> Bool { queue.remove(ticket) }
+
     /// Moves everything that can move. Returns as soon as there is a completion, and otherwise
     /// after `milliseconds` or a wake.
     ///
@@ -167,7 +172,8 @@ public final class HTTPEngine {
             guard let owner = ccurl_get_owner(easy) else { continue }
             let transfer = Unmanaged<Transfer>.fromOpaque(owner).takeUnretainedValue()
             let result = transfer.finish(code)
-            remove(transfer, wasAnswered: Self.wasAnswered(result))
+            remove(
+                transfer, wasAnswered: Self.wasAnswered(result), version: Self.version(result))
             if !isRepeated(transfer.queued, result) { report(transfer.queued, result) }
         }
     }
@@ -177,6 +183,10 @@ public final class HTTPEngine {
         case .success: true
         case .failure(let failure): failure.kind == .connectionLost ? false : nil
         }
+    }
+
+    private static func version(_ result: Result<HTTPResponse, HTTPFailure>) -> Int {
+        if case .success(let response) = result { response.version } else { 2 }
     }
 
     /// A connection that broke takes all its streams along, also those that it never read.
@@ -196,10 +206,10 @@ public final class HTTPEngine {
         }
     }
 
-    private func remove(_ transfer: Transfer, wasAnswered: Bool? = nil) {
+    private func remove(_ transfer: Transfer, wasAnswered: Bool? = nil, version: Int = 2) {
         running[transfer.queued.ticket] = nil
         curl_multi_remove_handle(multi, transfer.easy)
-        queue.ended(transfer.queued, wasAnswered: wasAnswered)
+        queue.ended(transfer.queued, wasAnswered: wasAnswered, version: version)
         if spare.count < options.limits.runningPerOrigin {
             curl_easy_reset(transfer.easy)
             spare.append(transfer.easy)

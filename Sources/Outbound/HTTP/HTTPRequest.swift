@@ -36,6 +36,10 @@ public struct HTTPRequest: Sendable, Equatable {
     public var mayRepeat = false
     /// Which addresses it may reach.
     public var addresses = AddressGuard.publicOnly
+    /// Who brought it about; nil: whoever asks sees to fair shares.
+    public var cause: SendingCause?
+    /// To whom it goes, if one origin has several receivers; nil: the origin is it.
+    public var receiver: String?
 
     /// A request with the default limits.
     public init(

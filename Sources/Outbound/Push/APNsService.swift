@@ -135,7 +135,8 @@ struct APNsService {
         if let collapseID = notice.content.collapseID, collapseID.utf8.count > collapseLimit {
             throw PushFailure(.invalid, "the collapse id has more than \(collapseLimit) bytes")
         }
-        var payload = notice.data(at: now)
+        // Of a notification the system shows the lines, of a call the app does.
+        var payload = isVoIP ? notice.dataWithLines(at: now) : notice.data(at: now)
         payload["aps"] = .object(aps(of: notice, payload["aps"]?.object ?? [:]))
         let body = JSONValue.object(payload).bytes
         let limit = isVoIP ? voipLimit : alertLimit

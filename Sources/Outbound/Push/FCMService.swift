@@ -160,9 +160,7 @@ struct FCMService {
     private static func data(
         of notice: PushNotice, at now: Int64
     ) throws(PushFailure) -> JSONObject {
-        var all = notice.data(at: now)
-        if let title = notice.content.title, all["title"] == nil { all["title"] = .string(title) }
-        if let body = notice.content.body, all["body"] == nil { all["body"] = .string(body) }
+        let all = notice.dataWithLines(at: now)
         var data: JSONObject = [:]
         var size = 0
         for member in all.members {

@@ -24,7 +24,9 @@ public enum PushKind: String, Sendable, CaseIterable {
     case add
     /// The invitation was withdrawn.
     case cancel
-    /// The call ended while it rang.
+    /// Somebody left a call that goes on.
+    case leave
+    /// The call ended.
     case end
     /// The ring time passed.
     case missed
@@ -34,7 +36,7 @@ public enum PushKind: String, Sendable, CaseIterable {
     public var announcesCall: Bool {
         switch self {
         case .invite, .add: true
-        case .cancel, .end, .missed: false
+        case .cancel, .leave, .end, .missed: false
         }
     }
 
@@ -42,7 +44,7 @@ public enum PushKind: String, Sendable, CaseIterable {
     var leastLifetime: Int64 {
         switch self {
         case .invite, .add: 0
-        case .cancel, .end: 30_000
+        case .cancel, .leave, .end: 30_000
         case .missed: 86_400_000
         }
     }
@@ -95,6 +97,8 @@ public struct PushContent: Sendable, Equatable {
     public var body: String?
     /// The app's own data: members of an object stand beside ours, anything else under `payload`.
     public var payload: JSONValue?
+    /// What the app gave that is no JSON object, under `payload`: any other JSON, or text.
+    public var payloadRaw: String?
     /// Apple's topic; nil: the configured one.
     public var topic: String?
     /// A later push with the same one replaces an earlier one that was not shown yet.
@@ -109,14 +113,34 @@ public struct PushContent: Sendable, Equatable {
     }
 }
 
+/// The call that a push tells of.
+public struct PushedCall: Sendable, Equatable {
+    /// Its id.
+    public var id: String
+    /// Who calls.
+    public var caller: String
+    /// `audio`, `video`, or the app's own.
+    public var kind: String
+    /// The name of its mode.
+    public var mode: String
+
+    /// A call of these parts.
+    public init(id: String, caller: String, kind: String, mode: String) {
+        self.id = id
+        self.caller = caller
+        self.kind = kind
+        self.mode = mode
+    }
+}
+
 /// One push to one device.
 public struct PushNotice: Sendable, Equatable {
     /// The job: unique for call, device and kind.
     public var id: String
     /// The call.
-    public var callID: String
-    /// Who calls.
-    public var caller: String
+    public var call: PushedCall
+    /// Who is woken.
+    public var user: String
     /// Where it goes.
     public var target: PushTarget
     /// What it says.
@@ -125,6 +149,8 @@ public struct PushNotice: Sendable, Equatable {
     public internal(set) var expiresAt: Int64
     /// Why it was made.
     public let reason: PushKind
+    /// Who brought it about; nil: that is not known.
+    public var cause: SendingCause?
 
     /// A push with the usual content.
     ///
@@ -133,26 +159,27 @@ public struct PushNotice: Sendable, Equatable {
     ///   - ringEndsAt: the end of the ring time, in milliseconds since 1970; nil: unknown.
     ///   - now: in milliseconds since 1970.
     public init(
-        id: String, _ kind: PushKind, callID: String, caller: String, to target: PushTarget,
-        ringEndsAt: Int64?, now: Int64
+        id: String, _ kind: PushKind, _ call: PushedCall, for user: String,
+        to target: PushTarget, ringEndsAt: Int64?, now: Int64
     ) {
         self.id = id
-        self.callID = callID
-        self.caller = caller
+        self.call = call
+        self.user = user
         self.target = target
         reason = kind
         expiresAt = max(ringEndsAt ?? now + 60_000, now + kind.leastLifetime)
         content = PushContent(kind)
-        content.title = caller
+        content.title = call.caller
         content.body = Self.usualBody(kind)
         // A notification of the same call replaces the one that rang.
-        if target.provider != .apnsVoIP { content.collapseID = callID }
+        if target.provider != .apnsVoIP { content.collapseID = call.id }
     }
 
     private static func usualBody(_ kind: PushKind) -> String {
         switch kind {
         case .invite, .add: "Incoming call"
         case .cancel: "Call cancelled"
+        case .leave: "Left the call"
         case .end: "Call ended"
         case .missed: "Missed call"
         }
@@ -169,11 +196,26 @@ public struct PushNotice: Sendable, Equatable {
         case .null, nil: break
         case .some(let other): data["payload"] = other
         }
-        if data["caller"] == nil { data["caller"] = .string(caller) }
-        data["call_id"] = .string(callID)
+        if let raw = content.payloadRaw, data["payload"] == nil {
+            let value = (try? JSONValue(parsing: raw)) ?? .string(raw)
+            if !value.isNull { data["payload"] = value }
+        }
+        if data["caller"] == nil { data["caller"] = .string(call.caller) }
+        data["user"] = .string(user)
+        data["call_id"] = .string(call.id)
+        data["call_kind"] = .string(call.kind)
+        data["call_mode"] = .string(call.mode)
         data["kind"] = .string(content.kind.rawValue)
         data["expires_at"] = .integer(expiresAt)
         data["expires_in_ms"] = .integer(max(expiresAt - now, 0))
+        return data
+    }
+
+    /// The same with the lines that are shown, for an app that shows them by itself.
+    func dataWithLines(at now: Int64) -> JSONObject {
+        var data = data(at: now)
+        if let title = content.title, data["title"] == nil { data["title"] = .string(title) }
+        if let body = content.body, data["body"] == nil { data["body"] = .string(body) }
         return data
     }
 }

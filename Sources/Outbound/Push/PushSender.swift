@@ -11,6 +11,8 @@ public struct PushSender {
     public struct Limits: Sendable {
         /// Jobs at once; one more is `overloaded`.
         public var jobs = 20_000
+        /// Of these, those of one cause.
+        public var jobsPerCause = 2_000
         /// Attempts per job.
         public var attempts = 12
         /// The longest attempt, in milliseconds.
@@ -23,8 +25,9 @@ public struct PushSender {
     private struct Job {
         var notice: PushNotice
         var attempts = 0
-        /// A request of the job is under way.
-        var isUnderWay = false
+        /// The number of its request that is under way.
+        var request: UInt64?
+        var isUnderWay: Bool { request != nil }
         /// No further attempt is wanted.
         var isLast = false
         /// Access was renewed for it once already.
@@ -61,6 +64,7 @@ public struct PushSender {
     private var web: WebPushService?
     private var plan: RetryPlan
     private var jobs: [String: Job] = [:]
+    private var shares: CauseShares
     private var underWay: [UInt64: Purpose] = [:]
     private var due = DueQueue<Due>()
     private var lastTag: UInt64 = 0
@@ -79,6 +83,7 @@ public struct PushSender {
     ) {
         self.services = services
         self.limits = limits
+        shares = CauseShares(limit: limits.jobs, each: limits.jobsPerCause)
         plan = RetryPlan(seed: seed)
         apns = services.apns.map { APNsService($0) }
         fcm = services.fcm.map { FCMService($0) }
@@ -108,12 +113,13 @@ public struct PushSender {
     /// Takes a job. One whose id is known already is left alone.
     public mutating func send(_ notice: PushNotice, at now: Int64) {
         guard jobs[notice.id] == nil else { return }
-        guard jobs.count < limits.jobs else {
+        guard shares.admits(notice.cause) else {
             let failure = PushFailure(.overloaded, "\(jobs.count) pushes wait")
             outcomes.append(PushOutcome(notice: notice, result: .failed(failure), attempts: 0))
             return
         }
         jobs[notice.id] = Job(notice: notice)
+        shares.take(notice.cause)
         do throws(PushFailure) {
             try services.check(notice, at: now)
             start(notice.id, at: now)
@@ -136,8 +142,16 @@ public struct PushSender {
     ///
     /// - Returns: false if there is no such job.
     @discardableResult
-    public mutating func withdraw(_ id: String) -> Bool {
-        jobs.removeValue(forKey: id) != nil
+    public mutating func withdraw(_ id: String) -> Bool { remove(id) != nil }
+
+    /// The number of the request of a job that is under way.
+    func request(of id: String) -> UInt64? { jobs[id]?.request }
+
+    /// The request `tag` was taken back before it began.
+    mutating func neverBegan(_ tag: UInt64) {
+        guard case .push(let id)? = underWay.removeValue(forKey: tag) else { return }
+        jobs[id]?.request = nil
+        jobs[id]?.attempts -= 1
     }
 
     /// No further attempt: it no longer matters. An attempt under way decides the outcome.
@@ -198,9 +212,10 @@ public struct PushSender {
             request.timeout = min(limits.attemptTimeout, left)
             // A device knows a call by its id, so a repetition does no harm.
             request.mayRepeat = true
+            request.cause = job.notice.cause
             jobs[id]?.attempts += 1
-            jobs[id]?.isUnderWay = true
-            emit(request, for: .push(id))
+            let tag = emit(request, for: .push(id))
+            jobs[id]?.request = tag
         } catch {
             finish(id, .failed(error))
         }
@@ -226,17 +241,19 @@ public struct PushSender {
         }
     }
 
-    private mutating func emit(_ request: HTTPRequest, for purpose: Purpose) {
+    @discardableResult
+    private mutating func emit(_ request: HTTPRequest, for purpose: Purpose) -> UInt64 {
         lastTag += 1
         underWay[lastTag] = purpose
         requests.append((lastTag, request))
+        return lastTag
     }
 
     private mutating func attemptEnded(
         _ id: String, _ result: Result<HTTPResponse, HTTPFailure>, at now: Int64
     ) {
         guard let job = jobs[id] else { return }
-        jobs[id]?.isUnderWay = false
+        jobs[id]?.request = nil
         switch Self.verdict(result, job.notice.target, at: now) {
         case .delivered(let name): finish(id, .delivered(name))
         case .failed(let failure): finish(id, .failed(failure))
@@ -257,8 +274,14 @@ public struct PushSender {
         due.add(.job(id), due: now + delay)
     }
 
+    private mutating func remove(_ id: String) -> Job? {
+        guard let job = jobs.removeValue(forKey: id) else { return nil }
+        shares.giveBack(job.notice.cause)
+        return job
+    }
+
     private mutating func finish(_ id: String, _ result: PushOutcome.Result) {
-        guard let job = jobs.removeValue(forKey: id) else { return }
+        guard let job = remove(id) else { return }
         outcomes.append(
             PushOutcome(notice: job.notice, result: result, attempts: job.attempts))
     }

@@ -110,9 +110,7 @@ struct WebhookPushService {
     }
 
     static func body(of notice: PushNotice, at now: Int64) throws(PushFailure) -> [UInt8] {
-        var data = notice.data(at: now)
-        if let title = notice.content.title, data["title"] == nil { data["title"] = .string(title) }
-        if let body = notice.content.body, data["body"] == nil { data["body"] = .string(body) }
+        let data = notice.dataWithLines(at: now)
         let body = JSONValue.object([
             "type": .string("push." + notice.content.kind.rawValue), "timestamp_at": .integer(now),
             "token": .string(notice.target.token), "data": .object(data),

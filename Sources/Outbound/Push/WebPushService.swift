@@ -172,9 +172,7 @@ struct WebPushService {
 
     /// The message that the service worker gets.
     static func message(of notice: PushNotice, at now: Int64) throws(PushFailure) -> [UInt8] {
-        var data = notice.data(at: now)
-        if let title = notice.content.title, data["title"] == nil { data["title"] = .string(title) }
-        if let body = notice.content.body, data["body"] == nil { data["body"] = .string(body) }
+        let data = notice.dataWithLines(at: now)
         let message = JSONValue.object(data).bytes
         guard message.count <= messageLimit else {
             throw PushFailure(

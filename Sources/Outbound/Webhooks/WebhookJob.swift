@@ -38,6 +38,8 @@ public struct WebhookJob: Sendable, Equatable {
     public var attempts: Int
     /// Not to be tried before, in milliseconds since 1970.
     public var notBefore: Int64
+    /// Who brought it about; nil: that is not known.
+    public var cause: SendingCause?
 
     /// An event.
     public init(

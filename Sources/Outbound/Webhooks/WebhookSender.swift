@@ -15,7 +15,9 @@ public struct WebhookSender {
         /// The longest body; a longer one is given up at once. The specification advises 20 kB.
         public var body = 65_536
         /// Requests under way per endpoint.
-        public var underWay = 8
+        public var underWay = 64
+        /// Of these, those of one cause (G79).
+        public var underWayPerCause = 8
         /// How long a receiver may take, in milliseconds.
         public var timeout: Int64 = 20_000
         /// So many attempts in vain, one after the other and of any calls, mean that the receiver
@@ -39,6 +41,8 @@ public struct WebhookSender {
         /// The first is the one that is tried.
         var jobs: [WebhookJob]
         var isUnderWay = false
+        /// It waits for its turn.
+        var isReady = false
         /// What is under way is tried before its time: that does not count as an attempt.
         var isProbe = false
 
@@ -52,11 +56,12 @@ public struct WebhookSender {
     private struct Receiver {
         var endpoint: WebhookEndpoint
         var lines: [String: Line] = [:]
-        /// Lines whose first job may be tried, in order.
-        var ready: [String] = []
+        /// Lines whose first job may be tried, in turn by cause.
+        var ready = CauseTurns<Ready>()
+        var readyCount = 0
         var jobs = 0
         var bytes = 0
-        var underWay = 0
+        var underWay: CauseShares
         /// The receiver asked for time.
         var pausedUntil: Int64 = 0
         var isGone = false
@@ -68,24 +73,31 @@ public struct WebhookSender {
         var isProbePlanned = false
 
         /// Takes the next line that may be tried; its first job counts as under way.
-        mutating func startNext(at now: Int64, limit: Int) -> (line: String, job: WebhookJob)? {
-            while underWay < limit, pausedUntil <= now, !ready.isEmpty {
-                let line = ready.removeFirst()
-                guard let job = lines[line]?.jobs.first else { continue }
-                start(line)
-                return (line, job)
-            }
-            return nil
+        mutating func startNext(at now: Int64) -> (line: String, job: WebhookJob)? {
+            guard pausedUntil <= now, underWay.total < underWay.limit, readyCount > 0,
+                let next = ready.take(where: { underWay.admits($0.cause) })
+            else { return nil }
+            readyCount -= 1
+            guard let job = lines[next.line]?.jobs.first else { return startNext(at: now) }
+            start(next.line, job)
+            return (next.line, job)
+        }
+
+        /// Puts a line among those that may be tried, for its first job.
+        mutating func makeReady(_ line: String, _ job: WebhookJob) {
+            lines[line]?.isReady = true
+            readyCount += 1
+            ready.append(Ready(line: line, cause: job.cause), of: job.cause, for: "")
         }
 
         /// Takes the line whose time is nearest, if nothing else tells whether the receiver is
         /// back; its first job counts as under way.
         mutating func startProbe(at now: Int64) -> (line: String, job: WebhookJob)? {
-            guard underWay == 0, pausedUntil <= now, ready.isEmpty,
+            guard underWay.total == 0, pausedUntil <= now, readyCount == 0,
                 let (line, waiting) = lines.min(by: { $0.value.isBefore($1.value) }),
                 let job = waiting.jobs.first
             else { return nil }
-            start(line)
+            start(line, job)
             lines[line]?.isProbe = true
             return (line, job)
         }
@@ -100,11 +112,18 @@ public struct WebhookSender {
             }
         }
 
-        private mutating func start(_ line: String) {
+        private mutating func start(_ line: String, _ job: WebhookJob) {
             lines[line]?.isUnderWay = true
+            lines[line]?.isReady = false
             lines[line]?.isProbe = false
-            underWay += 1
+            underWay.take(job.cause)
         }
+    }
+
+    /// A line whose first job may be tried, and that job's cause.
+    private struct Ready {
+        let line: String
+        let cause: SendingCause?
     }
 
     private struct LineName: Hashable {
@@ -168,7 +187,7 @@ public struct WebhookSender {
     public mutating func use(_ endpoints: [WebhookEndpoint]) {
         var receivers: [String: Receiver] = [:]
         for endpoint in endpoints {
-            var receiver = self.receivers[endpoint.name] ?? Receiver(endpoint: endpoint)
+            var receiver = self.receivers[endpoint.name] ?? newReceiver(endpoint)
             receiver.endpoint = endpoint
             receiver.isGone = false
             receivers[endpoint.name] = receiver
@@ -213,7 +232,7 @@ public struct WebhookSender {
             let line = receivers[place.endpoint]?.lines[place.line], line.isUnderWay,
             let job = line.jobs.first
         else { return }
-        receivers[place.endpoint]?.underWay -= 1
+        receivers[place.endpoint]?.underWay.giveBack(job.cause)
         receivers[place.endpoint]?.lines[place.line]?.isUnderWay = false
         switch Self.verdict(result, at: now) {
         case .delivered:
@@ -249,22 +268,27 @@ public struct WebhookSender {
         for name in Array(receivers.keys) { receivers[name]?.shift(by: span) }
     }
 
+    private func newReceiver(_ endpoint: WebhookEndpoint) -> Receiver {
+        Receiver(
+            endpoint: endpoint,
+            underWay: CauseShares(limit: limits.underWay, each: limits.underWayPerCause))
+    }
+
     // MARK: Lines
 
     /// Puts a line among the ready ones, or among those that wait for time.
     private mutating func schedule(_ place: LineName, at now: Int64) {
         guard let line = receivers[place.endpoint]?.lines[place.line], !line.isUnderWay,
-            let job = line.jobs.first,
-            receivers[place.endpoint]?.ready.contains(place.line) == false
+            !line.isReady, let job = line.jobs.first
         else { return }
         guard job.notBefore <= now else { return wait(place, until: job.notBefore, at: now) }
-        receivers[place.endpoint]?.ready.append(place.line)
+        receivers[place.endpoint]?.makeReady(place.line, job)
         startReady(place.endpoint, at: now)
     }
 
     private mutating func startReady(_ endpoint: String, at now: Int64) {
         guard let receiver = receivers[endpoint]?.endpoint else { return }
-        while let (line, job) = receivers[endpoint]?.startNext(at: now, limit: limits.underWay) {
+        while let (line, job) = receivers[endpoint]?.startNext(at: now) {
             post(job, of: line, to: receiver, at: now)
         }
     }
@@ -309,6 +333,8 @@ public struct WebhookSender {
         request.timeout = limits.timeout
         request.addresses = endpoint.addresses
         request.mayRepeat = true
+        request.cause = job.cause
+        request.receiver = "webhook " + endpoint.name
         return request
     }
 
@@ -364,7 +390,7 @@ public struct WebhookSender {
 
     private mutating func forget(_ name: String, _ job: WebhookJob) {
         guard let endpoint = receivers[name]?.endpoint else { return }
-        receivers[name] = Receiver(endpoint: endpoint)
+        receivers[name] = newReceiver(endpoint)
         receivers[name]?.isGone = true
         outcomes.append(WebhookOutcome(id: job.id, endpoint: name, result: .endpointGone))
     }

@@ -37,19 +37,24 @@ enum Response {
 
     static let nothing = Response.values([])
     static func value(_ value: LuaValue) -> Response { .values([value]) }
+    /// `nil, "limit"`: the plugin, or the accounts behind the event, have as much as they may.
+    static let limit = Response.trouble("limit")
+    /// `nil, "too_large"`: more data than it takes.
+    static let tooLarge = Response.trouble("too_large")
     /// `nil, error`: trouble that a script is meant to handle.
     static func trouble(_ text: String) -> Response { .values([.null, .text(text)]) }
 }
 
-/// Why a host function was not carried out: raised in Lua at the caller's line.
+/// Why a host function was not carried out: raised in Lua at the caller's line, or trouble where
+/// the function says so (`CALLUA_GIVES_TROUBLE`) and no type is wrong.
 struct Refused: Error {
     let message: String
-    /// Whether it was a grant that was missing.
-    var isDenied = false
+    /// Whether the script gave something that it can never give.
+    var isWrongType = false
 
-    init(_ message: String, isDenied: Bool = false) {
+    init(_ message: String, isWrongType: Bool = false) {
         self.message = message
-        self.isDenied = isDenied
+        self.isWrongType = isWrongType
     }
 }
 
@@ -118,7 +123,7 @@ struct Arguments {
         }
         return Refused(
             "bad argument #\(index + 1) to '\(name)' (\(expected) expected, got "
-                + "\(index < count ? self[index].typeName : "no value"))")
+                + "\(index < count ? self[index].typeName : "no value"))", isWrongType: true)
     }
 }
 

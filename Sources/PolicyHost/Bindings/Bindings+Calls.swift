@@ -7,14 +7,14 @@ import JSON
 extension Bindings {
     static let calls: [Binding] = [
         Binding(
-            "call:signal", CALLUA_WAITS,
+            "call:signal", outside,
             type: "fun(self: Call, data: any, to?: string|User): true?, string?",
             help: "Sends a signal to the others in the call, or to one."
         ) { state, arguments throws(Refused) in
             try state.operating(arguments) { () throws(Refused) in try arguments.signal() }
         },
         Binding(
-            "call:set_items", CALLUA_WAITS,
+            "call:set_items", outside,
             type: "fun(self: Call, items: table<string, string|false>): true?, string?",
             help: "Sets named texts of the call; false removes one."
         ) { state, arguments throws(Refused) in
@@ -23,42 +23,40 @@ extension Bindings {
             }
         },
         Binding(
-            "call:invite", CALLUA_WAITS,
+            "call:invite", outside,
             type: "fun(self: Call, users: string|string[]): true?, string?",
             help: "Invites more people."
         ) { state, arguments throws(Refused) in
             try state.operating(arguments) { () throws(Refused) in .add(try arguments.users()) }
         },
         Binding(
-            "call:leave", CALLUA_WAITS, type: "fun(self: Call): true?, string?",
+            "call:leave", outside, type: "fun(self: Call): true?, string?",
             help: "Leaves the call."
         ) { state, arguments throws(Refused) in
-            try state.operating(arguments) { .leave }
+            try state.operating(arguments) { .leave() }
         },
         Binding(
-            "call:finish", CALLUA_WAITS, type: "fun(self: Call, code?: string): true?, string?",
+            "call:finish", outside, type: "fun(self: Call, code?: string): true?, string?",
             help: "Ends the call for everybody: as the account, or with a code in any state."
         ) { state, arguments throws(Refused) in
             try state.operating(arguments) { () throws(Refused) in try arguments.finish() }
         },
         Binding(
-            "call:later", CALLUA_HANDLER_ONLY,
+            "call:later", CALLUA_HANDLER_ONLY | CALLUA_GIVES_TROUBLE,
             type: "fun(self: Call, delay: string, name: string, data?: any): true?, string?",
             help: "Starts a declared timer that dies with the call."
         ) { state, arguments throws(Refused) in
             let call = try arguments.call()
             guard state.services.isAlive(call) else { return .trouble("call_ended") }
             let rest = Arguments(values: Array(arguments.values.dropFirst()), name: arguments.name)
-            try state.startTimer(rest, call: call)
-            return .value(.bool(true))
+            return try state.startTimer(rest, call: call)
         },
         Binding(
-            "later", CALLUA_HANDLER_ONLY,
-            type: "fun(delay: string, name: string, data?: any): true",
+            "later", CALLUA_HANDLER_ONLY | CALLUA_GIVES_TROUBLE,
+            type: "fun(delay: string, name: string, data?: any): true?, string?",
             help: "Starts a declared timer."
         ) { state, arguments throws(Refused) in
             try state.startTimer(arguments, call: nil)
-            return .value(.bool(true))
         },
     ]
 }
@@ -80,7 +78,7 @@ extension Arguments {
 
     /// The end that `call:finish` asks for.
     fileprivate func finish() throws(Refused) -> CallAction {
-        if self[1].isNull { return .end }
+        if self[1].isNull { return .end() }
         guard let code = EndDetail(code: try text(1)) else {
             throw Refused("call:finish: a code is 1-64 bytes of printable ASCII without space")
         }
@@ -127,7 +125,7 @@ extension PluginState {
     ) throws(Refused) -> Response {
         let call = try arguments.call()
         guard let account else {
-            throw Refused("this handler speaks for no account that the plugins answer for")
+            return .trouble("no account that the plugins answer for is in the call")
         }
         do throws(Refused) {
             return .wait(.operation(account, .call(call, try action())))
@@ -137,25 +135,26 @@ extension PluginState {
     }
 
     /// Starts `timer(name, …)` after a delay.
-    fileprivate func startTimer(_ arguments: Arguments, call: CallID?) throws(Refused) {
+    fileprivate func startTimer(
+        _ arguments: Arguments, call: CallID?
+    ) throws(Refused) -> Response {
         let delay = try arguments.duration(0)
         let name = try arguments.text(1)
         let started = timers.filter { $0.value.schedule == .started }.keys.sorted()
         guard started.contains(name) else {
-            throw Refused(
+            return complaining(
                 "unknown timer '\(name)'" + Suggestion.text(for: name, among: started)
                     + " (declare it with timer(\"\(name)\", function … end))")
         }
-        guard memory.timers < setting.limits.timers else {
-            throw Refused("too many timers pending (limit \(setting.limits.timers))")
-        }
         let data = try arguments.json(2)
-        guard data.bytes.count <= setting.limits.state else {
-            throw Refused("over the limit of \(setting.limits.state) bytes of data")
-        }
-        memory.timers += 1
+        guard data.bytes.count <= setting.limits.state else { return .tooLarge }
+        let hasRoom = memory.timers.hasRoom(
+            origin.cause, most: setting.limits.timers, part: setting.limits.timersOfCause)
+        guard hasRoom else { return .limit }
+        memory.timers.add(1, origin.cause)
         startedTimers.append(
             StartedTimer(name: name, delay: delay, data: data, call: call, account: account))
+        return .value(.bool(true))
     }
 }
 

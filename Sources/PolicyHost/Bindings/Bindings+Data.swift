@@ -18,7 +18,7 @@ extension Bindings {
         ) { _, arguments throws(Refused) in
             let text = try arguments.bytes(0)
             do throws(JSONError) {
-                return .json(try JSONValue(parsing: text, limits: JSONLimits(depth: 32)))
+                return .json(try JSONValue(parsing: text, limits: JSONLimits()))
             } catch {
                 return .trouble("\(error)")
             }

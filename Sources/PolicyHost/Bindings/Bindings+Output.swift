@@ -11,8 +11,9 @@ extension Bindings {
                 "print", CALLUA_SHOWS, type: "fun(...)",
                 help: "Writes its arguments to the log (info)."
             ) { state, arguments throws(Refused) in
+                guard state.mayLog() else { return .nothing }
                 let text = arguments.values.map(\.shown).joined(separator: "\t")
-                state.log(.info, text)
+                state.write(.info, text)
                 return .nothing
             },
             Binding(
@@ -46,29 +47,47 @@ extension Bindings {
             help: "Writes a line to the log."
         ) { state, arguments throws(Refused) in
             var fields = JSONObject()
-            if !arguments[1].isNull {
-                _ = try arguments.table(1)
-                fields = try arguments.json(1).object ?? fields
-            }
-            state.log(level, arguments[0].shown, fields)
+            if !arguments[1].isNull { _ = try arguments.table(1) }
+            guard state.mayLog() else { return .nothing }
+            if !arguments[1].isNull { fields = try arguments.json(1).object ?? fields }
+            state.write(level, arguments[0].shown, fields)
             return .nothing
         }
     }
 }
 
 extension PluginState {
-    /// A line of the log in the name of the plugin. A loop that logs must not fill the disk: what
-    /// is beyond the limit is left out, and that is said once.
-    func log(_ level: PolicyLog.Level, _ text: String, _ fields: JSONObject = JSONObject()) {
-        let most = setting.limits.logLines
-        switch services.countLine(of: name) {
-        case ...most: write(level, text, fields)
-        case most + 1: write(.warn, "more than \(most) lines at once: the others are left out")
-        default: break
+    /// Whether the plugin may write one line more. A loop that logs must not fill the disk, nor
+    /// somebody who makes it log: what is beyond the limits is left out before it costs anything,
+    /// and that is said once.
+    fileprivate func mayLog() -> Bool {
+        let limits = setting.limits
+        let number = services.countLine(of: name)
+        guard number <= limits.logLines else {
+            tally.leftLines += 1
+            if number == limits.logLines + 1 {
+                write(.warn, "more than \(limits.logLines) lines at once: the others are left out")
+            }
+            return false
         }
+        switch memory.logLines.admit(origin.cause, limits, at: services.now) {
+        case .write(let left):
+            if left > 0 { write(.warn, "\(left) lines were left out") }
+            return true
+        case .leaveFirst:
+            write(.warn, "too many lines in a minute\(culprit): the others are left out")
+        case .leave: break
+        }
+        tally.leftLines += 1
+        return false
     }
 
-    private func write(
+    private var culprit: String {
+        origin.cause.isNobody ? "" : " because of \(origin.cause.text)"
+    }
+
+    /// A line of the log in the name of the plugin.
+    fileprivate func write(
         _ level: PolicyLog.Level, _ text: String, _ fields: JSONObject = JSONObject()
     ) {
         services.emit(.log(PolicyLog(level, text, plugin: name, call: call, fields: fields)))

@@ -16,6 +16,9 @@ enum Wait {
 }
 
 extension Bindings {
+    /// What waits for something outside of the script.
+    static let outside = CALLUA_WAITS | CALLUA_GIVES_TROUBLE
+
     static let waits: [Binding] =
         [
             Binding(
@@ -43,18 +46,22 @@ extension Bindings {
             },
             Binding(
                 "detach", CALLUA_HANDLER_ONLY | CALLUA_TAKES_FUNCTIONS,
-                type: "fun(body: fun())",
+                type: "fun(body: fun()): true?, string?",
                 help: "Runs a function that does not end with the call."
             ) { state, arguments throws(Refused) in
-                let most = state.setting.limits.coroutines
-                guard state.hasRoom(for: most) else {
-                    throw Refused("detach: too many coroutines (limit \(most))")
+                let function = try arguments.function(0)
+                let (limits, cause) = (state.setting.limits, state.origin.cause)
+                let hasRoom = state.memory.detached.hasRoom(
+                    cause, most: limits.coroutines, part: limits.coroutinesOfCause)
+                guard hasRoom, state.hasRoom(for: limits.coroutines) else {
+                    callua_release(state.vm, function)
+                    return .limit
                 }
-                state.detached.append(try arguments.function(0))
-                return .nothing
+                state.detached.append((function, QuotaUse(state.memory, \.detached, cause)))
+                return .value(.bool(true))
             },
             Binding(
-                "users.get", CALLUA_WAITS, type: "fun(id: string): User?, string?",
+                "users.get", outside, type: "fun(id: string): User?, string?",
                 help: "What is known of a user now."
             ) { state, arguments throws(Refused) in
                 // The id may come from a user: a bad one is no fault of the script.
@@ -67,43 +74,50 @@ extension Bindings {
 
     private static let store: [Binding] = [
         Binding(
-            "kv.get", CALLUA_WAITS, type: "fun(key: string): any, string?",
+            "kv.get", outside, type: "fun(key: string): any, string?",
             help: "The value under a key of this plugin, or nil."
         ) { state, arguments throws(Refused) in
             .asking(.store(.get(key: try arguments.key(0))))
         },
         Binding(
-            "kv.set", CALLUA_WAITS,
+            "kv.set", outside,
             type: "fun(key: string, value: any, extra?: {ttl?: string}): true?, string?",
             help: "Keeps a value; it is durable when this returns."
         ) { state, arguments throws(Refused) in
             let value = try arguments.json(1)
             guard !value.isNull else { throw Refused("kv.set: the value is nil (use kv.delete)") }
-            guard value.bytes.count <= state.setting.limits.state else {
-                throw Refused("kv.set: over the limit of \(state.setting.limits.state) bytes")
-            }
-            return .asking(
-                .store(.set(key: try arguments.key(0), value, lifetime: try arguments.ttl(2))))
+            let count = value.bytes.count
+            guard count <= state.setting.limits.state else { return .tooLarge }
+            let (key, ttl) = (try arguments.key(0), try arguments.ttl(2))
+            let hasRoom = state.memory.kept.keep(
+                state.entry(count, for: ttl), under: key,
+                part: state.setting.limits.keptOfCause, at: state.services.now)
+            guard hasRoom else { return .limit }
+            return .asking(.store(.set(key: key, value, lifetime: ttl)))
         },
         Binding(
-            "kv.incr", CALLUA_WAITS,
+            "kv.incr", outside,
             type: "fun(key: string, n?: integer, extra?: {ttl?: string}): integer?, string?",
             help: "Adds to a number under a key and returns the sum."
         ) { state, arguments throws(Refused) in
             let amount = try arguments[1].isNull ? 1 : arguments.integer(1)
-            return .asking(
-                .store(
-                    .increment(
-                        key: try arguments.key(0), by: amount, lifetime: try arguments.ttl(2))))
+            let (key, ttl) = (try arguments.key(0), try arguments.ttl(2))
+            let hasRoom = state.memory.kept.add(
+                state.entry(MemoryLayout<Int64>.size, for: ttl), to: key,
+                part: state.setting.limits.keptOfCause, at: state.services.now)
+            guard hasRoom else { return .limit }
+            return .asking(.store(.increment(key: key, by: amount, lifetime: ttl)))
         },
         Binding(
-            "kv.delete", CALLUA_WAITS, type: "fun(key: string): true?, string?",
+            "kv.delete", outside, type: "fun(key: string): true?, string?",
             help: "Forgets the value under a key."
         ) { state, arguments throws(Refused) in
-            .asking(.store(.delete(key: try arguments.key(0))))
+            let key = try arguments.key(0)
+            state.memory.kept.forget(key)
+            return .asking(.store(.delete(key: key)))
         },
         Binding(
-            "kv.keys", CALLUA_WAITS, type: "fun(prefix?: string): string[]?, string?",
+            "kv.keys", outside, type: "fun(prefix?: string): string[]?, string?",
             help: "The keys that begin with a prefix, sorted."
         ) { state, arguments throws(Refused) in
             .asking(
@@ -128,14 +142,14 @@ extension Bindings {
 
     private static let web: [Binding] = [
         Binding(
-            "http.get", CALLUA_WAITS,
+            "http.get", outside,
             type: "fun(url: string, extra?: HttpExtra): HttpReply?, string?",
             help: "Fetches from a granted host."
         ) { state, arguments throws(Refused) in
             try state.fetch("GET", arguments)
         },
         Binding(
-            "http.post", CALLUA_WAITS,
+            "http.post", outside,
             type: "fun(url: string, extra?: HttpExtra): HttpReply?, string?",
             help: "Posts to a granted host: extra.json or extra.body."
         ) { state, arguments throws(Refused) in
@@ -157,12 +171,16 @@ extension Arguments {
     fileprivate func ttl(_ index: Int) throws(Refused) -> Milliseconds? {
         if self[index].isNull { return nil }
         for pair in try table(index).table ?? [] where pair.key != .text("ttl") {
-            throw Refused("\(name): unknown field '\(pair.key.shown)' (did you mean 'ttl'?)")
+            throw Refused(
+                "\(name): unknown field '\(pair.key.shown)' (did you mean 'ttl'?)",
+                isWrongType: true)
         }
         let ttl = self[index]["ttl"]
         if ttl.isNull { return nil }
-        guard let text = ttl.text, let span = Duration.parse(text), span > 0 else {
-            throw Refused("\(name): bad ttl '\(ttl.shown)' (write \"10m\", \"7d\")")
+        guard let span = ttl.text.flatMap({ Duration.parse($0) }), span > 0 else {
+            throw Refused(
+                "\(name): bad ttl '\(ttl.shown)' (write \"10m\", \"7d\")",
+                isWrongType: ttl.text == nil)
         }
         return span
     }
@@ -173,24 +191,43 @@ extension Response {
 }
 
 extension PluginState {
+    /// What the run at hand keeps in `kv`.
+    fileprivate func entry(_ bytes: Int, for lifetime: Milliseconds?) -> KeptKeys.Entry {
+        KeptKeys.Entry(
+            cause: origin.cause, bytes: bytes,
+            expiresAt: lifetime.map { services.now + $0 })
+    }
+
+    /// Trouble that no script can mend: the operator, or who wrote it, is to hear of it.
+    func complaining(_ text: String, _ failure: Failure? = nil) -> Response {
+        let message = "\(file): \(text)"
+        if let left = memory.lines.admit(message, at: services.now) {
+            var line = PolicyLog(.error, message, plugin: name, call: call)
+            line.fields["failure"] = failure.map { .string($0.rawValue) }
+            if left > 0 { line.fields["like_it"] = .integer(Int64(left)) }
+            services.emit(.log(line))
+        }
+        return .trouble(text)
+    }
+
     fileprivate func fetch(_ method: String, _ arguments: Arguments) throws(Refused) -> Response {
         let url = try arguments.text(0)
         guard let host = WebAddress.host(of: url) else {
-            throw Refused("\(arguments.name): bad address '\(url)'")
+            return .trouble("bad address '\(url)'")
         }
         guard setting.grants.contains("http:\(host)") else {
-            throw Refused(
-                "\(arguments.name): \"http:\(host)\" is not granted to this plugin",
-                isDenied: true)
+            tally.failures[.denied, default: 0] += 1
+            return complaining(
+                "\(arguments.name): \"http:\(host)\" is not granted to this plugin", .denied)
         }
         var request = FetchRequest(
             method: method, url: url, headers: [], body: [], timeout: 5_000)
         request.mayBeInternal = setting.grants.contains("internal:\(host)")
         let extras = try arguments[1].isNull ? .null : arguments.table(1)
         for pair in extras.table ?? [] { try request.take(pair, arguments) }
-        guard memory.fetches < setting.limits.fetches else {
-            throw Refused("too many requests under way (limit \(setting.limits.fetches))")
-        }
+        let hasRoom = memory.fetches.hasRoom(
+            origin.cause, most: setting.limits.fetches, part: setting.limits.fetchesOfCause)
+        guard hasRoom else { return .limit }
         return .asking(.fetch(request))
     }
 }
@@ -211,7 +248,9 @@ extension FetchRequest {
             }
             headers.append(Header("Content-Type", "application/json"))
         case "body":
-            guard let text = pair.value.text else { throw Refused("body is a string") }
+            guard let text = pair.value.text else {
+                throw Refused("\(arguments.name): body is a string", isWrongType: true)
+            }
             body = Array(text.utf8)
         case "headers":
             for header in pair.value.table ?? [] {
@@ -230,7 +269,7 @@ extension FetchRequest {
             let name = pair.key.shown
             throw Refused(
                 "\(arguments.name): unknown field '\(name)'"
-                    + Suggestion.text(for: name, among: Self.extras))
+                    + Suggestion.text(for: name, among: Self.extras), isWrongType: true)
         }
     }
 }

@@ -26,17 +26,22 @@ struct CallView {
         return facts(of: user)
     }
 
-    /// Time until the deadline of the invitation, or of the latest one.
-    var remaining: Milliseconds {
+    /// Time until the deadline of the invitation, or of the latest one. Where time begins with
+    /// what a device acknowledges (`handshake`), all of it remains until then.
+    func remaining(at moment: Moment) -> Milliseconds {
         var latest: Moment?
+        var isUntold = false
         call.participants.withUnsafeBufferPointer { people in
             for index in people.indices {
                 if let callee, people[index].user != callee { continue }
-                guard let deadline = people[index].deadlineAt else { continue }
+                guard let deadline = people[index].deadlineAt else {
+                    isUntold = isUntold || people[index].state.mayAnswer
+                    continue
+                }
                 latest = latest.map { max($0, deadline) } ?? deadline
             }
         }
-        return latest.map { max(0, $0 - now) } ?? 0
+        return latest.map { max(0, $0 - moment) } ?? (isUntold ? call.ringTime : 0)
     }
 }
 
@@ -69,7 +74,7 @@ extension PlainWriter {
         mark(PLAIN_CALL_TIMEOUT)
         seconds(call.ringTime)
         mark(PLAIN_CALL_REMAINING)
-        seconds(view.remaining)
+        seconds(view.remaining(at: view.now))
         if let data = view.extendedData {
             mark(PLAIN_CALL_EXTENDED_RAW)
             text(data)

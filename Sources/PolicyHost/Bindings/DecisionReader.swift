@@ -39,37 +39,42 @@ extension callua_bytes {
 /// Why a returned value is no decision.
 struct BadReturn: Error {
     let message: String
-    init(_ message: String) { self.message = message }
+    /// Whether it is data that is too long or too deep.
+    var isTooLarge = false
+
+    init(_ message: String, isTooLarge: Bool = false) {
+        self.message = message
+        self.isTooLarge = isTooLarge
+    }
+}
+
+/// What a plugin said about an invitation.
+enum Opinion {
+    case nothing
+    /// The note says what of it had to be changed.
+    case decision(Decision, note: String? = nil)
+    /// It cannot be done with this call.
+    case unfit(String)
 }
 
 extension Returned {
-    /// The decision about an invitation; nil: no opinion.
-    func invitation(_ view: CallView, _ setting: PluginSetting) throws(BadReturn) -> Decision? {
+    /// The opinion about an invitation whose ring time ends in `remaining`.
+    func invitation(
+        _ view: CallView, _ remaining: Milliseconds, _ plugin: PluginState
+    ) throws(BadReturn) -> Opinion {
         switch self {
-        case .nothing: return nil
+        case .nothing: return .nothing
         case .value(let value):
             throw BadReturn("on.invite returned \(value.typePhrase), not a decision")
         case .decision(PLAIN_REJECT, let arguments):
-            return try Self.rejection(arguments, dataMax: setting.extendedDataMax)
+            return .decision(
+                try Self.rejection(arguments, dataMax: plugin.setting.extendedDataMax))
         case .decision(PLAIN_ACCEPT, let arguments):
-            let options = arguments.first ?? .null
-            let wait = try Self.span(options["wait"], below: view.remaining, "wait")
-            let data = try Self.data(options["extended_data"], max: setting.extendedDataMax)
-            return .accept(wait: wait ?? 0, extendedData: data)
+            return try Self.acceptance(arguments.first ?? .null, remaining, plugin)
         case .decision(PLAIN_RING, let arguments):
-            return .ring(for: try Self.ringTime(arguments.first ?? .null, view))
+            return try Self.ringing(arguments.first ?? .null, remaining)
         case .decision(PLAIN_FORWARD, let arguments):
-            let text = arguments.first?.text ?? ""
-            guard let user = UserID(checking: text) else {
-                throw BadReturn("forward: bad user id '\(text)'")
-            }
-            guard setting.directory?.contains(user) ?? true else {
-                throw BadReturn("forward: there is no user '\(text)'")
-            }
-            guard view.call.index(of: user) == nil else {
-                throw BadReturn("forward: '\(text)' is in the call already")
-            }
-            return .forward(user)
+            return try Self.forwarding(arguments.first?.text ?? "", view, plugin)
         case .decision(let kind, _):
             throw BadReturn("on.invite cannot answer with '\(Self.name(of: kind))'")
         }
@@ -83,17 +88,64 @@ extension Returned {
         return false
     }
 
-    private static func ringTime(
-        _ options: LuaValue, _ view: CallView
-    ) throws(BadReturn) -> Milliseconds? {
-        let span = try span(options["for_"], below: view.remaining, "for_")
-        if options["again"].isNull { return span }
-        guard options["again"].bool != nil else { throw BadReturn("ring: again is true or false") }
-        // A plugin that asks itself again at once would ask itself for ever.
-        guard let span, span >= 1_000 else {
-            throw BadReturn("ring: again needs a for_ of at least \"1s\"")
+    /// What is left of the ring time behind a `wait` that was too long for it.
+    private static let margin: Milliseconds = 500
+
+    private static func acceptance(
+        _ options: LuaValue, _ remaining: Milliseconds, _ plugin: PluginState
+    ) throws(BadReturn) -> Opinion {
+        let data = try Self.data(options["extended_data"], max: plugin.setting.extendedDataMax)
+        let wait = try span(options["wait"], "wait") ?? 0
+        guard wait > 0, wait >= remaining else {
+            return .decision(.accept(wait: wait, extendedData: data))
         }
-        return span
+        let cut = max(0, remaining - margin)
+        return .decision(
+            .accept(wait: cut, extendedData: data),
+            note: "wait: \(Duration.text(wait)) cut to \(cut) ms, \(remaining) ms were left")
+    }
+
+    private static func forwarding(
+        _ text: String, _ view: CallView, _ plugin: PluginState
+    ) throws(BadReturn) -> Opinion {
+        guard let user = UserID(checking: text) else {
+            throw BadReturn("forward: bad user id '\(text)'")
+        }
+        guard plugin.setting.directory?.contains(user) ?? true else {
+            throw BadReturn("forward: there is no user '\(text)'")
+        }
+        if let callee = view.callee, let invited = view.call.participant(callee),
+            Int(invited.hops) >= Settings.forwardHopsMax
+        {
+            return .unfit("forward: it was forwarded \(invited.hops) times already")
+        }
+        guard let member = view.call.participant(user) else { return .decision(.forward(user)) }
+        if member.reason == .forwarded {
+            throw BadReturn("forward: '\(text)' has forwarded this call: that is a loop")
+        }
+        // Whose part is over may be invited again (G73).
+        guard member.state.isLive else { return .decision(.forward(user)) }
+        let part = member.state == .joined ? "in the call" : "invited"
+        return .unfit("forward: '\(text)' is \(part) already")
+    }
+
+    private static func ringing(
+        _ options: LuaValue, _ remaining: Milliseconds
+    ) throws(BadReturn) -> Opinion {
+        let span = try span(options["for_"], "for_")
+        if !options["again"].isNull {
+            guard options["again"].bool != nil else {
+                throw BadReturn("ring: again is true or false")
+            }
+            // A plugin that asks itself again at once would ask itself for ever.
+            guard let span, span >= 1_000 else {
+                throw BadReturn("ring: again needs a for_ of at least \"1s\"")
+            }
+        }
+        guard let span, span >= remaining else { return .decision(.ring(for: span)) }
+        return .decision(
+            .ring(for: nil),
+            note: "for_: \(Duration.text(span)) rings to the end, \(remaining) ms were left")
     }
 
     /// The functions that make decisions, by kind.
@@ -138,20 +190,19 @@ extension Returned {
             }
         }
         guard text.utf8.count <= max else {
-            throw BadReturn("extended_data has \(text.utf8.count) bytes, over the limit of \(max)")
+            throw BadReturn(
+                "extended_data has \(text.utf8.count) bytes, over the limit of \(max)",
+                isTooLarge: true)
         }
         return text
     }
 
     private static func span(
-        _ value: LuaValue, below limit: Milliseconds, _ name: String
+        _ value: LuaValue, _ name: String
     ) throws(BadReturn) -> Milliseconds? {
         if value.isNull { return nil }
         guard let text = value.text, let span = Duration.parse(text) else {
             throw BadReturn("\(name): bad duration '\(value.shown)' (write \"3s\")")
-        }
-        guard span < limit else {
-            throw BadReturn("\(name): \(text) is not shorter than the \(Duration.text(limit)) left")
         }
         return span
     }

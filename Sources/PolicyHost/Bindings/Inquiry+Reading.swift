@@ -12,21 +12,37 @@ extension Inquiry {
         let most = plugin.setting.extendedDataMax
         switch self {
         case .invite:
-            guard let decision = try returned.invitation(view, plugin.setting) else {
-                return .next(hasOpinion: false)
+            let remaining = view.remaining(at: plugin.services.now)
+            switch try returned.invitation(view, remaining, plugin) {
+            case .nothing: return .next(hasOpinion: false)
+            case .unfit(let why): return .unfit(why)
+            case .decision(let decision, let note):
+                let place = returned.asksAgain ? next - 1 : next
+                return .answered(
+                    .answer(.invite(decision, by: plugin.name, next: place)), note: note)
             }
-            let place = returned.asksAgain ? next - 1 : next
-            return .answered(.answer(.invite(decision, by: plugin.name, next: place)))
         case .dial(_, let invitees):
             return try returned.dial(invitees: invitees, dataMax: most, by: plugin.name)
         case .token: return try returned.token()
         case .incoming(let user, let text):
-            let shaped = try returned.text(instead: text, dataMax: most)
+            let shaped: String?
+            do throws(BadReturn) {
+                shaped = try returned.text(instead: text, dataMax: most)
+            } catch {
+                guard error.isTooLarge else { throw error }
+                return .answered(.answer(.tooLarge(by: plugin.name)), note: error.message)
+            }
             self = .incoming(user: user, text: shaped)
             if shaped == nil { return .answered(.answer(.data(nil))) }
             return .next(hasOpinion: shaped != text)
         case .outgoing(let texts, let place, let text, let views):
-            let shaped = try returned.text(instead: text, dataMax: most)
+            let shaped: String?
+            do throws(BadReturn) {
+                shaped = try returned.text(instead: text, dataMax: most)
+            } catch {
+                guard error.isTooLarge else { throw error }
+                return .unfit(error.message)
+            }
             self = .outgoing(texts, place: place, text: shaped, views: views)
             return .next(hasOpinion: shaped != text)
         case .push(let draft, let job): return try takePush(returned, draft, job)

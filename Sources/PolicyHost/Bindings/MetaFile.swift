@@ -38,7 +38,8 @@ public enum MetaFile {
             "---@class Push", "---@field user string", "---@field provider string",
             "---@field kind string",
             "---@field reason string", "---@field topic string?", "---@field title string?",
-            "---@field body string?", "---@field payload table", "---@field expires_in integer",
+            "---@field body string?", "---@field payload table?",
+            "---@field payload_raw string?", "---@field expires_in integer",
             "---@field collapse_id string?",
         ],
         [
@@ -88,7 +89,8 @@ public enum MetaFile {
             "---@class TestPush", "---@field user? string", "---@field provider? string",
             "---@field kind? string", "---@field reason? string", "---@field topic? string",
             "---@field title? string", "---@field body? string", "---@field payload? table",
-            "---@field expires_in? integer", "---@field collapse_id? string",
+            "---@field payload_raw? string", "---@field expires_in? integer",
+            "---@field collapse_id? string",
         ],
         [
             "---@class TestReply", "---@field status? integer",

@@ -20,7 +20,7 @@ public struct PushDraft: Sendable, Equatable {
     public var provider: String
     /// `voip` for what makes an iPhone ring by itself, else `alert`.
     public var kind: String
-    /// Why: `invite`, `add`, `cancel`, `end`, `missed`.
+    /// Why: `invite`, `add`, `cancel`, `leave`, `end`, `missed`.
     public var reason: String
     /// The app the push is for, where the provider has that.
     public var topic: String?
@@ -28,8 +28,10 @@ public struct PushDraft: Sendable, Equatable {
     public var title: String?
     /// Second line shown.
     public var body: String?
-    /// The app's own data.
+    /// The app's own data, if it is a JSON object.
     public var payload: JSONObject
+    /// The app's own data that is no JSON object: any other JSON, or text.
+    public var payloadRaw: String?
     /// Seconds after which it is not worth delivering.
     public var expiresIn: Int64
     /// A later push with the same one replaces it.
@@ -54,9 +56,11 @@ extension PushDraft {
     var table: JSONObject {
         var table: JSONObject = [
             "user": .string(user.text), "provider": .string(provider), "kind": .string(kind),
-            "reason": .string(reason), "payload": .object(payload),
-            "expires_in": .integer(expiresIn),
+            "reason": .string(reason), "expires_in": .integer(expiresIn),
         ]
+        // What is no object is no table (H93); where there is nothing, something can be put.
+        if payloadRaw == nil || !payload.members.isEmpty { table["payload"] = .object(payload) }
+        table["payload_raw"] = payloadRaw.map { .string($0) }
         table["topic"] = topic.map { .string($0) }
         table["title"] = title.map { .string($0) }
         table["body"] = body.map { .string($0) }
@@ -66,7 +70,7 @@ extension PushDraft {
 
     private static let fixed = ["user", "provider", "reason"]
     private static let names = [
-        "kind", "topic", "title", "body", "payload", "expires_in", "collapse_id",
+        "kind", "topic", "title", "body", "payload", "payload_raw", "expires_in", "collapse_id",
     ]
 
     /// The draft with the fields of a table that a handler returned.
@@ -76,6 +80,7 @@ extension PushDraft {
         }
         var draft = self
         (draft.topic, draft.title, draft.body, draft.collapseID) = (nil, nil, nil, nil)
+        draft.payloadRaw = nil
         for pair in pairs {
             let name = pair.key.shown
             if Self.fixed.contains(name) {
@@ -99,6 +104,7 @@ extension PushDraft {
         case "topic": topic = try Self.text(value, name)
         case "title": title = try Self.text(value, name)
         case "body": body = try Self.text(value, name)
+        case "payload_raw": payloadRaw = try Self.text(value, name)
         case "collapse_id": collapseID = try Self.text(value, name)
         case "expires_in":
             guard let seconds = value.integer, (0...86_400 * 28).contains(seconds) else {
@@ -128,7 +134,7 @@ extension PushDraft {
     /// The providers' limits that a push breaks most often.
     private func validate() throws(BadReturn) {
         let most = provider == "apns" && kind == "voip" ? 5_120 : 4_096
-        let size = JSONValue.object(payload).bytes.count
+        let size = JSONValue.object(payload).bytes.count + (payloadRaw?.utf8.count ?? 0)
         guard size <= most else {
             throw BadReturn("push.payload has \(size) bytes, over the limit of \(most)")
         }

@@ -24,24 +24,29 @@ extension Configuration {
     }
 
     /// What `file` says; `secret "file:…"` looks into `folder`.
+    ///
+    /// - Parameters:
+    ///   - part: the only part that is read, and whose secrets must be there; nil: both.
+    ///   - isForTests: whether every secret reads as `secret:NAME`, wherever it is.
     public static func read(
-        _ file: SourceFile, folder: String = ".", environment: @escaping (String) -> String?
+        _ file: SourceFile, folder: String = ".", only part: ConfigurationField.Part? = nil,
+        isForTests: Bool = false, environment: @escaping (String) -> String?
     ) throws(PolicyProblems) -> Configuration {
-        let sandbox = SettingsSandbox(folder: folder, environment: environment)
+        let sandbox = SettingsSandbox(
+            folder: folder, environment: environment, looksAtOnce: part == nil)
+        sandbox.isForTests = isForTests
         do throws(PolicyProblem) {
             try sandbox.run(file)
         } catch {
             throw PolicyProblems([error])
         }
         var configuration = Configuration()
-        configuration.fingerprint = Fingerprint.of(file.text)
         configuration.lines = sandbox.lines
-        configuration.secretFiles = sandbox.secretFiles
         var problems: [PolicyProblem] = []
-        for name in ConfigurationField.topLevel {
+        for name in ConfigurationField.topLevel
+        where part == nil || ConfigurationField.part(of: name) == part {
             do throws(LuaProblem) {
-                let value = try sandbox.value(of: name)
-                try configuration.assign(name, value)
+                try configuration.assign(name, sandbox)
             } catch {
                 problems.append(
                     PolicyProblem(
@@ -49,14 +54,45 @@ extension Configuration {
             }
         }
         guard problems.isEmpty else { throw PolicyProblems(problems) }
+        configuration.server.values = configuration.server.values.withoutTextKeys()
         return configuration
     }
 
+    /// Whether the text of a file assigns `name`, as far as it runs.
+    public static func assigns(_ name: String, in file: SourceFile) -> Bool {
+        let sandbox = SettingsSandbox(folder: ".", environment: { _ in nil }, looksAtOnce: false)
+        try? sandbox.run(file)
+        return sandbox.lines[name] != nil
+    }
+
+    /// The text that a file assigns to `name`, as far as it runs; nil when it does not.
+    public static func text(of name: String, in file: SourceFile) -> String? {
+        let sandbox = SettingsSandbox(folder: ".", environment: { _ in nil }, looksAtOnce: false)
+        try? sandbox.run(file)
+        return (try? sandbox.value(of: name))?.text
+    }
+
+    private mutating func assign(
+        _ name: String, _ sandbox: SettingsSandbox
+    ) throws(LuaProblem) {
+        let written = try sandbox.value(of: name)
+        if written.isNull { return }
+        let before = self
+        try assign(name, try written.resolved(sandbox.secret))
+        // What is written and says the default is as if it were not written.
+        switch ConfigurationField.part(of: name) {
+        case .generation:
+            if generation != before.generation { generation.values.add(name, written) }
+        case .server:
+            if server != before.server { server.values.add(name, written) }
+        case nil: break
+        }
+    }
+
     private mutating func assign(_ name: String, _ value: LuaValue) throws(LuaProblem) {
-        if value.isNull { return }
         let all = ConfigurationField.all
         if let field = all.first(where: { $0.name == name }) {
-            return try field.set(&self, value)
+            return try field.assign(value, to: &self)
         }
         guard let pairs = value.table else { throw value.wrong("a table") }
         for pair in pairs {
@@ -68,7 +104,7 @@ extension Configuration {
                     "unknown field '\(key)'" + Suggestion.text(for: key, among: names))
             }
             do throws(LuaProblem) {
-                try field.set(&self, pair.value)
+                try field.assign(pair.value, to: &self)
             } catch {
                 throw LuaProblem("\(key): \(error.message)")
             }
@@ -78,10 +114,12 @@ extension Configuration {
 
     /// Fields of one table that make no sense beside each other.
     private func checkAgreement(in table: String) throws(LuaProblem) {
-        if table == "tls", tls?.certificate.isEmpty == true || tls?.key.isEmpty == true {
+        if table == "tls",
+            server.tls?.certificate.isEmpty == true || server.tls?.key.isEmpty == true
+        {
             throw LuaProblem("cert and key belong together")
         }
-        if table == "limits", limits.silence <= limits.ping {
+        if table == "limits", server.limits.silence <= server.limits.ping {
             throw LuaProblem("silence: longer than ping, or nobody is asked before the end")
         }
     }
@@ -90,21 +128,26 @@ extension Configuration {
 /// The Lua state in which a file of settings runs.
 private final class SettingsSandbox {
     private(set) var lines: [String: Int] = [:]
-    private(set) var secretFiles: [String] = []
+    /// Whether secrets are not looked at.
+    var isForTests = false
     private let folder: String
     private let environment: (String) -> String?
+    /// Whether a secret that is not there is a mistake where it is named.
+    private let looksAtOnce: Bool
     private let reply = PlainWriter()
     private var vm: OpaquePointer?
 
     private static let secretFunction = UInt32(CALLUA_OWN)
     private static let budget: UInt64 = 200_000_000
 
-    init(folder: String, environment: @escaping (String) -> String?) {
+    init(folder: String, environment: @escaping (String) -> String?, looksAtOnce: Bool) {
         self.folder = folder
+        self.looksAtOnce = looksAtOnce
         self.environment = environment
         let limits = callua_limits(
-            memory: 16 << 20, coroutines: 1, value: 1 << 20, state: 0, source: 0,
-            stride: 1_000)
+            memory: 16 << 20, coroutines: 1, coroutines_of_origin: 1, origins_of_account: 1,
+            value: 1 << 20, state: 0,
+            source: 0, stride: 1_000)
         let host = callua_host(
             context: Unmanaged.passUnretained(self).toOpaque(), call: serveSettings)
         vm = callua_new(limits, host, 0)
@@ -146,9 +189,13 @@ private final class SettingsSandbox {
                 try assigned(arguments)
                 reply.list(0)
             } else {
-                let text = try secret(arguments.text(0))
+                let source = try arguments.text(0)
+                guard source.hasPrefix("env:") || source.hasPrefix("file:") else {
+                    throw Refused("secret: write \"env:NAME\" or \"file:PATH\"")
+                }
+                if looksAtOnce { _ = try found(source) }
                 reply.list(1)
-                reply.text(text)
+                reply.text(SecretMark.of(source))
             }
             return CALLUA_RETURN
         } catch {
@@ -173,7 +220,19 @@ private final class SettingsSandbox {
         if lines[top] == nil { lines[top] = lines[name] }
     }
 
-    private func secret(_ source: String) throws(Refused) -> String {
+    /// The text of a secret.
+    func secret(_ source: String) throws(LuaProblem) -> String {
+        do throws(Refused) {
+            return try found(source)
+        } catch {
+            throw LuaProblem(error.message)
+        }
+    }
+
+    private func found(_ source: String) throws(Refused) -> String {
+        if isForTests, let place = ["env:", "file:"].first(where: source.hasPrefix) {
+            return "secret:\(source.dropFirst(place.count))"
+        }
         if source.hasPrefix("env:") {
             let name = String(source.dropFirst(4))
             guard let value = environment(name), !value.isEmpty else {
@@ -181,15 +240,11 @@ private final class SettingsSandbox {
             }
             return value
         }
-        guard source.hasPrefix("file:") else {
-            throw Refused("secret: write \"env:NAME\" or \"file:PATH\"")
-        }
         let path = String(source.dropFirst(5))
         let full = path.hasPrefix("/") ? path : folder + "/" + path
         guard let bytes = Files.read(full, limit: 65_536) else {
             throw Refused("secret: \(Files.complaint(full, limit: 65_536))")
         }
-        secretFiles.append(path)
         let text = String(decoding: bytes, as: UTF8.self)
         return text.hasSuffix("\n") ? String(text.dropLast()) : text
     }

@@ -1,6 +1,7 @@
 // Values of callagent.lua, checked.
 
 import CallModel
+import Glibc
 import JSON
 
 extension LuaValue {
@@ -118,6 +119,27 @@ extension LuaValue {
         return texts
     }
 
+    /// Addresses, and ranges of them such as `10.0.0.0/8`.
+    func addressRanges() throws(LuaProblem) -> [String] {
+        let texts = try strings()
+        for (index, text) in texts.enumerated() where !Self.isAddressRange(text) {
+            throw LuaProblem(
+                "[\(index + 1)]",
+                "'\(text)' is no address (write \"10.0.0.0/8\" or \"2001:db8::1\")")
+        }
+        return texts
+    }
+
+    private static func isAddressRange(_ text: String) -> Bool {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        var (v4, v6) = (in_addr(), in6_addr())
+        let width =
+            inet_pton(AF_INET, parts[0], &v4) == 1
+            ? 32 : inet_pton(AF_INET6, parts[0], &v6) == 1 ? 128 : -1
+        guard width > 0, parts.count <= 2 else { return false }
+        return parts.count == 1 || Int(parts[1]).map { (0...width).contains($0) } ?? false
+    }
+
     func choice<Choice: RawRepresentable<String> & CaseIterable>(
         among choices: [Choice] = Array(Choice.allCases)
     ) throws(LuaProblem) -> Choice {
@@ -129,6 +151,27 @@ extension LuaValue {
                 + Suggestion.text(for: word, among: names))
     }
 
+    /// The name of a mode.
+    func mode() throws(LuaProblem) -> ModeIndex {
+        let name = try string()
+        if let mode = ModeIndex(named: name) { return mode }
+        let names = Mode.all.map(\.name)
+        throw LuaProblem(
+            "'\(name)' is none of \(names.joined(separator: ", "))"
+                + Suggestion.text(for: name, among: names))
+    }
+
+    /// `true`, `false`, or how long a device may take to answer, as text or in milliseconds; nil:
+    /// no check.
+    func deliveryCheck() throws(LuaProblem) -> Milliseconds? {
+        switch self {
+        case .bool(let isWanted): return isWanted ? Invitation.usualDeliveryCheck : nil
+        case .integer: return Milliseconds(try integer(1_000...30_000))
+        case .text: return try duration(1_000...30_000)
+        default: throw wrong("true, false or a duration (\"5s\")")
+        }
+    }
+
     /// `HOST:PORT`.
     func address() throws(LuaProblem) -> String {
         let text = try string()
@@ -136,6 +179,19 @@ extension LuaValue {
         guard parts.count >= 2, let port = parts.last.flatMap({ UInt16($0) }), port >= 0,
             !text.hasPrefix(":")
         else { throw LuaProblem("bad address '\(text)' (write \"127.0.0.1:7600\")") }
+        return text
+    }
+
+    /// The path of a Unix socket, with or without `unix:` before it.
+    func socketPath() throws(LuaProblem) -> String {
+        let text = try name()
+        if text.hasPrefix("unix:") { return String(text.dropFirst(5)) }
+        let port = text.split(separator: ":", omittingEmptySubsequences: false).last ?? ""
+        guard text.contains("/") || !text.contains(":") || UInt16(port) == nil else {
+            throw LuaProblem(
+                "'\(text)' is an address: admin is the path of a Unix socket only (the listener "
+                    + "for people is console, the one for figures is metrics)")
+        }
         return text
     }
 
@@ -282,7 +338,7 @@ extension LuaValue {
     }
 
     private func key(place: String) throws(LuaProblem) -> Configuration.Key {
-        let names = ["alg", "key", "kid", "iss", "aud"]
+        let names = ["alg", "key", "kid", "iss", "aud", "roles"]
         for pair in table ?? [] where !names.contains(pair.key.text ?? "") {
             let name = pair.key.text ?? "?"
             throw LuaProblem(
@@ -298,8 +354,22 @@ extension LuaValue {
         for name in ["kid", "iss", "aud"] where !self[name].isNull && self[name].text == nil {
             throw LuaProblem(place, "\(name) is a string")
         }
-        return Configuration.Key(
+        var entry = Configuration.Key(
             algorithm: algorithm, key: Configuration.Secret(key), id: self["kid"].text,
             issuer: self["iss"].text, audience: self["aud"].text)
+        if !self["roles"].isNull { entry.roles = try self["roles"].roles(place: place) }
+        return entry
+    }
+
+    private func roles(place: String) throws(LuaProblem) -> Set<Configuration.Key.Role> {
+        let names = try at("\(place).roles") { value throws(LuaProblem) in try value.strings() }
+        var roles: Set<Configuration.Key.Role> = []
+        for name in names {
+            roles.insert(
+                try LuaValue.text(name).at("\(place).roles") { value throws(LuaProblem) in
+                    try value.choice()
+                })
+        }
+        return roles
     }
 }

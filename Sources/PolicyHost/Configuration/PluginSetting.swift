@@ -51,14 +51,28 @@ public struct PluginLimits: Sendable, Equatable {
     public var shapingTime: Milliseconds = 200
     /// From the beginning to the end of a report or a timer.
     public var reportTime: Milliseconds = 60_000
-    /// Coroutines and handlers alive.
+    /// Coroutines and handlers alive; of one pair of accounts.
     public var coroutines = 1_000
-    /// Named timers pending.
-    public var timers = 256
-    /// Requests of `http` under way at once.
+    public var coroutinesOfCause = 64
+    /// Named timers pending; of one pair of accounts.
+    public var timers = 10_000
+    public var timersOfCause = 64
+    /// Requests of `http` under way at once; of one pair of accounts.
     public var fetches = 64
+    public var fetchesOfCause = 8
+    /// Bytes of `call.vars` of all calls; of those of one pair of accounts.
+    public var vars = 16 << 20
+    public var varsOfCause = 1 << 20
+    /// Bytes that one pair of accounts brings into `kv`, as the plugin keeps it.
+    public var keptOfCause = 1 << 20
+    /// Bytes of reports that stand behind waiting handlers; of one pair of accounts.
+    public var heldReports = 16 << 20
+    public var heldReportsOfCause = 1 << 20
     /// Lines of the log until it waits or ends.
     public var logLines = 100
+    /// Lines of the log in a minute; of one pair of accounts.
+    public var logLinesPerMinute = 60_000
+    public var logLinesOfCause = 600
     /// Bytes of one value that leaves Lua.
     public var value = 256 << 10
     /// Bytes of `state`, and of one call's `vars`.
@@ -86,6 +100,8 @@ public struct PluginSetting: Sendable, Equatable {
     public var grants: [String] = []
     /// See `PluginLimits`.
     public var limits = PluginLimits()
+    /// What the operator says of this plugin's limits alone; the others are the server's (G82).
+    var ownLimits = Configuration.Override()
     /// The operator's time zone.
     public var zone = TimeZoneRules.utc
     /// The user directory; nil: everybody is in it.
@@ -101,4 +117,13 @@ public struct PluginSetting: Sendable, Equatable {
 
     /// Nothing special.
     public init() {}
+
+    /// Keeps to the limits of all plugins, as far as there are none of its own.
+    mutating func keep(to limits: PluginLimits) {
+        self.limits = limits
+        self.limits.memory = ownLimits.memory ?? limits.memory
+        self.limits.runTime = ownLimits.runTime ?? limits.runTime
+        self.limits.eventTime = ownLimits.eventTime ?? limits.eventTime
+        self.limits.logLines = ownLimits.logLines ?? limits.logLines
+    }
 }

@@ -25,6 +25,9 @@ extension DecisionRecord {
         self.hook = hook
         self.call = call
         self.user = user
+        if let cause = json["cause"] {
+            self.cause = Cause(cause.user("user"), caller: cause.user("caller"))
+        }
         self.at = Moment(at)
         self.took = json["took_ms"]?.integer ?? 0
         self.generation = generation
@@ -47,6 +50,8 @@ extension DecisionRecord.Asked {
         case "no opinion": verdict = .noOpinion
         case "decided": verdict = .decided
         case "quarantined": verdict = .quarantined
+        case "unfit": verdict = .unfit
+        case "cut short": verdict = .cutShort
         default:
             verdict = .failed(json["failure"]?.string.flatMap { Failure(rawValue: $0) } ?? .error)
         }
@@ -78,6 +83,7 @@ extension Answer {
         case "data": self = .data(json["extended_data"]?.string)
         case "views": self = .views(json["views"]?.array?.compactMap { Call.View($0) } ?? [])
         case "token": self = .token([])
+        case "too_large": self = .tooLarge(by: by)
         case "none": self = .token(nil)
         case "default": self = .none
         default:
@@ -138,6 +144,7 @@ extension PushDraft {
             kind: json["kind"]?.string ?? "", reason: json["reason"]?.string ?? "",
             expiresIn: json["expires_in"]?.integer ?? 0,
             payload: json["payload"]?.object ?? JSONObject())
+        payloadRaw = json["payload_raw"]?.string
         topic = json["topic"]?.string
         title = json["title"]?.string
         body = json["body"]?.string
@@ -255,7 +262,7 @@ extension Call {
         else { return nil }
         self.init(
             id: id, mode: mode, kind: json["kind"]?.string ?? "audio",
-            ringTime: json["timeout_ms"]?.integer ?? 0, deliveryCheck: false,
+            ringTime: json["timeout_ms"]?.integer ?? 0, deliveryCheck: nil,
             createdAt: Moment(created))
         state = json["state"]?.string.flatMap { State(rawValue: $0) } ?? .ringing
         isGroup = json["group"]?.bool ?? false

@@ -13,6 +13,7 @@ extension DecisionRecord {
             $0.value(hex: call.high, call.low)
             $0.field("event", plain: hook.rawValue)
             $0.field("user", user.text)
+            if !cause.isNobody { $0.object("cause") { cause.write(into: &$0) } }
             $0.field("generation", generation)
             $0.field("took_ms", took)
             $0.array("asked") {
@@ -31,6 +32,13 @@ extension DecisionRecord {
     }
 }
 
+extension Cause {
+    fileprivate func write(into writer: inout JSONWriter) {
+        if let user { writer.field("user", user.text) }
+        if let caller { writer.field("caller", caller.text) }
+    }
+}
+
 extension DecisionRecord.Asked {
     fileprivate func write(into writer: inout JSONWriter) {
         writer.object {
@@ -42,8 +50,10 @@ extension DecisionRecord.Asked {
             case .failed(let failure):
                 $0.field("said", literal: "failed")
                 $0.field("failure", failure.rawValue)
-                if let message { $0.field("message", message) }
+            case .unfit: $0.field("said", literal: "unfit")
+            case .cutShort: $0.field("said", literal: "cut short")
             }
+            if let message { $0.field("message", message) }
             $0.field("wall_ms", wall)
             $0.field("cpu_us", Int64(processor / 1_000))
         }
@@ -89,6 +99,9 @@ extension Answer {
             writer.array("views") {
                 for view in views { view.write(into: &$0) }
             }
+        case .tooLarge(let plugin):
+            writer.field("action", literal: "too_large")
+            writer.field("by", plugin)
         // Whoever reads the log must not be able to use the credentials.
         case .token(let token): writer.field("action", token == nil ? "none" : "token")
         case .none: writer.field("action", literal: "default")

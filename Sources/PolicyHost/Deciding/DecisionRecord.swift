@@ -15,7 +15,7 @@ public struct DecisionRecord: Sendable, Equatable {
         public let wall: Milliseconds
         /// What it said.
         public let verdict: Verdict
-        /// Of a failure: what went wrong, with file and line.
+        /// What went wrong, with file and line, or what of the answer was changed.
         public var message: String?
     }
 
@@ -24,7 +24,11 @@ public struct DecisionRecord: Sendable, Equatable {
         case noOpinion
         case decided
         case failed(Failure)
-        /// Not asked: quarantined.
+        /// What it said cannot be done with this call: the next one was asked.
+        case unfit
+        /// The ring time was too short for its answer.
+        case cutShort
+        /// Not asked: passed over for this cause, or quarantined for everybody.
         case quarantined
     }
 
@@ -41,6 +45,8 @@ public struct DecisionRecord: Sendable, Equatable {
     public let call: CallID
     /// The account concerned.
     public let user: UserID
+    /// Who brought it about (G71); nobody in records of before it was kept.
+    public var cause = Cause.nobody
     /// When it was asked.
     public let at: Moment
     /// From the question to the answer.
@@ -61,7 +67,12 @@ public struct DecisionRecord: Sendable, Equatable {
 
     /// Whether some plugin gave no usable answer.
     public var hasFailures: Bool {
-        asked.contains { $0.verdict != .noOpinion && $0.verdict != .decided }
+        asked.contains {
+            switch $0.verdict {
+            case .failed, .quarantined: true
+            case .noOpinion, .decided, .unfit, .cutShort: false
+            }
+        }
     }
 }
 
@@ -139,17 +150,6 @@ extension DecisionInput.Subject {
         switch self {
         case .push(_, let call): call
         case .question(let subject): subject.call
-        }
-    }
-}
-
-extension Question.Subject {
-    /// The call at hand.
-    var call: Call {
-        switch self {
-        case .invite(let call, _, _), .dial(let call, _, _), .incomingData(let call, _, _),
-            .outgoingData(let call, _), .token(let call, _):
-            call
         }
     }
 }

@@ -34,10 +34,21 @@ public final class Replay {
         host.recordsInputs = false
     }
 
-    /// Asks what `recorded` was about; nil when that was not kept.
-    public func ask(_ recorded: DecisionRecord) -> Answered? {
+    /// Processor time of all runs, in nanoseconds.
+    var spent: UInt64 { host.spent }
+
+    /// Asks what `recorded` was about; nil when that was not kept, or when it took more than `time`
+    /// nanoseconds of processor time and there is no answer.
+    public func ask(_ recorded: DecisionRecord, within time: UInt64? = nil) -> Answered? {
         guard let input = recorded.input else { return nil }
-        prepare(input, at: recorded.at)
+        // Of an account that is not answered for no plugin is asked.
+        if case .question(.invite(_, let callee, _)) = input.subject,
+            !host.generation.plan.answerFor.contains(callee)
+        {
+            return Answered(outcome: .answer(.none), asked: [], missing: [])
+        }
+        prepare(recorded, input)
+        host.patience = time
         if lastQuestion == 0 { take(host.start(at: now)) }
         lastQuestion += 1
         let question = QuestionID(lastQuestion)
@@ -45,29 +56,38 @@ public final class Replay {
         case .question(let subject):
             let asked = Question(
                 id: question, decideBy: now + input.decideIn, subject: subject,
-                facts: input.facts)
+                facts: input.facts, cause: recorded.cause)
             take(host.handle(.asked(asked), at: now))
         case .push(let draft, let call):
-            take(host.handle(.pushing(PushID(lastQuestion), draft, call, facts), at: now))
+            let id = PushID(lastQuestion)
+            take(host.handle(.pushing(id, draft, call, facts, recorded.cause), at: now))
         }
-        letTimePass(until: now + input.decideIn)
-        guard let record else { return nil }
+        letTimePass(until: now + input.decideIn, within: time)
+        guard let record else {
+            // Nobody waits for it, and its answer is none to the next question.
+            take(host.handle(.withdrawn(question), at: now))
+            return nil
+        }
         return Answered(outcome: record.outcome, asked: record.asked, missing: missing)
     }
 
     /// Makes the world what it was.
-    private func prepare(_ input: DecisionInput, at moment: Moment) {
-        now = moment
+    private func prepare(_ recorded: DecisionRecord, _ input: DecisionInput) {
+        now = recorded.at
         host.wallOffset = input.wallOffset
         host.services.dice = SeededGenerator(seed: input.dice)
-        for vars in input.vars { host.memory(of: vars.plugin).vars[input.call.id] = vars.bytes }
+        for vars in input.vars {
+            _ = host.memory(of: vars.plugin).keepVars(
+                vars.bytes, of: input.call.id, recorded.cause, PluginLimits())
+        }
         (seen, facts) = (input.seen, input.facts)
         (due, record, missing) = ([], nil, [])
     }
 
     /// Goes on until the question is answered.
-    private func letTimePass(until end: Moment) {
-        while record == nil {
+    private func letTimePass(until end: Moment, within time: UInt64?) {
+        let before = host.spent
+        while record == nil, time.map({ host.spent - before < $0 }) ?? true {
             let reply = due.indices.min { due[$0].at < due[$1].at }
             let nextReply = reply.map { due[$0].at }
             let next = [nextReply, host.nextDeadline].compactMap { $0 }.min()
@@ -88,12 +108,13 @@ public final class Replay {
         for effect in effects {
             switch effect {
             case .record(let record): self.record = self.record ?? record
-            case .perform(let wait, let plugin, let request):
+            case .perform(let wait, let plugin, let request, _):
                 answer(wait, plugin, request.words) { standIn(for: request, of: plugin) }
-            case .operate(let wait, _, let plugin, let operation):
+            case .operate(let wait, _, let plugin, let operation, _):
                 answer(wait, plugin, operation.words) { .operation(nil) }
             case .abandon(let wait): due.removeAll { $0.wait == wait }
-            case .answer, .shaped, .log, .keepTimer, .dropTimer, .count, .observe, .rolledBack:
+            case .answer, .thinking, .shaped, .log, .keepTimer, .dropTimer, .count, .observe,
+                .rolledBack, .alarm:
                 break
             }
         }

@@ -28,6 +28,8 @@ public struct ReplayReport: Sendable, Equatable {
 
     /// Decisions that were asked again.
     public private(set) var asked = 0
+    /// Decisions for which there was no time.
+    public private(set) var left = 0
     /// Decisions whose input was not kept.
     public private(set) var unknown = 0
     /// Decisions in which a plugin waited for something that nobody was asked for then.
@@ -49,6 +51,23 @@ public struct ReplayReport: Sendable, Equatable {
     ) {
         let replay = Replay(generation, cryptography: cryptography)
         for record in records { note(record, replay.ask(record)) }
+    }
+
+    /// The same, for so long only that nobody waits for it.
+    ///
+    /// - Parameters:
+    ///   - time: nanoseconds of processor time that the decisions may have taken.
+    ///   - hasTime: whether there is time for one more.
+    public init(
+        _ records: [DecisionRecord], within time: UInt64, by generation: Generation,
+        cryptography: Cryptography = .none, while hasTime: () -> Bool
+    ) {
+        let replay = Replay(generation, cryptography: cryptography)
+        left = records.count
+        for record in records.inTurn(within: time) where hasTime() {
+            left -= 1
+            note(record, replay.ask(record))
+        }
     }
 
     /// What `generation` would decide other than `other` would.
@@ -94,10 +113,11 @@ public struct ReplayReport: Sendable, Equatable {
 }
 
 extension ReplayReport {
-    /// `asked`, `unknown`, `unsure`, `changed`, `failing`, `changes[]`.
+    /// `asked`, `left`, `unknown`, `unsure`, `changed`, `failing`, `changes[]`.
     public var json: JSONValue {
         [
-            "asked": .integer(Int64(asked)), "unknown": .integer(Int64(unknown)),
+            "asked": .integer(Int64(asked)), "left": .integer(Int64(left)),
+            "unknown": .integer(Int64(unknown)),
             "unsure": .integer(Int64(unsure)), "changed": .integer(Int64(changed)),
             "failing": .integer(Int64(failing)),
             "changes": .array(changes.map(\.json)),
@@ -135,6 +155,7 @@ extension Answer {
         case .allow(let allowance): "allow\(allowance.words)"
         case .refuse(let code, let plugin): "refuse \(code), by \(plugin)"
         case .data(let text): text.map { "data \($0)" } ?? "drop"
+        case .tooLarge(let plugin): "too_large, by \(plugin)"
         case .views(let views):
             views.isEmpty
                 ? "unchanged"

@@ -5,20 +5,21 @@ import CallModel
 
 extension PluginState {
     /// Every global of the plugin's files that does not exist, and every one that is assigned; and
-    /// every decision that is made as a statement.
-    func checkNames() -> (problems: [PolicyProblem], warnings: [PolicyProblem]) {
+    /// what Lua does not mind, and nobody means.
+    func checkNames() -> (problems: [PolicyProblem], mistakes: [PolicyProblem]) {
         let known = knownNames()
-        var (problems, warnings): ([PolicyProblem], [PolicyProblem]) = ([], [])
+        var (problems, mistakes): ([PolicyProblem], [PolicyProblem]) = ([], [])
         for file in source.files {
             do throws(PolicyProblem) {
                 let uses = (try compile(file)?.uses ?? []).sorted { $0.line < $1.line }
                 problems += uses.compactMap { $0.problem(in: file.name, known: known) }
-                warnings += uses.compactMap { $0.warning(in: file.name) }
+                mistakes += uses.compactMap { $0.mistake(in: file.name) }
+                mistakes += MistakeFinder.mistakes(in: file)
             } catch {
                 problems.append(error)
             }
         }
-        return (problems, warnings)
+        return (problems, mistakes)
     }
 
     /// The bytecode of one of its files.
@@ -52,7 +53,7 @@ extension GlobalUse {
     ]
 
     /// A decision without `return` decides nothing.
-    fileprivate func warning(in file: String) -> PolicyProblem? {
+    fileprivate func mistake(in file: String) -> PolicyProblem? {
         guard isDiscarded, member == nil, Returned.decisions.contains(name) else { return nil }
         return PolicyProblem("'\(name)' without 'return' decides nothing", file: file, line: line)
     }

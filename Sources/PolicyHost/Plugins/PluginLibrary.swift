@@ -37,6 +37,35 @@ public struct PluginLibrary: Sendable {
         return nil
     }
 
+    /// `cannot read FILE: why`, if a file of the plugin `name` is there and cannot be read: nothing
+    /// else that has the same name takes its place.
+    func trouble(with name: String) -> String? {
+        guard kept == nil else { return nil }
+        for folder in folders {
+            let paths = ["\(folder)/\(name).lua", "\(folder)/\(name)/init.lua"]
+            guard let path = paths.first(where: Files.exists) else { continue }
+            if let trouble = trouble(at: path) { return trouble }
+            return path == paths[0] ? nil : moduleTrouble(in: "\(folder)/\(name)")
+        }
+        return nil
+    }
+
+    private func moduleTrouble(in folder: String) -> String? {
+        for name in Files.list(folder) where !name.hasPrefix(".") {
+            let path = "\(folder)/\(name)"
+            let trouble =
+                name.hasSuffix(".lua")
+                ? trouble(at: path) : name.contains(".") ? nil : moduleTrouble(in: path)
+            if let trouble { return trouble }
+        }
+        return nil
+    }
+
+    private func trouble(at path: String) -> String? {
+        guard Files.read(path, limit: fileMax) == nil else { return nil }
+        return Files.complaint(path, limit: fileMax)
+    }
+
     /// The other files of a folder, by the name that `require` takes: `a`, `b.c`.
     private func modules(of plugin: String, in folder: String) -> [String: SourceFile] {
         var found: [String: SourceFile] = [:]
@@ -84,7 +113,10 @@ public struct PluginLibrary: Sendable {
         var problems: [PolicyProblem] = []
         let names = names
         for entry in configuration.plugins {
-            if let source = find(entry.name) {
+            if let trouble = trouble(with: entry.name) {
+                problems.append(
+                    configuration.problem("plugin '\(entry.name)': \(trouble)", at: "plugins"))
+            } else if let source = find(entry.name) {
                 plan.plugins.append((source, configuration.setting(of: entry)))
             } else {
                 let hint = Suggestion.text(for: entry.name, among: names)
@@ -96,6 +128,10 @@ public struct PluginLibrary: Sendable {
         guard problems.isEmpty else { throw PolicyProblems(problems) }
         plan.onError = configuration.invite.onError
         plan.answerFor = Accounts(configuration.answerFor)
+        plan.share = .init(
+            directory: configuration.directory,
+            extendedDataMax: configuration.limits.extendedData,
+            limits: configuration.pluginLimits)
         plan.recordsInputs = configuration.decisionLog.keepsInputs
         plan.name = plan.hash(with: configuration)
         return plan
@@ -110,15 +146,15 @@ extension Configuration {
 
     /// Options and overrides of plugins that are not listed.
     fileprivate func strayTables() -> [PolicyProblem] {
-        let names = plugins.map(\.name)
+        let names = generation.plugins.map(\.name)
         var problems: [PolicyProblem] = []
-        for name in options.keys.sorted() where !names.contains(name) {
+        for name in generation.options.keys.sorted() where !names.contains(name) {
             problems.append(
                 problem(
                     "options[\"\(name)\"]: no such plugin is listed"
                         + Suggestion.text(for: name, among: names), at: "options.\(name)"))
         }
-        for name in overrides.keys.sorted() where !names.contains(name) {
+        for name in generation.overrides.keys.sorted() where !names.contains(name) {
             problems.append(
                 problem(
                     "override[\"\(name)\"]: no such plugin is listed"
@@ -131,51 +167,48 @@ extension Configuration {
     public func setting(of plugin: Plugin) -> PluginSetting {
         var setting = PluginSetting()
         setting.users = plugin.users.map { Accounts($0) }
-        setting.options = options[plugin.name] ?? JSONObject()
+        setting.options = generation.options[plugin.name] ?? JSONObject()
         let hasOptions = lines["options.\(plugin.name)"] != nil
         setting.optionsSite = problem("", at: hasOptions ? "options.\(plugin.name)" : "plugins")
-        setting.zone = TimeZoneRules(named: timezone) ?? .utc
+        setting.zone = TimeZoneRules(named: generation.timezone) ?? .utc
         setting.directory = directory
-        setting.extendedDataMax = limits.extendedData
-        setting.limits.memory = limits.pluginMemory
-        setting.limits.logLines = limits.logLines
-        guard let override = overrides[plugin.name] else { return setting }
-        setting.onError = override.onError
-        setting.grants = override.grants
-        setting.limits.memory = override.memory ?? setting.limits.memory
-        setting.limits.runTime = override.runTime ?? setting.limits.runTime
-        setting.limits.eventTime = override.eventTime ?? setting.limits.eventTime
-        setting.limits.logLines = override.logLines ?? setting.limits.logLines
+        setting.extendedDataMax = server.limits.extendedData
+        if let override = generation.overrides[plugin.name] {
+            setting.onError = override.onError
+            setting.grants = override.grants
+            setting.ownLimits = override
+        }
+        setting.keep(to: pluginLimits)
         return setting
+    }
+
+    /// The limits of every plugin that has none of its own.
+    fileprivate var pluginLimits: PluginLimits {
+        var limits = server.limits.plugin
+        limits.memory = server.limits.pluginMemory
+        limits.logLines = server.limits.logLines
+        return limits
     }
 }
 
 extension GenerationPlan {
-    /// The first 12 digits of a digest of the operator's file, of every source, and of what was
-    /// decided about plugins: that may come of the environment.
+    /// The first 12 digits of a digest of every source and of the values of the generation's
+    /// part, with secrets as expressions (G82).
     fileprivate func hash(with configuration: Configuration) -> String {
         var bytes: [UInt8] = []
         func add(_ part: [UInt8]) {
             withUnsafeBytes(of: UInt64(part.count).littleEndian) { bytes += $0 }
             bytes += part
         }
-        for (source, setting) in plugins {
+        for (source, _) in plugins {
             add(Array(source.name.utf8))
             add(source.main.text)
             for module in source.modules.sorted(by: { $0.key < $1.key }) {
                 add(Array(module.value.name.utf8))
                 add(module.value.text)
             }
-            add(JSONCanonical.bytes(of: .object(setting.options)))
-            add(Array("\(setting.onError.debugDescription) \(setting.grants)".utf8))
-            add(Array("\(setting.limits) \(setting.extendedDataMax)".utf8))
-            let entry = configuration.plugins.first { $0.name == source.name }
-            add(Array("\(entry?.users ?? ["*"])".utf8))
         }
-        add(Array(configuration.fingerprint.utf8))
-        add(Array("\(configuration.answerFor) \(configuration.timezone)".utf8))
-        if let users = configuration.users { add(Array("\(users)".utf8)) }
-        add(Array("\(configuration.invite)".utf8))
+        add(Array(configuration.generation.values.text.utf8))
         return Fingerprint.of(bytes)
     }
 }

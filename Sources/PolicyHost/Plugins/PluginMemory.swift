@@ -5,7 +5,10 @@ import CallModel
 /// Belongs to the name of a plugin: outlives its Lua states and its generations.
 final class PluginMemory {
     /// `call.vars`, as plain data.
-    var vars: [CallID: [UInt8]] = [:]
+    fileprivate(set) var vars: [CallID: [UInt8]] = [:]
+    /// Bytes of it, and whose each is: of whoever brought about its first.
+    fileprivate var varsUsed = Quota()
+    fileprivate var varsOwners: [CallID: Cause] = [:]
     /// `state` as it was last read, for when a Lua state has to be given up.
     var state: [UInt8]?
     /// The `state_version` that `state` was written under.
@@ -14,11 +17,44 @@ final class PluginMemory {
     var otherStates: [Int64: SavedState] = [:]
     var windows = SlidingWindows()
     /// Requests of `http` that handlers wait for.
-    var fetches = 0
+    var fetches = Quota()
     /// Timers that `later` started and that have not fired.
-    var timers = 0
+    var timers = Quota()
+    /// Functions that `detach` was given and that have not ended, and all other handlers that wait.
+    var detached = Quota()
+    var handlers = Quota()
+    /// Bytes of reports that stand behind waiting handlers.
+    var held = Quota()
+    /// What was kept in `kv`.
+    var kept = KeptKeys()
+    /// Lines about failures, and all others.
+    var lines = FailureLines()
+    var logLines = LogLines()
     var tally = Tally()
-    var breaker = Breaker()
+}
+
+extension PluginMemory {
+    /// Keeps `bytes` as the vars of a call; returns whether there is room for them.
+    func keepVars(
+        _ bytes: [UInt8], of call: CallID, _ cause: Cause, _ limits: PluginLimits
+    ) -> Bool {
+        let owner = varsOwners[call] ?? cause
+        let more = bytes.count - (vars[call]?.count ?? 0)
+        guard
+            more <= 0
+                || varsUsed.hasRoom(
+                    for: more, owner, most: limits.vars, part: limits.varsOfCause)
+        else { return false }
+        varsUsed.add(more, owner)
+        varsOwners[call] = owner
+        vars[call] = bytes
+        return true
+    }
+
+    func forgetVars(of call: CallID) {
+        guard let bytes = vars.removeValue(forKey: call) else { return }
+        varsUsed.add(-bytes.count, varsOwners.removeValue(forKey: call) ?? .nobody)
+    }
 }
 
 /// Counts events per key over a sliding window: `limit(key, max, per)`.
@@ -60,6 +96,11 @@ struct Tally: Equatable {
     var nanoseconds: UInt64 = 0
     var failures: [Failure: Int] = [:]
     var unreturned = 0
+    /// Changes of `call.vars`, and reports, for which there was no room.
+    var droppedVars = 0
+    var leftReports = 0
+    /// Lines of the log that were one too many.
+    var leftLines = 0
     /// Changes of `state` by a generation that was already replaced.
     var droppedWrites = 0
     /// Pending timers whose name the new generation lacked.

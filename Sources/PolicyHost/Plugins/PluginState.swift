@@ -10,10 +10,12 @@ final class PluginState {
     /// The file that is run, for messages.
     let file: String
     /// Everything that its files may see of the operator.
-    let setting: PluginSetting
+    var setting: PluginSetting
     /// The world; another one after a generation was handed over.
     var services: Services
     private(set) var vm: OpaquePointer?
+    /// How often it has begun anew.
+    private(set) var lives = 0
     let reply = PlainWriter()
 
     // What the file declared.
@@ -30,6 +32,8 @@ final class PluginState {
     let source: PluginSource
     /// What was found before the file was run.
     private(set) var namingProblems: [PolicyProblem] = []
+    /// See `Generation.mistakes`.
+    private(set) var mistakes: [PolicyProblem] = []
     /// See `Generation.warnings`.
     private(set) var warnings: [PolicyProblem] = []
 
@@ -40,15 +44,23 @@ final class PluginState {
     var call: CallID?
     /// The account that the run at hand speaks for.
     var account: UserID?
-    /// See `Breaker.trials`; that of the run at hand.
-    var trial = 0
+    /// What the run at hand counts for.
+    var origin = Origin()
+    /// The event of the run at hand, once something other than this run belongs to it.
+    var event: PluginEvent?
     /// Functions that the run at hand wants to be run apart from it.
-    var detached: [Int32] = []
+    var detached: [(function: Int32, use: QuotaUse)] = []
+    /// Of the run at hand, if it was detached.
+    var use: QuotaUse?
     /// How many of those have not been run yet.
     var queued = 0
     var startedTimers: [StartedTimer] = []
+    /// Calls whose first vars the run at hand has kept, unless it is asked about their invitation.
+    var newVars: [CallID] = []
     /// What outlives this state.
     var memory = PluginMemory()
+    /// How it does as long as its generation is in force.
+    var health = PluginHealth()
     /// Whether the host will copy `state` soon.
     var isSavePending = false
     /// Which of the host's generations it belongs to.
@@ -58,10 +70,6 @@ final class PluginState {
     var tally: Tally {
         _read { yield memory.tally }
         _modify { yield &memory.tally }
-    }
-    var breaker: Breaker {
-        _read { yield memory.breaker }
-        _modify { yield &memory.breaker }
     }
 
     init(
@@ -73,7 +81,7 @@ final class PluginState {
         self.services = services
         self.source = source
         try open()
-        (namingProblems, warnings) = checkNames()
+        (namingProblems, mistakes) = checkNames()
         guard namingProblems.isEmpty else { return }
         try load()
         if hooks.allSatisfy({ $0 < 0 }), timers.isEmpty {
@@ -96,15 +104,27 @@ final class PluginState {
         setting.keepsTests ? Bindings.all + Bindings.tests : Bindings.all
     }
 
-    private func open() throws(PolicyProblem) {
-        let limits = callua_limits(
+    /// The server's limits are other ones from now on. Memory can grow to twice what it was made
+    /// for: there is no room for more before the plugin is loaded again.
+    func keep(to limits: PluginLimits) {
+        setting.keep(to: limits)
+        callua_limit(vm, luaLimits)
+    }
+
+    private var luaLimits: callua_limits {
+        callua_limits(
             memory: setting.limits.memory, coroutines: UInt32(setting.limits.coroutines),
+            coroutines_of_origin: UInt32(setting.limits.coroutinesOfCause),
+            origins_of_account: UInt32(Quota.partsMax),
             value: setting.limits.value, state: setting.limits.state,
             source: setting.limits.source,
             stride: Int32(setting.limits.stride))
+    }
+
+    private func open() throws(PolicyProblem) {
         let host = callua_host(
             context: Unmanaged.passUnretained(self).toOpaque(), call: serveCall)
-        vm = callua_new(limits, host, services.dice.next())
+        vm = callua_new(luaLimits, host, services.dice.next())
         let tooLow = PolicyProblem("the memory limit of the plugin '\(name)' is too low")
         guard vm != nil else { throw tooLow }
         if setting.notesLines { _ = callua_cover(vm) }
@@ -136,6 +156,7 @@ final class PluginState {
     func rebuild() throws(PolicyProblem) {
         callua_free(vm)
         vm = nil
+        lives += 1
         hooks = [Int32](repeating: -1, count: Hook.allCases.count)
         (timers, tests, objects, schema, migration) = ([:], [], [], nil, nil)
         try open()
@@ -154,6 +175,7 @@ final class PluginState {
         _ reference: Int32, _ arguments: PlainWriter, budget: UInt64
     ) -> callua_outcome {
         var outcome = callua_outcome()
+        callua_count_for(vm, origin.part)
         callua_start(vm, reference, arguments.written, budget, &outcome)
         return outcome
     }
@@ -161,16 +183,18 @@ final class PluginState {
     /// Goes on with a handler; what it waited for is in `reply`.
     func resume(_ thread: Int32, status: Int, budget: UInt64) -> callua_outcome {
         var outcome = callua_outcome()
+        callua_count_for(vm, origin.part)
         callua_resume(
             vm, thread, callua_answer(status: Int32(status), bytes: reply.written), budget,
             &outcome)
         return outcome
     }
 
-    /// Ends a waiting handler.
-    func cancel(_ thread: Int32) {
-        if callua_is_broken(vm) { return }
-        callua_cancel(vm, thread, setting.limits.runTime.nanoseconds)
+    /// Ends a waiting handler; returns the processor time that its `<close>` variables took.
+    @discardableResult
+    func cancel(_ thread: Int32, budget: UInt64? = nil) -> UInt64 {
+        if callua_is_broken(vm) { return 0 }
+        return callua_cancel(vm, thread, budget ?? setting.limits.runTime.nanoseconds)
     }
 
     /// The lines of one of its files that have run.
@@ -242,8 +266,25 @@ final class PluginState {
         _ = reader.byte()
         let id = CallID(high: high, low: reader.word())
         let rest = UnsafeBufferPointer(start: bytes.start, count: bytes.count).dropFirst(23)
-        memory.vars[id] = Array(rest)
         reply.list(0)
+        let isNew = memory.vars[id] == nil
+        if memory.keepVars(Array(rest), of: id, origin.cause, setting.limits) {
+            // An invitation that is asked about has an end that is told.
+            if isNew, event != nil || origin.pauseKey != .report(.invite) { newVars.append(id) }
+            return
+        }
+        leaveVars("limit", nil)
+    }
+
+    /// A change of `call.vars` is left out: whoever is in the call may have brought it about, so
+    /// that it is no failure (G75).
+    private func leaveVars(_ why: String, _ problem: String?) {
+        tally.droppedVars += 1
+        let text = "call.vars: no room for a change (\(why))"
+        guard memory.lines.admit(text, at: services.now) != nil else { return }
+        var line = PolicyLog(.warn, text, plugin: name, call: call)
+        line.fields["problem"] = problem.map { .string($0) }
+        services.emit(.log(line))
     }
 
     // MARK: Host functions
@@ -262,18 +303,21 @@ final class PluginState {
             case CALLUA_KEEP_VARS:
                 keepVars(bytes)
                 return CALLUA_RETURN
+            case CALLUA_LEAVE_VARS:
+                leaveVars("too_large", values.first?.text)
+                reply.list(0)
             default: return try serve(bindings[function - CALLUA_OWN], values)
             }
             return CALLUA_RETURN
         } catch {
             reply.cut()
             reply.raw(error.message)
-            return error.isDenied ? CALLUA_REFUSE : CALLUA_RAISE
+            return CALLUA_RAISE
         }
     }
 
     private func serve(_ binding: Binding, _ values: [LuaValue]) throws(Refused) -> Int {
-        switch try binding.body(self, Arguments(values: values, name: binding.name)) {
+        switch try respond(binding, Arguments(values: values, name: binding.name)) {
         case .values(let values):
             reply.list(values.count)
             for value in values { reply.value(value) }
@@ -285,6 +329,19 @@ final class PluginState {
         case .wait(let wait):
             pending = wait
             return CALLUA_WAIT
+        }
+    }
+
+    /// What reaches outside raises for wrong types only: all else may come with somebody's data,
+    /// and is for the script to handle (G86).
+    private func respond(
+        _ binding: Binding, _ arguments: Arguments
+    ) throws(Refused) -> Response {
+        do throws(Refused) {
+            return try binding.body(self, arguments)
+        } catch {
+            guard binding.flags & CALLUA_GIVES_TROUBLE != 0, !error.isWrongType else { throw error }
+            return .trouble(error.message)
         }
     }
 
@@ -324,6 +381,10 @@ private let serveCall:
     ) -> Int32 = { context, function, arguments, result in
         guard let context, let result else { return Int32(CALLUA_RAISE) }
         let state = Unmanaged<PluginState>.fromOpaque(context).takeUnretainedValue()
+        if function == CALLUA_LONG {
+            state.services.runIsLong()
+            return Int32(CALLUA_RETURN)
+        }
         let status = state.serve(Int(function), arguments)
         result.pointee = state.reply.written
         return Int32(status)

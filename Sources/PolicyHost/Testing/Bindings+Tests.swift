@@ -54,6 +54,9 @@ extension Bindings {
             name: "clock", type: "fun(time: string)",
             help: "Sets the clock: \"Mon 10:00\" of that week or \"2030-05-01 10:00\"."),
         .init(
+            name: "timezone", type: "fun(name: string)",
+            help: "Loads the plugin anew in this time zone, such as \"Europe/Berlin\"; it is UTC."),
+        .init(
             name: "advance", type: "fun(span: string)",
             help: "Lets time pass; timers fire and waits end."),
         .init(

@@ -82,12 +82,11 @@ public enum PluginTest {
             results: results, coverage: coverage(of: source, first, ran))
     }
 
-    /// A plugin as its tests see it: as it comes, with none of what the operator decided about it,
-    /// and granted what it needs, because what is asked of the web is answered by the test.
+    /// A plugin as its tests see it: as it comes, in UTC, with none of what the operator decided
+    /// about it, and granted what it needs, because the test answers what is asked of the web.
     static func setting(for source: PluginSource, _ given: PluginSetting) -> PluginSetting {
         var setting = PluginSetting()
         setting.limits = given.limits
-        setting.zone = given.zone
         setting.extendedDataMax = given.extendedDataMax
         setting.standsIn = true
         setting.grants = needs(of: source)

@@ -201,6 +201,8 @@ extension DecisionRecord.Verdict {
         case .decided: "decided"
         case .failed(let failure): "failed (\(failure.rawValue))"
         case .quarantined: "quarantined"
+        case .unfit: "unfit"
+        case .cutShort: "cut short"
         }
     }
 }

@@ -4,7 +4,9 @@ import CallModel
 import JSON
 
 /// Values by key, as the server's store keeps them.
-struct TestStore {
+package struct TestStore {
+    package init() {}
+
     private struct Entry {
         var value: JSONValue
         var expiresAt: Moment?
@@ -12,7 +14,7 @@ struct TestStore {
     private var entries: [String: Entry] = [:]
 
     /// Carries out `request`.
-    mutating func reply(to request: StoreRequest, at now: Moment) -> WaitReply {
+    package mutating func reply(to request: StoreRequest, at now: Moment) -> WaitReply {
         entries = entries.filter { $0.value.expiresAt.map { $0 > now } ?? true }
         switch request {
         case .get(let key): return .value(entries[key]?.value ?? .null)

@@ -68,6 +68,9 @@ extension TestWorld {
         case .answer(let id, let answer):
             answers[id] = answer
             if openQuestions.remove(id) != nil { queue.append(.core(.answered(id, answer))) }
+        case .thinking(let id):
+            // At once: what the handler asks for next may be about the call.
+            for effect in board.handle(.thinking(id), at: now) { carryOut(effect) }
         case .shaped(_, let draft): shaped = .some(draft)
         case .log(let line):
             log.append(line)
@@ -77,18 +80,19 @@ extension TestWorld {
                 failures.append(line.text)
                 allFailures.append(line.text)
             }
-        case .operate(let wait, let user, let plugin, let operation):
+        case .operate(let wait, let user, let plugin, let operation, let cause):
             operations.append(operation.described)
             guard let id = operation.callID, stored[id] != nil else {
                 return queue.append(.host(.replied(wait, .operation(nil))))
             }
             let request = RequestID(newNumber())
             waits[request] = (wait, operations.count - 1)
-            queue.append(.core(.policyRequest(request, user, plugin: plugin, operation)))
-        case .perform(let wait, let plugin, let request):
+            queue.append(
+                .core(.policyRequest(request, user, plugin: plugin, operation, cause)))
+        case .perform(let wait, let plugin, let request, _):
             queue.append(.host(.replied(wait, reply(to: request, of: plugin))))
         case .record(let record): records.append(record)
-        case .keepTimer, .dropTimer, .abandon, .count, .observe, .rolledBack: break
+        case .keepTimer, .dropTimer, .abandon, .count, .observe, .rolledBack, .alarm: break
         }
     }
 

@@ -53,7 +53,7 @@ extension TestWorld {
         var call = Call(
             id: newCall(), mode: index, kind: kind,
             ringTime: try Self.ringTime(table, name) ?? Mode.all[Int(index.value)].ringTime,
-            deliveryCheck: false, createdAt: now)
+            deliveryCheck: nil, createdAt: now)
         call.extendedData = try Self.text(of: table["extended_data"])
         try addPeople(table, &call)
         return call
@@ -164,7 +164,7 @@ extension TestWorld {
         switch answer {
         case .refuse(let code, _): return .decision(PLAIN_REFUSE, [.text(code)])
         case .allow(let allowance): return allowance.value
-        case .invite, .data, .views, .token, .none: return .null
+        case .invite, .data, .tooLarge, .views, .token, .none: return .null
         }
     }
 
@@ -214,8 +214,8 @@ extension TestWorld {
     }
 
     private static let pushFields = [
-        "user", "provider", "kind", "reason", "topic", "title", "body", "payload", "expires_in",
-        "collapse_id",
+        "user", "provider", "kind", "reason", "topic", "title", "body", "payload", "payload_raw",
+        "expires_in", "collapse_id",
     ]
 
     /// The push that a table of a test describes.
@@ -231,6 +231,7 @@ extension TestWorld {
             user: try Self.user(fields["user"].text ?? call.participants[1].user.text),
             provider: provider, kind: fields["kind"].text ?? (isVoIP ? "voip" : "alert"),
             reason: reason, expiresIn: fields["expires_in"].integer ?? call.ringTime / 1_000)
+        draft.payloadRaw = fields["payload_raw"].text
         draft.topic = fields["topic"].text
         draft.title = fields["title"].text
         draft.body = fields["body"].text

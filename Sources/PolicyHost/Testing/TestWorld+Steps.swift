@@ -22,6 +22,7 @@ extension TestWorld {
         case "user": try user(arguments)
         case "options": try options(arguments)
         case "clock": setClock(to: try Self.moment(arguments.text(0), now, zone))
+        case "timezone": try setZone(arguments.text(0))
         case "advance": try advance(arguments.duration(0))
         case "http": try answerFetches(arguments)
         case "reload": try load(keepingState: true)
@@ -60,6 +61,13 @@ extension TestWorld {
 
     private func options(_ arguments: Arguments) throws(Refused) {
         try load(keepingState: false, options: arguments.json(0).object ?? JSONObject())
+    }
+
+    private func setZone(_ name: String) throws(Refused) {
+        guard let zone = TimeZoneRules(named: name) else {
+            throw Refused("t.timezone: there is no time zone '\(name)'")
+        }
+        try load(keepingState: true, zone: zone)
     }
 
     private func answerFetches(_ arguments: Arguments) throws(Refused) {

@@ -231,17 +231,22 @@ final class TestWorld {
     func tell(_ hook: Hook, _ table: JSONObject) throws(Refused) {
         begin()
         host.services.now = now
-        for plugin in host.generation.plugins { host.tell(.table(hook, table), plugin) }
+        for plugin in host.generation.plugins { host.tell(.table(hook, table, .nobody), plugin) }
         take(host.services.takeEffects())
         work(nil)
         try end()
     }
 
     /// Loads the plugin anew: with other options, or as a reload does it.
-    func load(keepingState: Bool, options: JSONObject? = nil) throws(Refused) {
+    func load(
+        keepingState: Bool, options: JSONObject? = nil, zone: TimeZoneRules? = nil
+    ) throws(Refused) {
         seed += 1
         noteLines()
         if let options { plan.plugins[0].setting.options = options }
+        if let zone {
+            for place in plan.plugins.indices { plan.plugins[place].setting.zone = zone }
+        }
         do throws(PolicyProblems) {
             let next = try Self.generation(plan, seed, tools)
             if keepingState {
@@ -343,7 +348,7 @@ final class TestWorld {
     func end(_ call: Call) {
         quietly {
             for participant in call.participants where isReal(call) {
-                for action in [CallAction.end, .cancel(), .reject(), .leave]
+                for action in [CallAction.end(), .cancel(), .reject(), .leave()]
                 where board.call(call.id)?.isLive == true {
                     _ = commit(.call(call.id, action), by: participant.user)
                 }

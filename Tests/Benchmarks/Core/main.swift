@@ -71,16 +71,18 @@ struct Bench {
     private mutating func invite(_ caller: UserID, _ callee: UserID) -> CallID {
         var invitation = Invitation(invitees: [callee])
         invitation.mode = .advanced
-        let effects = handle(caller, .invite(invitation))
-        for case .consult(let question) in effects { letRing(question) }
+        var effects = handle(caller, .invite(invitation))
+        for case .consult(let question) in effects { effects += letRing(question) }
         for case .reply(_, .invited(let call, _, _)) in effects { return call.id }
         fatalError("\(caller) may not invite \(callee): \(effects)")
     }
 
     /// The policies leave it to the account's device.
-    private mutating func letRing(_ question: Question) {
+    private mutating func letRing(_ question: Question) -> [Effect] {
         let answer = Answer.invite(.ring(for: nil), by: "desk", next: 1)
-        effects += board.handle(.answered(question.id, answer), at: now).count
+        let effects = board.handle(.answered(question.id, answer), at: now)
+        self.effects += effects.count
+        return effects
     }
 
     private mutating func handle(_ user: UserID, _ operation: Operation) -> [Effect] {
@@ -117,7 +119,7 @@ struct Bench {
         let callers = ending.map { board.call($0)?.caller ?? pairs[0].0 }
         measure("end", size) { bench in
             for (id, caller) in zip(ending, callers) {
-                _ = bench.handle(caller, .call(id, .end))
+                _ = bench.handle(caller, .call(id, .end()))
             }
         }
         oldest += size
@@ -139,7 +141,7 @@ struct Bench {
                 _ = bench.handle(pair.0, .call(id, .cancel()))
             }
         }
-        for pair in pairs { _ = handle(pair.0, .call(invite(pair.0, pair.1), .end)) }
+        for pair in pairs { _ = handle(pair.0, .call(invite(pair.0, pair.1), .end())) }
         measure("disconnect", size) { bench in
             for pair in pairs {
                 bench.effects +=

@@ -65,7 +65,7 @@ func long(_ number: Int) -> String {
 func question(_ number: UInt64) -> Question {
     var call = Call(
         id: CallID(high: 0x0199, low: number), mode: .advanced, kind: "audio",
-        ringTime: 60_000, deliveryCheck: false, createdAt: now)
+        ringTime: 60_000, deliveryCheck: nil, createdAt: now)
     call.extendedData = #"{"sdp":"v=0 o=- 1 1 IN IP4 127.0.0.1 s=- c=IN IP4 127.0.0.1 t=0 0"}"#
     let ann = Participant(user: UserID("ann"), role: .caller, state: .joined, at: now)
     var bob = Participant(user: UserID("bob"), role: .invitee, state: .inviting, at: now)

@@ -23,7 +23,7 @@ static size_t write_invite(char *text, unsigned request) {
     int head = sprintf(
         text,
         "{\"id\":%u,\"op\":\"call.invite\",\"data\":{\"invitees\":[\"support\"],"
-        "\"kind\":\"video\",\"timeout_ms\":30000,\"extended_data\":"
+        "\"mode\":\"common\",\"kind\":\"video\",\"timeout_ms\":30000,\"extended_data\":"
         "\"{\\\"type\\\":\\\"video_call\\\",\\\"title\\\":\\\"",
         request);
     static const char tail[] = "\\\"}\"}}";

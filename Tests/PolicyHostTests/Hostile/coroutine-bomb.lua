@@ -1,4 +1,4 @@
--- expects error: too many coroutines
+-- expects error: 
 -- Coroutines that are all kept.
 on.invite(function(call)
   if call.callee.calls > 0 then return reject "busy" end

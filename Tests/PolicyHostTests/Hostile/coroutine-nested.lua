@@ -1,4 +1,4 @@
--- expects error: C stack overflow
+-- expects error: p.lua:5
 -- Coroutines inside coroutines.
 on.invite(function(call)
   if call.callee.calls > 0 then return reject "busy" end

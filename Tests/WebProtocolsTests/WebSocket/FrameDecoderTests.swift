@@ -150,6 +150,26 @@ import WebProtocols
         #expect(try feed(clientFrame(.ping, [1]) + clientFrame(.continuation, [2])) == (2, 0))
     }
 
+    /// A connection that is sent away may take seconds to go: what it had begun is not kept.
+    @Test func keepsNothingOnceGivenUp() throws {
+        var decoder = FrameDecoder(role: .server)
+        func feed(_ bytes: some Sequence<UInt8>) throws -> (events: Int, rest: Int) {
+            var bytes = Array(bytes)
+            return try bytes.withUnsafeMutableBytes { buffer in
+                var input = buffer
+                var events = 0
+                while try decoder.next(&input) != nil { events += 1 }
+                return (events, input.count)
+            }
+        }
+        let frame = clientText(String(repeating: "x", count: 60_000))
+        #expect(try feed(frame[..<50_000]) == (0, 0))
+        #expect(decoder.reservedBytes >= 49_000)
+        decoder.giveUp()
+        #expect(decoder.reservedBytes == 0 && decoder.incompleteBytes == 0)
+        #expect(try feed(clientText("more")) == (0, 0))
+    }
+
     /// An announced length alone must not make the server reserve it.
     @Test func reservesNoMoreThanTwiceWhatArrived() throws {
         var decoder = FrameDecoder(role: .server)

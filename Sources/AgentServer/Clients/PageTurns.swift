@@ -1,0 +1,53 @@
+// Whose pages of calls are read and written next, over HTTP.
+
+import Bookkeeping
+import CallModel
+
+/// A user may ask for pages over as many connections as it has: so many of them are under way as
+/// one WebSocket may have, the others wait in order. Else one turn of the loop would write them
+/// all.
+struct PageTurns<Page> {
+    private struct Turn {
+        var underWay = 0
+        var waiting = Queue<Page>()
+    }
+
+    private var turns: [UserID: Turn] = [:]
+    /// For whom those are that are under way.
+    private var users: [RequestID: UserID] = [:]
+
+    /// Users who have asked for pages that they have not got.
+    var count: Int { turns.count }
+
+    /// Whether a page for `user` is read now, because fewer than `most` of its are under way; else
+    /// `next` gives it back when it is its turn.
+    mutating func begins(
+        _ page: Page, _ request: RequestID, for user: UserID, most: Int
+    ) -> Bool {
+        var turn = turns.removeValue(forKey: user) ?? Turn()
+        defer { turns[user] = turn }
+        guard turn.underWay < most else {
+            turn.waiting.append(page)
+            return false
+        }
+        turn.underWay += 1
+        users[request] = user
+        return true
+    }
+
+    /// A request was answered, if it was for a page.
+    ///
+    /// - Returns: whose pages may go on; nil: nobody's.
+    mutating func ends(_ request: RequestID) -> UserID? {
+        guard !users.isEmpty, let user = users.removeValue(forKey: request) else { return nil }
+        turns[user]?.underWay -= 1
+        return user
+    }
+
+    /// Takes the page whose turn it is, which `begins` again; nil: there is none.
+    mutating func next(of user: UserID) -> Page? {
+        if let page = turns[user]?.waiting.removeFirst() { return page }
+        if turns[user]?.underWay == 0 { turns[user] = nil }
+        return nil
+    }
+}

@@ -1,0 +1,54 @@
+// Signals that a client has not been sent yet, by their senders.
+
+import Bookkeeping
+import CallModel
+
+/// What one connection has in its buffer of what others say to its user at will: signals, items.
+struct UnsentSignals {
+    /// What is unsent of one sender.
+    struct Share: Equatable {
+        var count = 0
+        var bytes = 0
+    }
+
+    private struct Signal {
+        let sender: UserID
+        let bytes: Int
+        /// How many bytes the connection has sent in all when it has sent this one.
+        let end: UInt64
+    }
+
+    private var signals = Queue<Signal>()
+    /// What is unsent of all.
+    private(set) var all = Share()
+
+    /// A signal went into the buffer.
+    ///
+    /// - Parameters:
+    ///   - bytes: its size.
+    ///   - end: how many bytes the connection will have sent in all when it has sent it.
+    mutating func note(from sender: UserID, bytes: Int, end: UInt64) {
+        signals.append(Signal(sender: sender, bytes: bytes, end: end))
+        all.count += 1
+        all.bytes += bytes
+    }
+
+    /// The connection has sent so many bytes in all.
+    mutating func sent(_ count: UInt64) {
+        while let oldest = signals.first, oldest.end <= count {
+            _ = signals.removeFirst()
+            all.count -= 1
+            all.bytes -= oldest.bytes
+        }
+    }
+
+    /// What is unsent of `sender`.
+    func share(of sender: UserID) -> Share {
+        var share = Share()
+        for signal in signals.values where signal.sender == sender {
+            share.count += 1
+            share.bytes += signal.bytes
+        }
+        return share
+    }
+}

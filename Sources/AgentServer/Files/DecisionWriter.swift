@@ -1,0 +1,120 @@
+// Writes decisions into files, away from the loop.
+
+import CallModel
+import EventLoop
+import Glibc
+import JSON
+import PolicyHost
+
+/// Files of JSON lines, of which the oldest goes when there are enough. Owner: one thread, to
+/// which it is handed over.
+final class DecisionWriter: @unchecked Sendable {
+    /// What it has of the system; tests put theirs in the place.
+    struct System {
+        /// Milliseconds since the machine started.
+        var now: () -> Int64 = { Clock.bootMilliseconds() }
+        /// Writes to a file, and gives how much of it was written.
+        var write: (Int32, UnsafeRawBufferPointer) -> Int = {
+            Glibc.write($0, $1.baseAddress, $1.count)
+        }
+    }
+
+    private let path: String
+    private let log: Log
+    private let system: System
+    private var limits = Configuration.DecisionLog()
+    private var file: Int32 = -1
+    private var size = 0
+    /// The file ends within a line, which whatever follows must not make longer.
+    private var isTorn = false
+    /// When a file that could not be opened is tried again.
+    private var opensAgainAt: Int64 = 0
+    private var repeated = RepeatedLine()
+    private var lines = JSONWriter()
+
+    /// A log in the file `path`, and beside it.
+    init(path: String, log: Log, system: System = System()) {
+        self.path = path
+        self.log = log
+        self.system = system
+    }
+
+    deinit { if file >= 0 { close(file) } }
+
+    /// Puts other sizes into force.
+    func configure(_ limits: Configuration.DecisionLog) { self.limits = limits }
+
+    /// Writes `entries`; gives how many were left out because the disk did not take them.
+    func write(_ entries: [DecisionEntry]) -> Int {
+        if file < 0, system.now() >= opensAgainAt { open() }
+        guard file >= 0 else { return entries.count }
+        for entry in entries {
+            lines.startText()
+            entry.write(into: &lines)
+            lines.append(UInt8(ascii: "\n"))
+        }
+        defer { lines.removeAll() }
+        if isTorn { withUnsafeBytes(of: UInt8(ascii: "\n")) { _ = write($0) } }
+        let written = isTorn ? 0 : write(lines.written)
+        // A line of which the end is missing cannot be read.
+        let lost = lines.written.lines(from: written)
+        if size >= limits.size { moveAside() }
+        return lost
+    }
+
+    /// Gives how much of it was written.
+    private func write(_ bytes: UnsafeRawBufferPointer) -> Int {
+        let written = max(0, system.write(file, bytes))
+        size += written
+        if written > 0 { isTorn = bytes[written - 1] != UInt8(ascii: "\n") }
+        if written < bytes.count { warn("cannot write the decision log") }
+        return written
+    }
+
+    private func warn(_ text: StaticString, _ why: String = "") {
+        guard let left = repeated.admit("\(text)", at: Moment(system.now())) else { return }
+        log.warn(text, ("path", path), ("error", why), ("like_it", "\(left)"))
+    }
+
+    /// How long a file that could not be opened is left alone, in milliseconds.
+    static let reopenEvery: Int64 = 10_000
+
+    private func open() {
+        (size, isTorn) = (0, false)
+        // Without waiting: a pipe may have this name.
+        file = Glibc.open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
+        var status = stat()
+        guard file >= 0, fstat(file, &status) == 0 else {
+            return cannotOpen(String(cString: strerror(errno)))
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else { return cannotOpen("it is no plain file") }
+        guard status.st_size > 0 else { return }
+        size = Int(status.st_size)
+        var last: UInt8 = 0
+        isTorn = pread(file, &last, 1, status.st_size - 1) == 1 && last != UInt8(ascii: "\n")
+    }
+
+    private func cannotOpen(_ why: String) {
+        if file >= 0 { close(file) }
+        file = -1
+        opensAgainAt = system.now() + Self.reopenEvery
+        warn("cannot open the decision log", why)
+    }
+
+    private func moveAside() {
+        close(file)
+        // Files beyond the number go, also when there were more of them before.
+        var surplus = limits.files
+        while unlink("\(path).\(surplus)") == 0 { surplus += 1 }
+        for number in (1..<max(1, limits.files)).reversed() {
+            rename(number == 1 ? path : "\(path).\(number - 1)", "\(path).\(number)")
+        }
+        if limits.files == 1 { unlink(path) }
+        open()
+    }
+
+    /// Says that decisions are missing.
+    func tellLeftOut(_ count: Int) {
+        log.warn("decisions were left out of the decision log", ("count", "\(count)"))
+    }
+}

@@ -1,0 +1,135 @@
+// The thread that writes what must not hold up the loop.
+
+import EventLoop
+import PolicyHost
+
+/// The thread `files`: it writes decisions, bounded in memory. Any thread may use it, and none
+/// waits for the disk.
+final class FilesThread: Sendable {
+    private enum Order: Sendable {
+        case write([DecisionEntry], bytes: Int)
+        case configure(Configuration.DecisionLog)
+        /// Told when it comes to this.
+        case tell(WorkerMailbox<Void>)
+    }
+
+    private struct Waiting {
+        /// The most that may wait, in bytes as estimated.
+        var limit = 8 << 20
+        /// Bytes, as estimated, that wait or are being written.
+        var held = 0
+        /// Decisions since the log last said so.
+        var leftOut = 0
+        var leftOutInAll: UInt64 = 0
+        /// The files did not take the last decisions.
+        var isFailing = false
+
+        mutating func leave(_ count: Int) {
+            leftOut += count
+            leftOutInAll += UInt64(count)
+        }
+    }
+
+    /// What the thread shares with those who use it, and may outlive.
+    private final class Shared: Sendable {
+        let orders = WorkerMailbox<Order>()
+        let waiting = Locked(Waiting())
+
+        func carryOut(_ order: Order, _ writer: DecisionWriter) {
+            switch order {
+            case .write(let entries, let bytes):
+                let lost = writer.write(entries)
+                let leftOut = waiting.withLock { waiting -> Int in
+                    waiting.held -= bytes
+                    waiting.leave(lost)
+                    waiting.isFailing = lost > 0
+                    guard lost == 0 else { return 0 }
+                    defer { waiting.leftOut = 0 }
+                    return waiting.leftOut
+                }
+                if leftOut > 0 { writer.tellLeftOut(leftOut) }
+            case .configure(let limits): writer.configure(limits)
+            case .tell(let waiter): _ = waiter.post(())
+            }
+        }
+    }
+
+    private let shared = Shared()
+    private let place: Place
+
+    /// Where orders are carried out.
+    private enum Place: Sendable {
+        case thread
+        /// At once, on the thread that gives them.
+        case here(DecisionWriter)
+    }
+
+    /// Starts the thread; without one nothing is written.
+    init(_ writer: DecisionWriter) {
+        place = .thread
+        _ = try? WorkerThread(name: "files", yields: true) { [shared] in
+            var batch: [Order] = []
+            while case .elements = shared.orders.takeAll(into: &batch) {
+                for order in batch { shared.carryOut(order, writer) }
+            }
+        }
+    }
+
+    /// Carries everything out at once, for tests.
+    init(here writer: DecisionWriter) { place = .here(writer) }
+
+    deinit { shared.orders.close() }
+
+    /// Decisions that were left out since the process began.
+    var leftOut: UInt64 { shared.waiting.withLock { $0.leftOutInAll } }
+
+    /// Whether the files did not take the last decisions that were given.
+    var isFailing: Bool { shared.waiting.withLock { $0.isFailing } }
+
+    /// Puts other sizes into force; `backlog` is in bytes.
+    func configure(_ limits: Configuration.DecisionLog, backlog: Int) {
+        shared.waiting.withLock { $0.limit = backlog }
+        give(.configure(limits))
+    }
+
+    /// Takes over `entries`, and leaves out those that there is no room for.
+    func write(_ entries: inout [DecisionEntry]) {
+        var bytes = 0
+        var count = 0
+        shared.waiting.withLock { waiting in
+            for entry in entries {
+                let more = entry.estimatedBytes
+                guard waiting.held + bytes + more <= waiting.limit else { break }
+                bytes += more
+                count += 1
+            }
+            waiting.held += bytes
+            waiting.leave(entries.count - count)
+        }
+        if count < entries.count { entries.removeLast(entries.count - count) }
+        if count > 0 { give(.write(entries, bytes: bytes)) }
+        entries = []
+    }
+
+    private func give(_ order: Order) {
+        switch place {
+        case .thread: _ = shared.orders.post(order)
+        case .here(let writer): shared.carryOut(order, writer)
+        }
+    }
+
+    /// Waits until everything that was given is done, at most so many milliseconds.
+    func settle(within patience: Int64) {
+        guard case .thread = place else { return }
+        let waiter = WorkerMailbox<Void>()
+        guard shared.orders.post(.tell(waiter)) else { return }
+        var batch: [Void] = []
+        _ = waiter.takeAll(into: &batch, until: Clock.bootMilliseconds() + patience)
+    }
+
+    /// Writes what is left, for a second at most, and ends the thread.
+    func close() {
+        settle(within: 1_000)
+        shared.orders.close()
+    }
+}

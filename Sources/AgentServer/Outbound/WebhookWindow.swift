@@ -1,0 +1,250 @@
+// What is on its way to one receiver of events, shared among those whose calls they tell of.
+
+import CallModel
+import Outbound
+import Storage
+
+/// The events of one receiver that are in memory, and who has others in the store.
+///
+/// Whoever makes many calls has a part of it only (`CauseShares`): the rest of his events waits in
+/// the store, in order, and is *behind*. Events of others go straight through.
+struct WebhookWindow {
+    /// Bounds of it.
+    struct Limits {
+        /// Events in memory.
+        var events = 500
+        /// Of these, those of calls of one account.
+        var eventsPerCaller = 125
+        /// Bytes of events in memory.
+        var bytes = 4 << 20
+        /// Of these, those of calls of one account.
+        var bytesPerCaller = 1 << 20
+        /// Accounts that are known to be behind; with more, they are looked for in the store.
+        var behind = 10_000
+        /// Accounts that are read from the store at once, and events of each.
+        var callersAtOnce = 8
+        var eventsAtOnce = 25
+        /// Accounts that are looked for at once.
+        var searchStep = 200
+    }
+
+    /// An event in memory.
+    private struct Event {
+        let caller: UserID
+        let bytes: Int
+    }
+
+    /// A body counts as so much at most: a longer one is never sent.
+    private static let longestBody = 65_536
+
+    var endpoint: WebhookEndpoint
+    /// Somebody may be behind who is not known to be: looked for from the account `searched` on.
+    private(set) var isSearching: Bool
+    private(set) var searched: UserID?
+    /// Somebody came to be behind unknown since the last step of the search began: what that step
+    /// finds is not all.
+    private var isSearchStale = false
+    /// The number of the reading of the store that is under way; nil: none.
+    private var reading: Int?
+    /// The receiver answered 410, or an operator disabled it.
+    var isDisabled = false
+    /// Why the last attempt was in vain; nil: it was not.
+    var trouble: String?
+    private let limits: Limits
+    private var open: [JobID: Event] = [:]
+    private var shares: CauseShares
+    private var bytes: CauseShares
+    /// The newest event of an account that was given to the thread, or looked at in the store.
+    private var cursors: [UserID: JobID] = [:]
+    /// Those who have events in the store beyond their cursor, in the order of their turns.
+    private var behind: [UserID] = []
+    private var isBehind: Set<UserID> = []
+    /// An event of theirs was stored while the store was being read.
+    private var overtaken: Set<UserID> = []
+
+    /// An empty window.
+    ///
+    /// - Parameter isSearching: whether the store may have events for it.
+    init(_ endpoint: WebhookEndpoint, isSearching: Bool, limits: Limits = Limits()) {
+        self.endpoint = endpoint
+        self.isSearching = isSearching
+        self.limits = limits
+        shares = CauseShares(limit: limits.events, each: limits.eventsPerCaller)
+        bytes = CauseShares(limit: limits.bytes, each: limits.bytesPerCaller)
+    }
+
+    /// Events with the outbound thread.
+    var count: Int { open.count }
+    /// Whether the store has events that are not in memory, or may have.
+    var isLate: Bool { isSearching || !behind.isEmpty }
+    var isReading: Bool { reading != nil }
+    /// Accounts of which anything is remembered: no more than have events here or are behind.
+    var accounts: Int { overtaken.union(cursors.keys).union(isBehind).count }
+
+    func has(_ id: JobID) -> Bool { open[id] != nil }
+
+    // MARK: Events
+
+    /// Takes a new event in; false: its turn comes later, out of the store.
+    mutating func take(_ job: Storage.WebhookJob) -> Bool {
+        let caller = job.caller
+        let wasBehind = isBehind.contains(caller)
+        if !isSearching, !wasBehind, hasRoom(for: job) {
+            add(job)
+            return true
+        }
+        // All that is older was here, unless the store may have more: then reading begins there.
+        let isFirst = !isSearching && !wasBehind && cursors[caller] == nil
+        guard markBehind(caller) else { return false }
+        if isFirst { cursors[caller] = JobID(job.id.value - 1) }
+        overtaken.insert(caller)
+        return false
+    }
+
+    /// Takes an event out of the store in; false: it is there already.
+    mutating func takeStored(_ job: Storage.WebhookJob) -> Bool {
+        lookedAt(job)
+        guard !has(job.id) else { return false }
+        add(job)
+        return true
+    }
+
+    func hasRoom(for job: Storage.WebhookJob) -> Bool {
+        let cause = Self.cause(job.caller)
+        return shares.admits(cause) && bytes.admits(cause, Self.size(job))
+    }
+
+    private mutating func add(_ job: Storage.WebhookJob) {
+        lookedAt(job)
+        let event = Event(caller: job.caller, bytes: Self.size(job))
+        open[job.id] = event
+        shares.take(Self.cause(event.caller))
+        bytes.take(Self.cause(event.caller), event.bytes)
+    }
+
+    /// An event has ended.
+    mutating func remove(_ id: JobID) {
+        guard let event = open.removeValue(forKey: id) else { return }
+        shares.giveBack(Self.cause(event.caller))
+        bytes.giveBack(Self.cause(event.caller), event.bytes)
+        forgetCursor(event.caller)
+    }
+
+    private mutating func lookedAt(_ job: Storage.WebhookJob) {
+        cursors[job.caller] = cursors[job.caller].map { max($0, job.id) } ?? job.id
+    }
+
+    /// Who has nothing here and is not behind begins anew with the next event.
+    private mutating func forgetCursor(_ caller: UserID) {
+        guard shares[Self.cause(caller)] == 0, !isBehind.contains(caller) else { return }
+        cursors[caller] = nil
+    }
+
+    private static func cause(_ caller: UserID) -> SendingCause {
+        SendingCause(nil, caller: caller.text)
+    }
+
+    private static func size(_ job: Storage.WebhookJob) -> Int {
+        min(job.body.count, longestBody)
+    }
+
+    // MARK: Behind
+
+    /// The event is to be looked at again.
+    mutating func rewind(before job: (id: JobID, caller: UserID)) {
+        if let cursor = cursors[job.caller], cursor >= job.id {
+            cursors[job.caller] = JobID(job.id.value - 1)
+        }
+        if markBehind(job.caller) { overtaken.insert(job.caller) }
+    }
+
+    /// The caller of an event here.
+    func caller(of id: JobID) -> UserID? { open[id]?.caller }
+
+    /// False: too many are, and this one is to be looked for; nothing is remembered of it.
+    private mutating func markBehind(_ caller: UserID) -> Bool {
+        guard !isBehind.contains(caller) else { return true }
+        guard behind.count < limits.behind else {
+            searchAnew()
+            return false
+        }
+        isBehind.insert(caller)
+        behind.append(caller)
+        return true
+    }
+
+    // MARK: Reading
+
+    /// Anybody may be behind: all are looked for.
+    mutating func searchAnew() { (isSearching, searched, isSearchStale) = (true, nil, true) }
+
+    /// Begins to read the store: an earlier reading counts no more.
+    ///
+    /// - Parameter number: never used before, not even for another window of this receiver.
+    mutating func beginReading(_ number: Int) { reading = number }
+
+    /// A reading has ended; false: it counts no more.
+    mutating func endReading(_ number: Int) -> Bool {
+        guard reading == number else { return false }
+        reading = nil
+        return true
+    }
+
+    /// Begins a step of the search; gives the account behind which it looks.
+    mutating func beginSearch() -> UserID? {
+        isSearchStale = false
+        return searched
+    }
+
+    /// What is to be read next: events of those whose turn it is, each after a cursor; empty: there
+    /// is no room, or nothing is known to be there.
+    mutating func turns() -> [(caller: UserID, after: JobID?)] {
+        var chosen: [(caller: UserID, after: JobID?)] = []
+        guard shares.total < limits.events, bytes.total + Self.longestBody <= limits.bytes
+        else { return [] }
+        for caller in behind where chosen.count < limits.callersAtOnce {
+            let held = shares[Self.cause(caller)]
+            let most = min(limits.eventsPerCaller, limits.events - shares.total)
+            guard held < max(most / 2, 1), shares.admits(Self.cause(caller)),
+                bytes.admits(Self.cause(caller), Self.longestBody)
+            else { continue }
+            chosen.append((caller, cursors[caller]))
+            overtaken.remove(caller)
+        }
+        return chosen
+    }
+
+    /// Whether it is time to look who else is behind.
+    var mayFind: Bool { isSearching && behind.count < limits.behind / 2 }
+
+    /// These accounts have events, in order; with fewer than were asked for there are no others.
+    mutating func found(_ callers: [UserID]) {
+        for caller in callers {
+            guard behind.count < limits.behind, markBehind(caller) else { return }
+            if !isSearchStale { searched = caller }
+        }
+        guard callers.count < limits.searchStep, !isSearchStale else { return }
+        (isSearching, searched) = (false, nil)
+    }
+
+    /// All that was read of a caller is here; `isAll`: the store has no more.
+    mutating func hasRead(_ caller: UserID, isAll: Bool) {
+        guard isBehind.contains(caller) else { return }
+        behind.removeAll { $0 == caller }
+        if isAll, !overtaken.contains(caller) {
+            isBehind.remove(caller)
+            forgetCursor(caller)
+        } else {
+            behind.append(caller)
+        }
+    }
+
+    /// An operator lets it have events again.
+    func enabled() -> WebhookWindow { WebhookWindow(endpoint, isSearching: true, limits: limits) }
+
+    /// What is here is given up.
+    mutating func disable() {
+        self = WebhookWindow(endpoint, isSearching: true, limits: limits)
+        isDisabled = true
+    }
+}

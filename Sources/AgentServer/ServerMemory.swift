@@ -1,0 +1,70 @@
+// What a server remembers of itself beside its generations: nothing of it is ever taken back.
+
+import CallModel
+import EventLoop
+import JSON
+import PolicyHost
+import Storage
+
+/// What the store keeps of the server's part.
+struct ServerMemory: Sendable, Equatable {
+    /// The values that were last in force, secrets as expressions; nil: none were kept.
+    var values: String?
+    /// Keys that were in force and are not among the values, because they are written as text.
+    var textKeys: [String] = []
+    /// Whether there have ever been keys: development tokens are accepted no more then (G83).
+    var hadKeys = false
+    /// What plugins may have at most; nil: not known, as in an old store.
+    var grants: Grants?
+
+    /// A server that has never been in force.
+    init() {}
+
+    /// Notes what the operator's file has put into force.
+    mutating func note(_ configuration: Configuration) {
+        values = configuration.server.values.text
+        textKeys = configuration.server.values.textKeys
+        if !configuration.auth.isEmpty { hadKeys = true }
+    }
+
+    /// Whether `configuration` may be in force.
+    ///
+    /// - Throws: `configuration`, when the keys that there were are missing.
+    func check(_ configuration: Configuration) throws(AgentError) {
+        guard hadKeys, configuration.auth.isEmpty, !configuration.server.hasNoKeysByIntent
+        else { return }
+        let line = configuration.lines["auth"].map { ":\($0)" } ?? ""
+        throw .configuration(
+            "\(configuration.file ?? "callagent.lua")\(line): auth is missing, and this server has "
+                + "had keys: without them everybody may be anybody (write auth = false if that is "
+                + "meant)")
+    }
+
+    // MARK: In the store
+
+    private static let key = "server"
+
+    /// The change that keeps it.
+    var record: StoreRecord {
+        var json: JSONObject = ["had_keys": .bool(hadKeys)]
+        if let values { json["values"] = .string(values) }
+        if let grants { json["grants"] = grants.json }
+        json["text_keys"] = .array(textKeys.map { .string($0) })
+        return .value(
+            .set(plugin: "", key: Self.key, value: JSONValue.object(json).bytes, expiresAt: nil))
+    }
+
+    /// What a store has kept; nil: nothing.
+    init?(_ store: any CallStore) throws(StoreError) {
+        let bytes = try store.makeReader().value(
+            of: "", key: Self.key, at: Moment(Clock.wallMilliseconds()))
+        guard let bytes,
+            let json = try? JSONValue(
+                parsing: bytes, limits: JSONLimits(bytes: max(1, bytes.count)))
+        else { return nil }
+        values = json["values"]?.string
+        textKeys = json["text_keys"]?.array?.compactMap(\.string) ?? []
+        hadKeys = json["had_keys"]?.bool ?? false
+        grants = json["grants"].map { Grants($0) }
+    }
+}

@@ -1,0 +1,408 @@
+// Invitations that are decided at once (H89).
+//
+// An invitation that the policies are asked about is held: nothing is stored and nobody is told
+// until they have answered, so that invitation and decisions become one commit. A handler that
+// waits for something lets it go on undecided, and so do a few milliseconds.
+
+import Bookkeeping
+import CallModel
+
+/// An invitation that has not happened yet.
+struct HeldInvitation: Sendable {
+    /// What was decided about one invitee.
+    struct Ruling: Sendable {
+        let index: Int
+        let decision: Decision
+        /// Whose decision it is.
+        let plugin: String
+        /// The place in the chain after that plugin.
+        let next: Int
+    }
+
+    let asker: Asker
+    /// The call as it will be, with everybody who is invited.
+    var call: Call
+    let errors: [InviteeError]
+    /// What becomes of those about whom no plugin decides, as the operator had it when they were
+    /// invited (G84).
+    let standard: Settings.InviteDefault
+    /// Questions about its invitees that are not answered.
+    var open = 0
+    /// In the order in which they came.
+    var rulings: [Ruling] = []
+    /// The question that shapes what the rulings say, while it is open.
+    var shaping: QuestionID?
+    /// What single receivers see of that.
+    var views: [Call.View]?
+}
+
+/// Where a held invitation stands, and until when.
+struct HeldPlace: Sendable {
+    let place: Int32
+    let call: CallID
+    let until: Moment
+}
+
+extension Switchboard {
+    // MARK: Holding
+
+    /// Makes the call of a checked invitation, at once or when the policies have answered.
+    mutating func hold(
+        _ asker: Asker, _ invitation: Invitation, _ selection: Selection
+    ) throws(Refusal) {
+        let id = asker.shaping.draftID ?? newCallID()
+        var call = newCall(id, asker, invitation)
+        call.participants.reserveCapacity(1 + selection.usable.count)
+        var caller = callerOf(call, asker, invitation)
+        // Who leaves while it is held was in the call, and is lost to it.
+        caller.wasConnected = asker.isHeard || isConnected(asker.user)
+        caller.waitingAccept = asker.plugin.map { WaitingAccept(plugin: $0, extendedData: nil) }
+        call.participants.append(caller)
+        for user in selection.usable {
+            call.participants.append(invitee(user, by: asker.user, in: call))
+        }
+        call.isGroup = selection.usable.count > 1
+        // What the policies made of it is what they are asked about.
+        call.show(asker.shaping.views)
+        var held = HeldInvitation(
+            asker: asker, call: consume call, errors: selection.errors,
+            standard: settings.inviteDefault)
+        for index in 1..<held.call.participants.count { consider(index, of: &held) }
+        let cause = asker.cause(in: held.call)
+        guard held.open > 0 else {
+            // What the host says is shaped like what plugins say (F65).
+            let texts = textsToShape(of: held)
+            try admit(texts.isEmpty ? 0 : 1, of: cause)
+            return complete(consume held, isNew: true)
+        }
+        try admit(held.open, of: cause)
+        keep(consume held, asking: 1)
+    }
+
+    /// Finds out who decides about an invitee: the policies, the host or nobody.
+    private func consider(_ index: Int, of held: inout HeldInvitation) {
+        let user = held.call.participants[index].user
+        if settings.answerFor.contains(user) {
+            held.open += 1
+            think(on: index, of: &held.call)
+        } else if isRejectedAsBusy(user, in: held.call) {
+            held.rule(index, .reject(busy: true, extendedData: held.call.busyText), by: "busy")
+        }
+    }
+
+    /// It is not decided about the invitee at `index`: its devices see nothing (F57).
+    private func think(on index: Int, of call: inout Call) {
+        call.participants[index].asking = .deciding
+        call.participants[index].policyAlarm =
+            decideBy(call.participants[index].deadlineAt, in: call) + settings.decideGrace
+    }
+
+    /// Whether the host rejects a new invitee because it is busy (A12).
+    private func isRejectedAsBusy(_ user: UserID, in call: Call) -> Bool {
+        settings.mode(call.mode).has(.rejectsBusy)
+            && (busyCall(of: user) != nil || meetsGlare(call.caller, [user]))
+    }
+
+    private mutating func insertHeld(_ invitation: consuming HeldInvitation) -> Int32 {
+        if heldUsers.isKept { heldUsers.add(invitation.call) }
+        return held.insert(consume invitation)
+    }
+
+    private mutating func removeHeld(at place: Int32) -> HeldInvitation? {
+        guard let invitation = held.remove(at: place) else { return nil }
+        if heldUsers.isKept { heldUsers.remove(invitation.call) }
+        if !delayed.isEmpty { freed += HeldUsers.parts(of: invitation.call) }
+        return invitation
+    }
+
+    /// Holds an invitation and asks about its invitees from `first` on.
+    private mutating func keep(_ invitation: consuming HeldInvitation, asking first: Int) {
+        let call = invitation.call
+        let push = invitation.asker.operation.push
+        let cause = invitation.asker.cause(in: call)
+        let place = insertHeld(consume invitation)
+        for index in first..<call.participants.count
+        where call.participants[index].asking == .deciding {
+            ask(call, index, push: push, held: place, by: cause)
+        }
+        if first == 1 { letGoInTime(call.id, at: place) }
+    }
+
+    /// What is held at `place` goes on undecided after a few milliseconds.
+    private mutating func letGoInTime(_ id: CallID, at place: Int32) {
+        holding.append(HeldPlace(place: place, call: id, until: now + settings.heldWithin))
+    }
+
+    /// Whether the call `id` stands at `place` and is held.
+    func isHeld(_ id: CallID, at place: Int32) -> Bool {
+        place >= 0 && place < held.placeCount && held[place]?.call.id == id
+    }
+
+    // MARK: Deciding
+
+    /// The policies answered a question about a held invitation.
+    mutating func heldAnswered(_ question: InviteQuestion, _ answer: Answer) {
+        guard var invitation = removeHeld(at: question.held),
+            let index = invitation.call.index(of: question.invitee.user)
+        else { return }
+        invitation.open -= 1
+        let known = invitation.call.participants.count
+        take(answer, about: index, of: &invitation)
+        guard invitation.open > 0 else { return complete(consume invitation) }
+        // It stands at the place that it has just left.
+        keep(consume invitation, asking: known)
+    }
+
+    private func take(
+        _ answer: Answer, about index: Int, of held: inout HeldInvitation
+    ) {
+        let user = held.call.participants[index].user
+        guard case .invite(let decision, let plugin, let next) = answer else {
+            return applyDefault(to: index, user, of: &held)
+        }
+        switch decision {
+        case .reject(let busy, let data):
+            let text = data ?? (busy ? held.call.busyText : nil)
+            held.rule(index, .reject(busy: busy, extendedData: text), by: plugin)
+        case .forward(let target):
+            guard mayForward(to: target, index, in: held.call) else {
+                return applyDefault(to: index, user, of: &held)
+            }
+            held.rule(index, decision, by: plugin)
+            if !forwardsLater { forward(index, to: target, by: plugin, &held) }
+        case .accept, .ring: held.rule(index, decision, by: plugin, next: next)
+        }
+    }
+
+    /// Whether policies are asked before somebody is forwarded to (F64, F65).
+    private var forwardsLater: Bool { !settings.hooks.isDisjoint(with: [.dial, .outgoingData]) }
+
+    private func applyDefault(to index: Int, _ user: UserID, of held: inout HeldInvitation) {
+        if isRejectedAsBusy(user, in: held.call) {
+            held.rule(index, .reject(busy: true, extendedData: held.call.busyText), by: "busy")
+        } else if held.standard == .reject {
+            held.rule(index, .reject(busy: false, extendedData: nil), by: "default")
+        } else {
+            held.rule(index, .ring(for: nil), by: "default")
+        }
+    }
+
+    /// Invites `target` in the place of the invitee at `index`.
+    private func forward(
+        _ index: Int, to target: UserID, by plugin: String, _ held: inout HeldInvitation
+    ) {
+        let forwarder = held.call.participants[index]
+        held.call.participants[index].waitingAccept = WaitingAccept(
+            plugin: plugin, extendedData: nil)
+        // Whoever is asked next sees that the way back is a loop.
+        held.call.participants[index].reason = .forwarded
+        var newcomer = invitee(target, by: forwarder.user, in: held.call)
+        newcomer.deadlineAt = forwarder.deadlineAt
+        newcomer.hops = forwarder.hops + 1
+        held.call.participants.append(newcomer)
+        consider(held.call.participants.count - 1, of: &held)
+    }
+
+    /// Everything is decided: what was said is shaped if need be, and then it happens. `isNew`:
+    /// it was not held before.
+    private mutating func complete(
+        _ invitation: consuming HeldInvitation, isNew: Bool = false
+    ) {
+        let texts = textsToShape(of: invitation)
+        guard !texts.isEmpty else { return commit(consume invitation) }
+        let call = invitation.call
+        let subject = Question.Subject.outgoingData(call, texts)
+        let question = Question(
+            id: newQuestionID(), decideBy: now + settings.decideWithin, subject: subject,
+            facts: facts(for: subject), cause: invitation.asker.cause(in: call))
+        invitation.shaping = question.id
+        let place = insertHeld(consume invitation)
+        heldTexts[question.id] = (place, consult(question))
+        if isNew { letGoInTime(call.id, at: place) }
+    }
+
+    /// What the rulings say, for everybody who would see it for the first time (F65).
+    private func textsToShape(of held: HeldInvitation) -> [Question.OutgoingText] {
+        guard settings.hooks.contains(.outgoingData), held.views == nil else { return [] }
+        return held.rulings.flatMap { ruling -> [Question.OutgoingText] in
+            guard !ruling.isForward, let asker = ruling.asker(in: held.call) else { return [] }
+            return outgoingTexts(of: asker, in: held.call)
+        }
+    }
+
+    /// Takes the answer to a question about what the rulings say; false: it was none.
+    mutating func heldTextsAnswered(_ id: QuestionID, _ answer: Answer) -> Bool {
+        guard !heldTexts.isEmpty, let (place, counted) = heldTexts.removeValue(forKey: id) else {
+            return false
+        }
+        questionCounts.remove(at: counted)
+        guard var invitation = removeHeld(at: place) else { return true }
+        invitation.shaping = nil
+        if case .views(let views) = answer { invitation.views = views }
+        commit(invitation)
+        return true
+    }
+
+    // MARK: Going on undecided
+
+    /// A handler that was asked waits for something: nobody else shall.
+    mutating func thinking(_ id: QuestionID) {
+        if let place = heldTexts[id]?.place { return release(place) }
+        guard let question = questions[id], isHeld(question.invitee.call, at: question.held)
+        else { return }
+        release(question.held)
+    }
+
+    /// Lets go what was held long enough, and what waited for it.
+    mutating func releaseOverdue() {
+        while let first = holding.first {
+            guard isHeld(first.call, at: first.place) else {
+                _ = holding.removeFirst()
+                continue
+            }
+            guard first.until <= now else { break }
+            _ = holding.removeFirst()
+            release(first.place)
+        }
+    }
+
+    /// Makes the call of what is decided so far. What its rulings say and nobody has shaped is
+    /// decided later.
+    private mutating func release(_ place: Int32) {
+        guard var invitation = removeHeld(at: place) else { return }
+        var later: [HeldInvitation.Ruling] = []
+        if let id = invitation.shaping {
+            if let counted = heldTexts.removeValue(forKey: id)?.counted {
+                questionCounts.remove(at: counted)
+            }
+            effects.append(.withdraw(id))
+        }
+        if !textsToShape(of: invitation).isEmpty {
+            later = invitation.rulings.filter { $0.asker(in: invitation.call) != nil }
+            invitation.rulings.removeAll { $0.asker(in: invitation.call) != nil }
+            for ruling in later { think(on: ruling.index, of: &invitation.call) }
+        }
+        commit(consume invitation, deciding: later)
+    }
+
+    // MARK: The one commit
+
+    private mutating func commit(
+        _ invitation: consuming HeldInvitation, deciding later: [HeldInvitation.Ruling] = []
+    ) {
+        let (asker, standard, views) = (invitation.asker, invitation.standard, invitation.views)
+        var later = later
+        if forwardsLater {
+            later += invitation.rulings.filter(\.isForward)
+            invitation.rulings.removeAll(where: \.isForward)
+        }
+        let rulings = invitation.rulings
+        let slot = calls.open(invitation.call.id)
+        var commit = Commit(
+            invitation.call, slot, by: asker, .invited(invitation.errors), isFirst: true)
+        // Nothing else holds the call when it is changed, so that it is not copied.
+        _ = consume invitation
+        commit.push = asker.operation.push
+        commit.changes = commit.call.participants.indices.map {
+            Commit.Change(index: $0, from: nil, wasVisible: false)
+        }
+        commit.rulings = rulings
+        for ruling in rulings { carryOut(ruling, in: &commit) }
+        if let views { commit.call.show(views) }
+        for index in commit.call.participants.indices
+        where commit.call.participants[index].asking.isVisible {
+            var participant = commit.call.participants[index]
+            startDeliveryClock(&participant, in: commit.call)
+            commit.call.participants[index] = participant
+        }
+        finish(&commit)
+        followUp(slot, rulings)
+        for ruling in later {
+            let call = calls[slot]
+            let user = call.participants[ruling.index].user
+            var question = InviteQuestion(
+                invitee: ParticipantKey(user: user, call: call.id), push: asker.operation.push)
+            question.standard = standard
+            if let asker = ruling.asker(in: call, answering: question) { begin(asker) }
+        }
+    }
+
+    private func carryOut(_ ruling: HeldInvitation.Ruling, in commit: inout Commit) {
+        let index = ruling.index
+        commit.call.participants[index].asking = .nothing
+        commit.call.participants[index].policyAlarm = nil
+        switch ruling.decision {
+        case .accept(let wait, let data) where wait <= 0:
+            moveIn(index, &commit)
+            commit.takeUp(index, device: nil, saying: data, Acceptance(), at: now)
+        case .accept(let wait, let data):
+            commit.call.participants[index].asking = .waiting
+            commit.call.participants[index].policyAlarm = now + wait
+            commit.call.participants[index].waitingAccept = WaitingAccept(
+                plugin: ruling.plugin, extendedData: data)
+            // Somebody looks after it from now on (A22).
+            commit.call.markDelivered(index, settings.mode(commit.call.mode), at: now)
+        case .reject(let busy, let data):
+            commit.move(index, to: .rejected, busy ? .busy : .declined)
+            commit.say(data, index)
+            commit.call.participants[index].answeredAt = now
+        case .ring(let time):
+            guard let time else { return }
+            commit.call.participants[index].asking = .ringingFor
+            commit.call.participants[index].policyAlarm = now + time
+            commit.call.participants[index].askFrom = UInt8(clamping: ruling.next)
+        case .forward: commit.move(index, to: .cancelled, .forwarded)
+        }
+    }
+
+    /// What follows from a commit of several decisions beyond its own call.
+    private mutating func followUp(
+        _ slot: CallSlot, _ rulings: [HeldInvitation.Ruling]
+    ) {
+        guard mode(slot).has(.hold) else { return }
+        for ruling in rulings where ruling.isAccept {
+            guard let asker = ruling.asker(in: calls[slot]) else { continue }
+            settleOtherCalls(of: asker, but: slot, holding: false)
+        }
+    }
+}
+
+extension HeldInvitation {
+    mutating func rule(
+        _ index: Int, _ decision: Decision, by plugin: String, next: Int = 0
+    ) {
+        rulings.append(Ruling(index: index, decision: decision, plugin: plugin, next: next))
+    }
+}
+
+extension HeldInvitation.Ruling {
+    var isForward: Bool { if case .forward = decision { true } else { false } }
+
+    /// Whether it lets the invitee in at once.
+    var isAccept: Bool {
+        if case .accept(let wait, _) = decision { wait <= 0 } else { false }
+    }
+
+    /// Whether it leaves the invitation as it is, so that there is nothing to tell of.
+    var isRing: Bool { if case .ring = decision { true } else { false } }
+
+    /// The operation that the decision is; nil: it only lets the devices ring.
+    fileprivate func asker(
+        in call: Call, answering question: InviteQuestion? = nil
+    ) -> Asker? {
+        let action: CallAction
+        var text: String?
+        switch decision {
+        case .accept(let wait, let data):
+            guard wait <= 0 else { return nil }
+            (action, text) = (.accept(), data)
+        case .reject(let busy, let data): (action, text) = (.reject(busy: busy), data)
+        case .forward(let target): action = .forward(to: target)
+        case .ring: return nil
+        }
+        let invitee = ParticipantKey(user: call.participants[index].user, call: call.id)
+        return Asker(
+            question ?? InviteQuestion(invitee: invitee, push: nil), by: plugin,
+            .call(call.id, action, saying: text), for: call.cause(of: index))
+    }
+}

@@ -1,0 +1,156 @@
+// Who comes back to very many calls: as much of it at a time as nobody else feels.
+
+import Bookkeeping
+import CallModel
+
+/// Calls of a user who was heard, which still have to know of it.
+struct Returning: Sendable {
+    let user: UserID
+    /// The next one is the last of them.
+    var calls: [CallID]
+}
+
+extension Switchboard {
+    /// Calls that one turn notes a user in; the others have theirs, one millisecond after the
+    /// other. Each is written to the store.
+    static let notedAtOnce = 64
+
+    /// The user is connected in its live calls: only such users can be lost. Where it has answered,
+    /// it is back at once.
+    mutating func noteConnected(_ place: Int32) {
+        let user = users[place].id
+        var rest: [CallID] = []
+        var left = Self.notedAtOnce
+        for slot in users[place].calls {
+            guard let index = calls[slot].index(of: user), mayBeNoted(slot, index) else { continue }
+            if left > 0 || calls[slot].participants[index].state == .joined {
+                note(slot, index)
+                left -= 1
+            } else {
+                rest.append(calls[slot].id)
+            }
+        }
+        returning.removeAll { $0.user == user }
+        guard !rest.isEmpty else { return }
+        rest.reverse()
+        returning.append(Returning(user: user, calls: rest))
+        scheduleNoting()
+    }
+
+    private func mayBeNoted(_ slot: CallSlot, _ index: Int) -> Bool {
+        !calls[slot].participants[index].wasConnected || calls[slot].idleAlarm != nil
+            || isBack(slot, index)
+    }
+
+    private func isBack(_ slot: CallSlot, _ index: Int) -> Bool {
+        calls[slot].participants[index].state == .joined
+            && calls[slot].participants[index].deliveryAlarm != nil
+    }
+
+    private mutating func note(_ slot: CallSlot, _ index: Int) {
+        let (isBack, idle) = (isBack(slot, index), calls[slot].idleAlarm)
+        let isNew = !calls[slot].participants[index].wasConnected
+        if isBack { calls[slot].participants[index].deliveryAlarm = nil }
+        calls[slot].participants[index].wasConnected = true
+        keepIdle(slot)
+        // Who asks without a connection comes by here with every request.
+        if isNew || isBack || calls[slot].idleAlarm != idle {
+            effects.append(.persist([.call(calls[slot])]))
+        }
+    }
+
+    private mutating func scheduleNoting() {
+        guard notingTimer == .none else { return }
+        notingTimer = wheel.schedule(TimerKey.returning.packed, at: now + 1)
+    }
+
+    /// Goes on with those who came back.
+    mutating func noteMore() {
+        notingTimer = .none
+        var left = Self.notedAtOnce
+        while left > 0, let first = returning.first {
+            guard let id = returning[0].calls.popLast() else {
+                returning.removeFirst()
+                continue
+            }
+            guard let slot = calls.find(id), calls[slot].isLive,
+                let index = calls[slot].index(of: first.user),
+                calls[slot].participants[index].state.isLive,
+                !calls[slot].participants[index].wasConnected
+            else { continue }
+            note(slot, index)
+            left -= 1
+        }
+        if !returning.isEmpty { scheduleNoting() }
+    }
+
+    /// The user is lost before its calls know that it was there: now they do, as far as memory
+    /// goes. Of calls that it has not answered nothing more has to be known after a crash.
+    mutating func endNoting(of user: UserID) {
+        guard let place = returning.firstIndex(where: { $0.user == user }) else { return }
+        for id in returning.remove(at: place).calls {
+            guard let slot = calls.find(id), let index = calls[slot].index(of: user) else {
+                continue
+            }
+            calls[slot].participants[index].wasConnected = true
+        }
+    }
+}
+
+/// The live calls that a user may see, the newest first. There may be very many.
+struct LiveCalls {
+    private let slots: [CallSlot]
+    /// How many newer ones of the same caller there are; empty where all are shown.
+    private let turns: [Int32]
+
+    /// How many there are.
+    var count: Int { slots.count }
+
+    /// Those that `user` may see; `shown`: at least so many are taken of them.
+    init(visibleTo user: UserState, in calls: CallTable, shown: Int) {
+        var found: [(id: CallID, slot: CallSlot)] = []
+        found.reserveCapacity(user.calls.count)
+        for slot in user.calls {
+            guard let index = calls[slot].index(of: user.id),
+                calls[slot].participants[index].isVisible
+            else { continue }
+            found.append((calls[slot].id, slot))
+        }
+        // They come in about the order in which they were made: sorting has little to do.
+        found.sort { $0.id < $1.id }
+        slots = found.reversed().map(\.slot)
+        guard slots.count > shown else {
+            turns = []
+            return
+        }
+        var made: [UserID: Int32] = [:]
+        turns = slots.map { slot in
+            let turn = made[calls[slot].caller, default: 0]
+            made[calls[slot].caller] = turn + 1
+            return turn
+        }
+    }
+
+    /// The first of them, each caller's in turn, so that somebody who calls without pause hides
+    /// nobody else's; the newest first.
+    func inTurn(atMost count: Int) -> [CallSlot] {
+        guard slots.count > count else { return slots }
+        // Whose turn is `count` or later has as many before it.
+        var ofTurn = [Int](repeating: 0, count: count)
+        for turn in turns where turn < count { ofTurn[Int(turn)] += 1 }
+        var (last, left) = (0, count)
+        while last < count, ofTurn[last] <= left {
+            left -= ofTurn[last]
+            last += 1
+        }
+        var chosen: [CallSlot] = []
+        for (place, turn) in turns.enumerated() where turn <= last {
+            if turn == last {
+                guard left > 0 else { continue }
+                left -= 1
+            }
+            chosen.append(slots[place])
+        }
+        return chosen
+    }
+}

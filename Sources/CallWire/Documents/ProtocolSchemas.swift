@@ -1,0 +1,283 @@
+// The objects of the protocol as schemas: calls, errors, answers, events.
+
+import CallModel
+import JSON
+
+/// Everything that stands under `components/schemas` of both protocol documents.
+struct ProtocolSchemas {
+    let rules: FieldRules
+
+    /// The schemas by name.
+    var all: JSONObject {
+        var all = JSONObject(small)
+        for (name, members) in objects { all[name] = Schema.object(members) }
+        for shape in OperationShape.all {
+            all["\(shape.name.rawValue).data"] = shape.schema(rules)
+            all["\(shape.name.rawValue).ok"] = Schema.object(Self.ok(shape.name))
+        }
+        for event in EventName.allCases {
+            all["event.\(event.rawValue)"] = Schema.object(
+                Self.everyEvent + Self.members(of: event))
+        }
+        return all
+    }
+
+    private var small: [JSONObject.Member] {
+        let itemText = Schema.text(0...rules.limits.itemBytes)
+        return [
+            .init(key: "CallID", value: Schema.text(pattern: "^[0-9a-f]{32}$")),
+            .init(key: "Name", value: Schema.text(1...64, pattern: "^[!-~]+$")),
+            .init(
+                key: "Items",
+                value: [
+                    "type": "object", "additionalProperties": itemText,
+                    "maxProperties": .integer(Int64(rules.limits.items)),
+                    "propertyNames": Schema.text(1...rules.limits.itemBytes, pattern: "^[^,]+$"),
+                ]),
+            .init(key: "Media", value: Schema.word(Call.Media.self)),
+            .init(key: "ParticipantState", value: Schema.word(Participant.State.self)),
+            .init(key: "ParticipantReason", value: Schema.word(Participant.Reason.self)),
+            .init(key: "ErrorCode", value: Schema.word(Refusal.Code.self)),
+            .init(
+                key: "Actor",
+                value: [
+                    "oneOf": [
+                        Schema.object([name("user"), name("device")]),
+                        Schema.object([SchemaMember("policy", Schema.text())]),
+                        Schema.object([SchemaMember("timer", Schema.word(TimerName.self))]),
+                    ]
+                ]),
+        ]
+    }
+
+    private func name(_ key: String) -> SchemaMember { SchemaMember(key, Schema.ref("Name")) }
+
+    private var objects: [(String, [SchemaMember])] {
+        let pushText = Schema.text(0...rules.limits.pushTextBytes)
+        return [
+            (
+                "Push",
+                ["title", "body", "payload"].map { SchemaMember($0, pushText, optional: true) }
+            ),
+            (
+                "Resume",
+                [
+                    SchemaMember("session", Schema.text()),
+                    SchemaMember("seq", Schema.integer(0), "the last event that arrived"),
+                ]
+            ),
+            ("Call", Self.call), ("Participant", Self.participant), ("End", Self.end),
+            ("Change", Self.change),
+            (
+                "InviteeError",
+                [name("user"), SchemaMember("code", Schema.word(InviteeError.Code.self))]
+            ),
+            ("Error", Self.error), ("Limits", Self.limits),
+        ]
+    }
+}
+
+// MARK: The call
+
+extension ProtocolSchemas {
+    private static let moment = Schema.integer(0)
+    private static let text = Schema.text().orNull
+    private static let userOrNull = Schema.ref("Name").orNull
+
+    static let call: [SchemaMember] = [
+        SchemaMember("call_id", Schema.ref("CallID")),
+        SchemaMember("mode", Schema.text()),
+        SchemaMember("kind", Schema.text()),
+        SchemaMember("state", Schema.word(Call.State.self)),
+        SchemaMember("caller", Schema.ref("Name")),
+        SchemaMember("extended_data", text),
+        SchemaMember("items", Schema.map(of: Schema.text())),
+        SchemaMember("created_at", moment),
+        SchemaMember("answered_at", moment.orNull, "first accept or join"),
+        SchemaMember("connected_at", moment.orNull, "first moment with all media"),
+        SchemaMember("ended_at", moment.orNull),
+        SchemaMember(
+            "duration_ms", moment.orNull,
+            "from the first accept to the end, 0: never answered; null: not ended"),
+        SchemaMember("timeout_ms", moment, "ring time"),
+        SchemaMember("revision", Schema.integer(1), "grows with every change"),
+        SchemaMember("media", Schema.ref("Media")),
+        SchemaMember("end", Schema.ref("End").orNull),
+        SchemaMember("participants", Schema.list(of: Schema.ref("Participant"))),
+    ]
+
+    static let participant: [SchemaMember] = [
+        SchemaMember("user", Schema.ref("Name")),
+        SchemaMember("role", Schema.word(Participant.Role.self)),
+        SchemaMember("invited_by", userOrNull),
+        SchemaMember("state", Schema.ref("ParticipantState")),
+        SchemaMember("reason", Schema.ref("ParticipantReason").orNull),
+        SchemaMember("extended_data", text),
+        SchemaMember("invited_at", moment),
+        SchemaMember("deadline_at", moment.orNull, "end of the ring time"),
+        SchemaMember("answered_at", moment.orNull),
+        SchemaMember("device", userOrNull, "the device in the call"),
+        SchemaMember("audio", Schema.flag),
+        SchemaMember("video", Schema.flag),
+        SchemaMember("held", Schema.flag),
+    ]
+
+    private static let endDetail: JSONValue = [
+        "type": ["string", "null"],
+        "examples": .array(EndDetail.allCases.map { .string($0.rawValue) }),
+    ]
+
+    static let end: [SchemaMember] = [
+        SchemaMember("reason", Schema.word(EndReason.self)),
+        SchemaMember("detail", endDetail, "one of the examples; with policy any code"),
+        SchemaMember("by", userOrNull),
+        SchemaMember("extended_data", text),
+    ]
+
+    static let change: [SchemaMember] = [
+        SchemaMember("user", Schema.ref("Name")),
+        SchemaMember("state", Schema.ref("ParticipantState")),
+        SchemaMember("reason", Schema.ref("ParticipantReason").orNull),
+        SchemaMember("extended_data", text),
+    ]
+}
+
+// MARK: Answers
+
+extension ProtocolSchemas {
+    static let error: [SchemaMember] = [
+        SchemaMember("code", Schema.ref("ErrorCode")),
+        SchemaMember("message", Schema.text(), "for a person"),
+        SchemaMember("retryable", Schema.flag),
+        SchemaMember("retry_after_ms", Schema.integer(0), "with retryable", optional: true),
+        SchemaMember(
+            "detail",
+            Schema.object([
+                SchemaMember("field", Schema.text(), "path of the bad field", optional: true),
+                SchemaMember("code", Schema.text(), "a plugin's or a rule's word", optional: true),
+                SchemaMember(
+                    "call_id", Schema.ref("CallID"), "the call that one is busy with",
+                    optional: true),
+                SchemaMember(
+                    "errors", Schema.list(of: Schema.ref("InviteeError")), optional: true),
+            ])),
+    ]
+
+    static let limits: [SchemaMember] = [
+        SchemaMember("message_bytes", Schema.integer(0)),
+        SchemaMember("extended_data_bytes", Schema.integer(0)),
+        SchemaMember("invitees", Schema.integer(0), "of one operation"),
+        SchemaMember("participants", Schema.integer(0), "of one call"),
+        SchemaMember("keys", Schema.integer(0), "idempotency keys kept for a user"),
+        SchemaMember(
+            "group",
+            Schema.object([
+                SchemaMember("invitees", Schema.integer(0)),
+                SchemaMember("participants", Schema.integer(0)),
+            ]), "the same for the mode of this name", optional: true),
+    ]
+
+    static let welcome: [SchemaMember] = [
+        SchemaMember("user", Schema.ref("Name")),
+        SchemaMember("device", Schema.ref("Name")),
+        SchemaMember("session", Schema.text(), "to resume by"),
+        SchemaMember("resumed", Schema.flag, "whether the missed events follow"),
+        SchemaMember("server_time_at", moment),
+        SchemaMember("ping_interval_ms", moment),
+        SchemaMember("resume_window_ms", moment),
+        SchemaMember("limits", Schema.ref("Limits")),
+        SchemaMember("server", Schema.text()),
+        SchemaMember("calls", Schema.list(of: Schema.ref("Call")), "live ones, newest first"),
+        SchemaMember(
+            "calls_more", Schema.flag, "the rest is for call.list", optional: true),
+    ]
+
+    /// The members of the `ok` of an operation.
+    static func ok(_ name: OperationName) -> [SchemaMember] {
+        let call = SchemaMember("call", Schema.ref("Call"))
+        let errors = SchemaMember("errors", Schema.list(of: Schema.ref("InviteeError")))
+        switch name {
+        case .hello: return welcome
+        case .ping, .bye, .ringing, .report, .media, .hold, .signal, .pushRegister,
+            .pushUnregister:
+            return []
+        case .invite: return [SchemaMember("call_id", Schema.ref("CallID")), call, errors]
+        case .add, .cancel: return [call, errors]
+        case .accept, .acceptAck, .reject, .join, .leave, .end, .get: return [call]
+        case .items:
+            return [
+                SchemaMember("items", Schema.map(of: Schema.text())),
+                SchemaMember("keys", Schema.list(of: Schema.text()), "all that were touched"),
+            ]
+        case .list:
+            return [
+                SchemaMember("calls", Schema.list(of: Schema.ref("Call")), "newest first"),
+                SchemaMember("cursor", text, "null with the last page"),
+            ]
+        case .token: return [SchemaMember("token", ["type": "object"], "made by a plugin")]
+        }
+    }
+}
+
+// MARK: Events
+
+extension ProtocolSchemas {
+    /// What the data of every event has.
+    static let everyEvent: [SchemaMember] = [
+        SchemaMember("call_id", Schema.ref("CallID")),
+        SchemaMember("revision", Schema.integer(1)),
+        SchemaMember("at", moment),
+        SchemaMember("actor", Schema.ref("Actor")),
+    ]
+
+    /// What the data of `event` adds.
+    static func members(of event: EventName) -> [SchemaMember] {
+        let user = SchemaMember("user", Schema.ref("Name"))
+        let reason = SchemaMember("reason", Schema.ref("ParticipantReason"))
+        switch event {
+        case .created: return [SchemaMember("call", Schema.ref("Call"))]
+        case .incoming:
+            return [
+                SchemaMember("call", Schema.ref("Call")),
+                SchemaMember("inviter", Schema.ref("Name")),
+                SchemaMember("expires_in_ms", moment.orNull, "null: no ring time runs yet"),
+            ]
+        case .changed: return [SchemaMember("changes", Schema.list(of: Schema.ref("Change")))]
+        case .timedOut: return []
+        case .cancelled:
+            return [
+                SchemaMember("inviter", userOrNull), SchemaMember("extended_data", text), reason,
+            ]
+        case .ended:
+            return [
+                SchemaMember("end", Schema.ref("End")), SchemaMember("ended_at", moment),
+                SchemaMember("duration_ms", moment, "0: never answered"),
+            ]
+        case .elsewhere:
+            return [
+                SchemaMember("what", Schema.word(CallEvent.Elsewhere.self)),
+                SchemaMember("device", userOrNull),
+            ]
+        case .failed: return [reason]
+        case .mediaPhase: return [SchemaMember("media", Schema.ref("Media"))]
+        case .mediaFlags:
+            return [user, SchemaMember("audio", Schema.flag), SchemaMember("video", Schema.flag)]
+        case .hold: return [user, SchemaMember("on", Schema.flag)]
+        case .items:
+            return [
+                SchemaMember("keys", Schema.list(of: Schema.text())),
+                SchemaMember("deleted", Schema.list(of: Schema.text())),
+                SchemaMember("items", Schema.map(of: Schema.text())),
+            ]
+        case .signal:
+            return [
+                SchemaMember("from", Schema.ref("Name")), SchemaMember("data", Schema.anything),
+            ]
+        case .missed:
+            return [
+                SchemaMember("call", Schema.ref("Call")),
+                SchemaMember("missed", Schema.integer(1), "missed calls not acknowledged yet"),
+            ]
+        }
+    }
+}

@@ -1,0 +1,181 @@
+// A new generation is on probation: if it fails more than the one before, that one returns.
+
+import CLua
+import CallModel
+import JSON
+
+/// What is watched after a generation took over.
+struct Probation {
+    /// How long at most, and after how many decisions it is over (`CountedPairs.spread`).
+    static let time: Milliseconds = 300_000
+    static let decisionsMax = 100
+    /// Nothing is judged on fewer decisions, of fewer pairs of accounts, with fewer failing.
+    static let decisionsMin = 20
+    static let pairsMin = 3
+    static let failingMin = 2
+    /// How much larger than before the share of pairs that meet a failure may be.
+    static let tolerance = 0.05
+
+    /// The generation before, still warm, with its `state` as it was handed over.
+    let previous: Generation
+    let states: [String: SavedState]
+    let until: Moment
+    /// Why it may not return: something that it had was taken away since (G82); nil: it may.
+    var returnRefused: String?
+    var hasQuarantined = false
+    /// Decisions after which it is looked at again.
+    var judgeAt = Probation.decisionsMin
+    /// The plugins before once more, to be asked whether they fail alike; nil: nobody is.
+    var control: Replay?
+    /// Decisions that failed and that `control` has not been asked about, one of a pair.
+    var failures: [Cause: DecisionRecord] = [:]
+}
+
+extension PolicyHost {
+    /// Whether the active generation is on probation.
+    public var isOnProbation: Bool { probation != nil }
+
+    /// Notes a decision of the active generation, and its record.
+    func noteDecision(_ chain: Chain, _ record: DecisionRecord?) {
+        guard chain.generation === generation, !chain.cause.isNobody else { return }
+        generation.pairs.asked(chain.cause, at: services.now)
+        generation.decisions += 1
+        var isNews = false
+        if chain.hasFailed {
+            let wasKnown = generation.pairs[chain.cause]?.failedAt != nil
+            isNews = generation.pairs.failed(chain.cause, at: services.now)
+            if compare(record, of: chain.cause, wasKnown) {
+                isNews = false
+            } else {
+                isNews = generation.pairs.failedAnew(chain.cause) || isNews
+            }
+        }
+        guard let probation else { return }
+        let mayTip = isNews && generation.pairs.isTimeToCount()
+        if mayTip || generation.decisions >= probation.judgeAt { judge() }
+    }
+
+    /// Whether the plugins before are asked first if they fail alike: a bug that they have too is
+    /// no reason to return to them, and whoever knows of it undoes no reload. They are asked in a
+    /// turn of its own, which counts for who brought it about.
+    private func compare(_ record: DecisionRecord?, of cause: Cause, _ wasKnown: Bool) -> Bool {
+        guard probation?.control != nil, let record, let use = generation.pairs[cause],
+            !use.hasOwnFailure
+        else { return false }
+        // Whoever is passed over for a failure has met no other one by that.
+        guard record.hasFailed else { return wasKnown }
+        if probation?.failures.updateValue(record, forKey: cause) == nil {
+            deadlines.add(.compare(cause), at: services.now)
+        }
+        return true
+    }
+
+    /// Asks the plugins before.
+    func compare(_ cause: Cause) {
+        guard let control = probation?.control,
+            let record = probation?.failures.removeValue(forKey: cause)
+        else { return }
+        let before = control.spent
+        let failsAlike = control.ask(record, within: Self.comparingTime)?.failsLike(record) ?? false
+        spent += control.spent - before
+        guard !failsAlike, generation.pairs.failedAnew(cause) else { return }
+        if generation.pairs.isTimeToCount() { judge() }
+    }
+
+    /// Processor time for asking the plugins before, in nanoseconds, and the run at hand.
+    private static let comparingTime: UInt64 = 5_000_000
+
+    /// A plugin was quarantined for everybody.
+    func noteQuarantine(_ plugin: PluginState) {
+        guard plugin.generationNumber == generationNumber, probation != nil else { return }
+        probation?.hasQuarantined = true
+        judge()
+    }
+
+    /// Accounts are counted, not events (G72): one alone brings nothing about.
+    private func judge() {
+        guard let probation else { return }
+        let new = generation.pairs.counted(since: Moment(0))
+        self.probation?.judgeAt = generation.decisions + 1 + generation.decisions / 16
+        guard new.decisions >= Probation.decisionsMin, new.asked >= Probation.pairsMin else {
+            return
+        }
+        let old = probation.previous.pairs.counted(since: Moment(0))
+        // What it met, or would have met where it was asked again.
+        let before = max(old.failureRate, new.inheritedRate)
+        if probation.hasQuarantined {
+            isRollbackDue = "a plugin was quarantined"
+        } else if new.failedAnew >= Probation.failingMin,
+            new.failureRate > before + Probation.tolerance
+        {
+            let (now, before) = (Int(new.failureRate * 100), Int(before * 100))
+            isRollbackDue =
+                "decisions for \(now) % of the accounts failed, for \(before) % before"
+        } else if new.spread >= Probation.decisionsMax || services.now >= probation.until {
+            self.probation = nil
+        }
+    }
+
+    func endProbation(_ number: Int) {
+        if number == generationNumber { probation = nil }
+    }
+
+    /// Returns to the generation before, between two inputs; where somebody else makes the cut,
+    /// he is told that it is due.
+    func rollBackIfDue() {
+        guard let reason = isRollbackDue, let probation else { return }
+        isRollbackDue = nil
+        // Another generation is taking over at this moment.
+        guard handover == nil else { return }
+        self.probation = nil
+        if let why = probation.returnRefused {
+            let text = "\(reason), and there is no way back: \(why)"
+            return services.emit(.alarm("the generation \(generation.name) fails: \(text)"))
+        }
+        let failed = generation.name
+        let previous = probation.previous
+        var handover = Handover(next: previous, reason: .rollback)
+        handover.returning = probation
+        handover.states = returning(to: probation)
+        do throws(PolicyProblems) {
+            try previous.take(handover.states)
+        } catch {
+            return services.emit(.log(PolicyLog(.error, "cannot roll back: \(error)")))
+        }
+        self.handover = handover
+        if !cutsForOthers { takeOver() }
+        services.emit(.rolledBack(from: failed, to: previous.name, reason: reason))
+    }
+
+    /// What the plugins of the generation before go on with: the `state` of now, where its
+    /// version is still theirs, else the one that they gave away.
+    func returning(to probation: Probation) -> [String: SavedState] {
+        var states = savedStates()
+        for plugin in probation.previous.plugins
+        where states[plugin.name].map({ $0.version != plugin.manifest.stateVersion }) ?? true {
+            states[plugin.name] = probation.states[plugin.name]
+        }
+        return states
+    }
+}
+
+extension DecisionRecord {
+    /// Whether a plugin was run and failed.
+    fileprivate var hasFailed: Bool { asked.contains { $0.failure != nil } }
+}
+
+extension DecisionRecord.Asked {
+    fileprivate var failure: Failure? {
+        if case .failed(let failure) = verdict { failure } else { nil }
+    }
+}
+
+extension Replay.Answered {
+    /// Whether every failure of `record` is one here too.
+    fileprivate func failsLike(_ record: DecisionRecord) -> Bool {
+        record.asked.allSatisfy { said in
+            said.failure == nil
+                || asked.contains { $0.plugin == said.plugin && $0.failure == said.failure }
+        }
+    }
+}

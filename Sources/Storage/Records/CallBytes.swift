@@ -1,0 +1,232 @@
+// A call that has ended, in few bytes.
+
+import CallModel
+
+/// Writes ended calls as bytes and reads them again, in the memory of one process only.
+/// `CallRecord` of the store is what lasts.
+///
+/// The head comes first, then the users, then what else the participants have, then the texts.
+enum CallBytes {
+    /// What a call has besides texts and participants.
+    private struct Head: BitwiseCopyable {
+        let id: CallID
+        let createdAt: Moment
+        let ringTime: Milliseconds
+        let answeredAt: Packed
+        let connectedAt: Packed
+        let endedAt: Packed
+        let revision: UInt32
+        let participantCount: UInt32
+        let mode: ModeIndex
+        let media: Call.Media
+        let reason: EndReason
+        let deliveryCheck: Milliseconds?
+        let isGroup: Bool
+    }
+
+    /// What a participant has besides texts.
+    private struct Part: BitwiseCopyable {
+        let invitedAt: Moment
+        let answeredAt: Packed
+        let role: Participant.Role
+        let state: Participant.State
+        let reason: Participant.Reason?
+        let audio: Bool
+        let video: Bool
+        let held: Bool
+        let mediaConnected: Bool
+        let wasConnected: Bool
+        let isAnsweredFor: Bool
+        let hops: UInt8
+        let askFrom: UInt8
+    }
+
+    /// Whether `call` can be written: it has ended and has nothing that few ended calls have, such
+    /// as items or texts that single users see.
+    static func canWrite(_ call: Call) -> Bool {
+        guard !call.isLive, call.end != nil, !call.participants.isEmpty, call.items.isEmpty,
+            call.views.isEmpty, call.mediaAlarm == nil, call.idleAlarm == nil
+        else { return false }
+        return withParticipants(of: call) { first, count in
+            for place in 0..<count where !isOver(first + place) { return false }
+            return true
+        }
+    }
+
+    private static func isOver(_ participant: Pointer) -> Bool {
+        participant.pointee.deadlineAt == nil && participant.pointee.deliveryAlarm == nil
+            && participant.pointee.policyAlarm == nil && participant.pointee.asking == .nothing
+            && participant.pointee.waitingAccept == nil && participant.pointee.begunBy == 0
+    }
+
+    /// A participant where it stands: copying one means counting references to all its texts.
+    private typealias Pointer = UnsafePointer<Participant>
+
+    private static func withParticipants<Value>(
+        of call: Call, _ body: (_ first: Pointer, _ count: Int) -> Value
+    ) -> Value {
+        call.participants.withUnsafeBufferPointer { buffer in
+            guard let first = buffer.baseAddress else { preconditionFailure("nobody is in it") }
+            return body(first, buffer.count)
+        }
+    }
+
+    // MARK: Writing
+
+    /// How many bytes `call`, which `canWrite`, takes.
+    static func size(of call: Call) -> Int {
+        var pen = Pen(start: nil)
+        write(call, &pen)
+        return pen.count
+    }
+
+    /// Writes `call`, which `canWrite`, from `start` on, where its `size` is free.
+    static func write(_ call: Call, from start: UnsafeMutableRawPointer) {
+        var pen = Pen(start: start)
+        write(call, &pen)
+    }
+
+    private static func write(_ call: Call, _ pen: inout Pen) {
+        guard let end = call.end else { preconditionFailure("the call has not ended") }
+        pen.put(
+            Head(
+                id: call.id, createdAt: call.createdAt, ringTime: call.ringTime,
+                answeredAt: Packed(wrappedValue: call.answeredAt),
+                connectedAt: Packed(wrappedValue: call.connectedAt),
+                endedAt: Packed(wrappedValue: call.endedAt), revision: call.revision,
+                participantCount: UInt32(call.participants.count), mode: call.mode,
+                media: call.media, reason: end.reason, deliveryCheck: call.deliveryCheck,
+                isGroup: call.isGroup))
+        withParticipants(of: call) { first, count in
+            for place in 0..<count { pen.put((first + place).pointee.user.text) }
+            for place in 0..<count { write(first + place, &pen) }
+        }
+        pen.put(call.kind)
+        pen.put(call.extendedData)
+        pen.put(end.detail?.rawValue)
+        pen.put(end.by?.text)
+        pen.put(end.extendedData)
+    }
+
+    private static func write(_ participant: Pointer, _ pen: inout Pen) {
+        pen.put(
+            Part(
+                invitedAt: participant.pointee.invitedAt,
+                answeredAt: Packed(wrappedValue: participant.pointee.answeredAt),
+                role: participant.pointee.role, state: participant.pointee.state,
+                reason: participant.pointee.reason, audio: participant.pointee.audio,
+                video: participant.pointee.video, held: participant.pointee.held,
+                mediaConnected: participant.pointee.mediaConnected,
+                wasConnected: participant.pointee.wasConnected,
+                isAnsweredFor: participant.pointee.isAnsweredFor,
+                hops: participant.pointee.hops, askFrom: participant.pointee.askFrom))
+        pen.put(participant.pointee.invitedBy?.text)
+        pen.put(participant.pointee.extendedData)
+        pen.put(participant.pointee.device?.text)
+    }
+
+    /// Puts one value behind the other, or only counts their bytes.
+    private struct Pen {
+        /// Nil: to count.
+        let start: UnsafeMutableRawPointer?
+        private(set) var count = 0
+
+        init(start: UnsafeMutableRawPointer?) { self.start = start }
+
+        mutating func put<Value: BitwiseCopyable>(_ value: Value) {
+            start?.storeBytes(of: value, toByteOffset: count, as: Value.self)
+            count += MemoryLayout<Value>.size
+        }
+
+        /// One byte says nil (0) or how long the text is, up to 253; 255 that four more say it.
+        mutating func put(_ text: String?) {
+            guard var text else { return put(0 as UInt8) }
+            text.withUTF8 { bytes in
+                if bytes.count < 254 {
+                    put(UInt8(bytes.count + 1))
+                } else {
+                    put(255 as UInt8)
+                    put(UInt32(bytes.count))
+                }
+                if let start, let source = bytes.baseAddress {
+                    (start + count).copyMemory(from: source, byteCount: bytes.count)
+                }
+                count += bytes.count
+            }
+        }
+    }
+
+    // MARK: Reading
+
+    /// The id of the call that was written from `start` on.
+    static func id(from start: UnsafeRawPointer) -> CallID {
+        var eye = Eye(place: start)
+        return eye.next(Head.self).id
+    }
+
+    /// The call that was written from `start` on.
+    static func read(from start: UnsafeRawPointer) -> Call {
+        var eye = Eye(place: start)
+        let head = eye.next(Head.self)
+        let participants = users(head, &eye).map { participant($0, &eye) }
+        var call = Call(
+            id: head.id, mode: head.mode, kind: eye.nextText() ?? "", ringTime: head.ringTime,
+            deliveryCheck: head.deliveryCheck, createdAt: head.createdAt)
+        (call.state, call.media, call.revision) = (.ended, head.media, head.revision)
+        (call.isGroup, call.participants) = (head.isGroup, participants)
+        call.answeredAt = head.answeredAt.wrappedValue
+        call.connectedAt = head.connectedAt.wrappedValue
+        call.endedAt = head.endedAt.wrappedValue
+        call.extendedData = eye.nextText()
+        let detail = eye.nextText().map { EndDetail(rawValue: $0) }
+        let by = eye.nextText().map { UserID($0) }
+        call.end = Call.End(head.reason, detail: detail, by: by, extendedData: eye.nextText())
+        return call
+    }
+
+    private static func participant(_ user: UserID, _ eye: inout Eye) -> Participant {
+        let part = eye.next(Part.self)
+        var participant = Participant(
+            user: user, role: part.role, state: part.state, at: part.invitedAt)
+        participant.answeredAt = part.answeredAt.wrappedValue
+        participant.reason = part.reason
+        (participant.audio, participant.video) = (part.audio, part.video)
+        (participant.held, participant.mediaConnected) = (part.held, part.mediaConnected)
+        participant.wasConnected = part.wasConnected
+        participant.isAnsweredFor = part.isAnsweredFor
+        (participant.hops, participant.askFrom) = (part.hops, part.askFrom)
+        participant.invitedBy = eye.nextText().map { UserID($0) }
+        participant.extendedData = eye.nextText()
+        participant.device = eye.nextText().map { DeviceID($0) }
+        return participant
+    }
+
+    /// The users of the call that was written from `start` on.
+    static func users(from start: UnsafeRawPointer) -> [UserID] {
+        var eye = Eye(place: start)
+        return users(eye.next(Head.self), &eye)
+    }
+
+    private static func users(_ head: Head, _ eye: inout Eye) -> [UserID] {
+        (0..<head.participantCount).map { _ in UserID(eye.nextText() ?? "") }
+    }
+
+    /// Takes up what a pen put down, in the same order.
+    private struct Eye {
+        var place: UnsafeRawPointer
+
+        mutating func next<Value: BitwiseCopyable>(_ type: Value.Type) -> Value {
+            defer { place += MemoryLayout<Value>.size }
+            return place.loadUnaligned(as: Value.self)
+        }
+
+        mutating func nextText() -> String? {
+            var count = Int(next(UInt8.self))
+            guard count > 0 else { return nil }
+            count = count < 255 ? count - 1 : Int(next(UInt32.self))
+            defer { place += count }
+            return String(
+                decoding: UnsafeRawBufferPointer(start: place, count: count), as: UTF8.self)
+        }
+    }
+}

@@ -1,0 +1,149 @@
+// A call as it is stored: one JSON object in which everything at its default is left out.
+//
+//     {"v":1,"mode":1,"kind":"audio","ring":90000,"created":1795000000000,"rev":1,
+//      "users":{"alice":{"role":"caller","state":"joined","at":1795000000000},
+//               "bob":{"state":"inviting","by":"alice","at":1795000000000,"until":1795000090000}}}
+//
+// The id is the row's key. Members that a reader does not know are passed over, so that a later
+// version may add some; a change of meaning gets another `v`.
+
+import CallModel
+import JSON
+
+/// Writes and reads stored calls.
+enum CallRecord {
+    /// What this program writes, and the highest that it reads.
+    static let version: Int64 = 1
+
+    /// Appends the record of `call`.
+    static func write(_ call: Call, to writer: inout JSONWriter) {
+        writer.object {
+            $0.field("v", version)
+            writeHead(call, &$0)
+            writeTexts(call, &$0)
+            writeMoments(call, &$0)
+            if let end = call.end { write(end, &$0) }
+            $0.object("users") {
+                for participant in call.participants { write(participant, &$0) }
+            }
+        }
+    }
+
+    private static func writeHead(_ call: Call, _ writer: inout JSONWriter) {
+        writer.field("mode", Int(call.mode.value))
+        writer.field("kind", call.kind)
+        writer.field("ring", call.ringTime)
+        writer.field("created", call.createdAt.milliseconds)
+        writer.field("rev", Int(call.revision))
+        if call.state != .ringing { writer.field("state", plain: call.state.rawValue) }
+        if call.media != .none { writer.field("media", plain: call.media.rawValue) }
+        if let check = call.deliveryCheck {
+            writer.field("check", true)
+            if check != Invitation.usualDeliveryCheck { writer.field("check_ms", check) }
+        }
+        if call.isGroup { writer.field("group", true) }
+    }
+
+    private static func writeTexts(_ call: Call, _ writer: inout JSONWriter) {
+        writer.present("data", call.extendedData)
+        if !call.items.isEmpty {
+            writer.array("items") {
+                for item in call.items {
+                    $0.object {
+                        $0.field("key", item.key)
+                        $0.field("value", item.value)
+                    }
+                }
+            }
+        }
+        guard !call.views.isEmpty else { return }
+        writer.array("views") {
+            for view in call.views {
+                $0.object {
+                    $0.field("to", view.receiver.text)
+                    write(view.owner, &$0)
+                    $0.present("text", view.text)
+                }
+            }
+        }
+    }
+
+    private static func write(_ owner: TextOwner, _ writer: inout JSONWriter) {
+        switch owner {
+        case .call: break
+        case .participant(let user): writer.field("of", user.text)
+        case .end: writer.field("of_end", true)
+        }
+    }
+
+    private static func writeMoments(_ call: Call, _ writer: inout JSONWriter) {
+        writer.present("answered", call.answeredAt)
+        writer.present("connected", call.connectedAt)
+        writer.present("ended", call.endedAt)
+        writer.present("media_alarm", call.mediaAlarm)
+        writer.present("idle_alarm", call.idleAlarm)
+    }
+
+    private static func write(_ end: Call.End, _ writer: inout JSONWriter) {
+        writer.object("end") {
+            $0.field("reason", plain: end.reason.rawValue)
+            $0.present("detail", end.detail?.rawValue)
+            $0.present("by", end.by?.text)
+            $0.present("data", end.extendedData)
+        }
+    }
+
+    private static func write(_ participant: Participant, _ writer: inout JSONWriter) {
+        writer.key(text: participant.user.text)
+        writer.object {
+            if participant.role != .invitee { $0.field("role", plain: participant.role.rawValue) }
+            $0.field("state", plain: participant.state.rawValue)
+            $0.present("reason", participant.reason?.rawValue)
+            $0.present("by", participant.invitedBy?.text)
+            $0.present("data", participant.extendedData)
+            $0.present("device", participant.device?.text)
+            $0.field("at", participant.invitedAt.milliseconds)
+            $0.present("until", participant.deadlineAt)
+            $0.present("answered", participant.answeredAt)
+            writeFlags(participant, &$0)
+            writePolicy(participant, &$0)
+        }
+    }
+
+    private static func writeFlags(_ participant: Participant, _ writer: inout JSONWriter) {
+        if !participant.audio { writer.field("audio", false) }
+        if participant.video { writer.field("video", true) }
+        if participant.held { writer.field("held", true) }
+        if participant.mediaConnected { writer.field("media", true) }
+        if participant.wasConnected { writer.field("was_connected", true) }
+        writer.present("delivery_alarm", participant.deliveryAlarm)
+    }
+
+    private static func writePolicy(_ participant: Participant, _ writer: inout JSONWriter) {
+        if participant.isAnsweredFor { writer.field("answered_for", true) }
+        if participant.hops != 0 { writer.field("hops", Int(participant.hops)) }
+        if participant.askFrom != 0 { writer.field("ask_from", Int(participant.askFrom)) }
+        if participant.begunBy != 0 { writer.field("begun_by", Int(participant.begunBy)) }
+        if participant.asking != .nothing {
+            writer.field("asking", plain: participant.asking.rawValue)
+        }
+        writer.present("policy_alarm", participant.policyAlarm)
+        guard let waiting = participant.waitingAccept else { return }
+        writer.object("waiting") {
+            $0.field("plugin", waiting.plugin)
+            $0.present("data", waiting.extendedData)
+        }
+    }
+}
+
+extension JSONWriter {
+    /// Writes a member unless there is no value.
+    mutating func present(_ key: StaticString, _ value: String?) {
+        if let value { field(key, value) }
+    }
+
+    /// Writes a member unless there is no value.
+    mutating func present(_ key: StaticString, _ moment: Moment?) {
+        if let moment { field(key, moment.milliseconds) }
+    }
+}

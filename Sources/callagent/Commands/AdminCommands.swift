@@ -1,0 +1,36 @@
+// The commands that ask a running server: `status`, `plugins`.
+
+import CallClient
+import JSON
+
+extension Command {
+    private static let json = [Option("--json", nil, "the server's answer as it is")]
+
+    static let status = Command(
+        "status", "tell whether the server runs, with its figures",
+        options: json + Installation.options
+    ) { (arguments) throws(CommandError) in
+        let server = try Installation.admin(arguments)
+        let health = AdminAnswer.get("/healthz", from: server)
+        guard case .answer = health else { return health.show(isJSON: false) { _ in } }
+        let figures = MetricsText(AdminAnswer.get("/metrics", from: server))
+        return figures.show(isJSON: arguments.has("--json"), of: server)
+    }
+
+    static let plugins = Command(
+        "plugins", "show the chain of plugins with their state",
+        options: json + [
+            Option("--by", "account", "what each account that makes calls has had of them")
+        ] + Installation.options
+    ) { (arguments) throws(CommandError) in
+        let by = arguments.text("--by")
+        guard by == nil || by == "account" else {
+            throw .usage("--by: 'account' is wanted, not '\(by ?? "")'")
+        }
+        let answer = AdminAnswer.get("/admin/plugins", from: try Installation.admin(arguments))
+        return answer.show(isJSON: arguments.has("--json")) { answer in
+            let lines = by == nil ? PluginText.lines(answer) : PluginText.accounts(answer)
+            for line in lines { Screen.say(line) }
+        }
+    }
+}

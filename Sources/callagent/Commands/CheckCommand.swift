@@ -1,0 +1,41 @@
+// The command `check`: mistakes found without a server.
+
+import AgentServer
+
+extension Command {
+    static let check = Command(
+        "check", "look for mistakes in the operator's file and plugins",
+        operands: .any("FILE"), options: Installation.options
+    ) { (arguments) throws(CommandError) in
+        do throws(AgentError) {
+            let plugins = arguments.operands.filter { !$0.hasSuffix("callagent.lua") }
+            let named = arguments.operands.first { $0.hasSuffix("callagent.lua") }
+            let file = Installation.file(arguments.text("--config") ?? named)
+            if !plugins.isEmpty {
+                try PluginTests.check(plugins, file: file)
+                for plugin in plugins { Screen.say("\(plugin): good") }
+                if named == nil { return ExitCode.success }
+            }
+            let deployment = try Deployment(file: file, seed: 0)
+            let options = try AgentOptions(deployment)
+            try options.check()
+            _ = try options.loadCertificate()
+            for name in deployment.unlistedPlugins {
+                Screen.say("plugins/\(name): not listed in plugins, so it is not loaded")
+            }
+            for warning in deployment.fileWarnings { Screen.say(warning) }
+            for warning in deployment.warnings { Screen.say(warning) }
+            for warning in deployment.lostTimers { Screen.say(warning) }
+            guard deployment.mistakes.isEmpty else {
+                for mistake in deployment.mistakes { Screen.complain(mistake) }
+                return ExitCode.failure
+            }
+            Screen.say("\(file ?? "the defaults"): good, generation \(deployment.name)")
+            return ExitCode.success
+        } catch {
+            // `FILE:LINE: text`, so that editors find the place (E56).
+            Screen.complain("\(error)")
+            return ExitCode.failure
+        }
+    }
+}

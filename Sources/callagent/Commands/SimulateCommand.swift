@@ -1,0 +1,67 @@
+// `callagent simulate`: the whole system at virtual time.
+
+import CallSimulator
+import PolicyHost
+
+extension Command {
+    static let simulate = Command(
+        "simulate", "try the rules with simulated phones and disks",
+        options: [
+            Option("--seed", "N", "decides everything (default: a new one, printed first)"),
+            Option("--steps", "10000", "things that happen before the world comes to rest"),
+            Option("--runs", "1", "worlds to run, with the following seeds"),
+            Option("--canary", "BUG", "plant a bug: skip-barrier, forget-device, drop-deadline"),
+            Option("--attackers", "0", "also live a day with so many attackers and one without"),
+        ]
+    ) { (arguments) throws(CommandError) in
+        let names = Canary.allCases.map(\.rawValue)
+        let canary = try arguments.choice("--canary", among: names)
+        let seed = try arguments.number("--seed", in: 0...Int.max)
+        var simulation = Simulation(
+            seed: seed.map(UInt64.init) ?? UInt64.random(in: 1...1_000_000_000))
+        simulation.steps = try arguments.number("--steps", in: 1...100_000_000) ?? 10_000
+        simulation.canary = canary.flatMap(Canary.init)
+        let attackers = try arguments.number("--attackers", in: 0...100) ?? 0
+        for _ in 0..<(try arguments.number("--runs", in: 1...1_000_000) ?? 1) {
+            if attackers > 0, !livesUnfelt(attackers, seed: simulation.seed) {
+                return ExitCode.failure
+            }
+            Screen.say(simulation.heading)
+            let report = simulation.run()
+            if let violation = report.violation {
+                for line in report.trace { Screen.say("  \(line)") }
+                Screen.say(violation)
+                Screen.say("  again: \(simulation.replay)")
+                return ExitCode.failure
+            }
+            Screen.say(
+                "  nothing wrong: \(report.steps) steps, \(report.calls) calls, "
+                    + "\(report.time / 1_000) s of virtual time")
+            Screen.say("  again: \(simulation.replay)")
+            simulation.seed += 1
+        }
+        return ExitCode.success
+    }
+}
+
+extension Command {
+    /// Lives the days of `Independence`; false: somebody felt the attackers.
+    fileprivate static func livesUnfelt(_ attackers: Int, seed: UInt64) -> Bool {
+        var day = Independence(seed: seed)
+        day.attackers = attackers
+        do throws(PolicyProblems) {
+            let report = try day.run()
+            guard let violation = report.violation else {
+                Screen.say(
+                    "  nobody felt \(attackers) attackers: residents saw \(report.sights) things, "
+                        + "attackers \(report.attackersSights)")
+                return true
+            }
+            Screen.say(violation)
+        } catch {
+            Screen.say("\(error)")
+        }
+        Screen.say("  again: callagent simulate --seed \(seed) --attackers \(attackers)")
+        return false
+    }
+}

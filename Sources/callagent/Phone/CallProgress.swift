@@ -1,0 +1,77 @@
+// Who stands where in a call, as one participant sees it.
+
+import CallModel
+import CallWire
+
+/// The participants of a call and the way out of it.
+struct CallProgress: Equatable {
+    /// The participant whose view this is.
+    let me: UserID
+    private let caller: UserID
+    private let mode: Mode
+    private var states: [UserID: Participant.State] = [:]
+    /// Of the newest that was told. Answers and events may tell of the same change.
+    private var revision: UInt32 = 0
+
+    /// The progress of `me` in `call`.
+    init(_ call: Call, me: UserID) {
+        self.me = me
+        caller = call.caller
+        mode = Mode.all[Int(call.mode.value)]
+        take(call)
+    }
+
+    /// The call as the server told it; one that is older than what is known changes nothing.
+    mutating func take(_ call: Call) {
+        guard call.revision >= revision else { return }
+        revision = call.revision
+        states = [:]
+        for participant in call.participants { states[participant.user] = participant.state }
+    }
+
+    /// What an event changed, unless it is older than what is known.
+    mutating func take(_ changes: [CallEvent.Change], at revision: UInt32) {
+        guard revision >= self.revision else { return }
+        self.revision = revision
+        for change in changes { states[change.user] = change.state }
+    }
+
+    private var others: [Participant.State] {
+        states.filter { $0.key != me }.map(\.value)
+    }
+
+    /// Whether this participant may still answer.
+    var isAsked: Bool { states[me]?.mayAnswer == true }
+    /// Whether this participant is in the call.
+    var hasJoined: Bool { states[me] == .joined }
+    /// Whether somebody else is in the call.
+    var isAnswered: Bool { others.contains(.joined) }
+    /// Whether nobody else is in the call or may still come, and the call goes on nevertheless.
+    var isLeftAlone: Bool {
+        if others.contains(where: { $0.isLive || $0 == .accepting }) { return false }
+        return !(others.contains(.left) ? mode.endsWhenLeft : mode.endsWhenUnanswered)
+    }
+
+    /// What ends this participant's part, as the mode has it.
+    var wayOut: CallAction {
+        let isUnanswered = !isAnswered && others.contains { $0.isPending }
+        if me == caller, isUnanswered { return .cancel() }
+        return mode.has(.leave) ? .leave() : .end()
+    }
+
+    /// What ends the call for everybody, as far as the mode has it.
+    var wayOutForAll: CallAction { mode.has(.end) && isAnswered ? .end() : wayOut }
+}
+
+extension CallAction {
+    /// The word for it in a ladder.
+    var word: String { String(name.rawValue.drop { $0 != "." }.dropFirst()) }
+}
+
+extension Mode {
+    /// Whether a call ends by itself when nobody accepted and nobody may any more.
+    fileprivate var endsWhenUnanswered: Bool { endWhenAnswered != .never }
+
+    /// Whether a call ends by itself when all but one have left.
+    fileprivate var endsWhenLeft: Bool { (endWhenJoinedAtMost ?? 0) >= 1 }
+}

@@ -1,0 +1,53 @@
+// What the tool shows: whole lines, at once, whatever stands at the other end.
+
+import AgentServer
+import Glibc
+
+enum Screen {
+    /// A line for whoever asked.
+    static func say(_ line: String) { write(line, to: STDOUT_FILENO) }
+
+    /// A line about what went wrong.
+    static func complain(_ line: String) { write(line, to: STDERR_FILENO) }
+
+    /// A text of whole lines for whoever asked.
+    static func show(_ text: String) {
+        write(text.hasSuffix("\n") ? String(text.dropLast()) : text, to: STDOUT_FILENO)
+    }
+
+    private static func write(_ line: String, to descriptor: Int32) {
+        var text = line + "\n"
+        text.withUTF8 { bytes in
+            var rest = UnsafeRawBufferPointer(bytes)
+            while !rest.isEmpty {
+                guard let most = room(for: rest.count, in: descriptor) else { return }
+                let count = Glibc.write(descriptor, rest.baseAddress, most)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return failed(descriptor) }
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            }
+        }
+    }
+
+    /// How much may be written at once. A complaint waits a second for somebody to read it: a
+    /// process must end even where nobody does.
+    private static func room(for count: Int, in descriptor: Int32) -> Int? {
+        guard descriptor == STDERR_FILENO else { return count }
+        var one = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        let ready = poll(&one, 1, 1_000)
+        // A pipe that is ready takes so much without waiting.
+        return ready == 0 ? nil : min(count, Int(PIPE_BUF))
+    }
+
+    /// Nobody gets what was asked for: to go on would say that it went well. A reader who has
+    /// gone, as `head` does, wanted no more.
+    private static func failed(_ descriptor: Int32) {
+        let isOver = errno == EPIPE
+        guard descriptor == STDOUT_FILENO else { return }
+        if !isOver { complain("callagent: cannot write: \(String(cString: strerror(errno)))") }
+        exit(isOver ? ExitCode.success : ExitCode.failure)
+    }
+
+    /// `text` on one line: what others sent must neither break it nor paint the terminal.
+    static func plain(_ text: String) -> String { text.onOneLine }
+}

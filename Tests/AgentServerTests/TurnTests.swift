@@ -1,0 +1,174 @@
+// What one turn of the loop does for one connection and for strangers, at its edges.
+
+import CallClient
+import CallModel
+import CallWire
+import EventLoop
+import JSON
+import Testing
+import WebProtocols
+
+@testable import AgentServer
+
+@Suite struct TurnTests {
+    private func nothing(_ id: Int) -> String {
+        #"{"id":\#(id),"op":"call.get","data":{"call_id":"\#(CallID(high: 1, low: 1))"}}"#
+    }
+
+    @Test func `Of one connection a turn takes so many messages, then the others have theirs`()
+        throws
+    {
+        let rig = try GatewayRig { $0.messagesPerTurn = 4 }
+        defer { rig.close() }
+        let bob = try rig.device("bob")
+        var (before, turns) = (rig.metrics.requests, [UInt64]())
+        rig.waiter.loop.atEndOfTurn {
+            if rig.metrics.requests > before { turns.append(rig.metrics.requests - before) }
+            before = rig.metrics.requests
+        }
+        for id in 1...9 { bob.say(nothing(id)) }
+        try rig.waiter.wait(for: "all answers") { (1...9).allSatisfy { bob.reply(to: $0) != nil } }
+        #expect(turns == [4, 4, 1])
+    }
+
+    @Test func `Of requests over HTTP a turn takes so many, and all are answered in order`() throws
+    {
+        let rig = try GatewayRig { $0.messagesPerTurn = 4 }
+        defer { rig.close() }
+        var turns: [Int] = []
+        var asked = 0
+        rig.gateway.document = { _ in
+            asked += 1
+            return HTTPResponse(200, text: "\(asked)")
+        }
+        var before = 0
+        rig.waiter.loop.atEndOfTurn {
+            if asked > before { turns.append(asked - before) }
+            before = asked
+        }
+        let client = try rig.client()
+        for _ in 1...9 { client.request("GET", "/v1/openapi.json") }
+        try rig.waiter.wait(for: "all answers") { client.responses.count == 9 }
+        #expect(turns == [4, 4, 1])
+        #expect(
+            client.responses.map { String(decoding: $0.body, as: UTF8.self) }
+                == (1...9).map { "\($0)" })
+    }
+
+    @Test func `A large document is given a piece at a time to who reads it`() throws {
+        let rig = try GatewayRig { $0.unsentAnswerBytes = 8_192 }
+        defer { rig.close() }
+        let document = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        rig.gateway.document = { _ in HTTPResponse(200, body: document) }
+        var most = 0
+        rig.waiter.loop.atEndOfTurn { most = max(most, rig.gateway.unsentBytes) }
+        let client = try rig.client()
+        for _ in 0..<20 { client.request("GET", "/v1/openapi.json") }
+        client.request("GET", "/healthz", "Connection: close\r\n")
+        try rig.waiter.wait(for: "the end") { client.isClosed }
+        #expect(client.responses.count == 21 && client.status == 200)
+        #expect(client.responses.dropLast().allSatisfy { $0.body == document })
+        #expect(most <= 2 * 8_192 + 256)
+    }
+
+    @Test func `Who asks for one document and no more gets it whole`() throws {
+        let rig = try GatewayRig { $0.unsentAnswerBytes = 4_096 }
+        defer { rig.close() }
+        let document = [UInt8](repeating: 7, count: 100_001)
+        rig.gateway.document = { _ in HTTPResponse(200, body: document) }
+        let client = try rig.client()
+        client.request("GET", "/v1/openapi.json", "Connection: close\r\n")
+        try rig.waiter.wait(for: "the end") { client.isClosed }
+        #expect(client.responses.first?.body == document)
+    }
+
+    @Test func `What strangers begin is bounded when it comes, and who began most goes`() throws {
+        let rig = try GatewayRig {
+            $0.strangersBytes = 100_000
+            $0.messageWithin = 600_000
+        }
+        defer { rig.close() }
+        let (first, greedy, last) = (try rig.socket(), try rig.socket(), try rig.socket())
+        first.begin(20_000, of: 60_000)
+        greedy.begin(50_000, of: 60_000)
+        try rig.waiter.wait(for: "two beginnings") { rig.gateway.beginners.bytes == 70_000 }
+        #expect(rig.gateway.beginners.count == 2)
+        last.begin(30_000, of: 60_000)
+        try rig.waiter.wait(for: "all that may be") { rig.gateway.beginners.bytes == 100_000 }
+        #expect(rig.gateway.beginners.count == 3 && rig.metrics.slowSenders == 0)
+        last.send(" ")
+        try rig.waiter.wait(for: "the end of the greedy one") { greedy.closeCode == 4008 }
+        #expect(!first.isClosed && !last.isClosed)
+        #expect(rig.gateway.beginners.bytes == 50_001)
+        #expect(rig.metrics.slowSenders == 1)
+        last.close()
+        first.close()
+        try rig.waiter.wait(for: "the end of all") { rig.gateway.links.isEmpty }
+        #expect(rig.gateway.beginners.bytes == 0 && rig.gateway.beginners.count == 0)
+    }
+
+    @Test func `What strangers leave unread is bounded, and who has left most goes`() throws {
+        let rig = try GatewayRig {
+            $0.strangersBytes = 1_000_000
+            $0.unsentAnswerBytes = 65_536
+        }
+        defer { rig.close() }
+        let document = [UInt8](repeating: 7, count: 15 << 20)
+        rig.gateway.document = { _ in HTTPResponse(200, body: document) }
+        var silent: [TestClient] = []
+        while rig.metrics.slowReaders == 0, silent.count < 40 {
+            let client = try rig.client()
+            client.pauseReading()
+            client.request("GET", "/v1/openapi.json")
+            silent.append(client)
+            try rig.waiter.wait(for: "what is unread") {
+                rig.gateway.beginners.count == silent.count || rig.metrics.slowReaders > 0
+            }
+        }
+        // Each leaves two pieces of 64 KiB at most.
+        #expect(silent.count >= 7 && rig.metrics.slowReaders > 0)
+        #expect(rig.gateway.beginners.bytes <= 1_000_000)
+        for client in silent { client.close() }
+        try rig.waiter.wait(for: "the end of all") { rig.gateway.links.isEmpty }
+        #expect(rig.gateway.beginners.bytes == 0)
+        let reader = try rig.client()
+        reader.request("GET", "/v1/openapi.json")
+        try rig.waiter.wait(for: "the document") { !reader.responses.isEmpty }
+        #expect(reader.responses.first?.body == document)
+        try rig.waiter.wait(for: "nothing unread") { rig.gateway.beginners.bytes == 0 }
+    }
+
+    @Test func `What was begun and is whole counts no more, nor what users begin`() throws {
+        let rig = try GatewayRig { $0.strangersBytes = 65_536 }
+        defer { rig.close() }
+        let stranger = try rig.socket()
+        stranger.begin(30_000, of: 30_010)
+        try rig.waiter.wait(for: "a beginning") { rig.gateway.beginners.bytes == 30_000 }
+        stranger.send(String(repeating: " ", count: 10))
+        try rig.waiter.wait(for: "an answer") { !stranger.messages.isEmpty }
+        #expect(rig.gateway.beginners.bytes == 0)
+        let bob = try rig.device("bob")
+        bob.begin(60_000, of: 60_010)
+        let alice = try rig.device("alice")
+        alice.begin(60_000, of: 60_010)
+        _ = try rig.device("cat")
+        #expect(rig.gateway.beginners.bytes == 0 && !bob.isClosed && !alice.isClosed)
+    }
+
+    @Test func `One turn ends so many whose time is over, the next one goes on`() throws {
+        let rig = try GatewayRig {
+            $0.newcomersPerTurn = 2
+            $0.session.helloWithin = 0
+        }
+        defer { rig.close() }
+        var clients: [TestClient] = []
+        for _ in 0..<5 { clients.append(try rig.socket()) }
+        var turns: [Int] = []
+        while rig.gateway.links.contains(where: \.isWebSocket) {
+            let before = rig.gateway.links.count { $0.isWebSocket }
+            rig.gateway.keepHouse()
+            turns.append(before - rig.gateway.links.count { $0.isWebSocket })
+        }
+        #expect(turns == [2, 2, 1])
+    }
+}

@@ -1,0 +1,85 @@
+"""Runs the attacks and says which of them were felt."""
+
+import argparse
+import contextlib
+import os
+import sys
+import time
+
+import registry
+from measure import describe, judge_account, judge_machine
+from stage import OTHER_CORE, Outsider, Stage
+
+RUNS = 3
+
+
+def runs_of(entry, outsider, full):
+    """One run; three with `full`, and if the first is not as it should be."""
+    runs = [Stage(entry, outsider, full).run()]
+    while len(runs) < RUNS and (full or verdict(entry, runs[:1])):
+        runs.append(Stage(entry, outsider, full).run())
+    return runs
+
+
+def verdict(entry, runs):
+    """What is wrong with the attack, as lines; empty if it holds."""
+    if entry.attack.kind == "machine":
+        return judge_machine(runs)
+    return judge_account(runs, entry.attack.accounts)
+
+
+def play(entry, outsider, full):
+    """Runs one attack; returns whether it holds."""
+    begin = time.monotonic()
+    runs = []
+    try:
+        runs = runs_of(entry, outsider, full)
+        wrong = verdict(entry, runs)
+    except AssertionError as error:
+        with contextlib.suppress(AssertionError):
+            outsider.do("part")
+        wrong = [str(error)]
+    state = "FAILED" if wrong else "holds"
+    print(f"{state:6} {entry.name} ({time.monotonic() - begin:.1f} s, {len(runs)} runs): "
+          f"{entry.attack.aims_at}", flush=True)
+    for run in runs:
+        print(f"         {describe(run)}", flush=True)
+    for line in wrong:
+        print(f"       - {line}", flush=True)
+    return not wrong
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="Tests/Attacks/run.sh")
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    return parser.parse_args()
+
+
+def main():
+    asked, attacks = arguments(), registry.every()
+    unknown = [name for name in asked.names if name not in attacks]
+    if unknown:
+        sys.exit(f"no attack is called {', '.join(unknown)}; --list names them all")
+    chosen = [attacks[name] for name in asked.names or attacks]
+    if asked.list:
+        for entry in chosen:
+            rules = ", ".join(map(str, entry.attack.rules))
+            print(f"{entry.name:24} {entry.attack.kind:8} {entry.attack.accounts:3}  "
+                  f"{entry.attack.aims_at} ({rules})")
+        return
+    os.sched_setaffinity(0, {OTHER_CORE})
+    outsider = Outsider()
+    begin = time.monotonic()
+    failed = [entry.name for entry in chosen if not play(entry, outsider, asked.full)]
+    outsider.close()
+    if failed:
+        print("FAILED: " + " ".join(failed))
+    print(f"{len(chosen) - len(failed)} attacks hold, {len(failed)} failed, in "
+          f"{time.monotonic() - begin:.0f} s")
+    sys.exit(bool(failed))
+
+
+if __name__ == "__main__":
+    main()

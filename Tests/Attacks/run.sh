@@ -1,0 +1,22 @@
+#!/bin/sh
+# Attacks the real server beside a quiet account that must not feel it.
+#
+# usage: sh Tests/Attacks/run.sh [--full] [--list] [NAME…]
+#
+# Without names all attacks run. By default each is short, and repeated only if it exceeds its
+# bound; --full takes the whole length, three runs of each. CALLAGENT names the executable to
+# attack; without it the release build is made and taken.
+set -eu
+
+cd "$(dirname "$0")/../.."
+python=$(sh Tests/Doubles/prepare.sh "$PWD/.build/interop" Tests/Interop/requirements.txt)
+
+if [ -z "${CALLAGENT-}" ]; then
+    swift build -c release --product callagent
+    CALLAGENT=$(swift build -c release --show-bin-path)/callagent
+fi
+export CALLAGENT
+export PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH="$PWD/Tests/Attacks:$PWD/Tests/Interop"
+[ -z "${CALLAGENT_FULL-}" ] || set -- --full "$@"
+exec "$python" Tests/Attacks/run.py "$@"

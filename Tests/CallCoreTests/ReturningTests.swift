@@ -1,0 +1,130 @@
+// Who comes back to very many calls: what one turn does for him, and what he is shown.
+
+import CallModel
+import Testing
+
+@testable import CallCore
+
+@Suite struct ReturningTests {
+    private let bob = UserID("bob")
+    private let phone = DeviceID("phone")
+    private let start = Moment(1_800_000_000_000)
+    private var board: Switchboard
+
+    init() {
+        board = Switchboard(settings: Settings(), seed: 1, at: start)
+    }
+
+    /// Calls of `caller` to Bob that ring for long.
+    private mutating func call(_ count: Int, by caller: String) {
+        for _ in 0..<count {
+            var invitation = Invitation(invitees: [bob])
+            invitation.mode = .advanced
+            invitation.timeout = 600_000
+            _ = board.handle(
+                .request(
+                    Request(
+                        id: RequestID(1), user: UserID(caller), device: phone,
+                        operation: .invite(invitation))), at: start)
+        }
+    }
+
+    private mutating func hello(at moment: Moment) -> [Effect] {
+        board.handle(.deviceConnected(RequestID(2), bob, phone, resumed: false), at: moment)
+    }
+
+    /// In how many calls it is known that Bob was connected.
+    private var known: Int {
+        board.liveCalls.count { $0.participant(bob)?.wasConnected == true }
+    }
+
+    @Test mutating func oneTurnNotesAFewCallsAndTheOthersTheRest() {
+        call(1_000, by: "mallory")
+        let effects = hello(at: start)
+        #expect(effects.stored == Switchboard.notedAtOnce)
+        var turns = 0
+        while let next = board.nextDeadline, next < start + 1_000 {
+            let effects = board.handle(.deadlineReached, at: next)
+            #expect(effects.stored <= Switchboard.notedAtOnce)
+            turns += 1
+        }
+        #expect(known == 1_000)
+        #expect((14...40).contains(turns))
+    }
+
+    @Test mutating func aFewCallsAreNotedAtOnce() {
+        call(Switchboard.notedAtOnce, by: "mallory")
+        _ = hello(at: start)
+        #expect(known == Switchboard.notedAtOnce && board.returning.isEmpty)
+        let again = hello(at: start)
+        #expect(again.stored == 0)
+    }
+
+    @Test mutating func whoComesAgainGoesOnWhereHeWas() {
+        call(200, by: "mallory")
+        for _ in 0..<4 { _ = hello(at: start) }
+        #expect(known == 200 && board.returning.isEmpty)
+    }
+
+    @Test mutating func whoGoesAtOnceWasThereAllTheSame() {
+        call(500, by: "mallory")
+        _ = hello(at: start)
+        _ = board.handle(.deviceGone(bob, phone, bye: true), at: start)
+        #expect(known == 500 && board.returning.isEmpty)
+        #expect(board.liveCallCount == 500)
+    }
+
+    @Test mutating func callsThatEndMeanwhileAreLeftOut() {
+        call(300, by: "mallory")
+        _ = hello(at: start)
+        for call in board.liveCalls {
+            _ = board.handle(
+                .request(
+                    Request(
+                        id: RequestID(3), user: call.caller, device: phone,
+                        operation: .call(call.id, .cancel()))), at: start)
+        }
+        while let next = board.nextDeadline, next < start + 1_000 {
+            let effects = board.handle(.deadlineReached, at: next)
+            #expect(effects.stored == 0)
+        }
+        #expect(board.returning.isEmpty)
+    }
+
+    /// The choice against its plainest wording: the newest of each caller first, in turn.
+    @Test(arguments: [
+        [0, 0, 0], [5, 0, 0], [30, 1, 0], [300, 2, 20], [40, 40, 40], [7, 3, 11], [100, 1, 1],
+    ])
+    mutating func eachCallersCallsAreShownInTurn(_ counts: [Int]) {
+        for (caller, count) in zip(["mallory", "alice", "carol"], counts) {
+            call(count, by: caller)
+        }
+        let calls = board.liveCalls.sorted { $0.id > $1.id }
+        var made: [UserID: Int] = [:]
+        let turns = calls.map { call in
+            defer { made[call.caller, default: 0] += 1 }
+            return made[call.caller] ?? 0
+        }
+        for most in [1, 2, 10, 100] {
+            let first = calls.indices.sorted { (turns[$0], $0) < (turns[$1], $1) }.prefix(most)
+            board.settings.welcomeCallsMax = most
+            let effects = hello(at: start)
+            #expect(effects.shown == first.sorted().map { calls[$0].id })
+        }
+    }
+}
+
+extension [Effect] {
+    /// Records that are to be stored.
+    fileprivate var stored: Int {
+        reduce(0) { if case .persist(let records) = $1 { $0 + records.count } else { $0 } }
+    }
+
+    /// The calls of a welcome.
+    fileprivate var shown: [CallID] {
+        for effect in self {
+            if case .welcome(_, let calls, _) = effect { return calls.map(\.id) }
+        }
+        return []
+    }
+}

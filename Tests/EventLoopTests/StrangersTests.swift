@@ -1,0 +1,227 @@
+// Those whom nobody knows have a part of each turn, and everybody else is served as ever.
+import Glibc
+import TestSupport
+import Testing
+
+@testable import EventLoop
+
+@Suite struct StrangersTests {
+    /// A socket that sends one byte, once the connection is there.
+    private func speak(_ clients: [Int32]) {
+        for client in clients { send(client, "x", 1, 0) }
+    }
+
+    @Test func `Strangers have their part of a turn, in order, and who is known is not put off`()
+        throws
+    {
+        let rig = try Rig()
+        defer { rig.close() }
+        rig.loop.strangersTime = 1
+        // Each look at the stopwatch is 0.4 ms after the last one, so that three fill a part.
+        var elapsed: Int64 = 0
+        rig.loop.strangers.stopwatch = {
+            elapsed += 400_000
+            return elapsed
+        }
+        var connections: [Connection] = []
+        var (heard, turns): ([Int], [[Int]]) = ([], [])
+        let listener = try rig.listen { connection in
+            let (number, peer) = (connections.count, Peer())
+            peer.onBytes = { _, _ in heard.append(number) }
+            connection.handler = peer
+            // The last one is known.
+            connection.isKnown = number == 10
+            connections.append(connection)
+        }
+        let clients = try (0...10).map { _ in try bareConnection(to: listener.endpoint) }
+        defer { for client in clients { close(client) } }
+        rig.loop.atEndOfTurn {
+            if connections.count == 11, heard.isEmpty, turns.isEmpty { speak(clients) }
+            if !heard.isEmpty { turns.append(heard) }
+            heard = []
+            if turns.joined().count == 11 { rig.finish() }
+        }
+        rig.run()
+        #expect(turns.map { $0.filter { $0 < 10 }.count } == [3, 3, 3, 1])
+        #expect(turns[0].contains(10))
+        #expect(turns.joined().filter { $0 < 10 } == Array(0..<10))
+        #expect(rig.loop.strangers.waiting == 0)
+    }
+
+    @Test func `Without a bound strangers are served in one turn`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        var connections: [Connection] = []
+        var (heard, turns) = (0, [Int]())
+        let listener = try rig.listen { connection in
+            let peer = Peer()
+            peer.onBytes = { _, _ in heard += 1 }
+            connection.handler = peer
+            connections.append(connection)
+        }
+        let clients = try (0..<10).map { _ in try bareConnection(to: listener.endpoint) }
+        defer { for client in clients { close(client) } }
+        rig.loop.atEndOfTurn {
+            if connections.count == 10, heard == 0 { speak(clients) }
+            if heard > 0 { turns.append(heard) }
+            if heard == 10 { rig.finish() }
+        }
+        rig.run()
+        #expect(turns.last == 10)
+    }
+
+    @Test func `One that was put off and goes is told of once, and the others are served`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        rig.loop.strangersTime = 1
+        var elapsed: Int64 = 0
+        rig.loop.strangers.stopwatch = {
+            elapsed += 1_000_000
+            return elapsed
+        }
+        var (connections, ended): ([Connection], Int) = ([], 0)
+        let listener = try rig.listen { connection in
+            let peer = Peer()
+            peer.onBytes = { connection, _ in
+                // All others are waiting by now, or about to.
+                for other in connections where other !== connection && other.isOpen {
+                    other.abort()
+                }
+                connection.close()
+            }
+            peer.onClosed = { _, _ in
+                ended += 1
+                if ended == 5 { rig.later { rig.later { rig.finish() } } }
+            }
+            connection.handler = peer
+            connections.append(connection)
+        }
+        let clients = try (0..<5).map { _ in try bareConnection(to: listener.endpoint) }
+        var hasSpoken = false
+        rig.loop.atEndOfTurn {
+            guard connections.count == 5, !hasSpoken else { return }
+            hasSpoken = true
+            speak(clients)
+            for client in clients { close(client) }
+        }
+        rig.run()
+        #expect(ended == 5 && rig.loop.strangers.waiting == 0)
+    }
+
+    @Test func `The kernel keeps little for a stranger who does not read, until it is known`()
+        throws
+    {
+        let rig = try Rig()
+        defer { rig.close() }
+        var options = Listener.Options()
+        options.strangersSendBuffer = 64 << 10
+        let sent = 8 << 20
+        var (accepted, taken): (Connection?, UInt64) = (nil, 0)
+        let listener = try rig.listen(options: options) { connection in
+            connection.handler = Peer()
+            connection.send([UInt8](repeating: 7, count: sent))
+            accepted = connection
+        }
+        let client = try bareConnection(to: listener.endpoint)
+        defer { close(client) }
+        var arrived = 0
+        rig.loop.atEndOfTurn {
+            guard let accepted, accepted.sentBytes > 0 else { return }
+            if taken == 0 {
+                taken = accepted.sentBytes
+                #expect(sendBuffer(of: accepted) == (size: 128 << 10, isFixed: true))
+                accepted.isKnown = true
+                #expect(!sendBuffer(of: accepted).isFixed)
+            }
+            arrived += readAvailable(client).utf8.count
+            if arrived == sent { return rig.finish() }
+            // The socket may have nothing to tell while the client has everything.
+            rig.later {}
+        }
+        rig.run()
+        #expect(arrived == sent)
+        // That much, and what the client's side takes; of others, more than 2 MB.
+        #expect(taken <= 512 << 10)
+    }
+
+    /// How many bytes the kernel keeps for it, and whether somebody has fixed that.
+    private func sendBuffer(of connection: Connection) -> (size: Int, isFixed: Bool) {
+        var (size, locks): (Int32, Int32) = (0, 0)
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        getsockopt(connection.socket, SOL_SOCKET, SO_SNDBUF, &size, &length)
+        getsockopt(connection.socket, SOL_SOCKET, SO_BUF_LOCK, &locks, &length)
+        return (Int(size), locks & 1 == 1)
+    }
+
+    @Test func `A TLS client that says half a word costs no session, and its end is noticed`()
+        throws
+    {
+        let rig = try Rig()
+        defer { rig.close() }
+        let folder = TemporaryFolder()
+        var options = Listener.Options()
+        options.tls = try TestCertificate("a", in: folder).serverContext()
+        var (begun, failure): (Connection?, EventLoopError?) = (nil, nil)
+        let listener = try Listener(
+            at: .tcp(host: "127.0.0.1", port: 0), on: rig.loop, options: options,
+            failed: {
+                failure = $0
+                rig.finish()
+            }, accepted: { _ in Issue.record("let in") })
+        listener.began = { begun = $0 }
+        let client = try bareConnection(to: listener.endpoint)
+        defer { close(client) }
+        let half: [UInt8] = [0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xFC, 0x03, 0x03]
+        var turns = 0
+        let timer = Timer(on: rig.loop) {}
+        rig.loop.atEndOfTurn {
+            guard let begun else { return }
+            turns += 1
+            switch turns {
+            case 1: send(client, half, half.count, 0)
+            case 2...20: #expect(begun.session?.hasBegun == false)
+            case 21: shutdown(client, Int32(SHUT_WR))
+            default: break
+            }
+            if turns < 21 { timer.arm(after: 1) }
+        }
+        rig.run()
+        #expect(failure?.kind == .tls || failure?.kind == .reset)
+        #expect(turns > 20)
+    }
+
+    @Test func `Of handshakes that have begun the oldest goes for one more`() throws {
+        let rig = try Rig()
+        defer { rig.close() }
+        let folder = TemporaryFolder()
+        var options = Listener.Options()
+        options.tls = try TestCertificate("a", in: folder).serverContext()
+        options.handshakesAtOnce = 2
+        var (begun, turnedBack): ([Connection], [Int]) = ([], [])
+        let listener = try Listener(
+            at: .tcp(host: "127.0.0.1", port: 0), on: rig.loop, options: options,
+            failed: { _ in }, accepted: { _ in Issue.record("let in") })
+        listener.began = { begun.append($0) }
+        listener.turnedBack = { connection in
+            turnedBack += begun.indices.filter { begun[$0] === connection }
+        }
+        // A whole record with an empty hello inside would be refused: this one goes on in the next.
+        let part: [UInt8] = [0x16, 0x03, 0x01, 0x00, 0x04, 0x01, 0x00, 0x01, 0xFC]
+        var clients: [Int32] = []
+        defer { for client in clients { close(client) } }
+        rig.loop.atEndOfTurn {
+            // One after the other, and one that says nothing counts for nothing.
+            let heard = begun.count { $0.session?.hasBegun == true }
+            if clients.count == 4, heard == 3, !turnedBack.isEmpty { return rig.finish() }
+            guard clients.count < 4, begun.count == clients.count,
+                heard == max(0, clients.count - 1)
+            else { return }
+            guard let client = try? bareConnection(to: listener.endpoint) else { return }
+            if !clients.isEmpty { send(client, part, part.count, 0) }
+            clients.append(client)
+        }
+        rig.run()
+        #expect(turnedBack == [1])
+        #expect(listener.handshakes == 3)
+    }
+}

@@ -1,0 +1,142 @@
+"""Figures at an address of their own, and several servers that keep nothing side by side."""
+
+import http.client
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import tempfile
+
+import pytest
+
+from agent import HTTPReply, free_port, wait_for
+from calls import invite
+from support import ACCEPT, SUPPORT, call
+
+
+def ask(port, method, path):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request(method, path)
+        return HTTPReply(connection.getresponse())
+    finally:
+        connection.close()
+
+
+def test_figures_can_be_read_and_nothing_else(make_agent):
+    port = free_port()
+    agent = make_agent(SUPPORT + f'metrics = "127.0.0.1:{port}"\n', {"support": ACCEPT}).start()
+    call(agent, "ann")
+    reply = ask(port, "GET", "/metrics")
+    assert reply.status == 200 and "callagent_live_calls 1\n" in reply.text
+    assert 'callagent_hook_asked_total{hook="invite",plugin="support"} 1' in reply.text
+    assert "_ms " not in reply.text and "callagent_commit_age_seconds" in reply.text
+    assert ask(port, "GET", "/healthz").status == 200
+    assert ask(port, "GET", "/readyz").status == 200
+    head = ask(port, "HEAD", "/metrics")
+    assert head.status == 200 and head.text == ""
+    for path in ("/", "/v1/ws", "/v1/call/invite", "/admin/status", "/admin/reload"):
+        for method in ("GET", "POST"):
+            assert ask(port, method, path).status == 404, path
+    assert ask(port, "POST", "/metrics").status == 405
+    assert agent.get("/metrics").status == 404
+
+
+def test_those_who_do_not_read_keep_nobody_from_it(make_agent):
+    port = free_port()
+    agent = make_agent(f'metrics = "127.0.0.1:{port}"\n').start()
+    idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(60)]
+    for one in idle[30:]:
+        try:
+            one.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n" * 50)
+        except OSError:
+            pass
+    assert ask(port, "GET", "/metrics").status == 200
+    assert agent.get("/healthz").status == 200
+    for one in idle:
+        one.close()
+
+
+def test_the_address_of_figures_changes_by_a_reload(make_agent):
+    first, second = free_port(), free_port()
+    agent = make_agent(f'metrics = "127.0.0.1:{first}"\n').start()
+    agent.configure(f'metrics = "127.0.0.1:{second}"\n')
+    assert agent.tool("reload")[0] == 0
+    assert ask(second, "GET", "/healthz").status == 200
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", first)) != 0
+    # One that is taken keeps everything as it was.
+    agent.configure(f'metrics = "127.0.0.1:{agent.port}"\n')
+    code, text = agent.tool("reload")
+    assert code == 1 and "in use" in text, text
+    assert ask(second, "GET", "/healthz").status == 200
+
+
+def test_check_warns_of_figures_that_everybody_can_read(make_agent):
+    agent = make_agent('metrics = "0.0.0.0:9464"\n')
+    code, text = agent.tool("check")
+    assert code == 0 and "callagent.lua:3: metrics" in text, text
+    agent.configure('metrics = "127.0.0.1:9464"\n')
+    assert "metrics" not in agent.tool("check")[1]
+
+
+# Nothing kept, side by side
+
+
+@pytest.fixture
+def runtime():
+    """The runtime folder of a user, whose sockets have short paths."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield pathlib.Path(folder)
+
+
+def tool(agent, *words):
+    """A command of the tool that finds the runtime folder of the server."""
+    done = subprocess.run(
+        [os.environ["CALLAGENT"], *words, "--config", "callagent.lua"], cwd=agent.folder,
+        env=agent.environment, capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_servers_in_memory_run_side_by_side(make_agent, runtime):
+    environment = {"XDG_RUNTIME_DIR": str(runtime)}
+    agents = [
+        make_agent(folder=f"agent-{number}", state=":memory:", environment=environment).start()
+        for number in range(3)]
+    for number, agent in enumerate(agents):
+        caller = agent.connect("ann")
+        for _ in range(number):
+            invite(caller, "bob", mode="advanced")
+    for number, agent in enumerate(agents):
+        code, text = tool(agent, "calls", "--json")
+        assert code == 0 and len(json.loads(text)["calls"]) == number, text
+        assert (runtime / f"callagent-{os.getuid()}-{agent.port}.sock").exists()
+    agents[0].stop()
+    assert tool(agents[1], "calls")[0] == 0
+
+
+def chosen_port(agent):
+    """Where a server listens that was told port 0."""
+    lines = [json.loads(line) for line in agent.log_text().splitlines()]
+    ready = [line["listen"] for line in lines if line["message"] == "ready"]
+    return int(ready[-1].rsplit(":", 1)[1]) if ready else None
+
+
+def test_servers_whose_port_the_system_chooses_run_side_by_side(make_agent, runtime):
+    environment = {"XDG_RUNTIME_DIR": str(runtime)}
+    agents = []
+    for number in range(2):
+        agent = make_agent(folder=f"agent-{number}", state=":memory:", environment=environment)
+        agent.port = 0
+        agent.configure("")
+        agent.launch()
+        agent.port = wait_for("a port", lambda: chosen_port(agent))
+        agents.append(agent)
+    invite(agents[1].connect("ann"), "bob", mode="advanced")
+    counts = []
+    for agent in agents:
+        code, text = tool(agent, "calls", "--json")
+        assert code == 0, text
+        counts.append(len(json.loads(text)["calls"]))
+    assert counts == [0, 1]

@@ -1,0 +1,174 @@
+// What Lua does not mind, and nobody means.
+
+import CallModel
+import Foundation
+import Testing
+
+@testable import PolicyHost
+
+@Suite struct MistakeTests {
+    private func mistakes(_ text: String) throws -> [String] {
+        try Rig.generation([("p", text)]).mistakes.map(\.description)
+    }
+
+    private static let config = "local cfg = config { lines = option.int(1) }\n"
+
+    @Test(arguments: [
+        (
+            "on.invite(function(call) if cfg.linse > 1 then return reject 'busy' end end)",
+            "p.lua:2: no option 'linse' is declared (did you mean 'lines'?)"
+        ),
+        (
+            "on.invite(function(call)\nlocal x = cfg['linse'] end)",
+            "p.lua:3: no option 'linse' is declared (did you mean 'lines'?)"
+        ),
+        (
+            "on.invite(function(call)\n\ncall:finnish() end)",
+            "p.lua:4: a call has no method 'finnish' (did you mean 'finish'?)"
+        ),
+        (
+            "on.accepted(function(c, who) detach(function() c:hangup() end) end)",
+            "p.lua:2: a call has no method 'hangup'"
+        ),
+        (
+            "local function done(c) c:finnish() end on.ended(function(call) done(call) end)",
+            "p.lua:2: a call has no method 'finnish' (did you mean 'finish'?)"
+        ),
+        (
+            "timer('t', function(data, call) call:finnish() end)",
+            "p.lua:2: a call has no method 'finnish' (did you mean 'finish'?)"
+        ),
+        (
+            "on.ended(function(call) call.caller:call() end)",
+            "p.lua:2: a user object has no method 'call'"
+        ),
+        (
+            "on.invite(function(call) return 'busy' end)",
+            "p.lua:2: on.invite returns a text, which is no decision "
+                + "(write 'return reject \"busy\"')"
+        ),
+        (
+            "local function decide(call)\nif call.group then return 'a' .. 'b' end end "
+                + "on.dial(decide)",
+            "p.lua:3: on.dial returns a text, which is no decision "
+                + "(write 'return refuse \"blocked\"')"
+        ),
+        (
+            "on.push(function(push) return push.kind == 'x' and 'no' end)",
+            "p.lua:2: on.push returns a text, which is no table"
+        ),
+        (
+            "on.invite(function(call) if call.caller == 'ann' then return reject 'x' end end)",
+            "p.lua:2: a user object never equals a text: compare its 'id'"
+        ),
+        (
+            "on.rejected(function(call, who) local it = who if 'ann' ~= it then end end)",
+            "p.lua:2: a user object never equals a text: compare its 'id'"
+        ),
+        (
+            "on.timeout(function(call, users) for _, one in ipairs(users) do\n"
+                + "if one == 'ann' then end end end)",
+            "p.lua:3: a user object never equals a text: compare its 'id'"
+        ),
+        (
+            "on.invite(function(call) local me = call.caller.id if me == call.callee then end end)",
+            "p.lua:2: a user object never equals a text: compare its 'id'"
+        ),
+        (
+            "on.invite(function(call) if call.invitees[1] == 'ann' then end end)",
+            "p.lua:2: a user object never equals a text: compare its 'id'"
+        ),
+        (
+            "on.invite(function(call)\nlocal no = reject 'busy' end)",
+            "p.lua:3: the decision in 'no' is not returned: it decides nothing"
+        ),
+    ])
+    func isFound(_ text: String, _ expected: String) throws {
+        #expect(try mistakes(Self.config + text) == [expected])
+    }
+
+    @Test(arguments: [
+        "on.invite(function(call) if call.caller.id == 'ann' then return reject 'x' end end)",
+        "on.invite(function(call) if call.caller == call.callee then return end end)",
+        "on.invite(function(call) local other = call.inviter or '' "
+            + "if call.caller == other then return end end)",
+        "on.invite(function(call) if cfg.lines > 1 then return reject 'busy' end end)",
+        "on.invite(function(call) call = call.vars call:finnish() end)",
+        "local function f(c) return c == 'x' end f('x') "
+            + "on.ended(function(call) f(call.caller) end)",
+        "local function f(c) c:sing() end local kept = { f } on.ended(function(call) f(call) end)",
+        "local cfg = { } function cfg.f() return cfg.anything end on.start(cfg.f)",
+        "on.extended_data(function(data, call, dir) return 'text' end)",
+        "on.invite(function(call) local f = function() return 'x' end log.info(f()) end)",
+        "on.ended(function(call) return 'whatever' end)",
+        "on.invite(function(call) local d = reject 'busy' return d end)",
+        "on.invite(function(call) local d d = reject 'busy' return d end)",
+        "on.invite(function(call) local reject = log.info reject 'x' return nil end)",
+        "on.invite(function(call) call:finish('x') call:later('1s', 't') end) "
+            + "timer('t', function(data, call) if call then call:leave() end end)",
+        "-- [[ 'quotes\non.invite(function(call) --[==[ ' ]] ]==]\nlocal x <const> = 0x1p-3 "
+            + "goto done ::done:: log.info([[\n'a]] .. 1e+5, x // 2, ~3, #'a', -x ^ 2) end)",
+        "on.invite(function(call) for i = 1, 2 do repeat local z = i until z > 0 end "
+            + "while false do break end if call then elseif cfg then else end do end "
+            + "return nil; end)",
+        "local t = { [1] = 'a', b = 2; 'c', f = function(...) return ... end } on.start(t.f)",
+    ])
+    func isNotFound(_ text: String) throws {
+        #expect(try mistakes(Self.config + text).isEmpty, "\(text)")
+    }
+
+    @Test(arguments: [" or x", ".x", " + x"]) func ofAVeryLongChainNothingIsSaid(
+        _ link: String
+    ) throws {
+        let chain = String(repeating: link, count: 2_000)
+        let text = "local x = {} on.start(function() local y = x\(chain) end)"
+        #expect(LuaParser.statements(of: Array(text.utf8)) == nil)
+        #expect(try mistakes(text).isEmpty)
+    }
+
+    /// Every script of the checkout that is meant to be good is understood, and good.
+    @Test func nothingIsFoundInGoodScripts() throws {
+        var root = URL(filePath: #filePath)
+        for _ in 0..<3 { root.deleteLastPathComponent() }
+        let folders = ["plugins", "examples", "Tests/PolicyHostTests/Scripts", "Tests/Plugins"]
+        var count = 0
+        for folder in folders {
+            let place = root.appending(path: folder)
+            let found = FileManager.default.enumerator(at: place, includingPropertiesForKeys: nil)
+            while let file = found?.nextObject() as? URL {
+                guard file.pathExtension == "lua" else { continue }
+                let text = [UInt8](try Data(contentsOf: file))
+                let source = SourceFile(name: file.lastPathComponent, text: text)
+                #expect(LuaParser.statements(of: text) != nil, "\(file.path) was not understood")
+                #expect(MistakeFinder.mistakes(in: source).isEmpty, "\(file.path)")
+                count += 1
+            }
+        }
+        #expect(count > 12)
+    }
+
+    @Test func inThePlaceOfUsersTheOperatorMayNameNobody() throws {
+        func asked(_ answerFor: [String], users: [String]?) throws -> [String] {
+            var plan = GenerationPlan()
+            var setting = PluginSetting()
+            setting.users = users.map { Accounts($0) }
+            let text = Array("on.invite(function() end)".utf8)
+            plan.plugins = [
+                (PluginSource(name: "p", main: SourceFile(name: "p.lua", text: text)), setting)
+            ]
+            plan.answerFor = Accounts(answerFor)
+            return try Generation(plan, seed: 0).neverAsked.map(\.description)
+        }
+        #expect(
+            try asked([], users: nil)
+                == ["p.lua: on.invite is never asked: answer_for names no account"])
+        let none = ["p.lua: on.invite is never asked: answer_for names none of its users"]
+        #expect(try asked(["support", "desk-*"], users: ["sales", "de"]) == none)
+        #expect(try asked(["support"], users: ["sales-*"]) == none)
+        for users in [["*"], ["desk-7"], ["support", "x"], ["desk-1*"], ["d*"], ["s*"]] {
+            #expect(try asked(["support", "desk-*"], users: users).isEmpty, "\(users)")
+        }
+        #expect(try asked(["*"], users: ["sales"]).isEmpty)
+        #expect(try asked(["desk-1"], users: ["desk-*"]).isEmpty)
+    }
+}
