@@ -29,6 +29,8 @@ public struct ServerLimits: Sendable, Equatable {
     public var newcomersPerTurn: Int
     /// Requests of one user in a second; 0: as many as it likes.
     public var requestsPerSecond: Int
+    /// Bytes of a page of `call.list` that cost as much as one request.
+    public var pagePart: Int
     /// Invitations of one user in a minute, each invitee counted; 0: as many as it likes.
     public var invitationsPerMinute: Int
     /// Live calls that one user made; 0: as many as it likes.
@@ -117,7 +119,7 @@ public struct ServerLimits: Sendable, Equatable {
         unsentAnswerBytes = limits.unsentAnswers
         messagesPerTurn = limits.turnMessages
         (strangersTurn, newcomersPerTurn) = (limits.turnStrangers, limits.turnNewcomers)
-        requestsPerSecond = limits.requestsPerSecond
+        (requestsPerSecond, pagePart) = (limits.requestsPerSecond, limits.pagePart)
         invitationsPerMinute = limits.invitationsPerMinute
         callsPerUser = limits.callsPerUser
         requestsUnderWay = limits.requestsUnderWay

@@ -38,6 +38,15 @@ public struct RequestRate: Sendable, Equatable {
         return nil
     }
 
+    /// Takes `count` more out, though the bucket may be empty: what is asked next waits longer.
+    public mutating func charge(
+        _ count: Int, of limit: Int, in span: Milliseconds, at now: Moment
+    ) {
+        guard limit > 0, count > 0 else { return }
+        let since = max(fullAt, now.milliseconds * 1_000)
+        fullAt = since + span * 1_000 * Int64(count) / Int64(limit)
+    }
+
     /// Whether the bucket is as full as a new one.
     public func isFull(at now: Moment) -> Bool { fullAt <= now.milliseconds * 1_000 }
 

@@ -257,6 +257,19 @@ import Testing
         #expect(rate.admit(5, of: 5, in: 60_000, at: Moment(0)) == nil)
     }
 
+    @Test func whatIsChargedAfterwardsIsWaitedFor() {
+        var rate = RequestRate()
+        let now = Moment(1_795_000_000_000)
+        #expect(rate.admit(perSecond: 10, at: now) == nil)
+        rate.charge(29, of: 10, in: 1_000, at: now)
+        #expect(rate.admit(perSecond: 10, at: now) == 2_100)
+        #expect(rate.admit(perSecond: 10, at: now + 2_099) == 1)
+        #expect(rate.admit(perSecond: 10, at: now + 2_100) == nil)
+        rate.charge(0, of: 10, in: 1_000, at: now)
+        rate.charge(5, of: 0, in: 1_000, at: now)
+        #expect(rate.admit(perSecond: 10, at: now + 2_200) == nil)
+    }
+
     @Test func zeroIsNoLimit() {
         var rate = RequestRate()
         for _ in 0..<1_000 { #expect(rate.admit(perSecond: 0, at: Moment(0)) == nil) }

@@ -213,6 +213,10 @@ import WebProtocols
                 "`limits.requests_per_second`; none for `dev:` tokens", "`rate_limited`",
             ],
             [
+                "a page of calls", "one more request for each further \(bytes(limits.pagePart))",
+                "`limits.page_part`", "`rate_limited`",
+            ],
+            [
                 "invitees of a user, in a minute",
                 limits.invitationsPerMinute == 0 ? "any" : grouped(limits.invitationsPerMinute),
                 "`limits.invitations_per_minute`; none for `dev:` tokens", "`rate_limited`",

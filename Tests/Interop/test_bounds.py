@@ -398,6 +398,25 @@ def test_requests_of_a_user_are_counted_over_all_its_connections(make_agent):
     devices[0].ok("call.list")
 
 
+def test_a_long_page_costs_as_much_as_several_requests(make_agent):
+    """Over WebSocket and HTTP, and whoever else asks does not pay for it."""
+    agent = limited(make_agent, 'requests_per_second = 30, page_part = "1KB"', KEYS)
+    asked = {"invitees": ["bob", "eve"], "mode": "advanced", "extended_data": "x" * 2_000}
+    for caller in ("ann", "ben", "cid"):
+        device = agent.connect(caller, token=token(sub=caller))
+        for _ in range(10):
+            device.ok("call.cancel", call_id=device.ok("call.invite", **asked)["call_id"])
+    bob = agent.connect("bob", token=token())
+    assert len(json.dumps(bob.ok("call.list", limit=30))) > 60_000
+    assert bob.refused("call.list", "rate_limited", limit=1)["retry_after_ms"] > 100
+
+    def listed():
+        return agent.request("POST", "/v1/call/list", '{"limit": 30}', bearer("eve"))
+
+    assert len(listed().text) > 60_000
+    assert listed().body["code"] == "rate_limited"
+
+
 def test_invitations_of_a_user_are_counted(make_agent):
     agent = limited(make_agent, "invitations_per_minute = 5", KEYS)
     bob, carol = (agent.connect(name, token=token(sub=name)) for name in ("bob", "carol"))

@@ -9,7 +9,8 @@ enum Awaited {
     /// `weight` counts against what the link may have under way.
     case message(ClientLink, MessageID, weight: Int)
     case hello(ClientLink, MessageID)
-    case http(ClientLink)
+    /// Whose token the request had, because each request over a connection has its own.
+    case http(ClientLink, Identity)
     /// Asked by a plugin; the reply goes to the policy thread.
     case policy
     /// Asked by one of the operator's tools.

@@ -13,7 +13,7 @@ extension Gateway: Deliverer {
         switch who {
         case .message(let link, let id, _), .hello(let link, let id):
             send(reply, to: id, over: link)
-        case .http(let link):
+        case .http(let link, _):
             link.respond(HTTPResponse(HTTPReply(tail: encoder.kept(reply))))
             hasAnswered(request)
         case .policy: policyReplied(request, reply)
@@ -172,11 +172,13 @@ extension Gateway: Deliverer {
             WireEncoder.replyHead(id, into: &writer)
             encoder.pageTail(
                 page.calls, cursor: page.cursor, for: user, limits: limits.wire, into: &writer)
+            if let identity = link.identity { charge(identity, forPage: writer.count) }
             link.sendText(writer.written)
-        case .http(let link):
+        case .http(let link, let identity):
             writer.removeAll()
             encoder.pageTail(
                 page.calls, cursor: page.cursor, for: user, limits: limits.wire, into: &writer)
+            charge(identity, forPage: writer.count)
             link.respond(HTTPResponse(HTTPReply(tail: writer.bytes)))
             hasAnswered(request)
         case .policy, .tool, nil: break
@@ -199,7 +201,7 @@ extension Gateway: Deliverer {
             switch who {
             case .message(let link, let id, _), .hello(let link, let id):
                 send(.refused(.notReady), to: id, over: link)
-            case .http(let link): link.respond(HTTPResponse(HTTPReply(.notReady)))
+            case .http(let link, _): link.respond(HTTPResponse(HTTPReply(.notReady)))
             case .policy: policyReplied(request, .refused(.notReady))
             case .tool(let respond): respond(HTTPResponse(HTTPReply(.notReady)))
             }

@@ -128,8 +128,8 @@ extension Gateway {
         keepPlace(of: link, for: asker.identity)
         metrics.requests += 1
         var request = Request(
-            id: newRequest(.http(link)), user: asker.address.user, device: asker.address.device,
-            key: key, operation: operation)
+            id: newRequest(.http(link, asker.identity)), user: asker.address.user,
+            device: asker.address.device, key: key, operation: operation)
         request.standsAlone = !asker.identity.isServer
         if case .list = operation { return page(request, link) }
         exchange.feed(.request(request))

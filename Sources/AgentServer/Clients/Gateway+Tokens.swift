@@ -77,6 +77,14 @@ extension Gateway {
         return tooManyInvitations(operation, of: user)
     }
 
+    /// A long page costs as much as several requests: one begun part of it is paid for already.
+    func charge(_ identity: Identity, forPage bytes: Int) {
+        guard identity.isRateLimited, limits.requestsPerSecond > 0 else { return }
+        rates[identity.user, default: RequestRate()].charge(
+            (bytes - 1) / limits.pagePart, of: limits.requestsPerSecond, in: 1_000,
+            at: exchange.now())
+    }
+
     /// Why a user has to wait before it invites again; every invitee counts.
     private func tooManyInvitations(_ operation: Operation, of user: UserID) -> Refusal? {
         let count = operation.inviteeCount

@@ -288,6 +288,8 @@ extension Configuration {
         public var commitBacklog = 8 << 20
         /// Weight of requests under way of one connection.
         public var requestsUnderWay = 128
+        /// Bytes of a page of calls that cost as much as one request.
+        public var pagePart = 16 << 10
         /// Refusals of one connection for its user's rate, before it is not read for a moment.
         public var refusalsAtOnce = 32
         /// Newcomers in a second.

@@ -317,6 +317,12 @@ extension ConfigurationField {
             c, v throws(LuaProblem) in c.limits.requestsUnderWay = try v.integer(1...100_000)
         },
         .server(
+            "limits.page_part", "size", "\"16KB\"",
+            "Of a page of calls; each further one costs as much as a request."
+        ) {
+            c, v throws(LuaProblem) in c.limits.pagePart = try v.size(1_024...1 << 20)
+        },
+        .server(
             "limits.refusals_at_once", "integer", "32",
             "For the rate, of one connection; then it is not read for 20 ms."
         ) {
