@@ -136,17 +136,39 @@ static void write_kill(callua_vm *vm) {
     append_text(&vm->out, text);
 }
 
+static void append_place(callua_vm *vm, const lua_Debug *record, int line) {
+    char place[CL_NOTE];
+    int count = snprintf(place, sizeof place, "%s%s:%d", vm->trace.count ? " < " : "",
+                         record->short_src, line);
+    cl_append(&vm->trace, place, (size_t)count);
+}
+
 static void write_trace(callua_vm *vm, lua_State *L) {
     lua_Debug record;
-    char line[CL_NOTE];
     vm->trace.count = 0;
     for (int level = 0; level < TRACE_LEVELS && lua_getstack(L, level, &record); level++) {
         lua_getinfo(L, "Sl", &record);
-        if (record.currentline <= 0) continue;
-        int count = snprintf(line, sizeof line, "%s%s:%d", vm->trace.count ? " < " : "",
-                             record.short_src, record.currentline);
-        cl_append(&vm->trace, line, (size_t)count);
+        if (record.currentline > 0) append_place(vm, &record, record.currentline);
     }
+}
+
+callua_bytes callua_waits_at(callua_vm *vm, int32_t thread) {
+    vm->trace.count = 0;
+    if (!vm->broken) write_trace(vm, vm->handlers[thread].thread);
+    return cl_bytes(&vm->trace);
+}
+
+callua_bytes callua_defined_at(callua_vm *vm, int32_t reference) {
+    lua_Debug record;
+    vm->trace.count = 0;
+    if (vm->broken || !lua_checkstack(vm->main, 1)) return cl_bytes(&vm->trace);
+    if (lua_rawgeti(vm->main, LUA_REGISTRYINDEX, reference) != LUA_TFUNCTION) {
+        lua_pop(vm->main, 1);
+        return cl_bytes(&vm->trace);
+    }
+    lua_getinfo(vm->main, ">S", &record);
+    append_place(vm, &record, record.linedefined);
+    return cl_bytes(&vm->trace);
 }
 
 static void fail(callua_vm *vm, lua_State *L, int status, callua_outcome *outcome) {

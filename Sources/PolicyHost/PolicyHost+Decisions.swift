@@ -272,7 +272,12 @@ extension PolicyHost {
             if chain.hook == .invite, message.hasSuffix("bad result: a function is not data") {
                 message += " (write accept {}, reject \"busy\")"
             }
-            note(failure, message, outcome.traceback.string, plugin)
+            // Whatever returned left nothing to trace.
+            let trace = outcome.traceback.string
+            note(
+                failure, message,
+                failure == .badReturn && trace.isEmpty ? plugin.handlerBegins(chain.hook) : trace,
+                plugin)
             return fail(failure, message, plugin, &chain, spent: spent)
         }
         do throws(BadReturn) {
@@ -299,7 +304,7 @@ extension PolicyHost {
         } catch {
             let place = outcome.value.isDecision ? callua_place(plugin.vm).string : ""
             let message = "\(place.isEmpty ? plugin.file : place): \(error.message)"
-            note(.badReturn, message, "", plugin)
+            note(.badReturn, message, plugin.handlerBegins(chain.hook), plugin)
             return fail(.badReturn, message, plugin, &chain, spent: spent)
         }
     }
@@ -397,6 +402,7 @@ extension PolicyHost {
     /// The time for the question is over: the plugin being waited for failed (F59).
     func decideNow(_ id: ChainID) {
         guard let chain = chains[id] else { return }
+        let traceback = waitsAt(.chain(id))
         guard let handler = stop(.chain(id), hasFailed: true) else {
             // The next plugin has not had its turn.
             chains[id] = nil
@@ -408,7 +414,7 @@ extension PolicyHost {
         if chain.isCutShort {
             handler.plugin.health.failing.ended(handler.event.origin, at: services.now)
         } else {
-            note(.late, message, "", handler.plugin)
+            note(.late, message, traceback, handler.plugin)
         }
         guard var late = chains.removeValue(forKey: id) else { return }
         record(

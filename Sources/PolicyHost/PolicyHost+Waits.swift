@@ -261,12 +261,20 @@ extension PolicyHost {
     private func overdue(_ id: UInt64) {
         guard let handler = running[id] else { return }
         goBack(to: handler)
-        note(.wall, "\(handler.plugin.file): a handler took too long", "", handler.plugin)
+        note(
+            .wall, "\(handler.plugin.file): a handler took too long",
+            handler.plugin.waitsAt(handler.thread), handler.plugin)
         stop(handler.task, hasFailed: true)
         if case .report(let key) = handler.task { nextReport(key) }
     }
 
     // MARK: Ending handlers
+
+    /// The traceback of the handler of `task`, if it waits.
+    func waitsAt(_ task: HandlerTask) -> String {
+        guard let id = tasks[task], let handler = running[id] else { return "" }
+        return handler.plugin.waitsAt(handler.thread)
+    }
 
     /// Cancels the handler of `task`. One that has not failed was taken back.
     @discardableResult

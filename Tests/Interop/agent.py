@@ -10,7 +10,7 @@ import time
 
 from device import Device
 
-PATIENCE = 10  # seconds that anything of the process may take
+PATIENCE = 30  # seconds that anything of the process may take
 
 
 def free_port():

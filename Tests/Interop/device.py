@@ -10,7 +10,7 @@ import time
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-PATIENCE = 5  # seconds that an answer or an event may take
+PATIENCE = 15  # seconds that an answer or an event may take
 
 EVENTS = {
     "call.created", "call.incoming", "call.changed", "call.timed_out", "call.cancelled",

@@ -8,7 +8,7 @@ import time
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="  # the example of RFC 6455, section 1.3
-PATIENCE = 5
+PATIENCE = 15
 
 
 def frame(opcode, payload=b"", fin=True, masked=True, rsv=0, length=None):

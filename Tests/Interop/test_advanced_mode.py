@@ -222,7 +222,8 @@ def test_names_may_hold_what_json_escapes(make_agent):
     assert changes(ann.event("call.changed")) == {callee: ("joined", None)}
     # Another thread writes what was decided, soon after.
     decisions = agent.folder / "state" / "decisions.jsonl"
-    wait_for("the decision in its file", lambda: call in decisions.read_text())
+    wait_for("the decision in its file",
+             lambda: decisions.exists() and call in decisions.read_text())
     agent.crash()
     agent.start()
     kept = agent.connect(caller, device).hello["calls"][0]

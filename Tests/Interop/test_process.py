@@ -57,10 +57,10 @@ def begin_reports(agent, count):
 
 
 def test_what_waits_for_the_plugins_is_told_before_the_end(make_agent):
-    agent = make_agent(SUPPORT + MANY % "20s", {"support": SLOW}).start()
+    agent = make_agent(SUPPORT + MANY % "90s", {"support": SLOW}).start()
     begin_reports(agent, 15)
     agent.signal(signal.SIGTERM)
-    assert agent.wait(20) == 0
+    assert agent.wait(90) == 0
     text = agent.log_text()
     # Every invitee comes and goes, and so does the caller.
     assert text.count('"told"') == 15 * 50 * 2 and "plugins were not told" not in text

@@ -221,6 +221,30 @@ import Testing
         #expect(calls == [slow.id])
     }
 
+    /// Of a failure that is no error of Lua too: where it waited, or which handler returned that.
+    @Test func everyFailureOfADecisionIsLoggedWithATraceback() throws {
+        func traceback(_ text: String, after span: Milliseconds = 0) throws -> JSONValue? {
+            let rig = try Rig(text)
+            for case .log(let line) in rig.ask(rig.call()) + rig.pass(span) {
+                return line.fields["traceback"]
+            }
+            return nil
+        }
+        let late = """
+            local function rest()
+              sleep "1h"
+            end
+            on.invite(function()
+              rest()
+            end)
+            """
+        #expect(try traceback(late, after: 2_000) == "p.lua:2 < p.lua:5")
+        #expect(try traceback("\non.invite(function() return 7 end)") == "p.lua:2")
+        #expect(try traceback("\n\non.invite(function() return print end)") == "p.lua:3")
+        #expect(
+            try traceback("on.invite(function()\n  return accept { wait = -1 }\nend)") == "p.lua:1")
+    }
+
     @Test func aQuarantinedGuardKeepsFailingClosed() throws {
         let rig = try Rig("plugin { guard = true } on.invite(function() error 'x' end)")
         for _ in 0..<8 {

@@ -165,6 +165,10 @@ void callua_limit(callua_vm *vm, callua_limits limits);
 callua_vm *callua_new(callua_limits limits, callua_host host, uint64_t seed);
 /// Ends a vm. Nothing of its scripts runs.
 void callua_free(callua_vm *vm);
+/// The traceback of a waiting handler, the place where it waits first: `FILE:LINE < FILE:LINE`.
+callua_bytes callua_waits_at(callua_vm *vm, int32_t thread);
+/// `FILE:LINE` where the function of this reference begins.
+callua_bytes callua_defined_at(callua_vm *vm, int32_t reference);
 /// `FILE:LINE` where the handler that finished last made its last decision, or nothing.
 callua_bytes callua_place(callua_vm *vm);
 /// Names the objects that `PLAIN_HANDLE` with this kind stands for, before their methods are bound.

@@ -197,6 +197,12 @@ final class PluginState {
         return callua_cancel(vm, thread, budget ?? setting.limits.runTime.nanoseconds)
     }
 
+    /// The traceback of a waiting handler.
+    func waitsAt(_ thread: Int32) -> String { callua_waits_at(vm, thread).string }
+
+    /// Where the handler for `hook` begins.
+    func handlerBegins(_ hook: Hook) -> String { callua_defined_at(vm, hooks[hook.index]).string }
+
     /// The lines of one of its files that have run.
     func linesRun(of file: SourceFile) -> Set<Int> {
         let bits = callua_covered(vm, file.name)
