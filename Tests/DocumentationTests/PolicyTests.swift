@@ -80,6 +80,11 @@ import Testing
                 "\(grouped(limits.timers)); \(grouped(limits.timersOfCause))",
                 "`nil, \"limit\"`",
             ],
+            [
+                "keys that `limit` counts; of one pair of accounts",
+                "\(grouped(limits.limitKeys)); \(grouped(limits.limitKeysOfCause))",
+                "`nil, \"limit\"`",
+            ],
             ["`state`", size(limits.state), "an error in the script"],
             ["`vars` of one call", size(limits.state), "the change is not kept, with a line"],
             [

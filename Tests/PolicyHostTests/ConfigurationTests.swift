@@ -68,7 +68,7 @@ import Testing
             plugins = { "p" }
             limits = {
               questions_per_cause = 7, reports_per_cause = 6, held_time = "3ms",
-              timers = 20, timers_per_cause = 2,
+              timers = 20, timers_per_cause = 2, limit_keys = 60, limit_keys_per_cause = 5,
               fetches = 30, fetches_per_cause = 3, handlers = 40, handlers_per_cause = 4,
               vars = "50KB", vars_per_cause = "5KB", kv_per_cause = "6KB",
               log_lines_per_minute = 70, log_lines_per_cause = 8, refusals_at_once = 9 }
@@ -79,6 +79,7 @@ import Testing
         let limits = configuration.setting(of: configuration.plugins[0]).limits
         var expected = PluginLimits()
         (expected.timers, expected.timersOfCause) = (20, 2)
+        (expected.limitKeys, expected.limitKeysOfCause) = (60, 5)
         (expected.fetches, expected.fetchesOfCause) = (30, 3)
         (expected.coroutines, expected.coroutinesOfCause) = (40, 4)
         (expected.vars, expected.varsOfCause, expected.keptOfCause) = (50 << 10, 5 << 10, 6 << 10)

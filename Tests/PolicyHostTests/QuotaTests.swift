@@ -40,6 +40,45 @@ import Testing
         #expect(rig.ask(rig.call()).said == ["truenil"], "those have fired")
     }
 
+    @Test func oneCallerHasItsKeysOfLimitAndTakesNoneFromOthers() throws {
+        let rig = try Rig(
+            """
+            on.invite(function(call)
+              local made = 0
+              while limit(call.caller.id .. made, 1, "1h") do made = made + 1 end
+              local _, why = limit("another", 1, "1h")
+              log.info(made .. tostring(why))
+            end)
+            """) { $0.plugins[0].setting.limits.limitKeysOfCause = 50 }
+        #expect(rig.ask(rig.call(by: "alice")).said == ["50limit"])
+        #expect(rig.ask(rig.call()).said == ["50limit"])
+        #expect(rig.ask(rig.call()).said == ["0limit"], "its own are all counted still")
+        _ = rig.pass(3_600_000)
+        #expect(rig.ask(rig.call()).said == ["50limit"], "those windows are empty")
+    }
+
+    @Test func whereThereIsNoRoomForAKeyOfLimitThoseOfWhoHasMostGo() {
+        var windows = SlidingWindows()
+        var limits = PluginLimits()
+        (limits.limitKeys, limits.limitKeysOfCause) = (100, 60)
+        func admits(_ key: String, by account: String, at time: Int64) -> Bool? {
+            let event = SlidingWindows.Event(
+                key: key, most: 1, span: 3_600_000, cause: Cause(UserID(account)))
+            return windows.admit(event, limits, at: Moment(time))
+        }
+        for number in 0..<40 {
+            #expect(admits("user-\(number)", by: "user-\(number)", at: 1) == true)
+        }
+        for number in 0..<60 { #expect(admits("m\(number)", by: "mallory", at: 2) == true) }
+        #expect(admits("m60", by: "mallory", at: 2) == nil && windows.count == 100)
+        #expect(admits("last", by: "last", at: 3) == true && windows.count == 91)
+        for number in 0..<40 {
+            #expect(admits("user-\(number)", by: "user-\(number)", at: 4) == false, "it is kept")
+        }
+        #expect(admits("last", by: "last", at: 3_600_002) == false)
+        #expect(admits("last", by: "last", at: 3_600_003) == true)
+    }
+
     @Test func oneCallerHasEightRequestsUnderWay() throws {
         let rig = try Rig(
             "on.accepted(function() log.info(select(2, http.get 'https://a.b/')) end)"

@@ -125,18 +125,19 @@ extension Bindings {
         },
         Binding(
             "limit", CALLUA_HANDLER_ONLY,
-            type: "fun(key: string, max: integer, per: string): boolean",
+            type: "fun(key: string, max: integer, per: string): boolean?, string?",
             help: "Whether this happened fewer than max times in the last while; counts it if so."
         ) { state, arguments throws(Refused) in
             let most = try arguments.integer(1)
             guard (0...Int64(SlidingWindows.eventsMax)).contains(most) else {
                 throw Refused("limit: max is between 0 and \(SlidingWindows.eventsMax)")
             }
-            return .value(
-                .bool(
-                    state.memory.windows.admit(
-                        try arguments.text(0), most: Int(most), per: try arguments.duration(2),
-                        at: state.services.now)))
+            let event = SlidingWindows.Event(
+                key: try arguments.text(0), most: Int(most), span: try arguments.duration(2),
+                cause: state.origin.cause)
+            let isAdmitted = state.memory.windows.admit(
+                event, state.setting.limits, at: state.services.now)
+            return isAdmitted.map { .value(.bool($0)) } ?? .limit
         },
     ]
 

@@ -57,38 +57,6 @@ extension PluginMemory {
     }
 }
 
-/// Counts events per key over a sliding window: `limit(key, max, per)`.
-struct SlidingWindows {
-    /// Keys at once; the one unused longest goes.
-    static let keysMax = 10_000
-    /// Events of one key in its window.
-    static let eventsMax = 10_000
-
-    private struct Window {
-        var events: [Moment]
-        var lastUse: Moment
-    }
-    private var windows: [String: Window] = [:]
-
-    /// Notes one event if fewer than `most` were noted in the last `span`; says whether it did.
-    mutating func admit(_ key: String, most: Int, per span: Milliseconds, at now: Moment) -> Bool {
-        if windows[key] == nil, windows.count >= Self.keysMax { dropOldest() }
-        var window = windows.removeValue(forKey: key) ?? Window(events: [], lastUse: now)
-        window.events.removeAll { now - $0 >= span }
-        window.lastUse = now
-        let isAdmitted = window.events.count < most
-        if isAdmitted { window.events.append(now) }
-        windows[key] = window
-        return isAdmitted
-    }
-
-    /// Makes room for a tenth of the keys.
-    private mutating func dropOldest() {
-        let order = windows.sorted { ($0.value.lastUse, $0.key) < ($1.value.lastUse, $1.key) }
-        for entry in order.prefix(Self.keysMax / 10) { windows[entry.key] = nil }
-    }
-}
-
 /// Counts for `callagent plugins` and metrics.
 struct Tally: Equatable {
     var asked = 0

@@ -4,7 +4,7 @@ from blows import flood, message
 from registry import Attack, house
 
 ATTACK = Attack(
-    aims_at="names and events of `limit`", rules=(75,), answer_for=("bot",), house=house(asked="""
+    aims_at="keys and events of `limit`", rules=(75,), answer_for=("bot",), house=house(asked="""
   if call.callee.id == "bot" then
     for number = 1, 200 do limit(call.id .. " " .. number, 5, "1h") end
     return reject "busy"
