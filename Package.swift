@@ -164,3 +164,21 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// A target is built anew when one changes that it names. What stands further below is part of it
+// too: sizes of values, and code that was inlined. So each names all that it stands on.
+for target in package.targets {
+    var names = target.dependencies.compactMap(name(of:))
+    var place = 0
+    while place < names.count {
+        let below = package.targets.first { $0.name == names[place] }?.dependencies ?? []
+        names += below.compactMap(name(of:)).filter { !names.contains($0) }
+        place += 1
+    }
+    target.dependencies = names.map { .byName(name: $0) }
+}
+
+func name(of dependency: Target.Dependency) -> String? {
+    guard case .byNameItem(let name, _) = dependency else { return nil }
+    return name
+}
