@@ -90,25 +90,3 @@ public enum HTTPRoute: Sendable, Equatable {
         text.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == UInt8(ascii: "_") }
     }
 }
-
-extension OperationName {
-    /// The path under which the operation is posted; nil for what only a session has.
-    public var httpPath: String? {
-        switch self {
-        case .hello, .ping: nil
-        case .bye, .invite, .add, .ringing, .accept, .acceptAck, .reject, .cancel, .join, .leave,
-            .end, .report, .media, .hold, .items, .signal, .get, .list, .token, .pushRegister,
-            .pushUnregister:
-            "/v1/" + rawValue.split(separator: ".").joined(separator: "/")
-        }
-    }
-
-    /// The operation that is posted to `path`.
-    public init?(httpPath path: String) {
-        guard let found = Self.byPath[path] else { return nil }
-        self = found
-    }
-
-    private static let byPath: [String: OperationName] = Dictionary(
-        uniqueKeysWithValues: allCases.compactMap { name in name.httpPath.map { ($0, name) } })
-}

@@ -170,9 +170,9 @@ import Testing
         let examples = Self.invitations + Self.answers + Self.inCall + Self.others
         let session: Set<OperationName> = [.hello, .ping, .bye]
         #expect(Set(examples.map(\.name)).union(session) == Set(OperationName.allCases))
-        #expect(Set(OperationShape.all.map(\.name)) == Set(OperationName.allCases))
-        #expect(OperationShape.all.count == OperationName.allCases.count)
-        for shape in OperationShape.all { #expect("\(shape.text)" == shape.name.rawValue) }
+        #expect(Set(OperationDescriptor.all.map(\.name)) == Set(OperationName.allCases))
+        #expect(OperationDescriptor.all.count == OperationName.allCases.count)
+        for one in OperationDescriptor.all { #expect("\(one.text)" == one.name.rawValue) }
     }
 
     @Test(arguments: Field.allCases) func everyFieldIsFoundByItsName(_ field: Field) throws {

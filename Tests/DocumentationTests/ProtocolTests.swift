@@ -10,14 +10,14 @@ import WebProtocols
 
 @Suite struct ProtocolTests {
     @Test func operationsAndFields() throws {
-        let rows = OperationName.allCases.compactMap { OperationShape.of($0) }.map { shape in
+        let rows = OperationName.allCases.map { OperationDescriptor.of($0) }.map { operation in
             let fields =
-                shape.required.fields.map { code($0.name) }
-                + shape.optional.fields.map { code($0.name + "?") }
-            let ok = ProtocolSchemas.ok(shape.name).map { code($0.name) }
+                operation.required.fields.map { code($0.name) }
+                + operation.optional.fields.map { code($0.name + "?") }
+            let ok = operation.reply.map { code($0.name) }
             return [
-                code(shape.name.rawValue), fields.joined(separator: " "),
-                ok.isEmpty ? "{}" : ok.joined(separator: " "), shape.name.summary,
+                code(operation.name.rawValue), fields.joined(separator: " "),
+                ok.isEmpty ? "{}" : ok.joined(separator: " "), operation.summary,
             ]
         }
         #expect(rows.count == OperationName.allCases.count)
@@ -40,10 +40,11 @@ import WebProtocols
     }
 
     @Test func events() throws {
-        let rows = EventName.allCases.map { event in
-            let members = ProtocolSchemas.members(of: event).map { code($0.name) }
+        #expect(EventDescriptor.all.map(\.name) == EventName.allCases)
+        let rows = EventDescriptor.all.map { event in
+            let members = event.members.map { code($0.name) }
             return [
-                code(event.rawValue), members.isEmpty ? "-" : members.joined(separator: " "),
+                code(event.name.rawValue), members.isEmpty ? "-" : members.joined(separator: " "),
                 event.summary,
             ]
         }

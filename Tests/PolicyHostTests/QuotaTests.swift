@@ -49,7 +49,8 @@ import Testing
               local _, why = limit("another", 1, "1h")
               log.info(made .. tostring(why))
             end)
-            """) { $0.plugins[0].setting.limits.limitKeysOfCause = 50 }
+            """
+        ) { $0.plugins[0].setting.limits.limitKeysOfCause = 50 }
         #expect(rig.ask(rig.call(by: "alice")).said == ["50limit"])
         #expect(rig.ask(rig.call()).said == ["50limit"])
         #expect(rig.ask(rig.call()).said == ["0limit"], "its own are all counted still")

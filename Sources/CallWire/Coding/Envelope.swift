@@ -72,16 +72,16 @@ struct Envelope {
     }
 
     /// The operation that `op` names.
-    func shape() throws(Refusal) -> OperationShape {
+    func operation() throws(Refusal) -> OperationDescriptor {
         guard let op else { throw .badField("op", "is required") }
         var form = FormReader(op)
         let name = try form.text("op")
-        if let shape = OperationShape.named(name) { return shape }
+        if let operation = OperationDescriptor.named(name) { return operation }
         throw .unsupported(name.string)
     }
 
     /// Whether this is the one request that needs no id (B23).
-    var mayLackID: Bool { (try? shape())?.name == .ping }
+    var mayLackID: Bool { (try? operation())?.name == .ping }
 
     /// `key`; nil when it is not there.
     func keyText(_ limits: WireLimits) throws(Refusal) -> String? {

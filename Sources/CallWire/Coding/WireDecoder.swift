@@ -30,7 +30,7 @@ public struct WireDecoder: Sendable {
             return try message(in: envelope)
         } catch {
             let id = try? envelope.messageID(limits)
-            throw Malformed(id: id, operation: try? envelope.shape().name, refusal: error)
+            throw Malformed(id: id, operation: try? envelope.operation().name, refusal: error)
         }
     }
 
@@ -60,20 +60,20 @@ public struct WireDecoder: Sendable {
         // A ping needs no id; whatever else comes without one lacks it before anything else.
         if id == nil, envelope.mayLackID { return .ping(nil) }
         guard let id else { throw .badField("id", "is required") }
-        return try message(id, try envelope.shape(), envelope)
+        return try message(id, try envelope.operation(), envelope)
     }
 
     private func message(
-        _ id: MessageID, _ shape: OperationShape, _ envelope: Envelope
+        _ id: MessageID, _ descriptor: OperationDescriptor, _ envelope: Envelope
     ) throws(Refusal) -> ClientMessage {
         let key = try envelope.keyText(limits)
-        let values = try values(shape, envelope.data)
-        if let operation = try operation(shape.name, values) {
-            let key = Self.key(key, shape.name, envelope.data, operation)
+        let values = try values(descriptor, envelope.data)
+        if let operation = try descriptor.read(values) {
+            let key = Self.key(key, descriptor.name, envelope.data, operation)
             return .request(id, key: key, operation)
         }
-        if shape.name == .hello { return .hello(id, values.hello) }
-        return shape.name == .ping ? .ping(id) : .bye(id)
+        if descriptor.name == .hello { return .hello(id, values.hello) }
+        return descriptor.name == .ping ? .ping(id) : .bye(id)
     }
 }
 
@@ -99,9 +99,9 @@ extension WireDecoder {
         if let key, !(1...limits.keyBytes).contains(key.utf8.count) {
             throw .badField("key", "must have 1-\(limits.keyBytes) bytes")
         }
-        guard let shape = OperationShape.of(name) else { throw .unsupported(name.rawValue) }
-        let values = try values(shape, data)
-        if let operation = try operation(name, values) {
+        let descriptor = OperationDescriptor.of(name)
+        let values = try values(descriptor, data)
+        if let operation = try descriptor.read(values) {
             return .operation(operation, key: Self.key(key, name, data, operation))
         }
         guard name == .bye else { throw .unsupported(name.rawValue) }
@@ -128,15 +128,15 @@ extension WireDecoder {
 }
 
 extension WireDecoder {
-    /// The fields of `shape` in `data`; nil or null data has none.
+    /// The fields of an operation in `data`; nil or null data has none.
     private func values(
-        _ shape: OperationShape, _ data: UnsafeRawBufferPointer?
+        _ descriptor: OperationDescriptor, _ data: UnsafeRawBufferPointer?
     ) throws(Refusal) -> FieldValues {
         var values = FieldValues()
         if var form = data.map({ FormReader($0) }), try !form.isNull() {
             try form.beginObject("data")
             while let name = try form.nextKey() {
-                guard let field = Field(name), shape.has(field) else {
+                guard let field = Field(name), descriptor.has(field) else {
                     try form.skip()
                     continue
                 }
@@ -145,7 +145,7 @@ extension WireDecoder {
                 try values.read(field, from: &form, rules)
             }
         }
-        if let missing = shape.required.firstMissing(in: values.given) {
+        if let missing = descriptor.required.firstMissing(in: values.given) {
             throw .badField(missing.name, "is required")
         }
         return values

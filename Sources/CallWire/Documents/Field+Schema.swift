@@ -88,7 +88,7 @@ extension Field {
     }
 }
 
-extension OperationShape {
+extension OperationDescriptor {
     /// The schema of the data.
     func schema(_ rules: FieldRules) -> JSONValue {
         Schema.object(

@@ -45,13 +45,14 @@ extension ProtocolDocuments {
                     SchemaMember("ok", Schema.ref("\(name.rawValue).ok")),
                 ]), "The answer to \(name.rawValue).")
         }
-        for name in EventName.allCases {
-            messages["event.\(name.rawValue)"] = Self.message(
+        for event in EventDescriptor.all {
+            let name = event.name.rawValue
+            messages["event.\(name)"] = Self.message(
                 Schema.object([
                     SchemaMember("seq", Schema.integer(1)),
-                    SchemaMember("event", Schema.constant(name.rawValue)),
-                    SchemaMember("data", Schema.ref("event.\(name.rawValue)")),
-                ]), name.summary)
+                    SchemaMember("event", Schema.constant(name)),
+                    SchemaMember("data", Schema.ref("event.\(name)")),
+                ]), event.summary)
         }
         messages["error"] = Self.message(
             Schema.object([
@@ -71,8 +72,7 @@ extension ProtocolDocuments {
     }
 
     private func request(_ name: OperationName) -> JSONValue {
-        let shape = OperationShape.of(name)
-        let needsData = shape.map { $0.required != [] } ?? false
+        let needsData = OperationDescriptor.of(name).required != []
         return Schema.object([
             SchemaMember("id", messageID, optional: name == .ping),
             SchemaMember("op", Schema.constant(name.rawValue)),
@@ -101,11 +101,12 @@ extension ProtocolDocuments {
                 ],
             ]
         }
-        for name in EventName.allCases {
-            operations["event.\(name.rawValue)"] = [
+        for event in EventDescriptor.all {
+            let name = event.name.rawValue
+            operations["event.\(name)"] = [
                 "action": "send", "channel": ["$ref": "#/channels/socket"],
-                "summary": .string(name.summary),
-                "messages": [Self.onSocket("event.\(name.rawValue)")],
+                "summary": .string(event.summary),
+                "messages": [Self.onSocket("event.\(name)")],
             ]
         }
         operations["ack"] = [

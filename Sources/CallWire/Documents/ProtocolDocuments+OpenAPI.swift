@@ -56,9 +56,9 @@ extension ProtocolDocuments {
 
     private var paths: JSONObject {
         var paths = JSONObject()
-        for shape in OperationShape.all {
-            guard let path = shape.name.httpPath else { continue }
-            paths[path] = ["post": operation(shape)]
+        for descriptor in OperationDescriptor.all {
+            guard let path = descriptor.name.httpPath else { continue }
+            paths[path] = ["post": operation(descriptor)]
         }
         paths["/v1/call/{call_id}"] = [
             "get": [
@@ -98,17 +98,17 @@ extension ProtocolDocuments {
         ("/v1/asyncapi.json", "The WebSocket protocol.", "application/json"),
     ]
 
-    private func operation(_ shape: OperationShape) -> JSONValue {
-        let name = shape.name.rawValue
+    private func operation(_ descriptor: OperationDescriptor) -> JSONValue {
+        let name = descriptor.name.rawValue
         return [
             "operationId": .string(name.split(separator: ".").joined(separator: "_")),
-            "summary": .string(shape.name.summary),
+            "summary": .string(descriptor.summary),
             "parameters": .array(
                 ["device", "user", "key"].map {
                     ["$ref": .string("#/components/parameters/\($0)")]
                 }),
             "requestBody": [
-                "required": .bool(shape.required != []),
+                "required": .bool(descriptor.required != []),
                 "content": ["application/json": ["schema": Schema.ref("\(name).data")]],
             ],
             "responses": Self.responses(Schema.ref("\(name).ok")),

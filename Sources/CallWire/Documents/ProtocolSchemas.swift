@@ -11,13 +11,13 @@ struct ProtocolSchemas {
     var all: JSONObject {
         var all = JSONObject(small)
         for (name, members) in objects { all[name] = Schema.object(members) }
-        for shape in OperationShape.all {
-            all["\(shape.name.rawValue).data"] = shape.schema(rules)
-            all["\(shape.name.rawValue).ok"] = Schema.object(Self.ok(shape.name))
+        for operation in OperationDescriptor.all {
+            all["\(operation.name.rawValue).data"] = operation.schema(rules)
+            all["\(operation.name.rawValue).ok"] = Schema.object(operation.reply)
         }
-        for event in EventName.allCases {
-            all["event.\(event.rawValue)"] = Schema.object(
-                Self.everyEvent + Self.members(of: event))
+        for event in EventDescriptor.all {
+            all["event.\(event.name.rawValue)"] = Schema.object(
+                EventDescriptor.inEvery + event.members)
         }
         return all
     }
@@ -191,93 +191,10 @@ extension ProtocolSchemas {
         SchemaMember(
             "calls_more", Schema.flag, "the rest is for call.list", optional: true),
     ]
-
-    /// The members of the `ok` of an operation.
-    static func ok(_ name: OperationName) -> [SchemaMember] {
-        let call = SchemaMember("call", Schema.ref("Call"))
-        let errors = SchemaMember("errors", Schema.list(of: Schema.ref("InviteeError")))
-        switch name {
-        case .hello: return welcome
-        case .ping, .bye, .ringing, .report, .media, .hold, .signal, .pushRegister,
-            .pushUnregister:
-            return []
-        case .invite: return [SchemaMember("call_id", Schema.ref("CallID")), call, errors]
-        case .add, .cancel: return [call, errors]
-        case .accept, .acceptAck, .reject, .join, .leave, .end, .get: return [call]
-        case .items:
-            return [
-                SchemaMember("items", Schema.map(of: Schema.text())),
-                SchemaMember("keys", Schema.list(of: Schema.text()), "all that were touched"),
-            ]
-        case .list:
-            return [
-                SchemaMember("calls", Schema.list(of: Schema.ref("Call")), "newest first"),
-                SchemaMember("cursor", text, "null with the last page"),
-            ]
-        case .token: return [SchemaMember("token", ["type": "object"], "made by a plugin")]
-        }
-    }
 }
 
-// MARK: Events
-
-extension ProtocolSchemas {
-    /// What the data of every event has.
-    static let everyEvent: [SchemaMember] = [
-        SchemaMember("call_id", Schema.ref("CallID")),
-        SchemaMember("revision", Schema.integer(1)),
-        SchemaMember("at", moment),
-        SchemaMember("actor", Schema.ref("Actor")),
-    ]
-
-    /// What the data of `event` adds.
-    static func members(of event: EventName) -> [SchemaMember] {
-        let user = SchemaMember("user", Schema.ref("Name"))
-        let reason = SchemaMember("reason", Schema.ref("ParticipantReason"))
-        switch event {
-        case .created: return [SchemaMember("call", Schema.ref("Call"))]
-        case .incoming:
-            return [
-                SchemaMember("call", Schema.ref("Call")),
-                SchemaMember("inviter", Schema.ref("Name")),
-                SchemaMember("expires_in_ms", moment.orNull, "null: no ring time runs yet"),
-            ]
-        case .changed: return [SchemaMember("changes", Schema.list(of: Schema.ref("Change")))]
-        case .timedOut: return []
-        case .cancelled:
-            return [
-                SchemaMember("inviter", userOrNull), SchemaMember("extended_data", text), reason,
-            ]
-        case .ended:
-            return [
-                SchemaMember("end", Schema.ref("End")), SchemaMember("ended_at", moment),
-                SchemaMember("duration_ms", moment, "0: never answered"),
-            ]
-        case .elsewhere:
-            return [
-                SchemaMember("what", Schema.word(CallEvent.Elsewhere.self)),
-                SchemaMember("device", userOrNull),
-            ]
-        case .failed: return [reason]
-        case .mediaPhase: return [SchemaMember("media", Schema.ref("Media"))]
-        case .mediaFlags:
-            return [user, SchemaMember("audio", Schema.flag), SchemaMember("video", Schema.flag)]
-        case .hold: return [user, SchemaMember("on", Schema.flag)]
-        case .items:
-            return [
-                SchemaMember("keys", Schema.list(of: Schema.text())),
-                SchemaMember("deleted", Schema.list(of: Schema.text())),
-                SchemaMember("items", Schema.map(of: Schema.text())),
-            ]
-        case .signal:
-            return [
-                SchemaMember("from", Schema.ref("Name")), SchemaMember("data", Schema.anything),
-            ]
-        case .missed:
-            return [
-                SchemaMember("call", Schema.ref("Call")),
-                SchemaMember("missed", Schema.integer(1), "missed calls not acknowledged yet"),
-            ]
-        }
-    }
+extension SchemaMember {
+    static let callID = SchemaMember("call_id", Schema.ref("CallID"))
+    static let call = SchemaMember("call", Schema.ref("Call"))
+    static let errors = SchemaMember("errors", Schema.list(of: Schema.ref("InviteeError")))
 }

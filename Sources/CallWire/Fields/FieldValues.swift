@@ -38,6 +38,9 @@ struct FieldValues {
     /// The flag `field`; nil when it was not given.
     func flag(_ field: Field) -> Bool? { given.contains(field) ? trueFlags.contains(field) : nil }
 
+    /// Whether the flag `field` was given as true.
+    func isOn(_ field: Field) -> Bool { flag(field) ?? false }
+
     /// Reads the value of `field`.
     mutating func read(
         _ field: Field, from form: inout FormReader, _ rules: FieldRules
