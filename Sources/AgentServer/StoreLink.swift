@@ -196,6 +196,8 @@ final class ThreadedLink: StoreLink {
     private var threads: [WorkerThread] = []
     /// Who comes too late asks for one of these: that takes no reading.
     private var ended = EndedCalls()
+    /// Bytes of those: beyond it the first to have ended is read from the store.
+    private static let endedMemoryMax = 6 << 20
     private let settings: Settings
 
     /// Takes over an open store.
@@ -265,7 +267,10 @@ final class ThreadedLink: StoreLink {
         _ = orders.post(.commit(batch, now, since: Clock.bootMilliseconds()))
         for case .call(let call) in batch where call.endedAt != nil { ended.put(call) }
         let past = now + -settings.endedCallsFor
-        while let end = ended.firstEnd, end <= past || ended.count > settings.endedCallsMax {
+        while let end = ended.firstEnd,
+            end <= past || ended.count > settings.endedCallsMax
+                || ended.memory > Self.endedMemoryMax
+        {
             ended.removeFirst()
         }
     }

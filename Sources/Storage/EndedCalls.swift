@@ -16,6 +16,9 @@ public struct EndedCalls: Sendable {
     /// How many calls there are.
     public var count: Int { queue.count }
 
+    /// Bytes of memory that they have.
+    public var memory: Int { packed.memory }
+
     /// When the first of them ended; nil: there is none.
     public var firstEnd: Moment? { queue.first?.end }
 

@@ -28,8 +28,8 @@ public struct StoreOptions: Sendable {
     public var check = Check.live
     /// See `StoreLimits`.
     public var limits = StoreLimits()
-    /// Memory for database pages of each connection, in KiB.
-    public var cacheKiB = 16_384
+    /// Memory for database pages of each connection, in KiB. The system has the file in memory too.
+    public var cacheKiB = 4_096
     /// For tests: makes file operations fail.
     public var faults: FaultPlan?
 

@@ -37,7 +37,7 @@ class Attack:
     house: str = house()
     answer_for: tuple = ()  # beside the witness and the desk
     tls: bool = False
-    seconds: tuple = (0.6, 8.0)  # how long it lasts, short and whole
+    seconds: tuple = (0.5, 8.0)  # how long it lasts, short and whole
     is_taken: bool = True  # some of its requests, if they are answered, are not refused
 
 

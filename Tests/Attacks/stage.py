@@ -23,7 +23,7 @@ from test_tls import certify
 
 LOW = 19  # the attackers' priority
 LOOKS_EVERY = 0.05  # seconds between two looks at the server's memory
-CALM = 0.3  # seconds of the witness that must be as quiet as before
+CALM = 0.2  # seconds of the witness that must be as quiet as before
 GONE_WITHIN = 5  # seconds that attackers have to leave
 
 fork = multiprocessing.get_context("fork")
@@ -199,7 +199,7 @@ class Stage:
         self.entry, self.outsider, self.full = entry, outsider, full
         self.folder = temporary_folder()
         self.scene = Scene(entry, self.folder, full)
-        self.quiet_for = 3.0 if full else 0.4
+        self.quiet_for = 3.0 if full else 0.35
 
     def run(self):
         scene, entry, begin = self.scene, self.entry, time.monotonic()

@@ -14,7 +14,7 @@ extension Dice {
         (call.items, call.views, call.mediaAlarm, call.idleAlarm) = ([], [], nil, nil)
         for index in call.participants.indices {
             call.participants[index].asking = .nothing
-            call.participants[index].waitingAccept = nil
+            call.participants[index].policyNote = nil
             call.participants[index].begunBy = 0
             call.participants[index].deadlineAt = nil
             call.participants[index].deliveryAlarm = nil
@@ -84,7 +84,7 @@ extension Dice {
             { $0.participants[1].policyAlarm = start },
             { $0.participants[1].asking = .deciding },
             { $0.participants[1].begunBy = 1 },
-            { $0.participants[1].waitingAccept = WaitingAccept(plugin: "p", extendedData: nil) },
+            { $0.participants[1].policyNote = PolicyNote(plugin: "p", extendedData: nil) },
         ]
         for (number, change) in changes.enumerated() {
             var other = call
@@ -121,8 +121,10 @@ extension Dice {
             }
         }
         for (place, call) in model { #expect(packed[place] == call) }
-        let bytes = packed.pieceCount
+        let (pieces, memory) = (packed.pieceCount, packed.memory)
+        #expect(memory >= pieces * 65_536)
         for (place, _) in model { packed.remove(at: place) }
-        #expect(bytes > 3 && packed.pieceCount == 1, "memory of what is forgotten is let go")
+        #expect(pieces > 3 && packed.pieceCount == 1, "memory of what is forgotten is let go")
+        #expect(packed.memory < 3 * 65_536 && packed.memory < memory)
     }
 }

@@ -13,7 +13,7 @@ struct Beginners {
 
     /// What is kept of a link may have changed.
     mutating func note(_ link: ClientLink) {
-        let kept = link.incompleteBytes + link.unreadBytes
+        let kept = link.keptBytes + link.unreadBytes
         guard kept != link.counted.bytes else { return }
         guard kept > 0 else { return forget(link) }
         if link.counted.bytes == 0 {

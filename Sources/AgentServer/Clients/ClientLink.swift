@@ -337,6 +337,12 @@ final class ClientLink: ConnectionHandler {
         }
     }
 
+    /// The memory that is held for that.
+    var keptBytes: Int {
+        guard case .webSocket = phase else { return incompleteBytes }
+        return max(frames.reservedBytes, frames.incompleteBytes) + behind.count
+    }
+
     /// Bytes that wait here for the peer to read them, with what is kept for it alone of an answer
     /// whose body was given to the socket in part only.
     var unsentBytes: Int {

@@ -314,7 +314,7 @@ extension Configuration {
         public var minRateTime: Milliseconds = 5_000
         /// Bytes that all those who have not said who they are may have begun to say, or left
         /// unread.
-        public var strangers = 48 << 20
+        public var strangers = 40 << 20
         /// How long a connection that speaks HTTP may be idle.
         public var idleTime: Milliseconds = 60_000
         /// Time between pings.

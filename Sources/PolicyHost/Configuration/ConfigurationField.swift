@@ -369,7 +369,7 @@ extension ConfigurationField {
         .server("limits.min_rate_time", "duration", "\"5s\"", "Over which that is measured.") {
             c, v throws(LuaProblem) in c.limits.minRateTime = try v.duration(500...600_000)
         },
-        .server("limits.strangers", "size", "\"48MB\"", "Begun or unread by all strangers.") {
+        .server("limits.strangers", "size", "\"40MB\"", "Begun or unread by all strangers.") {
             c, v throws(LuaProblem) in c.limits.strangers = try v.size(65_536...1 << 40)
         },
         .server(

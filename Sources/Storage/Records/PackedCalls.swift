@@ -36,6 +36,8 @@ struct PackedCalls {
     private var current: Int32?
     /// The memory of an emptied piece, for the next one.
     private var spare: [UInt8] = []
+    /// Bytes of memory of the pieces in use.
+    private(set) var memory = 0
 
     /// Keeps `call` and gives its place.
     mutating func insert(_ call: Call) -> Int32 { records.insert(pack(call)) }
@@ -71,6 +73,7 @@ struct PackedCalls {
         if place == pieces.count { pieces.append(Piece()) }
         swap(&pieces[Int(place)].bytes, &spare)
         pieces[Int(place)].bytes.reserveCapacity(max(size, Self.pieceSize))
+        memory += pieces[Int(place)].bytes.capacity
         current = place
         return place
     }
@@ -78,6 +81,7 @@ struct PackedCalls {
     /// Lets the piece at `place` go, if nothing in it is kept.
     private mutating func drop(_ place: Int32) {
         guard pieces[Int(place)].count == 0 else { return }
+        memory -= pieces[Int(place)].bytes.capacity
         spare = []
         swap(&pieces[Int(place)].bytes, &spare)
         spare.removeAll(keepingCapacity: spare.capacity < 2 * Self.pieceSize)

@@ -4,8 +4,9 @@ import signal
 
 from registry import Attack
 
+# What the witness asks meanwhile comes all at once: that is not to be too much for its rate.
 ATTACK = Attack(aims_at="deadlines of a process that stood still", rules=(20,), kind="machine",
-                seconds=(1.0, 6.0))
+                config="limits = { requests_per_second = 2000 }\n", seconds=(1.0, 6.0))
 
 
 def fault(scene):

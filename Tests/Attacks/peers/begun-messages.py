@@ -4,7 +4,7 @@ from raw import TEXT, frame
 from registry import Attack
 
 ATTACK = Attack(
-    aims_at="what strangers may have begun to say, 48 MB in all", rules=(18, 110), accounts=4,
+    aims_at="what strangers may have begun to say, 40 MB in all", rules=(18, 110), accounts=4,
     seconds=(1.5, 8.0))
 HALF = frame(TEXT, b" " * 60_000)[:50_000]
 
