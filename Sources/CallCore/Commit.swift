@@ -170,8 +170,8 @@ struct Commit: ~Copyable {
         call.participants[index].deadlineAt = nil
         call.participants[index].deliveryAlarm = nil
         call.participants[index].policyAlarm = nil
-        if call.participants[index].asking == .waiting {
-            call.participants[index].waitingAccept = nil
+        if call.participants[index].asking != .nothing {
+            call.participants[index].policyNote = nil
         }
         call.participants[index].asking = .nothing
         call.participants[index].begunBy = 0

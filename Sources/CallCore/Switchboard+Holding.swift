@@ -56,7 +56,7 @@ extension Switchboard {
         var caller = callerOf(call, asker, invitation)
         // Who leaves while it is held was in the call, and is lost to it.
         caller.wasConnected = asker.isHeard || isConnected(asker.user)
-        caller.waitingAccept = asker.plugin.map { WaitingAccept(plugin: $0, extendedData: nil) }
+        caller.policyNote = asker.plugin.map { PolicyNote(plugin: $0) }
         call.participants.append(caller)
         for user in selection.usable {
             call.participants.append(invitee(user, by: asker.user, in: call))
@@ -192,8 +192,7 @@ extension Switchboard {
         _ index: Int, to target: UserID, by plugin: String, _ held: inout HeldInvitation
     ) {
         let forwarder = held.call.participants[index]
-        held.call.participants[index].waitingAccept = WaitingAccept(
-            plugin: plugin, extendedData: nil)
+        held.call.participants[index].policyNote = PolicyNote(plugin: plugin)
         // Whoever is asked next sees that the way back is a loop.
         held.call.participants[index].reason = .forwarded
         var newcomer = invitee(target, by: forwarder.user, in: held.call)
@@ -310,6 +309,10 @@ extension Switchboard {
         for ruling in rulings { carryOut(ruling, in: &commit) }
         if let views { commit.call.show(views) }
         for index in commit.call.participants.indices
+        where commit.call.participants[index].asking == .deciding {
+            commit.call.participants[index].keep(push: commit.push)
+        }
+        for index in commit.call.participants.indices
         where commit.call.participants[index].asking.isVisible {
             var participant = commit.call.participants[index]
             startDeliveryClock(&participant, in: commit.call)
@@ -338,7 +341,7 @@ extension Switchboard {
         case .accept(let wait, let data):
             commit.call.participants[index].asking = .waiting
             commit.call.participants[index].policyAlarm = now + wait
-            commit.call.participants[index].waitingAccept = WaitingAccept(
+            commit.call.participants[index].policyNote = PolicyNote(
                 plugin: ruling.plugin, extendedData: data)
             // Somebody looks after it from now on (A22).
             commit.call.markDelivered(index, settings.mode(commit.call.mode), at: now)
@@ -351,6 +354,7 @@ extension Switchboard {
             commit.call.participants[index].asking = .ringingFor
             commit.call.participants[index].policyAlarm = now + time
             commit.call.participants[index].askFrom = UInt8(clamping: ruling.next)
+            commit.call.participants[index].keep(push: commit.push)
         case .forward: commit.move(index, to: .cancelled, .forwarded)
         }
     }

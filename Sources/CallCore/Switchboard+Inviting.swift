@@ -141,14 +141,15 @@ extension Switchboard {
         newcomer.begunBy = UInt16(
             clamping: commit.by.user.flatMap { commit.call.index(of: $0) } ?? 0)
         if let host = commit.call.index(of: inviter) {
-            commit.call.participants[host].waitingAccept = commit.asker?.plugin.map {
-                WaitingAccept(plugin: $0, extendedData: nil)
+            commit.call.participants[host].policyNote = commit.asker?.plugin.map {
+                PolicyNote(plugin: $0)
             }
         }
         let mode = settings.mode(commit.call.mode)
         let isAnsweredFor = settings.answerFor.contains(user)
         if isAnsweredFor || (mode.has(.rejectsBusy) && busyCall(of: user) != nil) {
             newcomer.asking = .deciding
+            newcomer.keep(push: commit.push)
             newcomer.policyAlarm =
                 decideBy(newcomer.deadlineAt, in: commit.call) + settings.decideGrace
         } else {

@@ -25,6 +25,7 @@ extension Switchboard {
             let invitee = ParticipantKey(user: user, call: id)
             // What was decided about it may be on its way.
             guard !questions.contains(invitee), !isStaged(user, id) else { continue }
+            let push = push ?? calls[slot].participants[index].policyNote?.push
             if settings.answerFor.contains(user) {
                 ask(calls[slot], index, push: push)
             } else {
@@ -162,7 +163,7 @@ extension Switchboard {
             ringOn(slot, index, push: push, answeredBy: actor) { participant, now in
                 participant.asking = .waiting
                 participant.policyAlarm = now + wait
-                participant.waitingAccept = WaitingAccept(plugin: plugin, extendedData: data)
+                participant.policyNote = PolicyNote(plugin: plugin, extendedData: data)
             }
         case .reject(let busy, let data):
             let text = data ?? (busy ? calls[slot].busyText : nil)
@@ -172,6 +173,7 @@ extension Switchboard {
                 participant.asking = .ringingFor
                 participant.policyAlarm = now + time
                 participant.askFrom = UInt8(clamping: next)
+                participant.keep(push: push)
             }
         case .ring(nil): ringOn(slot, index, push: push)
         case .forward(let target): decide(question, by: plugin, .forward(to: target))
@@ -229,6 +231,7 @@ extension Switchboard {
         }
         participant.asking = .nothing
         participant.policyAlarm = nil
+        participant.policyNote = nil
         change(&participant, now)
         if isNews {
             startDeliveryClock(&participant, in: calls[slot])
@@ -262,7 +265,7 @@ extension Switchboard {
         let host = call.participant(inviter)
         let event = CallEvent(
             callID: call.id, revision: call.revision, at: participant.invitedAt,
-            actor: host?.waitingAccept.map { .policy($0.plugin) }
+            actor: host?.policyNote?.plugin.map { .policy($0) }
                 ?? host?.device.map { .user(inviter, $0) } ?? .policy("default"),
             kind: incoming(call, participant))
         send(to: receivers, event)
@@ -322,14 +325,14 @@ extension Switchboard {
             apply(isGuarded ? .reject : whenLate, question, slot, index)
         case .waiting:
             calls[slot].participants[index].asking = .nothing
-            guard let accept = participant.waitingAccept else { return }
+            guard let accept = participant.policyNote, let plugin = accept.plugin else { return }
             let question = InviteQuestion(invitee: invitee, push: nil)
-            decide(question, by: accept.plugin, .accept(), saying: accept.extendedData)
+            decide(question, by: plugin, .accept(), saying: accept.extendedData)
         case .ringingFor:
             calls[slot].participants[index].asking = .decidingAgain
             startDeciding(slot, index)
             effects.append(.persist([.call(calls[slot])]))
-            ask(calls[slot], index, push: nil)
+            ask(calls[slot], index, push: participant.policyNote?.push)
         }
     }
 

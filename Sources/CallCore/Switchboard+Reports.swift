@@ -64,8 +64,9 @@ extension Switchboard {
         for index in commit.call.participants.indices {
             guard let kind = pushKind(commit, index) else { continue }
             let participant = commit.call.participants[index]
-            let job = pushJob(
-                kind, for: participant, in: commit.call, commit.push, by: commit.by)
+            // What is said of an invitation that was forwarded is for who is called instead.
+            let text = participant.reason == .forwarded ? nil : commit.push
+            let job = pushJob(kind, for: participant, in: commit.call, text, by: commit.by)
             if let job { records.append(job) }
         }
     }

@@ -129,9 +129,8 @@ public struct Participant: Sendable, Equatable {
     @Packed public var deliveryAlarm: Moment? = nil
     /// Decision, wait or ring-for limit, by `asking`.
     @Packed public var policyAlarm: Moment? = nil
-    /// Decision kept while an accept waits; of who invited by a plugin, which one that was, for
-    /// those who learn of their invitation later.
-    public var waitingAccept: WaitingAccept?
+    /// See `PolicyNote`; nil: nothing is kept.
+    public var policyNote: PolicyNote?
 
     /// Whether the invitee's devices may know of the invitation.
     @inlinable
@@ -147,6 +146,12 @@ public struct Participant: Sendable, Equatable {
     /// Whether the user is in the call by a policy's decision alone, without a device.
     public var isUnattended: Bool { isAnsweredFor && state == .joined && device == nil }
 
+    /// Keeps what a push shows, in the place of any note; nil: the default, of which nothing need
+    /// be kept.
+    public mutating func keep(push: PushText?) {
+        policyNote = push.map { PolicyNote(plugin: nil, push: $0) }
+    }
+
     /// `user` comes into the call at `now`.
     public init(user: UserID, role: Role, state: State, at now: Moment) {
         self.user = user
@@ -156,21 +161,26 @@ public struct Participant: Sendable, Equatable {
     }
 }
 
-/// An `accept { wait }` that waits, or an invitation: whose decision it is and what it will say.
-/// Boxed, because few participants have one.
-public final class WaitingAccept: Sendable, Equatable {
-    /// The plugin that decided.
-    public let plugin: String
+/// What is kept of a participant because of the policies: of a pending one a decision that waits
+/// and what a push shows of him, of others which plugin invited in their name. Boxed, because few
+/// participants have one.
+public final class PolicyNote: Sendable, Equatable {
+    /// The plugin that decided to accept, or invited.
+    public let plugin: String?
     /// What the accept says.
     public let extendedData: String?
+    /// What a push shows, while the policies may still say who is called.
+    public let push: PushText?
 
-    /// The decision of `plugin` to accept with `extendedData`.
-    public init(plugin: String, extendedData: String?) {
+    /// A note of these parts.
+    public init(plugin: String?, extendedData: String? = nil, push: PushText? = nil) {
         self.plugin = plugin
         self.extendedData = extendedData
+        self.push = push
     }
 
-    public static func == (left: WaitingAccept, right: WaitingAccept) -> Bool {
+    public static func == (left: PolicyNote, right: PolicyNote) -> Bool {
         left.plugin == right.plugin && left.extendedData == right.extendedData
+            && left.push == right.push
     }
 }

@@ -75,7 +75,6 @@ private func read(_ text: String) throws(RecordDamage) -> Call { try read(Array(
         (#"{"users":{"bob":{"at":1,"state":"gone"}}}"#, "users.bob.state", #"unknown word "gone""#),
         (#"{"users":{"bob":{"at":1}}}"#, "users.bob.state", "is missing"),
         (#"{"users":{"bob":{"state":"left"}}}"#, "users.bob.at", "is missing"),
-        (#"{"users":{"bob":{"waiting":{}}}}"#, "users.bob.waiting.plugin", "is missing"),
         (#"{"items":[{"key":"k"}]}"#, "items.value", "is missing"),
         (#"{"views":[{"text":"k"}]}"#, "views.to", "is missing"),
         (#"{"end":{"by":"bob"}}"#, "end.reason", "is missing"),

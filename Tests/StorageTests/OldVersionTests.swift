@@ -106,7 +106,7 @@ private let participations = """
         (one.reason, one.invitedBy, one.extendedData) = (.noAck, ann, "x")
         (one.deadlineAt, one.deliveryAlarm, one.policyAlarm) = (Moment(6), Moment(7), Moment(8))
         (one.isAnsweredFor, one.hops, one.askFrom, one.asking) = (true, 2, 1, .waiting)
-        one.waitingAccept = WaitingAccept(plugin: "desk", extendedData: "y")
+        one.policyNote = PolicyNote(plugin: "desk", extendedData: "y")
         return one
     }
 

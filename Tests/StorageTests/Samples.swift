@@ -133,8 +133,10 @@ extension Dice {
         one.answeredAt = maybe { $0.moment() }
         one.deliveryAlarm = maybe { $0.moment() }
         one.policyAlarm = maybe { $0.moment() }
-        one.waitingAccept = maybe {
-            WaitingAccept(plugin: $0.text(), extendedData: $0.maybe { $0.text() })
+        one.policyNote = maybe {
+            PolicyNote(
+                plugin: $0.maybe { $0.text() }, extendedData: $0.maybe { $0.text() },
+                push: $0.maybe { PushText(title: $0.text(), payload: $0.maybe { $0.text() }) })
         }
         return one
     }

@@ -56,7 +56,7 @@ enum CallBytes {
     private static func isOver(_ participant: Pointer) -> Bool {
         participant.pointee.deadlineAt == nil && participant.pointee.deliveryAlarm == nil
             && participant.pointee.policyAlarm == nil && participant.pointee.asking == .nothing
-            && participant.pointee.waitingAccept == nil && participant.pointee.begunBy == 0
+            && participant.pointee.policyNote == nil && participant.pointee.begunBy == 0
     }
 
     /// A participant where it stands: copying one means counting references to all its texts.

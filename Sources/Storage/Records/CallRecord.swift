@@ -128,10 +128,11 @@ enum CallRecord {
             writer.field("asking", plain: participant.asking.rawValue)
         }
         writer.present("policy_alarm", participant.policyAlarm)
-        guard let waiting = participant.waitingAccept else { return }
+        guard let note = participant.policyNote else { return }
         writer.object("waiting") {
-            $0.field("plugin", waiting.plugin)
-            $0.present("data", waiting.extendedData)
+            $0.present("plugin", note.plugin)
+            $0.present("data", note.extendedData)
+            if let push = note.push { PushRecord.write(push, "push", &$0) }
         }
     }
 }

@@ -60,25 +60,25 @@ enum ParticipantRecord {
         case "begun_by": participant.begunBy = try reader.integer(as: UInt16.self)
         case "asking": participant.asking = try reader.word(of: Participant.Asking.self)
         case "policy_alarm": participant.policyAlarm = try reader.moment()
-        case "waiting": participant.waitingAccept = try readWaiting(from: &reader)
+        case "waiting": participant.policyNote = try readNote(from: &reader)
         default: return false
         }
         return true
     }
 
-    private static func readWaiting(
+    private static func readNote(
         from reader: inout RecordReader
-    ) throws(RecordDamage) -> WaitingAccept {
-        var (plugin, data): (String?, String?)
+    ) throws(RecordDamage) -> PolicyNote {
+        var (plugin, data, push): (String?, String?, PushText?)
         try reader.members { (reader, name) throws(RecordDamage) in
             switch name {
             case "plugin": plugin = try reader.text()
             case "data": data = try reader.text()
+            case "push": push = try PushRecord.readText(from: &reader)
             default: return false
             }
             return true
         }
-        guard let plugin else { throw reader.damage("is missing", at: "plugin") }
-        return WaitingAccept(plugin: plugin, extendedData: data)
+        return PolicyNote(plugin: plugin, extendedData: data, push: push)
     }
 }

@@ -9,7 +9,7 @@ enum PushRecord {
         writer.object {
             $0.field("user", job.user.text)
             $0.field("kind", job.kind.rawValue)
-            if let text = job.text { write(text, &$0) }
+            if let text = job.text { write(text, "text", &$0) }
             if !job.connected.isEmpty {
                 $0.array("connected") {
                     for device in job.connected { $0.value(device.text) }
@@ -21,8 +21,9 @@ enum PushRecord {
         }
     }
 
-    private static func write(_ text: PushText, _ writer: inout JSONWriter) {
-        writer.object("text") {
+    /// Writes what a push shows as the member `key`.
+    static func write(_ text: PushText, _ key: StaticString, _ writer: inout JSONWriter) {
+        writer.object(key) {
             $0.present("title", text.title)
             $0.present("body", text.body)
             $0.present("payload", text.payload)
@@ -63,7 +64,7 @@ enum PushRecord {
             cause: Cause(by.map { UserID($0) }, caller: caller.map { UserID($0) }))
     }
 
-    private static func readText(
+    static func readText(
         from reader: inout RecordReader
     ) throws(RecordDamage) -> PushText {
         var text = PushText()
