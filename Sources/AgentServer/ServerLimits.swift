@@ -40,8 +40,8 @@ public struct ServerLimits: Sendable, Equatable {
     public var requestsUnderWay: Int
     /// See `requestsUnderWay`.
     public var pageWeight = 32
-    /// Requests of one connection that are refused for the rate of its user, before nothing more is
-    /// read from it for `restFor`.
+    /// Requests of one user that are refused for its rate within `restFor`, before nothing more is
+    /// read from the connections over which it asks until that is over.
     public var refusalsAtOnce: Int
     /// See `refusalsAtOnce`, in milliseconds.
     public var restFor: Milliseconds = 20

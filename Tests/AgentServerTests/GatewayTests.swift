@@ -320,6 +320,26 @@ import WebProtocols
         }
     }
 
+    @Test func `Who asks faster than it may over many connections has no more refusals`() throws {
+        let rig = try GatewayRig(tokens: Strangers()) {
+            ($0.requestsPerSecond, $0.refusalsAtOnce, $0.restFor) = (1, 10, 60_000)
+        }
+        defer { rig.close() }
+        let devices = try (0..<5).map { try rig.device("bob", "device-\($0)") }
+        let alice = try rig.device("alice")
+        for device in devices { for id in 1...40 { device.say(question(id)) } }
+        func refused() -> Int {
+            devices.reduce(0) { sum, device in
+                sum + (1...40).count { device.refusal(of: $0) == "rate_limited" }
+            }
+        }
+        try rig.waiter.wait(for: "refusals") { refused() >= 10 }
+        alice.say(question(90))
+        try rig.waiter.wait(for: "somebody else's answer") { alice.reply(to: 90) != nil }
+        // Ten, and one more for each connection that had asked already.
+        #expect(refused() <= 14)
+    }
+
     @Test func `Clients are moved away in waves`() throws {
         let rig = try GatewayRig()
         defer { rig.close() }

@@ -263,7 +263,7 @@ import WebProtocols
                 "`limits.requests_under_way`", "further ones are read later",
             ],
             [
-                "refusals of a connection for its user's rate",
+                "refusals for the rate of a user",
                 "\(limits.refusalsAtOnce) in \(limits.restFor) ms",
                 "`limits.refusals_at_once`", "further requests are read later",
             ],

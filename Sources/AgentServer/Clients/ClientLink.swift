@@ -92,9 +92,7 @@ final class ClientLink: ConnectionHandler {
     /// Weight of the requests under way over WebSocket.
     private var load = 0
     private var unsentBefore = 0
-    /// Requests refused for the rate of their user since it rested last.
-    private var refusals = 0
-    private var isResting = false
+    private(set) var isResting = false
     /// The message under way, from when it was seen to be incomplete.
     private var unfinished: Unfinished?
     /// The session that speaks over this connection.
@@ -272,20 +270,12 @@ final class ClientLink: ConnectionHandler {
         if !behind.isEmpty { proceed() }
     }
 
-    /// A request is refused for the rate of its user. Returns whether the link has had enough of
-    /// them, and nothing more is read until `restEnds`: refusals cost little, and whoever sends
-    /// without pause would fill the loop with them.
-    func isRefusedForRate() -> Bool {
-        refusals += 1
-        guard refusals >= bounds.refusals, !isResting else { return false }
-        isResting = true
-        return true
-    }
+    /// Nothing more is read until `restEnds`.
+    func rest() { isResting = true }
 
     /// Reads again.
     func restEnds() {
         isResting = false
-        refusals = 0
         proceed()
     }
 
@@ -339,7 +329,7 @@ final class ClientLink: ConnectionHandler {
 
     /// The memory that is held for that.
     var keptBytes: Int {
-        guard case .webSocket = phase else { return incompleteBytes }
+        guard case .webSocket = phase, frames.incompleteBytes > 0 else { return incompleteBytes }
         return max(frames.reservedBytes, frames.incompleteBytes) + behind.count
     }
 
@@ -535,8 +525,6 @@ struct LinkBounds {
     let load: Int
     /// Messages or requests of one turn.
     let messages: Int32
-    /// Requests refused for the rate, before it rests.
-    let refusals: Int
     /// Bytes that wait while the link is held.
     let behind = 65_536
 
@@ -548,7 +536,6 @@ struct LinkBounds {
         answers = min(limits.unsentBytes, limits.unsentAnswerBytes)
         load = limits.requestsUnderWay
         messages = Int32(clamping: limits.messagesPerTurn)
-        refusals = limits.refusalsAtOnce
     }
 }
 

@@ -113,7 +113,6 @@ extension Gateway {
         do throws(Refusal) {
             try body()
         } catch {
-            if error.code == .rateLimited { refusedForRate(link) }
             refuse(link, error, (try? Self.token(in: request)) ?? "") {
                 link.respond(HTTPResponse(HTTPReply(error)))
             }
@@ -123,7 +122,10 @@ extension Gateway {
     private func perform(
         _ operation: Operation, key: IdempotencyKey?, by asker: Asker, _ link: ClientLink
     ) throws(Refusal) {
-        if let refusal = obstacle(to: operation, key, of: asker.identity) { throw refusal }
+        if let refusal = obstacle(to: operation, key, of: asker.identity) {
+            if refusal.code == .rateLimited { refusedForRate(asker.identity.user, over: link) }
+            throw refusal
+        }
         guard exchange.isReady else { throw .notReady }
         keepPlace(of: link, for: asker.identity)
         metrics.requests += 1

@@ -85,6 +85,8 @@ final class Gateway {
     private var housekeeping: Timer?
     /// How many links this look around has been at.
     var lookedAt = 0
+    /// Requests of each user that were refused for its rate, since the timer fired last.
+    private var refusals: [UserID: Int] = [:]
     /// Links of which nothing is read until the timer fires: they ask faster than they may.
     private var resting: [ClientLink] = []
     private var restTimer: Timer?
@@ -249,7 +251,7 @@ final class Gateway {
     ) {
         guard let live = link.session, let identity = link.identity else { return }
         if let refusal = obstacle(to: operation, key, of: identity) {
-            if refusal.code == .rateLimited { refusedForRate(link) }
+            if refusal.code == .rateLimited { refusedForRate(identity.user, over: link) }
             return send(.refused(refusal), to: id, over: link)
         }
         metrics.requests += 1
@@ -261,14 +263,18 @@ final class Gateway {
                     operation: operation)))
     }
 
-    /// Lets a link rest that has asked too much too often.
-    func refusedForRate(_ link: ClientLink) {
-        guard link.isRefusedForRate() else { return }
-        resting.append(link)
+    /// Lets a link rest whose user has asked too much too often, over whatever connection: refusals
+    /// cost little, and whoever sends without pause would fill the loop with them.
+    func refusedForRate(_ user: UserID, over link: ClientLink) {
         if restTimer?.isArmed == false { restTimer?.arm(after: limits.restFor) }
+        refusals[user, default: 0] += 1
+        guard refusals[user, default: 0] >= limits.refusalsAtOnce, !link.isResting else { return }
+        link.rest()
+        resting.append(link)
     }
 
     private func endRest() {
+        refusals.removeAll(keepingCapacity: true)
         let rested = resting
         resting = []
         for link in rested { link.restEnds() }

@@ -290,7 +290,7 @@ extension Configuration {
         public var requestsUnderWay = 128
         /// Bytes of a page of calls that cost as much as one request.
         public var pagePart = 16 << 10
-        /// Refusals of one connection for its user's rate, before it is not read for a moment.
+        /// Refusals for a user's rate, before its connections are not read for a moment.
         public var refusalsAtOnce = 32
         /// Newcomers in a second.
         public var acceptsPerSecond = 2_000

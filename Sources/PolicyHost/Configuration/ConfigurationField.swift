@@ -324,7 +324,7 @@ extension ConfigurationField {
         },
         .server(
             "limits.refusals_at_once", "integer", "32",
-            "For the rate, of one connection; then it is not read for 20 ms."
+            "For the rate of a user in 20 ms; then its connections are not read."
         ) {
             c, v throws(LuaProblem) in c.limits.refusalsAtOnce = try v.integer(1...1_000_000)
         },
