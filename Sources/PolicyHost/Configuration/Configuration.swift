@@ -261,7 +261,7 @@ extension Configuration {
         /// Messages of one connection in one turn of the loop.
         public var turnMessages = 32
         /// Time of one turn for all those who have not said who they are.
-        public var turnStrangers: Milliseconds = 2
+        public var turnStrangers: Milliseconds = 1
         /// Newcomers that one turn lets in, and connections that it ends.
         public var turnNewcomers = 16
         /// Bytes unsent to all connections of one user before the slowest one is closed.

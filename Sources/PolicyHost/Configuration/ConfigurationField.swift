@@ -390,7 +390,7 @@ extension ConfigurationField {
             c, v throws(LuaProblem) in c.limits.turnMessages = try v.integer(1...1_000_000)
         },
         .server(
-            "limits.turn_strangers", "duration", "\"2ms\"",
+            "limits.turn_strangers", "duration", "\"1ms\"",
             "Of one turn, for all who have not said hello."
         ) {
             c, v throws(LuaProblem) in c.limits.turnStrangers = try v.duration(1...1_000)
