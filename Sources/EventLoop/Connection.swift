@@ -87,10 +87,10 @@ public final class Connection: LoopHandle {
     /// `EventLoop.strangersTime` together, and each a small buffer in the kernel
     /// (`Listener.Options.strangersSendBuffer`).
     public var isKnown = false {
-        didSet { if isKnown, hasSmallSendBuffer { enlargeSendBuffer() } }
+        didSet { if isKnown, hasSmallSendBuffer { boundSendBuffer(to: nil) } }
     }
     /// The kernel takes less for it than for others.
-    var hasSmallSendBuffer = false
+    private var hasSmallSendBuffer = false
 
     /// Takes over a connected, non-blocking socket, also if it throws. With TLS, the handshake must
     /// come next, otherwise `begin`.
@@ -115,17 +115,15 @@ public final class Connection: LoopHandle {
         _ = Unmanaged.passRetained(self)
     }
 
-    private func enlargeSendBuffer() {
-        hasSmallSendBuffer = false
-        if phase != .closed { Self.releaseSendBuffer(of: socket) }
-    }
-
-    /// Lets the kernel choose the buffer's size as it goes, as if nobody had set it (socket(7),
-    /// `SO_BUF_LOCK`, Linux 5.14).
-    static func releaseSendBuffer(of socket: Int32) {
-        var nothing: Int32 = 0
+    /// Has the kernel take so many bytes at most that it cannot send yet; nil: as many as it likes.
+    /// On its way is no more than the peer has room for (tcp(7), `TCP_NOTSENT_LOWAT`).
+    func boundSendBuffer(to bytes: Int?) {
+        guard phase != .closed, peer != .local else { return }
+        hasSmallSendBuffer = bytes != nil
+        var most = bytes.map { UInt32(clamping: $0) } ?? .max
         setsockopt(
-            socket, SOL_SOCKET, SO_BUF_LOCK, &nothing, socklen_t(MemoryLayout<Int32>.size))
+            socket, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &most,
+            socklen_t(MemoryLayout<UInt32>.size))
     }
 
     /// The owner has set its handler: let bytes flow.

@@ -22,8 +22,8 @@ public final class Listener: LoopHandle {
         public var handshakesAtOnce = 1_000
         /// How many may come in a second; more wait in the kernel. Nil: all.
         public var acceptsPerSecond: Int?
-        /// Bytes that the kernel takes for a TCP peer that does not read, until its connection
-        /// `isKnown`; nil, and for who is known: as many as it likes, which is megabytes.
+        /// Bytes that the kernel takes for a TCP peer beyond what that has room for, until its
+        /// connection `isKnown`; nil, and for who is known: as many as it likes, some megabytes.
         public var strangersSendBuffer: Int?
 
         /// The defaults.
@@ -46,8 +46,6 @@ public final class Listener: LoopHandle {
     private let socket: Int32
     private let ownedFile: SocketFile?
     private var options: Options
-    /// Accepted connections have the small buffer of this socket.
-    private var boundsSendBuffer: Bool
     private var pace = AcceptPace()
     private var begun = BegunHandshakes()
     private let accepted: (Connection) -> Void
@@ -73,7 +71,6 @@ public final class Listener: LoopHandle {
         ownedFile = bound.file
         self.options = options
         tls = options.tls
-        boundsSendBuffer = Self.bound(bound.socket, to: options.strangersSendBuffer)
         self.accepted = accepted
         self.failed = failed
         super.init(on: loop, type: UV_POLL)
@@ -100,10 +97,7 @@ public final class Listener: LoopHandle {
     }
 
     /// Goes on with other times and rates.
-    public func configure(_ change: (inout Options) -> Void) {
-        change(&options)
-        boundsSendBuffer = Self.bound(socket, to: options.strangersSendBuffer)
-    }
+    public func configure(_ change: (inout Options) -> Void) { change(&options) }
 
     /// Accepts again.
     public func resume() {
@@ -169,7 +163,7 @@ public final class Listener: LoopHandle {
     private func welcome(_ socket: Int32, _ peer: PeerAddress) throws(EventLoopError) {
         let role = tls.map { TLSRole.accepts($0) }
         let connection = try Connection(socket: socket, peer: peer, tls: role, on: loop)
-        connection.hasSmallSendBuffer = boundsSendBuffer && peer != .local
+        if let bytes = options.strangersSendBuffer { connection.boundSendBuffer(to: bytes) }
         began(connection)
         guard role != nil else {
             accepted(connection)
@@ -194,19 +188,6 @@ public final class Listener: LoopHandle {
         case .failure(let error): if isListening { failed(error) }
         }
         turnedBack(connection)
-    }
-
-    /// Has the kernel keep less of what is sent, also over the sockets that this one accepts;
-    /// whether it does.
-    private static func bound(_ socket: Int32, to bytes: Int?) -> Bool {
-        guard let bytes else {
-            Connection.releaseSendBuffer(of: socket)
-            return false
-        }
-        // The kernel counts what it adds to the bytes as well, and doubles the number for it.
-        var size = Int32(clamping: bytes)
-        return setsockopt(
-            socket, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size)) == 0
     }
 
     /// Whoever is not wanted learns it at once, and nothing of them stays here.

@@ -374,7 +374,7 @@ extension ConfigurationField {
         },
         .server(
             "limits.strangers_buffer", "size", "\"128KB\"",
-            "In the kernel, for a stranger who reads nothing; at most `net.core.wmem_max`."
+            "In the kernel, for a stranger who reads nothing."
         ) {
             c, v throws(LuaProblem) in c.limits.strangersBuffer = try v.size(4_096...1 << 30)
         },
