@@ -42,7 +42,7 @@ enum Opening {
         try connection.execute(
             """
             PRAGMA query_only = 1;
-            PRAGMA cache_size = -\(options.cacheKiB);
+            PRAGMA cache_size = -\(options.cacheKiB / 4);
             """, for: "opening for reading")
         return connection
     }

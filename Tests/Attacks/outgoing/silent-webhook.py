@@ -15,6 +15,18 @@ def dress(scene):
     scene.write()
 
 
+def prepare(scene):
+    """Others have called before: the store has as many pages in memory as it ever has."""
+    for number in range(8):
+        caller = scene.enter(f"caller-{number}")
+        caller.send(message("call.invite", 1, invitees=["desk"], mode="common",
+                            extended_data="x" * 2_000) * 190)
+        answered = 0
+        while answered < 190:
+            answered += "re" in caller.message()
+        caller.close()
+
+
 def attack(scene):
     flood(scene, "mallory", message("call.invite", invitees=["nobody"], mode="common",
                                     timeout_ms=1_000, extended_data="x" * 2_000) * 20)
