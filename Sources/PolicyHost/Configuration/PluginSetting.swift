@@ -58,7 +58,7 @@ public struct PluginLimits: Sendable, Equatable {
     public var timers = 10_000
     public var timersOfCause = 64
     /// Keys that `limit` counts; of one pair of accounts.
-    public var limitKeys = 100_000
+    public var limitKeys = 10_000
     public var limitKeysOfCause = 1_000
     /// Requests of `http` under way at once; of one pair of accounts.
     public var fetches = 64

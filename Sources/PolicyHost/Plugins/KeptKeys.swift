@@ -28,13 +28,10 @@ struct KeptKeys {
         }
     }
     private var entries: [String: Entry] = [:]
-    private var keys: [Cause: Set<String>] = [:]
-    private var used = Quota()
-    /// When expired entries were looked for.
-    private var sweptAt: [Cause: Moment] = [:]
+    private var owned = OwnedKeys()
 
     /// Bytes that count for somebody.
-    var bytes: Int { used.total }
+    var bytes: Int { owned.total }
 
     /// Notes that an entry is kept under `key`. Returns false, and notes nothing, if its pair would
     /// have more than `part` bytes. Whoever keeps it last has it.
@@ -47,8 +44,7 @@ struct KeptKeys {
         forget(key)
         if entries.count >= Self.entriesMax { forgetSome() }
         entries[key] = entry
-        keys[entry.cause, default: []].insert(key)
-        used.add(entry.size(under: key), entry.cause)
+        owned.add(key, entry.size(under: key), for: entry.cause)
         return true
     }
 
@@ -61,11 +57,7 @@ struct KeptKeys {
     /// The entry is gone.
     mutating func forget(_ key: String) {
         guard let entry = entries.removeValue(forKey: key) else { return }
-        used.add(-entry.size(under: key), entry.cause)
-        keys[entry.cause]?.remove(key)
-        guard keys[entry.cause]?.isEmpty == true else { return }
-        keys[entry.cause] = nil
-        sweptAt[entry.cause] = nil
+        owned.remove(key, entry.size(under: key), of: entry.cause)
     }
 
     private mutating func hasRoom(
@@ -75,13 +67,10 @@ struct KeptKeys {
         func fits() -> Bool {
             let before = entries[key].map { $0.cause == cause ? $0.size(under: key) : 0 } ?? 0
             let more = entry.size(under: key) - before
-            return more <= 0 || used.hasRoom(for: more, cause, most: .max, part: part)
+            return more <= 0 || owned.hasRoom(for: more, cause, part: part)
         }
         if fits() { return true }
-        // A look at all its entries, once a second: to be refused is to be cheap.
-        if let last = sweptAt[cause], now - last < 1_000 { return false }
-        sweptAt[cause] = now
-        for key in keys[cause] ?? [] where entries[key]?.hasExpired(at: now) == true {
+        for key in owned.sweep(cause, at: now) where entries[key]?.hasExpired(at: now) == true {
             forget(key)
         }
         return fits()

@@ -7,8 +7,6 @@ import CallModel
 struct SlidingWindows {
     /// Events of one key in its window.
     static let eventsMax = 10_000
-    /// Between two looks at all keys of one pair, in milliseconds: to be refused is to be cheap.
-    private static let sweepEvery: Milliseconds = 1_000
 
     /// One event: what the script says of it, and for whom it asks.
     struct Event {
@@ -28,9 +26,7 @@ struct SlidingWindows {
         var emptyAt: Moment
     }
     private var windows: [String: Window] = [:]
-    private var keys: [Cause: Set<String>] = [:]
-    private var used = Quota()
-    private var sweptAt: [Cause: Moment] = [:]
+    private var owned = OwnedKeys()
 
     /// How many keys are counted.
     var count: Int { windows.count }
@@ -62,17 +58,14 @@ struct SlidingWindows {
         if windows.count >= limits.limitKeys { makeRoom(limits.limitKeys, at: now) }
         windows[key] = Window(
             owner: cause, events: [now], lastUse: now, emptyAt: now + event.span)
-        keys[cause, default: []].insert(key)
-        used.add(1, cause)
+        owned.add(key, for: cause)
         return true
     }
 
     private mutating func hasRoom(_ cause: Cause, part: Int, at now: Moment) -> Bool {
-        if used.hasRoom(cause, most: .max, part: part) { return true }
-        if let last = sweptAt[cause], now - last < Self.sweepEvery { return false }
-        sweptAt[cause] = now
-        for key in keys[cause] ?? [] where isEmpty(key, at: now) { forget(key) }
-        return used.hasRoom(cause, most: .max, part: part)
+        if owned.hasRoom(cause, part: part) { return true }
+        for key in owned.sweep(cause, at: now) where isEmpty(key, at: now) { forget(key) }
+        return owned.hasRoom(cause, part: part)
     }
 
     private func isEmpty(_ key: String, at now: Moment) -> Bool {
@@ -80,23 +73,25 @@ struct SlidingWindows {
     }
 
     /// Makes room for a tenth of all keys: those with empty windows go, then those of pairs that
-    /// have more than most others, then those that were not used for longest.
+    /// have more than most others, then those that were not used for longest. Numbers are sorted,
+    /// not keys: others wait for their decisions meanwhile.
     private mutating func makeRoom(_ most: Int, at now: Moment) {
-        let fair = max(1, 2 * windows.count / max(1, keys.count))
-        let order = windows.map { key, window in
-            let isGreedy = (keys[window.owner]?.count ?? 0) > fair
-            let rank = window.emptyAt <= now ? 0 : isGreedy ? 1 : 2
-            return (rank: rank, lastUse: window.lastUse, key: key)
-        }.sorted { ($0.rank, $0.lastUse, $0.key) < ($1.rank, $1.lastUse, $1.key) }
-        for entry in order.prefix(max(1, most / 10)) { forget(entry.key) }
+        let greedy = owned.greedy
+        func rank(_ window: Window) -> Int64 {
+            if window.emptyAt <= now { return .min }
+            let isGreedy = !greedy.isEmpty && greedy.contains(window.owner)
+            return window.lastUse.milliseconds - (isGreedy ? 1 << 60 : 0)
+        }
+        let count = max(1, most / 10)
+        let last = windows.values.map(rank).sorted()[count - 1]
+        var going = windows.filter { rank($0.value) < last }.map(\.key)
+        let same = windows.lazy.filter { rank($0.value) == last }.map(\.key)
+        going += same.prefix(count - going.count)
+        for key in going { forget(key) }
     }
 
     private mutating func forget(_ key: String) {
         guard let owner = windows.removeValue(forKey: key)?.owner else { return }
-        used.add(-1, owner)
-        keys[owner]?.remove(key)
-        guard keys[owner]?.isEmpty == true else { return }
-        keys[owner] = nil
-        sweptAt[owner] = nil
+        owned.remove(key, of: owner)
     }
 }
