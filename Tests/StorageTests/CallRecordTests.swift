@@ -39,6 +39,21 @@ private func read(_ text: String) throws(RecordDamage) -> Call { try read(Array(
         #expect(record(ringingCall(0)).count < 250)
     }
 
+    @Test func whatPushesShowToAllIsWrittenOnce() throws {
+        var call = ringingCall(0)
+        let text = PushText(title: "Alice", payload: String(repeating: "x", count: 8_000))
+        for index in 0..<9 {
+            var invitee = Participant(
+                user: UserID("guest\(index)"), role: .invitee, state: .inviting, at: Moment(5))
+            invitee.keep(push: index == 4 ? PushText(title: "Bob") : text)
+            call.participants.append(invitee)
+        }
+        let bytes = record(call)
+        // Once before the fifth and once behind it.
+        #expect(bytes.count < 20_000)
+        #expect(try read(bytes, id: call.id) == call)
+    }
+
     @Test func membersOfALaterVersionArePassedOver() throws {
         let call = ringingCall(0)
         var text = String(decoding: record(call), as: UTF8.self)

@@ -149,7 +149,8 @@ private struct CallDraft {
     ) throws(RecordDamage) {
         try reader.members { (reader, name) throws(RecordDamage) in
             let user = UserID(name.string)
-            participants.append(try ParticipantRecord.read(user, from: &reader))
+            let before = participants.last
+            participants.append(try ParticipantRecord.read(user, after: before, from: &reader))
             return true
         }
     }

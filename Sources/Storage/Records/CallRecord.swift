@@ -24,7 +24,11 @@ enum CallRecord {
             writeMoments(call, &$0)
             if let end = call.end { write(end, &$0) }
             $0.object("users") {
-                for participant in call.participants { write(participant, &$0) }
+                var before: Participant?
+                for participant in call.participants {
+                    write(participant, after: before, &$0)
+                    before = participant
+                }
             }
         }
     }
@@ -93,7 +97,9 @@ enum CallRecord {
         }
     }
 
-    private static func write(_ participant: Participant, _ writer: inout JSONWriter) {
+    private static func write(
+        _ participant: Participant, after before: Participant?, _ writer: inout JSONWriter
+    ) {
         writer.key(text: participant.user.text)
         writer.object {
             if participant.role != .invitee { $0.field("role", plain: participant.role.rawValue) }
@@ -107,6 +113,8 @@ enum CallRecord {
             $0.present("answered", participant.answeredAt)
             writeFlags(participant, &$0)
             writePolicy(participant, &$0)
+            guard let note = participant.policyNote else { return }
+            write(note, after: before?.policyNote, &$0)
         }
     }
 
@@ -128,11 +136,21 @@ enum CallRecord {
             writer.field("asking", plain: participant.asking.rawValue)
         }
         writer.present("policy_alarm", participant.policyAlarm)
-        guard let note = participant.policyNote else { return }
+    }
+
+    /// A plugin says the same to all whom a caller invites, up to 12 KB: it is written once.
+    private static func write(
+        _ note: PolicyNote, after before: PolicyNote?, _ writer: inout JSONWriter
+    ) {
         writer.object("waiting") {
             $0.present("plugin", note.plugin)
             $0.present("data", note.extendedData)
-            if let push = note.push { PushRecord.write(push, "push", &$0) }
+            guard let push = note.push else { return }
+            if push == before?.push {
+                $0.field("same_push", true)
+            } else {
+                PushRecord.write(push, "push", &$0)
+            }
         }
     }
 }

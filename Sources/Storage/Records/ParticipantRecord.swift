@@ -5,8 +5,9 @@ import JSON
 
 /// Reads the value of one member of a record's `users`.
 enum ParticipantRecord {
+    /// Reads the part of `user`, whose record stands behind that of `before`.
     static func read(
-        _ user: UserID, from reader: inout RecordReader
+        _ user: UserID, after before: Participant?, from reader: inout RecordReader
     ) throws(RecordDamage) -> Participant {
         var participant = Participant(
             user: user, role: .invitee, state: .inviting, at: Moment(0))
@@ -19,6 +20,8 @@ enum ParticipantRecord {
             case "at":
                 participant.invitedAt = try reader.moment()
                 hasMoment = true
+            case "waiting":
+                participant.policyNote = try readNote(after: before?.policyNote, from: &reader)
             default: return try readMore(name, of: &participant, from: &reader)
             }
             return true
@@ -60,14 +63,13 @@ enum ParticipantRecord {
         case "begun_by": participant.begunBy = try reader.integer(as: UInt16.self)
         case "asking": participant.asking = try reader.word(of: Participant.Asking.self)
         case "policy_alarm": participant.policyAlarm = try reader.moment()
-        case "waiting": participant.policyNote = try readNote(from: &reader)
         default: return false
         }
         return true
     }
 
     private static func readNote(
-        from reader: inout RecordReader
+        after before: PolicyNote?, from reader: inout RecordReader
     ) throws(RecordDamage) -> PolicyNote {
         var (plugin, data, push): (String?, String?, PushText?)
         try reader.members { (reader, name) throws(RecordDamage) in
@@ -75,6 +77,7 @@ enum ParticipantRecord {
             case "plugin": plugin = try reader.text()
             case "data": data = try reader.text()
             case "push": push = try PushRecord.readText(from: &reader)
+            case "same_push": if try reader.flag() { push = before?.push }
             default: return false
             }
             return true
