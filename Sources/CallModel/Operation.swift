@@ -39,14 +39,6 @@ public enum Operation: Sendable, Equatable {
         }
     }
 
-    /// Whether an idempotency key has no meaning for it (B25).
-    public var isReading: Bool {
-        switch self {
-        case .list, .call(_, .get, _), .call(_, .token, _): true
-        case .invite, .call, .pushRegister, .pushUnregister: false
-        }
-    }
-
     /// What a push shows of it.
     public var push: PushText? {
         switch self {

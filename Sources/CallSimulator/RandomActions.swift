@@ -60,9 +60,8 @@ public struct RandomActions {
     // MARK: Requests
 
     mutating func operation() -> Operation {
-        if calls.isEmpty || flip(1, in: 5) { return .invite(invitation()) }
-        let id = flip(1, in: 40) ? CallID(high: 1, low: 1) : pick(calls)
-        return .call(id, action(), saying: flip(1, in: 3) ? pick(["a", "b"]) : nil)
+        if calls.isEmpty || flip(1, in: 5) { return random(.of(.invite)) }
+        return random(pick(Self.onCalls))
     }
 
     /// What a policy asks for: what users ask for, and to end a call whatever its state.
@@ -71,47 +70,56 @@ public struct RandomActions {
         return .call(pick(calls), .finish(code: flip(1, in: 2) ? EndDetail(code: "no") : nil))
     }
 
-    private mutating func invitation() -> Invitation {
-        var invitation = Invitation(invitees: someUsers())
-        invitation.mode = ModeIndex(UInt8.random(in: 0..<UInt8(Mode.all.count), using: &dice))
-        if flip(1, in: 2) { invitation.timeout = pick([1_000, 10_000, 60_000]) }
-        if flip(1, in: 2) { invitation.extendedData = pick(["hi", "{\"type\":1}"]) }
-        invitation.deliveryCheck = flip(1, in: 2) ? Invitation.usualDeliveryCheck : nil
-        return invitation
-    }
+    /// Every operation on a call, as often as it is to come up.
+    private static let onCalls: [OperationDescriptor] = OperationDescriptor.all
+        .filter { $0.required.contains(.callID) }
+        .flatMap { Array(repeating: $0, count: weights[$0.name] ?? 1) }
 
-    private mutating func action() -> CallAction {
-        switch Int.random(in: 0..<40, using: &dice) {
-        case 0..<9: return .accept(acceptance())
-        case 9..<12: return .reject(busy: flip(1, in: 3))
-        case 12..<15: return .ringing
-        case 15..<18: return .cancel(flip(1, in: 2) ? [] : someUsers())
-        case 18..<21: return .add(someUsers())
-        case 21..<24: return .join()
-        case 24..<27: return .leave()
-        case 27..<29: return .end()
-        case 29..<31: return .acceptAck(pick(users))
-        case 31..<34: return .report(pick(MediaReport.allCases))
-        case 34: return .media(audio: flip(1, in: 2), video: flip(1, in: 2))
-        case 35: return .hold(on: flip(1, in: 2), force: flip(1, in: 2))
-        case 36: return .items(itemsChange())
-        case 37: return .signal(to: flip(1, in: 2) ? pick(users) : nil, data: [0x31])
-        case 38: return .token
-        default: return .get
+    /// What comes up more often than once.
+    private static let weights: [OperationName: Int] = [
+        .accept: 9, .reject: 3, .ringing: 3, .cancel: 3, .add: 3, .join: 3, .leave: 3, .end: 2,
+        .acceptAck: 2, .report: 3,
+    ]
+
+    private mutating func random(_ descriptor: OperationDescriptor) -> Operation {
+        var values = FieldValues()
+        for field in descriptor.fields where descriptor.required.contains(field) || flip(1, in: 2) {
+            give(field, to: &values)
         }
+        guard let operation = descriptor.make(values) else {
+            preconditionFailure("\(descriptor.name.rawValue) is made by nobody")
+        }
+        return operation
     }
 
-    private mutating func acceptance() -> Acceptance {
-        var acceptance = Acceptance()
-        acceptance.holdActive = flip(1, in: 2)
-        return acceptance
-    }
-
-    private mutating func itemsChange() -> ItemsChange {
-        var change = ItemsChange()
-        change.clear = flip(1, in: 4)
-        change.put = [Call.Item(key: pick(["a", "b"]), value: pick(["1", "2"]))]
-        return change
+    private mutating func give(_ field: Field, to values: inout FieldValues) {
+        switch field {
+        case .callID:
+            let id = flip(1, in: 40) ? CallID(high: 1, low: 1) : pick(calls)
+            values.give(field, id, \.callID)
+        case .user, .to: values.give(field, pick(users), \.user)
+        case .invitees, .users: values.give(field, someUsers(), \.users)
+        case .mode:
+            let mode = ModeIndex(UInt8.random(in: 0..<UInt8(Mode.all.count), using: &dice))
+            values.give(field, mode, \.mode)
+        case .timeout: values.give(field, pick([1_000, 10_000, 60_000]), \.timeout)
+        case .deliveryCheck:
+            values.give(field, Invitation.usualDeliveryCheck, \.deliveryCheck)
+        case .extendedData: values.give(field, pick(["hi", "{\"type\":1}"]), \.extendedData)
+        case .audio, .video, .holdActive, .on, .force, .clear: values.give(field, flip(1, in: 2))
+        case .reason: values.give(field, pick(RejectReason.allCases), \.reason)
+        case .media: values.give(field, pick(MediaReport.allCases), \.media)
+        case .items, .put:
+            let item = Call.Item(key: pick(["a", "b"]), value: pick(["1", "2"]))
+            values.give(field, [item], \.texts)
+        case .delete: values.give(field, [pick(["a", "b"])], \.delete)
+        case .push: values.give(field, PushText(title: pick(["Alice", "Bob"])), \.push)
+        case .data: values.give(field, [0x31], \.data)
+        case .kind: values.give(field, pick(["audio", "video"]), \.kind)
+        case .limit, .cursor, .state, .role, .endReasons, .peer, .since, .until, .provider, .token,
+            .subscription, .environment, .device, .resume, .missed:
+            break
+        }
     }
 
     private mutating func key() -> String? {

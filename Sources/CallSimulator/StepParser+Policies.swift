@@ -7,6 +7,7 @@ extension StepParser {
         if words.take("as") {
             let user = UserID(try words.next("an account"))
             let verb = try words.next("what the policy does")
+            if verb == "finishes" { return .policyRequest(user, try finish(&words)) }
             return .policyRequest(user, try operation(verb, &words))
         }
         if words.take("dial") { return .answer(.dial, try dialAnswer(&words)) }
@@ -22,6 +23,13 @@ extension StepParser {
         let user = UserID(try words.next("an account"))
         if words.take("thinks") { return .think(.invite(user)) }
         return .answer(.invite(user), try decision(&words))
+    }
+
+    /// Only policies end a call whatever its mode and state.
+    private mutating func finish(_ words: inout StepReader) throws(ScenarioError) -> Operation {
+        let id = try call(&words)
+        let code = try words.value(after: "with").flatMap { EndDetail(code: $0) }
+        return .call(id, .finish(code: code), saying: try words.value(after: "saying"))
     }
 
     private mutating func decision(_ words: inout StepReader) throws(ScenarioError) -> Answer {

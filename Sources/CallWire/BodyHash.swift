@@ -1,5 +1,6 @@
 // One number for the body of a request, to tell a repeated request from a different one.
 
+import CallModel
 import JSON
 
 /// FNV-1a, 64 bits, over the operation's name, a zero byte and the canonical data (B25). It is

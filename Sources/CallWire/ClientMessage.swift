@@ -45,6 +45,25 @@ public struct Hello: Sendable, Equatable {
         self.wantsMissed = wantsMissed
     }
 
+    init(_ values: FieldValues) {
+        self.init(
+            token: values.token, device: values.device,
+            resume: values.resume.map { Resume(session: SessionID($0.session), seq: $0.seq) },
+            wantsMissed: values.isOn(.missed))
+    }
+
+    var values: FieldValues {
+        var values = FieldValues()
+        values.give(.token, token, \.token)
+        values.give(.device, device, \.device)
+        if wantsMissed { values.give(.missed, true) }
+        if let resume, let session = resume.session {
+            let point = ResumePoint(session: session.description, seq: resume.seq)
+            values.give(.resume, point, \.resume)
+        }
+        return values
+    }
+
     /// A wish to go on with a session.
     public struct Resume: Sendable, Equatable {
         /// The session; nil when the text cannot be the name of one.

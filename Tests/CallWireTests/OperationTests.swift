@@ -181,7 +181,9 @@ import Testing
             var reader = FormReader(UnsafeRawBufferPointer(bytes))
             try reader.beginObject("data")
             let name = try #require(try reader.nextKey())
-            #expect(Field(name) == field)
+            for operation in OperationDescriptor.all {
+                #expect(operation.field(name) == (operation.has(field) ? field : nil))
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ import Testing
 import WebProtocols
 
 @testable import AgentServer
+@testable import CallSimulator
 @testable import CallWire
 
 @Suite struct ProtocolTests {
@@ -28,6 +29,16 @@ import WebProtocols
             [code(member.name), Self.words(for: member.schema), member.about]
         }
         try page.expect("fields", table(["field", "type", ""], fields))
+    }
+
+    @Test func phrasesOfScenarios() throws {
+        let rows = OperationName.allCases.flatMap { name in
+            OperationDescriptor.of(name).phrases.map {
+                [code(Phrase($0, of: .of(name)).written), code(name.rawValue)]
+            }
+        }
+        let page = try Page("CallSimulator", "CallSimulator")
+        try page.expect("phrases", table(["phrase", "operation"], rows))
     }
 
     @Test func everyOperationIsExplained() throws {

@@ -184,7 +184,7 @@ enum Proof: Hashable, Sendable {
     private static let forms: [String: [String]] = {
         var forms: [String: [String]] = [:]
         for name in OperationName.allCases {
-            forms[name.rawValue, default: []] += [name.rawValue, verbs[name] ?? "\u{0}"]
+            forms[name.rawValue, default: []] += [name.rawValue] + verbs(name)
         }
         for name in EventName.allCases {
             let event = "← " + name.rawValue.dropFirst("call.".count) + " "
@@ -201,14 +201,14 @@ enum Proof: Hashable, Sendable {
         return forms
     }()
 
-    private static let verbs: [OperationName: String] = [
-        .hello: "with ", .bye: " says bye", .invite: " invites ", .add: " adds ",
-        .ringing: " shows ", .accept: " accepts ", .acceptAck: " acknowledges ",
-        .reject: " rejects ", .cancel: " cancels ", .join: " joins ", .leave: " leaves ",
-        .end: " ends ", .report: " reports ", .media: " sets ", .hold: "holds ",
-        .items: " edits ", .signal: " signals ", .get: " gets ", .list: " lists ",
-        .token: " wants a token ", .pushRegister: " registers ", .pushUnregister: " unregisters ",
-    ]
+    /// What a line of a scenario has that shows the operation.
+    private static func verbs(_ name: OperationName) -> [String] {
+        switch name {
+        case .hello: ["with "]
+        case .bye: [" says bye"]
+        default: OperationDescriptor.of(name).phrases.map { " \($0.prefix { $0 != " " }) " }
+        }
+    }
 }
 
 @Suite struct StatusTests {

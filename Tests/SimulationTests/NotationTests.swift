@@ -66,7 +66,7 @@ import Testing
         ("    bob ← ok", "line 1: nothing to see before the first step"),
         ("bob accepts c1", "line 1: no call is named c1"),
         ("with bob\nbob connects\n    bob sees", "line 3: expected `SOMEBODY ← WHAT THEY SEE`"),
-        ("bob dances c1", "line 1: no call is named c1"),
+        ("bob ends c1", "line 1: no call is named c1"),
         ("bob dances nowhere", "line 1: nobody `dances` anything"),
         ("bob accepts nowhere loudly", "line 1: expected the end of the line, found `loudly`"),
         ("bob invites", "line 1: expected a user, found the end of the line"),

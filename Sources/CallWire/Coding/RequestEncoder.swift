@@ -33,16 +33,7 @@ public struct RequestEncoder: Sendable {
 
     /// The first message of a connection.
     public func hello(_ hello: Hello, id: MessageID) -> [UInt8] {
-        message(.hello, id: id) {
-            $0.field("token", hello.token)
-            $0.field("device", hello.device.text)
-            if hello.wantsMissed { $0.field("missed", true) }
-            guard let resume = hello.resume, let session = resume.session else { return }
-            $0.object("resume") {
-                $0.field("session", session.description)
-                $0.field("seq", Int64(clamping: resume.seq))
-            }
-        }
+        message(.hello, id: id) { hello.values.write(to: &$0, modeNames) }
     }
 
     /// Is the server there?
@@ -87,9 +78,7 @@ public struct RequestEncoder: Sendable {
 
 extension RequestEncoder {
     private func write(_ operation: Operation, into writer: inout JSONWriter) {
-        if case .call(let id, _, _) = operation { writer.field("call_id", id) }
-        OperationDescriptor.of(operation.name).write(operation, &writer, self)
-        writer.given("extended_data", operation.extendedData)
+        operation.values.write(to: &writer, modeNames)
     }
 }
 

@@ -68,11 +68,11 @@ public struct WireDecoder: Sendable {
     ) throws(Refusal) -> ClientMessage {
         let key = try envelope.keyText(limits)
         let values = try values(descriptor, envelope.data)
-        if let operation = try descriptor.read(values) {
+        if let operation = descriptor.make(values) {
             let key = Self.key(key, descriptor.name, envelope.data, operation)
             return .request(id, key: key, operation)
         }
-        if descriptor.name == .hello { return .hello(id, values.hello) }
+        if descriptor.name == .hello { return .hello(id, Hello(values)) }
         return descriptor.name == .ping ? .ping(id) : .bye(id)
     }
 }
@@ -101,7 +101,7 @@ extension WireDecoder {
         }
         let descriptor = OperationDescriptor.of(name)
         let values = try values(descriptor, data)
-        if let operation = try descriptor.read(values) {
+        if let operation = descriptor.make(values) {
             return .operation(operation, key: Self.key(key, name, data, operation))
         }
         guard name == .bye else { throw .unsupported(name.rawValue) }
@@ -136,7 +136,7 @@ extension WireDecoder {
         if var form = data.map({ FormReader($0) }), try !form.isNull() {
             try form.beginObject("data")
             while let name = try form.nextKey() {
-                guard let field = Field(name), descriptor.has(field) else {
+                guard let field = descriptor.field(name) else {
                     try form.skip()
                     continue
                 }
@@ -148,6 +148,7 @@ extension WireDecoder {
         if let missing = descriptor.required.firstMissing(in: values.given) {
             throw .badField(missing.name, "is required")
         }
+        if descriptor.has(.subscription) { try values.checkRegistration() }
         return values
     }
 
@@ -156,7 +157,7 @@ extension WireDecoder {
         _ text: String?, _ name: OperationName, _ data: UnsafeRawBufferPointer?,
         _ operation: Operation
     ) -> IdempotencyKey? {
-        guard let text, !operation.isReading else { return nil }
+        guard let text, !OperationDescriptor.of(name).isReading else { return nil }
         return IdempotencyKey(text, bodyHash: BodyHash.of(name, data))
     }
 }

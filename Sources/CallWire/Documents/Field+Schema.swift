@@ -45,47 +45,6 @@ extension Field {
         case .resume: return Schema.ref("Resume")
         }
     }
-
-    private var about: String {
-        switch self {
-        case .callID, .on: ""
-        case .user: "whose accept is acknowledged"
-        case .to: "one participant; absent: all other joined ones"
-        case .invitees: "whom to call"
-        case .users: "whose invitation to withdraw; absent or empty: all"
-        case .mode: "how the call behaves; absent: advanced, unless the operator says otherwise"
-        case .kind: "audio, video, or the app's own word; call.list: only those"
-        case .peer: "only calls with this user"
-        case .timeout: "ring time; 0: the mode's own"
-        case .extendedData: "opaque to the server; counted in UTF-8 bytes"
-        case .deliveryCheck: "report invitees whose devices stay silent so long; true: 5 s"
-        case .items: "named texts to begin with"
-        case .push: "what a push notification shows: three texts"
-        case .audio, .video: "whether this device sends it"
-        case .holdActive: "hold the other calls instead of ending them"
-        case .reason: "declined unless said otherwise"
-        case .media: "what became of this device's media"
-        case .force: "end the calls that are in the way"
-        case .put: "texts to set, after delete"
-        case .delete: "keys to remove, after clear"
-        case .clear: "remove all first"
-        case .data: "any JSON, forwarded byte for byte, at most 16 KiB"
-        case .limit: "calls of a page; more than 100 count as 100; absent: 20"
-        case .cursor: "from the page before"
-        case .state: "only calls in this state"
-        case .role: "only calls in which the user has this role"
-        case .endReasons: "only calls that ended for one of these"
-        case .since: "only calls created then or later"
-        case .until: "only calls created before then"
-        case .provider: "the push service"
-        case .token: "hello: who the user is; else the push service's token"
-        case .subscription: "instead of a token: a Web Push subscription"
-        case .environment: "of the push service"
-        case .device: "which device of the user this is"
-        case .resume: "the session to go on with"
-        case .missed: "whether to hear of missed calls"
-        }
-    }
 }
 
 extension OperationDescriptor {

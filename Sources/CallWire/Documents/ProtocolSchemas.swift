@@ -13,11 +13,11 @@ struct ProtocolSchemas {
         for (name, members) in objects { all[name] = Schema.object(members) }
         for operation in OperationDescriptor.all {
             all["\(operation.name.rawValue).data"] = operation.schema(rules)
-            all["\(operation.name.rawValue).ok"] = Schema.object(operation.reply)
+            all["\(operation.name.rawValue).ok"] = Schema.object(of: operation.reply)
         }
         for event in EventDescriptor.all {
             all["event.\(event.name.rawValue)"] = Schema.object(
-                EventDescriptor.inEvery + event.members)
+                of: EventDescriptor.inEvery + event.members)
         }
         return all
     }
@@ -176,25 +176,34 @@ extension ProtocolSchemas {
                 SchemaMember("participants", Schema.integer(0)),
             ]), "the same for the mode of this name", optional: true),
     ]
-
-    static let welcome: [SchemaMember] = [
-        SchemaMember("user", Schema.ref("Name")),
-        SchemaMember("device", Schema.ref("Name")),
-        SchemaMember("session", Schema.text(), "to resume by"),
-        SchemaMember("resumed", Schema.flag, "whether the missed events follow"),
-        SchemaMember("server_time_at", moment),
-        SchemaMember("ping_interval_ms", moment),
-        SchemaMember("resume_window_ms", moment),
-        SchemaMember("limits", Schema.ref("Limits")),
-        SchemaMember("server", Schema.text()),
-        SchemaMember("calls", Schema.list(of: Schema.ref("Call")), "live ones, newest first"),
-        SchemaMember(
-            "calls_more", Schema.flag, "the rest is for call.list", optional: true),
-    ]
 }
 
-extension SchemaMember {
-    static let callID = SchemaMember("call_id", Schema.ref("CallID"))
-    static let call = SchemaMember("call", Schema.ref("Call"))
-    static let errors = SchemaMember("errors", Schema.list(of: Schema.ref("InviteeError")))
+extension Schema {
+    /// An object with the members that a descriptor names.
+    static func object(of members: [DataMember]) -> JSONValue {
+        object(
+            members.map {
+                SchemaMember($0.name, $0.type.schema, $0.about, optional: $0.isOptional)
+            })
+    }
+}
+
+extension ValueType {
+    /// The schema of such values.
+    var schema: JSONValue {
+        switch self {
+        case .callID: Schema.ref("CallID")
+        case .name: Schema.ref("Name")
+        case .text: Schema.text()
+        case .flag: Schema.flag
+        case .json: Schema.anything
+        case .object: ["type": "object"]
+        case .integer(let least): Schema.integer(least)
+        case .words(let words): .words(words)
+        case .named(let name): Schema.ref(name)
+        case .list(let type): Schema.list(of: type.schema)
+        case .map(let type): Schema.map(of: type.schema)
+        case .orNull(let type): type.schema.orNull
+        }
+    }
 }

@@ -203,7 +203,7 @@ struct FieldRules: Sendable {
     // MARK: Session
 
     /// `resume`.
-    func resume(from form: inout FormReader) throws(Refusal) -> Hello.Resume {
+    func resume(from form: inout FormReader) throws(Refusal) -> ResumePoint {
         var session: String?
         var seq: Int64?
         try form.beginObject("resume")
@@ -217,6 +217,6 @@ struct FieldRules: Sendable {
         guard let session else { throw .badField("resume.session", "is required") }
         guard let seq else { throw .badField("resume.seq", "is required") }
         guard seq >= 0 else { throw .badField("resume.seq", "must not be negative") }
-        return Hello.Resume(session: SessionID(session), seq: UInt64(seq))
+        return ResumePoint(session: session, seq: UInt64(seq))
     }
 }

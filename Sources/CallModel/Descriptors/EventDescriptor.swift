@@ -1,8 +1,5 @@
 // An event of the protocol, described once.
 
-import CallModel
-import JSON
-
 /// Every event, by its name on the wire.
 public enum EventName: String, CaseIterable, Sendable {
     case created = "call.created"
@@ -42,87 +39,87 @@ public enum EventName: String, CaseIterable, Sendable {
 }
 
 /// All that is said of one event. The documents are made of it.
-struct EventDescriptor: Sendable {
-    let name: EventName
+public struct EventDescriptor: Sendable {
+    public let name: EventName
     /// One line for people.
-    let summary: String
+    public let summary: String
     /// What its data has beside `inEvery`.
-    let members: [SchemaMember]
+    public let members: [DataMember]
 
-    private init(_ name: EventName, _ summary: String, _ members: [SchemaMember] = []) {
+    private init(_ name: EventName, _ summary: String, _ members: [DataMember] = []) {
         self.name = name
         self.summary = summary
         self.members = members
     }
 
     /// What the data of every event has.
-    static let inEvery = [
-        .callID, SchemaMember("revision", Schema.integer(1)),
-        SchemaMember("at", Schema.integer(0)), SchemaMember("actor", Schema.ref("Actor")),
+    public static let inEvery = [
+        .callID, DataMember("revision", .integer(1)),
+        DataMember("at", .integer(0)), DataMember("actor", .named("Actor")),
     ]
 
     /// Every event, in the order of the names.
-    static let all: [EventDescriptor] = [
+    public static let all: [EventDescriptor] = [
         EventDescriptor(.created, "To the caller's other devices: the call exists.", [.call]),
         EventDescriptor(
             .incoming, "To an invitee: somebody calls.",
             [
-                .call, SchemaMember("inviter", Schema.ref("Name")),
-                SchemaMember(
-                    "expires_in_ms", Schema.integer(0).orNull, "null: no ring time runs yet"),
+                .call, DataMember("inviter", .name),
+                DataMember(
+                    "expires_in_ms", .orNull(.integer(0)), "null: no ring time runs yet"),
             ]),
         EventDescriptor(
             .changed, "Participants have new states.",
-            [SchemaMember("changes", Schema.list(of: Schema.ref("Change")))]),
+            [DataMember("changes", .list(.named("Change")))]),
         EventDescriptor(.timedOut, "To an invitee: the ring time is over."),
         EventDescriptor(
             .cancelled, "To an invitee: the invitation was withdrawn.",
             [
-                SchemaMember("inviter", Schema.ref("Name").orNull),
-                SchemaMember("extended_data", Schema.text().orNull), .reason,
+                DataMember("inviter", .orNull(.name)),
+                DataMember("extended_data", .orNull(.text)), .reason,
             ]),
         EventDescriptor(
             .ended, "The call is over; its last event.",
             [
-                SchemaMember("end", Schema.ref("End")),
-                SchemaMember("ended_at", Schema.integer(0)),
-                SchemaMember("duration_ms", Schema.integer(0), "0: never answered"),
+                DataMember("end", .named("End")),
+                DataMember("ended_at", .integer(0)),
+                DataMember("duration_ms", .integer(0), "0: never answered"),
             ]),
         EventDescriptor(
             .elsewhere, "Another device of the same user answered, rejected, took over or left.",
             [
-                SchemaMember("what", Schema.word(CallEvent.Elsewhere.self)),
-                SchemaMember("device", Schema.ref("Name").orNull),
+                DataMember("what", .word(CallEvent.Elsewhere.self)),
+                DataMember("device", .orNull(.name)),
             ]),
         EventDescriptor(.failed, "To a device: its part of the call failed.", [.reason]),
         EventDescriptor(
-            .mediaPhase, "How far the media is.", [SchemaMember("media", Schema.ref("Media"))]),
+            .mediaPhase, "How far the media is.", [DataMember("media", .named("Media"))]),
         EventDescriptor(
             .mediaFlags, "Somebody switched audio or video.",
-            [.user, SchemaMember("audio", Schema.flag), SchemaMember("video", Schema.flag)]),
+            [.user, DataMember("audio", .flag), DataMember("video", .flag)]),
         EventDescriptor(
             .hold, "Somebody holds the call or goes on with it.",
-            [.user, SchemaMember("on", Schema.flag)]),
+            [.user, DataMember("on", .flag)]),
         EventDescriptor(
             .items, "The named texts changed.",
             [
-                SchemaMember("keys", Schema.list(of: Schema.text())),
-                SchemaMember("deleted", Schema.list(of: Schema.text())),
-                SchemaMember("items", Schema.map(of: Schema.text())),
+                DataMember("keys", .list(.text)),
+                DataMember("deleted", .list(.text)),
+                DataMember("items", .map(.text)),
             ]),
         EventDescriptor(
             .signal, "Data from another participant.",
-            [SchemaMember("from", Schema.ref("Name")), SchemaMember("data", Schema.anything)]),
+            [DataMember("from", .name), DataMember("data", .json)]),
         EventDescriptor(
             .missed, "To a device that connects: the user was called in vain.",
             [
                 .call,
-                SchemaMember("missed", Schema.integer(1), "missed calls not acknowledged yet"),
+                DataMember("missed", .integer(1), "missed calls not acknowledged yet"),
             ]),
     ]
 }
 
-extension SchemaMember {
-    fileprivate static let user = SchemaMember("user", Schema.ref("Name"))
-    fileprivate static let reason = SchemaMember("reason", Schema.ref("ParticipantReason"))
+extension DataMember {
+    fileprivate static let user = DataMember("user", .name)
+    fileprivate static let reason = DataMember("reason", .named("ParticipantReason"))
 }

@@ -1,7 +1,4 @@
-// The operations by name, and what their descriptors say of them.
-
-import CallModel
-import JSON
+// The operations by name.
 
 /// What a client may ask for, by its name on the wire.
 public enum OperationName: String, CaseIterable, Sendable {
@@ -84,28 +81,7 @@ extension OperationName {
 
     private static let byPath: [String: OperationName] = Dictionary(
         uniqueKeysWithValues: allCases.compactMap { name in name.httpPath.map { ($0, name) } })
-}
 
-extension OperationName {
     /// The names of all members that the data of this operation may have, the required ones first.
-    public var fields: [String] { OperationDescriptor.of(self).fieldNames }
-
-    /// Why a client does not send `data` with this operation: the first member that the operation
-    /// or a push text does not have. Nil: all of them are known.
-    public func refusal(of data: JSONValue) -> Refusal? {
-        Self.unknown(in: data, of: rawValue, known: fields)
-            ?? data["push"].flatMap {
-                Self.unknown(in: $0, of: "push", known: ["title", "body", "payload"])
-            }
-    }
-
-    private static func unknown(
-        in data: JSONValue, of what: String, known: [String]
-    ) -> Refusal? {
-        guard let name = data.object?.members.map(\.key).first(where: { !known.contains($0) })
-        else { return nil }
-        let names = known.isEmpty ? "none" : known.joined(separator: ", ")
-        return Refusal(
-            .badRequest, "\(what) has no field '\(name)'; it has: \(names)", detail: .field(name))
-    }
+    public var fields: [String] { OperationDescriptor.of(self).fields.map(\.name) }
 }

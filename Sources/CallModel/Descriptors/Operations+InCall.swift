@@ -1,0 +1,101 @@
+// Operations of those who are in a call.
+
+extension OperationDescriptor {
+    static let inCall: [OperationDescriptor] = [
+        OperationDescriptor(
+            onCall: .signal, "call.signal", "Sends data to other participants.", ([.data], [.to]),
+            phrases: ["signals {call_id} {to} {data}"],
+            make: { .signal(to: $0.addressee, data: $0.data) },
+            give: { action, values in
+                guard case .signal(let to, let data) = action else { return }
+                values.give(.to, to, \.user)
+                values.give(.data, data, \.data)
+            }),
+        OperationDescriptor(
+            onCall: .leave, "call.leave", "Leaves the call.", ([], [.extendedData, .push]),
+            reply: [.call], phrases: ["leaves {call_id} {push} {extended_data}"],
+            make: { .leave(push: $0.push) },
+            give: { action, values in
+                if case .leave(let push) = action { values.give(.push, push, \.push) }
+            }),
+        OperationDescriptor(
+            onCall: .join, "call.join", "Joins from outside, or moves the call to this device.",
+            ([], [.extendedData, .audio, .video]), reply: [.call],
+            phrases: ["joins {call_id} {audio} {video} {extended_data}"],
+            make: { .join(audio: $0.flag(.audio), video: $0.flag(.video)) },
+            give: { action, values in
+                guard case .join(let audio, let video) = action else { return }
+                values.give(.audio, audio)
+                values.give(.video, video)
+            }),
+        OperationDescriptor(
+            onCall: .add, "call.add", "Calls more people into a call.", ([.invitees], [.push]),
+            reply: [.call, .errors], phrases: ["adds {invitees} to {call_id} {push}"],
+            make: { .add($0.users, push: $0.push) },
+            give: { action, values in
+                guard case .add(let invitees, let push) = action else { return }
+                values.give(.invitees, invitees, \.users)
+                values.give(.push, push, \.push)
+            }),
+        OperationDescriptor(
+            onCall: .acceptAck, "call.accept_ack",
+            "Confirms that an accept arrived (mode handshake).",
+            ([.user], []), reply: [.call], phrases: ["acknowledges {user} in {call_id}"],
+            make: { .acceptAck($0.user) },
+            give: { action, values in
+                if case .acceptAck(let user) = action { values.give(.user, user, \.user) }
+            }),
+        OperationDescriptor(
+            onCall: .report, "call.report", "Tells what became of this device's media.",
+            ([.media], []), phrases: ["reports {call_id} {media}"],
+            make: { .report($0.media) },
+            give: { action, values in
+                if case .report(let media) = action { values.give(.media, media, \.media) }
+            }),
+        OperationDescriptor(
+            onCall: .media, "call.media", "Switches audio or video.", ([], [.audio, .video]),
+            phrases: ["sets {call_id} {audio} {video}"],
+            make: { .media(audio: $0.flag(.audio), video: $0.flag(.video)) },
+            give: { action, values in
+                guard case .media(let audio, let video) = action else { return }
+                values.give(.audio, audio)
+                values.give(.video, video)
+            }),
+        OperationDescriptor(
+            onCall: .hold, "call.hold", "Holds the call or goes on with it.", ([.on], [.force]),
+            phrases: ["holds {call_id} {on=true} {force}", "unholds {call_id} {on=false} {force}"],
+            make: { .hold(on: $0.isOn(.on), force: $0.isOn(.force)) },
+            give: { action, values in
+                guard case .hold(let on, let force) = action else { return }
+                values.give(.on, on)
+                if force { values.give(.force, true) }
+            }),
+        OperationDescriptor(
+            onCall: .items, "call.items", "Changes the call's named texts.",
+            ([], [.put, .delete, .clear]),
+            reply: [
+                DataMember("items", .map(.text)),
+                DataMember("keys", .list(.text), "all that were touched"),
+            ], phrases: ["edits {call_id} {clear} {delete} {put}"],
+            make: { .items($0.itemsChange) },
+            give: { action, values in
+                guard case .items(let change) = action else { return }
+                if !change.put.isEmpty { values.give(.put, change.put, \.texts) }
+                if !change.delete.isEmpty { values.give(.delete, change.delete, \.delete) }
+                if change.clear { values.give(.clear, true) }
+            }),
+    ]
+}
+
+extension FieldValues {
+    /// `to`.
+    fileprivate var addressee: UserID? { given.contains(.to) ? user : nil }
+
+    fileprivate var itemsChange: ItemsChange {
+        var change = ItemsChange()
+        change.clear = isOn(.clear)
+        change.delete = delete
+        change.put = texts
+        return change
+    }
+}

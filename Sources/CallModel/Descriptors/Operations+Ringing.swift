@@ -1,0 +1,99 @@
+// Operations from the invitation to the end of a call.
+
+extension OperationDescriptor {
+    static let ringing: [OperationDescriptor] = [
+        OperationDescriptor(
+            .invite, "call.invite", "Calls people.",
+            (
+                [.invitees],
+                [
+                    .mode, .kind, .timeout, .extendedData, .deliveryCheck, .items, .push, .audio,
+                    .video,
+                ]
+            ),
+            reply: [.callID, .call, .errors],
+            phrases: [
+                "invites {invitees} {mode} {kind} {timeout_ms} {delivery_check} {items} {audio} "
+                    + "{video} {push} {extended_data}"
+            ],
+            make: { .invite($0.invitation) },
+            give: { operation, values in
+                if case .invite(let invitation) = operation { values.give(invitation) }
+            }),
+        OperationDescriptor(
+            onCall: .ringing, "call.ringing", "This device shows the call.",
+            phrases: ["shows {call_id}"],
+            make: { _ in .ringing }),
+        OperationDescriptor(
+            onCall: .accept, "call.accept", "Takes the call on this device.",
+            ([], [.extendedData, .audio, .video, .holdActive]), reply: [.call],
+            phrases: ["accepts {call_id} {audio} {video} {hold_active} {extended_data}"],
+            make: { .accept($0.acceptance) },
+            give: { action, values in
+                guard case .accept(let acceptance) = action else { return }
+                values.give(.audio, acceptance.audio)
+                values.give(.video, acceptance.video)
+                if acceptance.holdActive { values.give(.holdActive, true) }
+            }),
+        OperationDescriptor(
+            onCall: .reject, "call.reject", "Says no.", ([], [.reason, .extendedData]),
+            reply: [.call], phrases: ["rejects {call_id} {reason} {extended_data}"],
+            make: { .reject(busy: $0.reason == .busy) },
+            give: { action, values in
+                if case .reject(true) = action { values.give(.reason, .busy, \.reason) }
+            }),
+        OperationDescriptor(
+            onCall: .cancel, "call.cancel", "Withdraws invitations.",
+            ([], [.users, .extendedData, .push]), reply: [.call, .errors],
+            phrases: ["cancels {call_id} {users} {push} {extended_data}"],
+            make: { .cancel($0.users, push: $0.push) },
+            give: { action, values in
+                guard case .cancel(let users, let push) = action else { return }
+                if !users.isEmpty { values.give(.users, users, \.users) }
+                values.give(.push, push, \.push)
+            }),
+        OperationDescriptor(
+            onCall: .end, "call.end", "Ends the call for everybody.", ([], [.extendedData, .push]),
+            reply: [.call], phrases: ["ends {call_id} {push} {extended_data}"],
+            make: { .end(push: $0.push) },
+            give: { action, values in
+                if case .end(let push) = action { values.give(.push, push, \.push) }
+            }),
+    ]
+}
+
+extension FieldValues {
+    fileprivate mutating func give(_ invitation: Invitation) {
+        give(.invitees, invitation.invitees, \.users)
+        give(.mode, invitation.mode, \.mode)
+        give(.kind, invitation.kind, \.kind)
+        give(.timeout, invitation.timeout, \.timeout)
+        give(.deliveryCheck, invitation.deliveryCheck, \.deliveryCheck)
+        give(.audio, invitation.audio)
+        give(.video, invitation.video)
+        if !invitation.items.isEmpty { give(.items, invitation.items, \.texts) }
+        give(.push, invitation.push, \.push)
+    }
+
+    fileprivate var invitation: Invitation {
+        var invitation = Invitation(invitees: users)
+        invitation.mode = mode
+        invitation.kind = kind
+        invitation.timeout = timeout
+        invitation.extendedData = extendedData
+        invitation.deliveryCheck = deliveryCheck
+        invitation.audio = flag(.audio)
+        invitation.video = flag(.video)
+        invitation.items = texts
+        invitation.push = push
+        return invitation
+    }
+
+    fileprivate var acceptance: Acceptance {
+        var acceptance = Acceptance()
+        acceptance.audio = flag(.audio)
+        acceptance.video = flag(.video)
+        acceptance.holdActive = isOn(.holdActive)
+        return acceptance
+    }
+}
