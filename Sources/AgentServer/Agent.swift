@@ -91,8 +91,6 @@ public final class Agent {
     private var memory = ServerMemory()
     /// What somebody should know until a reload has worked.
     private(set) var alarms: [String] = []
-    /// Rollbacks that wait for the files of their generation, in order.
-    private var generationsWanted: [(StoredGeneration?) -> Void] = []
 
     /// A server of what the operator's files say, which can be reloaded.
     ///
@@ -238,7 +236,7 @@ public final class Agent {
 
     private func linkInMemory(_ opened: OpenedStore) throws(AgentError) -> any StoreLink {
         do throws(StoreError) {
-            return try MemoryLink(opened.store) { [unowned exchange] in exchange.receive($0) }
+            return try StoreInPlace(opened.store) { [unowned exchange] in exchange.receive($0) }
         } catch {
             throw .store(error)
         }
@@ -256,7 +254,7 @@ public final class Agent {
         self.news = news
         let (path, storeOptions) = (options.stateDirectory, options.store)
         let directory = opened.directory
-        return try ThreadedLink(
+        return try StoreThreads(
             opened.store, options.settings,
             open: { () throws(StoreError) in
                 guard let directory else {
@@ -425,18 +423,13 @@ public final class Agent {
         guard let reloader else {
             return done(.failure(.refused("this process has no file to read again")))
         }
-        generationsWanted.append { kept in
-            guard let kept else {
+        exchange.find(.generation(named: name)) { answer in
+            guard case .generation(let kept?) = answer else {
                 let which = name.map { "no kept generation \($0)" } ?? "no earlier generation"
                 return done(.failure(.refused(which)))
             }
             reloader.carryOut(.rollBack(kept), done)
         }
-        exchange.generationFound = { [unowned self] kept in
-            guard !generationsWanted.isEmpty else { return }
-            generationsWanted.removeFirst()(kept)
-        }
-        exchange.lookUp(.generation(named: name))
     }
 
     /// The policies took a generation back that did worse than the one before.
@@ -444,7 +437,7 @@ public final class Agent {
         log.warn("generation rolled back", ("from", from), ("to", to), ("reason", reason))
         guard let deployment = reloader?.returning(to: to) else {
             let mark = GenerationChange.rollBack(name: from, at: exchange.now())
-            return exchange.storeSurely([.generation(mark)])
+            return exchange.unconfirmed.keep([.generation(mark)])
         }
         if let options = try? AgentOptions(deployment) { configure(options) }
         configureFiles(deployment.configuration)
@@ -482,7 +475,8 @@ public final class Agent {
         let now = exchange.now()
         var changes = takenBack.map { [GenerationChange.rollBack(name: $0, at: now)] } ?? []
         changes.append(.activate(deployment.files, at: now))
-        exchange.storeSurely(changes.map { .generation($0) } + [memory.record], andThen: action)
+        exchange.unconfirmed.keep(
+            changes.map { .generation($0) } + [memory.record], andThen: action)
     }
 
     /// Puts everything into force that needs no restart.

@@ -16,8 +16,6 @@ struct EffectQueue {
         case effect(Effect)
         /// Somebody waits for what was stored before.
         case notice(StoreTicket)
-        /// Something to be done then; never, if what stands before is lost.
-        case then(() -> Void)
     }
 
     /// Behind durable records.
@@ -27,7 +25,7 @@ struct EffectQueue {
     /// Behind the records that gather.
     private var gathering: [Item] = []
     /// Records of the batch that gathers.
-    private var records: [StoreRecord] = []
+    private var records: [StoreChange] = []
     /// Whether a batch is with the store.
     private(set) var isSubmitted = false
     /// When the oldest record that is not durable could go to the store. The turn in which it came
@@ -54,7 +52,7 @@ struct EffectQueue {
     }
 
     /// Adds a record that must be durable before anything behind it.
-    mutating func add(_ record: StoreRecord) { records.append(record) }
+    mutating func add(_ record: StoreChange) { records.append(record) }
 
     /// The turn is over: what came in it could go to the store `now`.
     mutating func turnEnded(at now: @autoclosure () -> Moment) {
@@ -65,7 +63,7 @@ struct EffectQueue {
     }
 
     /// The batch to submit, or nil when there is none or one is with the store.
-    mutating func takeBatch(at now: Moment) -> [StoreRecord]? {
+    mutating func takeBatch(at now: Moment) -> [StoreChange]? {
         guard !records.isEmpty, !isSubmitted else { return nil }
         let batch = records
         records = []

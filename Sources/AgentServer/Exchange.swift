@@ -37,13 +37,22 @@ extension PolicyLink {
     func reportsWaiting(for account: UserID) -> Int { 0 }
 }
 
-/// The answer to what others than the switchboard asked of the store.
-enum StoreAnswer {
-    case value(StoreTicket, [UInt8]?)
-    case keys(StoreTicket, [String])
-    case durable(StoreTicket)
-    case counted(StoreTicket, CommitResult.Counter)
-    case failed(StoreTicket)
+/// What became of changes that others than the switchboard gave to the store.
+enum Stored: Equatable {
+    case durable
+    /// Durable, and with it an increment.
+    case counted(CommitResult.Counter)
+    /// The store is away, or lost them.
+    case lost
+}
+
+/// Who waits for the store.
+private enum Waiting {
+    case call(CallID)
+    case key(UserID, String)
+    case page(RequestID, UserID)
+    case found((StoreAnswer) -> Void)
+    case stored((Stored) -> Void)
 }
 
 /// Owns the switchboard, its clock and the queue of its effects. Owner: the loop's thread.
@@ -69,7 +78,9 @@ final class Exchange {
     private var reopenTimer: Timer?
     /// Why the store is away.
     private(set) var storeTrouble: String?
-    private lazy var unconfirmed = UnconfirmedRecords(self)
+    /// For changes of others whose owners go on as if they were stored: when the store is away, or
+    /// loses them, they are stored when it is back.
+    private(set) lazy var unconfirmed = UnconfirmedRecords(self)
     /// How often the store could not be opened again.
     private var reopenings = 0
     private var lastJob: Int64
@@ -78,15 +89,10 @@ final class Exchange {
     /// Holds this exchange; set before the loop runs.
     unowned var deliverer: (any Deliverer)?
     var policies: (any PolicyLink)?
-    /// See `StoreAnswer`.
-    var storeAnswered: (StoreAnswer) -> Void = { _ in }
-    /// The kept generation that was asked for.
-    var generationFound: (StoredGeneration?) -> Void = { _ in }
     /// Makes jobs of what the core tells; nil: nobody sends anything.
     var outbox: (any Outbox)?
-    /// What reads wait for.
-    private var readings: [UInt64: (Result<any Sendable, StoreError>) -> Void] = [:]
-    private var lastReading: UInt64 = 0
+    private var waiting: [StoreTicket: Waiting] = [:]
+    private var lastTicket: UInt64 = 0
     /// Commits that took longer than `commitWithin`.
     private(set) var lateCommits: UInt64 = 0
     private var repeated = RepeatedLine()
@@ -113,7 +119,7 @@ final class Exchange {
             turn = nil
             feed(.deadlineReached)
         }
-        reopenTimer = Timer(on: loop) { [unowned self] in store?.reopen(at: now()) }
+        reopenTimer = Timer(on: loop) { [unowned self] in store?.open(at: now(), as: newTicket()) }
         patience = Timer(on: loop) {}
         loop.atEndOfTurn { [unowned self] in endTurn() }
     }
@@ -165,50 +171,43 @@ final class Exchange {
     /// The devices of a user that are connected or may resume.
     func devices(of user: UserID) -> [Address] { switchboard.addresses(of: user) }
 
-    /// Stores records of others than the switchboard, such as a plugin's values; `ticket` is told
-    /// when they are durable.
-    func store(_ records: [StoreRecord], then ticket: StoreTicket? = nil) {
+    /// Stores changes of others than the switchboard, such as a plugin's values; `done` hears once
+    /// what became of them. An increment that is waited for comes alone.
+    func store(_ changes: [StoreChange], then done: ((Stored) -> Void)? = nil) {
         guard isReady else {
-            if let ticket { storeAnswered(.failed(ticket)) }
+            done?(.lost)
             return
         }
-        for record in records { queue.add(record) }
-        if let ticket { queue.add(.notice(ticket)) }
+        for change in changes { queue.add(change) }
+        guard let done else { return }
+        let ticket = ticket(for: .stored(done))
+        if changes.count == 1, case .value(.increment) = changes[0] {
+            counting.append(ticket)
+        } else {
+            queue.add(.notice(ticket))
+        }
     }
 
-    /// Stores records and calls back when they are durable; never, if they are lost or the store
-    /// is away.
-    func store(_ records: [StoreRecord], andThen action: @escaping () -> Void) {
-        guard isReady else { return }
-        add(OutboxEntry(records: records, then: action))
+    /// Reads for others than the switchboard; `done` hears once what was found, `failed` when the
+    /// store is away.
+    func find(_ query: StoreQuery, _ done: @escaping (StoreAnswer) -> Void) {
+        find(query, for: .found(done))
     }
 
-    /// Stores records of others than the switchboard whose owners go on as if they were stored:
-    /// when the store is away, or loses them, they are stored when it is back. Calls back once they
-    /// are durable.
-    func storeSurely(_ records: [StoreRecord], andThen action: (() -> Void)? = nil) {
-        unconfirmed.keep(records, andThen: action)
+    private func find(_ query: StoreQuery, for who: Waiting) {
+        store?.find(query, as: ticket(for: who))
     }
 
-    /// Stores one increment; `ticket` is told the sum.
-    func store(_ increment: [StoreRecord], counting ticket: StoreTicket) {
-        guard isReady else { return storeAnswered(.failed(ticket)) }
-        for record in increment { queue.add(record) }
-        counting.append(ticket)
+    /// The ticket under which `who` is answered.
+    private func ticket(for who: Waiting) -> StoreTicket {
+        let ticket = newTicket()
+        waiting[ticket] = who
+        return ticket
     }
 
-    /// Reads for others than the switchboard.
-    func lookUp(_ lookup: Lookup) { store?.fetch(lookup) }
-
-    /// Asks the store anything; `done` gets what it found, or nil when the store is away.
-    func read<Found: Sendable>(
-        _ question: @escaping @Sendable (any CallReader) throws(StoreError) -> Found,
-        _ done: @escaping (Found?) -> Void
-    ) {
-        lastReading += 1
-        readings[lastReading] = { done(try? $0.get() as? Found) }
-        let boxed: Lookup.Question = { reader throws(StoreError) in try question(reader) }
-        store?.fetch(.ask(lastReading, boxed))
+    private func newTicket() -> StoreTicket {
+        lastTicket += 1
+        return StoreTicket(lastTicket)
     }
 
     /// A job number never used before.
@@ -295,10 +294,10 @@ final class Exchange {
     /// Stores what belongs to the change at hand; the rest follows when that is durable.
     private func add(_ entry: OutboxEntry) {
         for record in entry.records { queue.add(record) }
-        if let then = entry.then { queue.add(.then(then)) }
+        if let then = entry.then { queue.add(.notice(ticket(for: .stored(then)))) }
     }
 
-    private func storeRecord(_ record: Record) -> StoreRecord {
+    private func storeRecord(_ record: Record) -> StoreChange {
         switch record {
         case .call(let call): .call(call)
         case .key(let key):
@@ -324,8 +323,7 @@ final class Exchange {
             for place in items.indices {
                 switch items[place] {
                 case .effect(let effect): perform(effect, by: deliverer)
-                case .notice(let ticket): storeAnswered(.durable(ticket))
-                case .then(let action): action()
+                case .notice(let ticket): stored(ticket, .durable)
                 }
             }
             items.removeAll(keepingCapacity: true)
@@ -342,10 +340,11 @@ final class Exchange {
         case .send(let receivers, let event): deliverer?.deliver(event, to: receivers)
         case .replace(let address): deliverer?.replace(address)
         case .tell(let report): policies?.tell(report)
-        case .recall(let id): store?.fetch(.call(id))
-        case .recallKey(let user, let key): store?.fetch(.key(user, key))
+        case .recall(let id): find(.call(id), for: .call(id))
+        case .recallKey(let user, let key): find(.reply(user, key: key), for: .key(user, key))
         case .list(let request, let user, let query):
-            store?.fetch(.page(request, user, query, bytes: limits.wire.pageBytes))
+            find(
+                .page(user, query, bytes: limits.wire.pageBytes), for: .page(request, user))
         case .persist, .consult, .withdraw:
             preconditionFailure("\(effect) does not wait in the queue")
         }
@@ -375,7 +374,7 @@ final class Exchange {
         while let batch = queue.takeBatch(at: now()) {
             submittedCounting = counting
             counting = []
-            store?.submit(batch, at: now())
+            store?.commit(batch, at: now(), as: newTicket())
             // A store in memory has answered already; one on disk answers later.
             if queue.isSubmitted { return }
         }
@@ -394,19 +393,37 @@ final class Exchange {
     /// Something came from the store.
     func receive(_ news: StoreNews) {
         switch news {
-        case .committed(let result, let duration): committed(result, in: duration)
-        case .failed(let error): storeFailed(error)
-        case .reopened(let state): storeIsBack(state)
-        case .call(let id, let call): feed(.recalled(id, call))
-        case .key(let user, let key, let kept): feed(.recalledKey(user, key: key, kept))
-        case .page(let request, let user, let page):
-            deliverer?.deliver(page, to: request, of: user)
-        case .value(let ticket, let bytes): storeAnswered(.value(ticket, bytes))
-        case .keys(let ticket, let keys): storeAnswered(.keys(ticket, keys))
-        case .generation(let kept): generationFound(kept)
-        case .found(let number, let found): readings.removeValue(forKey: number)?(.success(found))
-        case .lookupFailed(let lookup, let error): lookupFailed(lookup, error)
+        case .answered(_, .committed(let result, let duration)): committed(result, in: duration)
+        case .answered(_, .opened(let state)): storeIsBack(state)
+        case .answered(let ticket, let answer):
+            guard let who = waiting.removeValue(forKey: ticket) else { return }
+            if case .failed(let error) = answer {
+                log.warn("store look-up failed", ("error", "\(error)"))
+            }
+            found(answer, for: who)
+        case .lost(let error): storeFailed(error)
         }
+    }
+
+    private func found(_ answer: StoreAnswer, for who: Waiting) {
+        switch (who, answer) {
+        case (.call(let id), .call(let call)): feed(.recalled(id, call))
+        case (.call(let id), _): feed(.recallFailed(id))
+        case (.key(let user, let key), .reply(let kept)):
+            feed(.recalledKey(user, key: key, kept))
+        case (.key(let user, let key), _): feed(.recallKeyFailed(user, key: key))
+        case (.page(let request, let user), .page(let page)):
+            deliverer?.deliver(page, to: request, of: user)
+        case (.page(let request, _), _): deliverer?.deliver(.refused(.notReady), to: request)
+        case (.found(let done), _): done(answer)
+        case (.stored(let done), _): done(.lost)
+        }
+    }
+
+    /// Tells whoever waited for changes to be stored.
+    private func stored(_ ticket: StoreTicket, _ result: Stored) {
+        guard case .stored(let done)? = waiting.removeValue(forKey: ticket) else { return }
+        done(result)
     }
 
     /// Everybody waited for this commit: who asks why is to find the disk.
@@ -422,7 +439,7 @@ final class Exchange {
         noteLateness(duration)
         queue.batchIsDurable()
         for (ticket, counter) in zip(submittedCounting, result.counters) {
-            storeAnswered(.counted(ticket, counter))
+            stored(ticket, .counted(counter))
         }
         submittedCounting = []
         drain()
@@ -446,7 +463,7 @@ final class Exchange {
         isReady = false
         for question in switchboard.unanswered { policies?.withdraw(question) }
         for ticket in queue.removeAll() + counting + submittedCounting {
-            storeAnswered(.failed(ticket))
+            stored(ticket, .lost)
         }
         counting = []
         submittedCounting = []
@@ -468,19 +485,6 @@ final class Exchange {
         outbox?.storeIsBack()
         // Those that had nothing to store again wait for nothing.
         drain()
-    }
-
-    private func lookupFailed(_ lookup: Lookup, _ error: StoreError) {
-        log.warn("store look-up failed", ("error", "\(error)"))
-        switch lookup {
-        case .call(let id): feed(.recallFailed(id))
-        case .key(let user, let key): feed(.recallKeyFailed(user, key: key))
-        case .page(let request, _, _, _): deliverer?.deliver(.refused(.notReady), to: request)
-        case .value(let ticket, _, _, _), .keys(let ticket, _, _, _, _):
-            storeAnswered(.failed(ticket))
-        case .generation: generationFound(nil)
-        case .ask(let number, _): readings.removeValue(forKey: number)?(.failure(error))
-        }
     }
 }
 

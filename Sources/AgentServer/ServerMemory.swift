@@ -45,7 +45,7 @@ struct ServerMemory: Sendable, Equatable {
     private static let key = "server"
 
     /// The change that keeps it.
-    var record: StoreRecord {
+    var record: StoreChange {
         var json: JSONObject = ["had_keys": .bool(hadKeys)]
         if let values { json["values"] = .string(values) }
         if let grants { json["grants"] = grants.json }
@@ -56,9 +56,10 @@ struct ServerMemory: Sendable, Equatable {
 
     /// What a store has kept; nil: nothing.
     init?(_ store: any CallStore) throws(StoreError) {
-        let bytes = try store.makeReader().value(
-            of: "", key: Self.key, at: Moment(Clock.wallMilliseconds()))
-        guard let bytes,
+        let query = StoreQuery.values(
+            plugin: "", keys: [Self.key], at: Moment(Clock.wallMilliseconds()))
+        guard case .values(let found) = try store.makeReader().answer(query),
+            let bytes = found[0],
             let json = try? JSONValue(
                 parsing: bytes, limits: JSONLimits(bytes: max(1, bytes.count)))
         else { return nil }

@@ -240,7 +240,7 @@ struct OpenedStore {
         do throws(StoreError) {
             let reader = try store.makeReader()
             for mark in try reader.generations() {
-                guard let kept = try reader.generation(named: mark.name) else { continue }
+                guard let kept = try reader.generation(mark) else { continue }
                 if Deployment.hadKeys(kept) { return true }
             }
             return false
@@ -257,19 +257,33 @@ struct OpenedStore {
             let reader = try store.makeReader()
             let marks = try reader.generations()
             guard let active = marks.first(where: \.isActive),
-                let kept = try reader.generation(named: active.name),
+                let kept = try reader.generation(active),
                 let deployment = try? Deployment(
                     kept, under: configuration, grants: grants, seed: seed)
             else { return nil }
             var rolledBack: Set<String> = []
             for mark in marks where mark.rolledBackAt != nil {
                 rolledBack.insert(mark.name)
-                guard let files = try reader.generation(named: mark.name) else { continue }
+                guard let files = try reader.generation(mark) else { continue }
                 rolledBack.insert(Deployment.name(of: files, of: configuration.file))
             }
             return Recorded(deployment: deployment, rolledBack: rolledBack)
         } catch {
             throw .store(error)
         }
+    }
+}
+
+extension CallReader {
+    fileprivate func generations() throws(StoreError) -> [GenerationMark] {
+        guard case .generations(let marks) = try answer(.generations) else { return [] }
+        return marks
+    }
+
+    fileprivate func generation(_ mark: GenerationMark) throws(StoreError) -> StoredGeneration? {
+        guard case .generation(let kept) = try answer(.generation(named: mark.name)) else {
+            return nil
+        }
+        return kept
     }
 }

@@ -50,16 +50,16 @@ struct CallFilter {
 /// A page while it grows.
 struct PageBuilder {
     private let filter: CallFilter
-    private let budget: PageBudget
+    private let bytesMax: Int
     private let scanMax: Int
     private var scanned = 0
     private var bytes = 0
     private var lastLooked: CallID?
     private(set) var page = CallPage()
 
-    init(_ filter: CallFilter, _ budget: PageBudget, scanMax: Int) {
+    init(_ filter: CallFilter, bytes: Int, scanMax: Int) {
         self.filter = filter
-        self.budget = budget
+        bytesMax = bytes
         self.scanMax = max(1, scanMax)
     }
 
@@ -73,8 +73,8 @@ struct PageBuilder {
         if let call = try read(), filter.admits(call) {
             // Only one that belongs in the answer tells that this page is not the last.
             guard page.calls.count < filter.query.limit else { return close() }
-            let size = budget.size(call)
-            if !page.calls.isEmpty, bytes + size > budget.bytes { return close() }
+            let size = CallSize.estimate(call)
+            if !page.calls.isEmpty, bytes + size > bytesMax { return close() }
             bytes += size
             page.calls.append(call)
         }

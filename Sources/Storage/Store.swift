@@ -98,7 +98,7 @@ public final class Store: CallStore {
 
     @discardableResult
     public func commit(
-        _ batch: [StoreRecord], at now: Moment
+        _ batch: [StoreChange], at now: Moment
     ) throws(StoreError) -> CommitResult {
         var result = CommitResult()
         guard !batch.isEmpty else { return result }
@@ -116,7 +116,7 @@ public final class Store: CallStore {
     }
 
     private func apply(
-        _ record: StoreRecord, at now: Moment, _ result: inout CommitResult
+        _ record: StoreChange, at now: Moment, _ result: inout CommitResult
     ) throws(StoreError) {
         if let job = record.jobID { highestJob = max(highestJob, job.value) }
         switch record {
@@ -235,7 +235,7 @@ public final class Store: CallStore {
 struct Superseded {
     private var isSuperseded: [Bool]
 
-    init(_ batch: [StoreRecord]) {
+    init(_ batch: [StoreChange]) {
         isSuperseded = Array(repeating: false, count: batch.count)
         guard batch.count > 1 else { return }
         var newest = HashIndex()
@@ -250,7 +250,7 @@ struct Superseded {
     func contains(_ place: Int) -> Bool { isSuperseded[place] }
 }
 
-extension StoreRecord {
+extension StoreChange {
     /// The call whose newest version this is.
     fileprivate var writtenCall: CallID? {
         if case .call(let call) = self { call.id } else { nil }

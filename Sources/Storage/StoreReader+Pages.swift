@@ -3,12 +3,12 @@
 import CallModel
 
 extension StoreReader {
-    public func page(
-        of user: UserID, matching query: ListQuery, within budget: PageBudget
+    func page(
+        of user: UserID, matching query: ListQuery, bytes: Int
     ) throws(StoreError) -> CallPage {
         let filter = CallFilter(user: user, query: query)
         let range = filter.range
-        var builder = PageBuilder(filter, budget, scanMax: limits.pageScanMax)
+        var builder = PageBuilder(filter, bytes: bytes, scanMax: limits.pageScanMax)
         var damage: [StoreError] = []
         func look(at row: Row, _ id: CallID) throws(StoreError) -> Bool {
             try builder.look(at: id) { () throws(StoreError) in

@@ -4,7 +4,7 @@ import CallModel
 import Synchronization
 
 /// A read-only connection: sees every commit that was durable when a method is called.
-public final class StoreReader: CallReader {
+public final class StoreReader: CallReader, EmbeddedReader {
     private let directory: StateDirectory
     let connection: Connection
     let limits: StoreLimits
@@ -102,7 +102,11 @@ public final class StoreReader: CallReader {
         """
     }
 
-    public func call(_ id: CallID) throws(StoreError) -> Call? {
+    public func answer(_ query: StoreQuery) throws(StoreError) -> StoreAnswer {
+        try find(query)
+    }
+
+    func call(_ id: CallID) throws(StoreError) -> Call? {
         // Live before ended: a call that ends in between is then found at the second look.
         if let call = try find(id, in: liveCall) { return call }
         return try find(id, in: endedCall)
@@ -116,26 +120,28 @@ public final class StoreReader: CallReader {
         }
     }
 
-    public func reply(of user: UserID, under key: String) throws(StoreError) -> KeptReply? {
+    func reply(of user: UserID, under key: String) throws(StoreError) -> KeptReply? {
         try keptReply.first(.text(user.text), .text(key)) { row in
             KeptReply(bodyHash: UInt64(bitPattern: row.integer(0)), reply: row.bytes(1))
         }
     }
 
-    public func missedCount(of user: UserID) throws(StoreError) -> Int {
+    func missedCount(of user: UserID) throws(StoreError) -> Int {
         try missedNumber.first(.text(user.text)) { row in Int(row.integer(0)) } ?? 0
     }
 
-    public func missedCalls(of user: UserID, limit: Int) throws(StoreError) -> [MissedCall] {
-        var calls: [MissedCall] = []
+    func missedCalls(
+        of user: UserID, limit: Int
+    ) throws(StoreError) -> [(id: CallID, at: Moment)] {
+        var calls: [(id: CallID, at: Moment)] = []
         try missed.rows(.text(user.text), .integer(Int64(limit))) { row in
-            if let id = row.id(0) { calls.append(MissedCall(callID: id, at: row.moment(1))) }
+            if let id = row.id(0) { calls.append((id, row.moment(1))) }
             return true
         }
         return calls
     }
 
-    public func registrations(of user: UserID) throws(StoreError) -> [Registration] {
+    func registrations(of user: UserID) throws(StoreError) -> [Registration] {
         var all: [Registration] = []
         try registrationsOfUser.rows(.text(user.text)) { row in
             let registration = PushRegistration(
@@ -147,7 +153,7 @@ public final class StoreReader: CallReader {
         return all
     }
 
-    public func openPushes(after job: JobID?, limit: Int) throws(StoreError) -> [StoredPush] {
+    func openPushes(after job: JobID?, limit: Int) throws(StoreError) -> [StoredPush] {
         var jobs: [StoredPush] = []
         try pushesAfter.rows(.integer(job?.value ?? -1), .integer(Int64(limit))) {
             (row) throws(StoreError) in
@@ -169,7 +175,7 @@ public final class StoreReader: CallReader {
         }
     }
 
-    public func pushOutcomes(of call: CallID) throws(StoreError) -> [PushOutcome] {
+    func pushOutcomes(of call: CallID) throws(StoreError) -> [PushOutcome] {
         let all = try connection.prepare(
             """
             SELECT job, user, device, provider, kind, at, result FROM push_outcome
@@ -188,7 +194,7 @@ public final class StoreReader: CallReader {
         return outcomes
     }
 
-    public func webhooks(
+    func webhooks(
         _ state: WebhookProgress.State, after job: JobID?, limit: Int
     ) throws(StoreError) -> [StoredWebhook] {
         var all: [StoredWebhook] = []
@@ -215,13 +221,13 @@ public final class StoreReader: CallReader {
         return StoredWebhook(job: job, progress: progress)
     }
 
-    public func webhookCallers(
+    func webhookCallers(
         of endpoint: String, after caller: UserID?, limit: Int
     ) throws(StoreError) -> [UserID] {
         var callers: [UserID] = []
         if caller == nil, limit > 0 {
             let ofNobody = try openWebhooks(
-                of: endpoint, caller: Cause.noCaller, after: nil, limit: 1)
+                of: endpoint, WebhookTurn(Cause.noCaller, after: nil), limit: 1)
             if !ofNobody.isEmpty { callers.append(Cause.noCaller) }
         }
         var last = caller?.text ?? ""
@@ -236,12 +242,12 @@ public final class StoreReader: CallReader {
         return callers
     }
 
-    public func openWebhooks(
-        of endpoint: String, caller: UserID, after job: JobID?, limit: Int
+    func openWebhooks(
+        of endpoint: String, _ turn: WebhookTurn, limit: Int
     ) throws(StoreError) -> [StoredWebhook] {
         var all: [StoredWebhook] = []
         try webhooksOfCaller.rows(
-            .text(endpoint), .text(caller.text), .integer(job?.value ?? -1),
+            .text(endpoint), .text(turn.caller.text), .integer(turn.after?.value ?? -1),
             .integer(Int64(limit))
         ) { row in
             all.append(Self.webhook(row, .open))
@@ -250,13 +256,13 @@ public final class StoreReader: CallReader {
         return all
     }
 
-    public func value(
+    func value(
         of plugin: String, key: String, at now: Moment
     ) throws(StoreError) -> [UInt8]? {
         try pluginValue.first(.text(plugin), .text(key), .moment(now)) { row in row.bytes(0) }
     }
 
-    public func keys(
+    func keys(
         of plugin: String, prefix: String, limit: Int, at now: Moment
     ) throws(StoreError) -> [String] {
         var keys: [String] = []
@@ -269,11 +275,11 @@ public final class StoreReader: CallReader {
         return keys
     }
 
-    public func generations() throws(StoreError) -> [GenerationMark] {
+    func generations() throws(StoreError) -> [GenerationMark] {
         try GenerationTable(connection: connection).marks()
     }
 
-    public func generation(named name: String) throws(StoreError) -> StoredGeneration? {
+    func generation(named name: String) throws(StoreError) -> StoredGeneration? {
         try GenerationTable(connection: connection).generation(named: name)
     }
 }

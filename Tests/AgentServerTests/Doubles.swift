@@ -10,8 +10,9 @@ import Testing
 
 /// A store that answers when a test says so.
 final class StoreDouble: StoreLink {
-    private(set) var batches: [[StoreRecord]] = []
-    private(set) var lookups: [Lookup] = []
+    private(set) var batches: [[StoreChange]] = []
+    private(set) var queries: [StoreQuery] = []
+    private var tickets: [StoreTicket] = []
     private(set) var reopenings = 0
     private(set) var limits: StoreLimits?
     /// From a batch on, until a test says otherwise.
@@ -20,17 +21,27 @@ final class StoreDouble: StoreLink {
     var onSubmit: () -> Void = {}
     var onReopen: () -> Void = {}
 
-    func submit(_ batch: [StoreRecord], at now: Moment) {
+    func commit(_ batch: [StoreChange], at now: Moment, as ticket: StoreTicket) {
         batches.append(batch)
         isCommitting = true
         onSubmit()
     }
 
-    func fetch(_ lookup: Lookup) { lookups.append(lookup) }
+    func find(_ query: StoreQuery, as ticket: StoreTicket) {
+        queries.append(query)
+        tickets.append(ticket)
+    }
+
+    /// `answer` to the last time that `query` came; nothing comes of it if it never did.
+    func news(to query: StoreQuery, _ answer: StoreAnswer) -> StoreNews {
+        let place = queries.lastIndex(of: query)
+        return .answered(place.map { tickets[$0] } ?? StoreTicket(0), answer)
+    }
+
     func limit(to limits: StoreLimits) { self.limits = limits }
     func close() {}
 
-    func reopen(at now: Moment) {
+    func open(at now: Moment, as ticket: StoreTicket) {
         reopenings += 1
         onReopen()
     }
@@ -123,7 +134,6 @@ final class ExchangeRig {
     let store = StoreDouble()
     let clients = DelivererDouble()
     let policies = PolicyDouble()
-    private(set) var answers: [StoreAnswer] = []
     private(set) var endedCalls: [CallID] = []
     private var lastRequest: UInt64 = 0
 
@@ -142,7 +152,6 @@ final class ExchangeRig {
         exchange.store = store
         exchange.deliverer = clients
         exchange.policies = policies
-        exchange.storeAnswered = { [unowned self] in answers.append($0) }
         exchange.callEnded = { [unowned self] in endedCalls.append($0) }
     }
 
@@ -194,12 +203,26 @@ final class ExchangeRig {
     /// The batch with the store is durable.
     func commit(in duration: Milliseconds = 0) {
         store.isCommitting = false
-        exchange.receive(.committed(CommitResult(), in: duration))
+        exchange.receive(.committed(in: duration))
     }
 
     /// The store fails.
     func fail() {
         exchange.receive(
-            .failed(StoreError(.notOpen, path: "test", operation: "commit", detail: "as planned")))
+            .lost(StoreError(.notOpen, path: "test", operation: "commit", detail: "as planned")))
+    }
+}
+
+extension StoreNews {
+    /// The batch is durable. Only one is under way: its ticket does not matter.
+    static func committed(
+        _ result: CommitResult = CommitResult(), in duration: Milliseconds = 0
+    ) -> StoreNews {
+        .answered(StoreTicket(0), .committed(result, in: duration))
+    }
+
+    /// The store is open again.
+    static func opened(_ state: StoredState = StoredState()) -> StoreNews {
+        .answered(StoreTicket(0), .opened(state))
     }
 }

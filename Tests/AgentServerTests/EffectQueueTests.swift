@@ -19,7 +19,6 @@ import Testing
                 case .effect(.reply(let id, _)): numbers.append(id.value)
                 case .effect(let effect): Issue.record("not put in: \(effect)")
                 case .notice(let ticket): numbers.append(100 + ticket.value)
-                case .then: Issue.record("not put in: something to do")
                 }
             }
             items = []
@@ -32,11 +31,11 @@ import Testing
     }
 
     private func notice(_ number: UInt64) -> EffectQueue.Item {
-        .notice(StoreTicket(value: number))
+        .notice(StoreTicket(number))
     }
 
     /// A record that can be told from others.
-    private func record(_ key: String) -> StoreRecord {
+    private func record(_ key: String) -> StoreChange {
         .value(.remove(plugin: "plugin", key: key))
     }
 

@@ -40,15 +40,15 @@ import Testing
         let third = rig.ask(.list(ListQuery()))
         rig.turn()
         #expect(rig.store.batches.count == 1, "one batch at a time is with the store")
-        #expect(rig.store.lookups.isEmpty, "a page shows what was stored before it")
+        #expect(rig.store.queries.isEmpty, "a page shows what was stored before it")
         rig.commit()
         #expect(rig.clients.news() == ["reply \(first)"])
         rig.turn()
         #expect(rig.store.batches.count == 2)
         rig.commit()
         #expect(rig.clients.news() == ["reply \(second)"])
-        #expect(rig.store.lookups.count == 1)
-        rig.exchange.receive(.page(RequestID(third), UserID("alice"), CallPage()))
+        #expect(rig.store.queries.count == 1)
+        rig.exchange.receive(rig.store.news(to: rig.store.queries[0], .page(CallPage())))
         #expect(rig.clients.news() == ["page \(third)"])
     }
 
@@ -121,24 +121,25 @@ import Testing
         try store.commit(rig.store.batches[0], at: rig.exchange.now())
         #expect(try store.restore(at: rig.exchange.now()).core.calls.isEmpty)
         let id = try #require(rig.store.calls(ofBatch: 0).first?.id)
-        #expect(try store.makeReader().call(id)?.state == .ended)
+        guard case .call(let call?) = try store.answer(.call(id)) else {
+            Issue.record("it is not stored")
+            return
+        }
+        #expect(call.state == .ended)
     }
 
     @Test func `Who counts is told the sum when it is durable`() throws {
         let rig = try ExchangeRig()
         defer { rig.close() }
-        let ticket = StoreTicket(value: 1)
+        var told: [Stored] = []
         let change = ValueChange.increment(plugin: "p", key: "n", by: 2, expiresAt: nil)
-        rig.exchange.store([.value(change)], counting: ticket)
+        rig.exchange.store([.value(change)]) { told.append($0) }
         rig.turn()
-        #expect(rig.answers.isEmpty)
+        #expect(told.isEmpty)
         var result = CommitResult()
         result.counters = [.sum(42)]
         rig.exchange.receive(.committed(result, in: 0))
-        guard case .counted(ticket, .sum(42))? = rig.answers.first else {
-            Issue.record("\(rig.answers)")
-            return
-        }
+        #expect(told == [.counted(.sum(42))])
     }
 
     // MARK: Overload
@@ -224,15 +225,13 @@ import Testing
         defer { rig.close() }
         rig.connect("alice")
         rig.ask(invite("bob"))
-        rig.exchange.store([.value(.remove(plugin: "p", key: "k"))], then: StoreTicket(value: 9))
+        var told: [Stored] = []
+        rig.exchange.store([.value(.remove(plugin: "p", key: "k"))]) { told.append($0) }
         rig.turn()
         rig.fail()
         #expect(rig.clients.news() == ["drop"])
         #expect(!rig.exchange.isReady && rig.exchange.overload?.code == .unavailable)
-        guard case .failed(let ticket)? = rig.answers.first, ticket.value == 9 else {
-            Issue.record("\(rig.answers)")
-            return
-        }
+        #expect(told == [.lost])
     }
 
     @Test func `While the store is away nothing happens, and a late word of it counts for nothing`()
@@ -246,10 +245,12 @@ import Testing
         _ = rig.clients.news()
         rig.commit()
         rig.ask(invite("carol"))
-        rig.exchange.store([.value(.remove(plugin: "p", key: "k"))], then: StoreTicket(value: 1))
+        var told: [Stored] = []
+        rig.exchange.store([.value(.remove(plugin: "p", key: "k"))]) { told.append($0) }
+        #expect(told == [.lost])
         rig.turn()
         #expect(rig.clients.news() == [] && rig.store.batches.count == 1)
-        rig.exchange.receive(.reopened(StoredState()))
+        rig.exchange.receive(.opened())
         rig.ask(invite("dave"))
         rig.turn()
         #expect(rig.clients.news() == [], "the barrier holds after all that")
@@ -263,7 +264,7 @@ import Testing
         rig.turn()
         rig.store.onReopen = { [unowned rig] in
             if rig.store.reopenings < 3 { return rig.fail() }
-            rig.exchange.receive(.reopened(StoredState()))
+            rig.exchange.receive(.opened())
             rig.loop.stop()
         }
         rig.fail()
@@ -278,9 +279,9 @@ import Testing
         let outbox = OutboxDouble()
         rig.exchange.outbox = outbox
         var isTold = false
-        outbox.onReturn = { [unowned rig] in rig.exchange.store([]) { isTold = true } }
+        outbox.onReturn = { [unowned rig] in rig.exchange.store([]) { isTold = $0 == .durable } }
         rig.fail()
-        rig.exchange.receive(.reopened(StoredState()))
+        rig.exchange.receive(.opened())
         #expect(isTold)
     }
 
@@ -298,7 +299,7 @@ import Testing
         rig.fail()
         var state = StoredState()
         state.core.calls = [stored]
-        rig.exchange.receive(.reopened(state))
+        rig.exchange.receive(.opened(state))
         #expect(rig.exchange.switchboard.liveCalls.map(\.id) == [stored.id])
         #expect(rig.endedCalls == [lost.id], "its handlers are told")
     }
@@ -311,7 +312,7 @@ import Testing
         rig.turn()
         rig.fail()
         #expect(rig.policies.withdrawn == [old.id])
-        rig.exchange.receive(.reopened(StoredState()))
+        rig.exchange.receive(.opened())
         rig.ask(invite("support"))
         let new = try #require(rig.policies.asked.last)
         #expect(new.id != old.id)
@@ -354,9 +355,11 @@ import Testing
             rig.ask(.list(ListQuery())), rig.ask(.call(CallID(high: 1, low: 2), .get)),
             rig.ask(invite("bob"), key: "k"), rig.ask(invite("bob"), key: "k"),
         ]
-        #expect(rig.store.lookups.count == 3, "the repetition waits for the first")
+        #expect(rig.store.queries.count == 3, "the repetition waits for the first")
         let error = StoreError(.damagedRecord, path: "test", operation: "read")
-        for lookup in rig.store.lookups { rig.exchange.receive(.lookupFailed(lookup, error)) }
+        for query in rig.store.queries {
+            rig.exchange.receive(rig.store.news(to: query, .failed(error)))
+        }
         #expect(rig.clients.news() == requests.map { "reply \($0)" })
         for request in requests {
             guard case .refused(let refusal)? = rig.clients.replies[request] else {
@@ -367,7 +370,7 @@ import Testing
         }
         #expect(rig.exchange.isReady)
         rig.ask(invite("bob"), key: "k")
-        #expect(rig.store.lookups.count == 4, "the key is free to be tried again")
+        #expect(rig.store.queries.count == 4, "the key is free to be tried again")
     }
 
     /// (G84)
@@ -393,10 +396,11 @@ import Testing
             }
             #expect(refusal.code == .unavailable)
         }
-        rig.exchange.receive(.key(UserID("alice"), "k", nil))
-        rig.exchange.receive(.call(call, nil))
+        let key = StoreQuery.reply(UserID("alice"), key: "k")
+        rig.exchange.receive(rig.store.news(to: key, .reply(nil)))
+        rig.exchange.receive(rig.store.news(to: .call(call), .call(nil)))
         #expect(rig.clients.news() == [], "what the store says then is nobody's")
         rig.ask(invite("bob"), key: "k")
-        #expect(rig.store.lookups.count == 3, "the key is free to be tried again")
+        #expect(rig.store.queries.count == 3, "the key is free to be tried again")
     }
 }

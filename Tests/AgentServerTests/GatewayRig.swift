@@ -37,7 +37,7 @@ final class GatewayRig {
         if let double {
             exchange.store = double
         } else {
-            exchange.store = try MemoryLink(kept) { [unowned exchange] in exchange.receive($0) }
+            exchange.store = try StoreInPlace(kept) { [unowned exchange] in exchange.receive($0) }
         }
         listener = try Listener(
             at: .tcp(host: "127.0.0.1", port: 0), on: waiter.loop,

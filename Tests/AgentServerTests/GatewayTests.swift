@@ -209,7 +209,8 @@ import WebProtocols
     }
 
     @Test func `A connection that nobody uses is given up, but not while it is answered`() throws {
-        let rig = try GatewayRig(store: StoreDouble()) { $0.idleMax = 0 }
+        let store = StoreDouble()
+        let rig = try GatewayRig(store: store) { $0.idleMax = 0 }
         defer { rig.close() }
         let busy = try rig.client()
         busy.request("GET", "/v1/call/\(nobody)", "Authorization: Bearer dev:bob\r\n")
@@ -221,7 +222,7 @@ import WebProtocols
             return idle.isClosed
         }
         #expect(!busy.isClosed)
-        rig.exchange.receive(.call(nobody, nil))
+        rig.exchange.receive(store.news(to: .call(nobody), .call(nil)))
         try rig.waiter.wait(for: "an answer, then the end") {
             rig.gateway.keepHouse()
             return busy.isClosed
@@ -238,14 +239,20 @@ import WebProtocols
         let bob = try rig.device("bob")
         let alice = try rig.device("alice")
         for id in 1...10 { bob.say(question(id)) }
-        try rig.waiter.wait(for: "the first questions") { store.lookups.count == 4 }
+        try rig.waiter.wait(for: "the first questions") { store.queries.count == 4 }
         alice.say(question(90))
-        try rig.waiter.wait(for: "somebody else's question") { store.lookups.count == 5 }
-        rig.exchange.receive(.call(CallID(high: 9, low: 2), nil))
-        try rig.waiter.wait(for: "the next question") { store.lookups.count == 6 }
+        try rig.waiter.wait(for: "somebody else's question") { store.queries.count == 5 }
+        func answer(_ id: Int) {
+            let query = StoreQuery.call(CallID(high: 9, low: UInt64(id)))
+            rig.exchange.receive(store.news(to: query, .call(nil)))
+        }
+        answer(2)
+        try rig.waiter.wait(for: "the next question") { store.queries.count == 6 }
         try rig.waiter.wait(for: "the answer") { bob.reply(to: 2) != nil }
         for id in [1, 3, 4, 5, 6, 7, 8, 9, 10] {
-            rig.exchange.receive(.call(CallID(high: 9, low: UInt64(id)), nil))
+            let query = StoreQuery.call(CallID(high: 9, low: UInt64(id)))
+            try rig.waiter.wait(for: "question \(id)") { store.queries.contains(query) }
+            answer(id)
         }
         try rig.waiter.wait(for: "all answers") { (1...10).allSatisfy { bob.reply(to: $0) != nil } }
     }
@@ -256,13 +263,9 @@ import WebProtocols
         defer { rig.close() }
         let bob = try rig.device("bob")
         for id in 1...5 { bob.say(#"{"id":\#(id),"op":"call.list"}"#) }
-        try rig.waiter.wait(for: "two pages asked for") { store.lookups.count == 2 }
-        guard case .page(let request, let user, _, _) = store.lookups[0] else {
-            Issue.record("\(store.lookups)")
-            return
-        }
-        rig.exchange.receive(.page(request, user, CallPage()))
-        try rig.waiter.wait(for: "the third") { store.lookups.count == 3 }
+        try rig.waiter.wait(for: "two pages asked for") { store.queries.count == 2 }
+        rig.exchange.receive(store.news(to: store.queries[0], .page(CallPage())))
+        try rig.waiter.wait(for: "the third") { store.queries.count == 3 }
     }
 
     @Test func `Pipelined requests over HTTP are answered one after the other`() throws {
@@ -368,9 +371,9 @@ import WebProtocols
         alice.say(question(3))
         alice.say(#"{"id":4,"op":"ping"}"#)
         try rig.waiter.wait(for: "the ping") { alice.reply(to: 4) != nil }
-        rig.exchange.receive(.committed(CommitResult(), in: 0))
+        rig.exchange.receive(.committed())
         try rig.waiter.wait(for: "the answer") { alice.reply(to: 1)?["ok"] != nil }
-        #expect(store.lookups.count == 1)
+        #expect(store.queries.count == 1)
     }
 
     @Test func `When the store fails, requests are unavailable and connections close with 4001`()
@@ -390,7 +393,7 @@ import WebProtocols
             !store.batches.isEmpty && rig.gateway.awaited.count == 3
         }
         rig.exchange.receive(
-            .failed(StoreError(.notOpen, path: "test", operation: "commit")))
+            .lost(StoreError(.notOpen, path: "test", operation: "commit")))
         try rig.waiter.wait(for: "the close") { alice.closeCode != nil && http.status != nil }
         #expect(alice.closeCode == 4001)
         #expect(alice.refusal(of: 1) == "unavailable" && alice.refusal(of: 2) == "unavailable")
@@ -400,7 +403,7 @@ import WebProtocols
         probe.request("GET", "/readyz")
         try rig.waiter.wait(for: "readiness") { probe.status != nil }
         #expect(probe.status == 503)
-        rig.exchange.receive(.reopened(StoredState()))
+        rig.exchange.receive(.opened())
         probe.request("GET", "/readyz")
         try rig.waiter.wait(for: "readiness") { probe.status == 200 }
         _ = try rig.device("alice")
@@ -415,11 +418,11 @@ import WebProtocols
         let idle = try rig.client()
         let asking = try rig.client()
         asking.request("GET", "/v1/call/\(nobody)", "Authorization: Bearer dev:bob\r\n")
-        try rig.waiter.wait(for: "the question") { store.lookups.count == 1 }
+        try rig.waiter.wait(for: "the question") { store.queries.count == 1 }
         rig.gateway.drain()
         try rig.waiter.wait(for: "the others' end") { bob.closeCode == 4001 && idle.isClosed }
         #expect(!asking.isClosed)
-        rig.exchange.receive(.call(nobody, nil))
+        rig.exchange.receive(store.news(to: .call(nobody), .call(nil)))
         try rig.waiter.wait(for: "the last answer") { asking.isClosed }
         #expect(asking.status == 404)
         let late = try rig.client()

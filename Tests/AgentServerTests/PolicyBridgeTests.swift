@@ -51,7 +51,7 @@ private final class BridgeRig {
 
     func fail() {
         exchange.receive(
-            .failed(StoreError(.notOpen, path: "test", operation: "commit", detail: "as planned")))
+            .lost(StoreError(.notOpen, path: "test", operation: "commit", detail: "as planned")))
     }
 
     /// Asks the plugin about an invitation of bob.
@@ -97,7 +97,7 @@ private final class BridgeRig {
         let lost = try rig.timers(ofBatch: 0)
         #expect(lost.count == 1)
         rig.fail()
-        rig.exchange.receive(.reopened(StoredState()))
+        rig.exchange.receive(.opened())
         #expect(try rig.timers(ofBatch: 1) == lost)
     }
 
@@ -112,7 +112,7 @@ private final class BridgeRig {
         ])
         try rig.waiter.wait(for: "the timer") { rig.metrics.plugins.text.contains("fired") }
         #expect(rig.store.batches.isEmpty)
-        rig.exchange.receive(.reopened(StoredState()))
+        rig.exchange.receive(.opened())
         #expect(try rig.timers(ofBatch: 0) == [.remove(JobID(7))])
     }
 

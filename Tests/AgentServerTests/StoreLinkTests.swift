@@ -32,7 +32,7 @@ private final class FlakyStore: CallStore {
 
     func restore(at now: Moment) throws(StoreError) -> StoredState { try kept.restore(at: now) }
 
-    func commit(_ batch: [StoreRecord], at now: Moment) throws(StoreError) -> CommitResult {
+    func commit(_ batch: [StoreChange], at now: Moment) throws(StoreError) -> CommitResult {
         guard faults.left.load(ordering: .relaxed) == 0 else {
             faults.left.subtract(1, ordering: .relaxed)
             throw StoreError(.inputOutput, path: "test", operation: "commit")
@@ -51,7 +51,7 @@ private final class FlakyStore: CallStore {
         let waiter: LoopWaiter
         let faults = FlakyStore.Faults()
         private(set) var told: [String] = []
-        private(set) var link: ThreadedLink?
+        private(set) var link: StoreThreads?
 
         init(_ settings: Settings = Settings()) throws {
             waiter = try LoopWaiter()
@@ -61,7 +61,7 @@ private final class FlakyStore: CallStore {
             let faults = faults
             let first = MemoryStore()
             _ = try first.restore(at: Moment(0))
-            link = try ThreadedLink(
+            link = try StoreThreads(
                 FlakyStore(first, faults), settings,
                 open: { () throws(StoreError) in
                     faults.opened.add(1, ordering: .relaxed)
@@ -76,13 +76,14 @@ private final class FlakyStore: CallStore {
 
         private static func word(_ news: StoreNews) -> String {
             switch news {
-            case .committed: "committed"
-            case .failed(let error): "failed \(error.kind)"
-            case .reopened: "reopened"
-            case .value(_, let bytes): "value \(bytes.map { "\($0)" } ?? "none")"
-            case .call(_, let call):
+            case .answered(_, .committed): "committed"
+            case .lost(let error): "lost \(error.kind)"
+            case .answered(_, .opened): "opened"
+            case .answered(_, .values(let values)):
+                "value \(values[0].map { "\($0)" } ?? "none")"
+            case .answered(_, .call(let call)):
                 call.map { "call of \($0.createdAt.milliseconds)" } ?? "no call"
-            case .key, .page, .keys, .lookupFailed, .generation, .found: "other"
+            case .answered: "other"
             }
         }
 
@@ -94,7 +95,7 @@ private final class FlakyStore: CallStore {
 
         func submit(_ value: UInt8) {
             let change = ValueChange.set(plugin: "p", key: "k", value: [value], expiresAt: nil)
-            link?.submit([.value(change)], at: Moment(1_000))
+            link?.commit([.value(change)], at: Moment(1_000), as: StoreTicket(1))
         }
 
         /// A call that begins and ends at `moment`.
@@ -107,15 +108,16 @@ private final class FlakyStore: CallStore {
                 Participant(user: UserID("ann"), role: .caller, state: .joined, at: at)
             ]
             (call.state, call.endedAt, call.end) = (.ended, at, Call.End(.noAnswer))
-            link?.submit([.call(call)], at: at)
+            link?.commit([.call(call)], at: at, as: StoreTicket(2))
         }
 
-        func readCall(of moment: Int64) { link?.fetch(.call(id(moment))) }
+        func readCall(of moment: Int64) { link?.find(.call(id(moment)), as: StoreTicket(3)) }
 
         private func id(_ moment: Int64) -> CallID { CallID(high: UInt64(moment) << 16, low: 1) }
 
         func read() {
-            link?.fetch(.value(StoreTicket(value: 1), plugin: "p", key: "k", at: Moment(1_000)))
+            let query = StoreQuery.values(plugin: "p", keys: ["k"], at: Moment(1_000))
+            link?.find(query, as: StoreTicket(4))
         }
     }
 
@@ -134,10 +136,10 @@ private final class FlakyStore: CallStore {
         rig.faults.left.store(1, ordering: .relaxed)
         rig.submit(1)
         rig.submit(2)
-        #expect(try rig.told(2) == ["failed inputOutput", "failed notOpen"])
-        rig.link?.reopen(at: Moment(2_000))
+        #expect(try rig.told(2) == ["lost inputOutput", "lost notOpen"])
+        rig.link?.open(at: Moment(2_000), as: StoreTicket(5))
         rig.submit(3)
-        #expect(try rig.told(4).suffix(2) == ["reopened", "committed"])
+        #expect(try rig.told(4).suffix(2) == ["opened", "committed"])
         #expect(rig.faults.opened.load(ordering: .relaxed) == 1)
     }
 
@@ -147,8 +149,8 @@ private final class FlakyStore: CallStore {
         rig.faults.left.store(3, ordering: .relaxed)
         rig.submit(1)
         _ = try rig.told(1)
-        for _ in 0..<3 { rig.link?.reopen(at: Moment(2_000)) }
-        let expected = ["failed inputOutput", "failed inputOutput", "reopened"]
+        for _ in 0..<3 { rig.link?.open(at: Moment(2_000), as: StoreTicket(5)) }
+        let expected = ["lost inputOutput", "lost inputOutput", "opened"]
         #expect(try rig.told(4).dropFirst() == expected[...])
     }
 
@@ -156,7 +158,7 @@ private final class FlakyStore: CallStore {
         let rig = try Rig()
         defer { rig.close() }
         rig.submit(7)
-        rig.link?.reopen(at: Moment(2_000))
+        rig.link?.open(at: Moment(2_000), as: StoreTicket(5))
         _ = try rig.told(2)
         rig.read()
         #expect(try rig.told(3).last == "value none", "the new store is another one")
@@ -173,8 +175,8 @@ private final class FlakyStore: CallStore {
         rig.faults.left.store(1, ordering: .relaxed)
         rig.submit(endedAt: 1_000)
         rig.readCall(of: 1_000)
-        #expect(try rig.told(2).sorted() == ["call of 1000", "failed inputOutput"])
-        rig.link?.reopen(at: Moment(2_000))
+        #expect(try rig.told(2).sorted() == ["call of 1000", "lost inputOutput"])
+        rig.link?.open(at: Moment(2_000), as: StoreTicket(5))
         _ = try rig.told(3)
         rig.readCall(of: 1_000)
         #expect(try rig.told(4).last == "no call")
@@ -214,26 +216,27 @@ private final class FlakyStore: CallStore {
         let kept = MemoryStore()
         _ = try kept.restore(at: Moment(0))
         var isKept = true
-        let link = try MemoryLink(kept) { news in
-            if case .key(_, _, let reply) = news { isKept = reply != nil }
+        let link = try StoreInPlace(kept) { news in
+            if case .answered(_, .reply(let reply)) = news { isKept = reply != nil }
         }
         let (ann, first) = (UserID("ann"), Moment(1_790_000_000_000))
         func submit(_ key: String, at moment: Moment) {
             let reply = KeptReply(bodyHash: 1, reply: [1])
-            link.submit([.key(KeyEntry(user: ann, key: key, at: moment, kept: reply))], at: moment)
+            let entry = KeyEntry(user: ann, key: key, at: moment, kept: reply)
+            link.commit([.key(entry)], at: moment, as: StoreTicket(1))
         }
         submit("old", at: first)
         let nearly = first + (StoreLimits().keyLifetime - 1)
         submit("young", at: nearly)
-        link.fetch(.key(ann, "old"))
+        link.find(.reply(ann, key: "old"), as: StoreTicket(2))
         #expect(isKept)
         submit("younger", at: nearly + 59_999)
-        link.fetch(.key(ann, "old"))
+        link.find(.reply(ann, key: "old"), as: StoreTicket(2))
         #expect(isKept, "it is not time to look again")
         submit("youngest", at: nearly + 60_000)
-        link.fetch(.key(ann, "old"))
+        link.find(.reply(ann, key: "old"), as: StoreTicket(2))
         #expect(!isKept)
-        link.fetch(.key(ann, "young"))
+        link.find(.reply(ann, key: "young"), as: StoreTicket(2))
         #expect(isKept)
     }
 }

@@ -114,7 +114,7 @@ private final class WatchedStore: StoreLink {
     var pushed: (PushJob) -> Void = { _ in }
     /// Orders that the threads have not answered.
     private(set) var awaited = 0
-    private let link: ThreadedLink
+    private let link: StoreThreads
     private let news: Mailbox<StoreNews>
 
     init(
@@ -124,7 +124,7 @@ private final class WatchedStore: StoreLink {
         news = try Mailbox<StoreNews>(on: loop) { batch in
             for item in batch { receive(item) }
         }
-        link = try ThreadedLink(
+        link = try StoreThreads(
             store, Settings(),
             open: { () throws(StoreError) in
                 throw StoreError(.notOpen, path: "", operation: "reopen", detail: "not here")
@@ -137,20 +137,22 @@ private final class WatchedStore: StoreLink {
 
     var isCommitting: Bool { link.isCommitting }
 
-    func submit(_ batch: [StoreRecord], at now: Moment) {
+    func commit(_ batch: [StoreChange], at now: Moment, as ticket: StoreTicket) {
         guard !isDead else { return }
         for case .push(.add(_, let job)) in batch { pushed(job) }
         awaited += 1
-        link.submit(batch, at: now)
+        link.commit(batch, at: now, as: ticket)
     }
 
-    func fetch(_ lookup: Lookup) {
+    func find(_ query: StoreQuery, as ticket: StoreTicket) {
         guard !isDead else { return }
         awaited += 1
-        link.fetch(lookup)
+        link.find(query, as: ticket)
     }
 
-    func reopen(at now: Moment) { preconditionFailure("the rig's store does not fail") }
+    func open(at now: Moment, as ticket: StoreTicket) {
+        preconditionFailure("the rig's store does not fail")
+    }
     func limit(to limits: StoreLimits) { link.limit(to: limits) }
 
     func close() {

@@ -34,7 +34,7 @@ struct Rate {
         var slowest = 0.0
         let (begin, cpuBegin) = (Clock.wall, Clock.cpu)
         while Clock.wall - begin < seconds {
-            let batch = (0..<size).map { _ in StoreRecord.call(calls.next()) }
+            let batch = (0..<size).map { _ in StoreChange.call(calls.next()) }
             let before = Clock.wall
             try store.commit(batch, at: Moment(1_795_000_000_000))
             slowest = max(slowest, Clock.wall - before)

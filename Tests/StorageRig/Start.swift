@@ -40,7 +40,7 @@ struct Start {
         let reply = [UInt8](repeating: 65, count: 700)
         for block in 0..<(keys + 999) / 1_000 {
             let batch = (0..<min(1_000, keys - block * 1_000)).map { place in
-                StoreRecord.key(
+                StoreChange.key(
                     KeyEntry(
                         user: UserID("user-\(place * 7919 % 5_000)"),
                         key: "7d0c2f9e-51aa-4a57-9c61-\(block)-\(place)", at: moment,

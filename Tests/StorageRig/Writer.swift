@@ -35,10 +35,10 @@ struct Writer {
         _ = write(1, line, line.count)
     }
 
-    private mutating func batch() -> [StoreRecord] {
+    private mutating func batch() -> [StoreChange] {
         let reply = [UInt8](repeating: 65, count: Int.random(in: 0...6_000, using: &dice))
         let id = callID(number)
-        var records: [StoreRecord] = [
+        var records: [StoreChange] = [
             .call(call(number)),
             .key(
                 KeyEntry(

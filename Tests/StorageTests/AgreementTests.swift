@@ -15,12 +15,12 @@ private struct Workload {
 
     init(seed: UInt64) { dice = Dice(seed: seed) }
 
-    mutating func batch() -> [StoreRecord] {
+    mutating func batch() -> [StoreChange] {
         now = now + Milliseconds(dice.number(0...2_000))
         return (0..<dice.number(1...8)).map { _ in record() }
     }
 
-    private mutating func record() -> StoreRecord {
+    private mutating func record() -> StoreChange {
         switch dice.number(0...9) {
         case 0...3: .call(call())
         case 4: .key(key())
@@ -84,7 +84,7 @@ private struct Workload {
         }
     }
 
-    private mutating func push() -> StoreRecord {
+    private mutating func push() -> StoreChange {
         guard job > 0, dice.chance(60) else {
             job += 1
             return .push(.add(JobID(job), dice.pushJob()))
@@ -99,7 +99,7 @@ private struct Workload {
                     at: now, result: dice.one(of: ["sent", "gone"]))))
     }
 
-    private mutating func webhook() -> StoreRecord {
+    private mutating func webhook() -> StoreChange {
         guard job > 0, dice.chance(60) else {
             job += 1
             return .webhook(
@@ -114,7 +114,7 @@ private struct Workload {
         return .webhook(.update(JobID(Int64(dice.number(1...Int(job)))), progress))
     }
 
-    private mutating func timer() -> StoreRecord {
+    private mutating func timer() -> StoreChange {
         guard job > 0, dice.chance(60) else {
             job += 1
             return .timer(
@@ -123,7 +123,7 @@ private struct Workload {
         return .timer(.remove(JobID(Int64(dice.number(1...Int(job))))))
     }
 
-    private mutating func missed() -> StoreRecord {
+    private mutating func missed() -> StoreChange {
         guard dice.chance(80), let call = calls.last else { return .seen(user(), upTo: now) }
         return .missed(user(), call.id, at: now)
     }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct FaultTests {
     /// A batch that touches every table, and the call by which it is recognized.
-    private func batch(_ later: Int64) -> [StoreRecord] {
+    private func batch(_ later: Int64) -> [StoreChange] {
         let call = ringingCall(later)
         return [
             .call(call), .call(ended(ringingCall(later - 1), at: start + later)),

@@ -33,17 +33,16 @@ final class Rig {
 
     /// Commits `records` one millisecond after `start`.
     @discardableResult
-    func commit(_ records: StoreRecord..., at now: Moment = start + 1) throws -> CommitResult {
+    func commit(_ records: StoreChange..., at now: Moment = start + 1) throws -> CommitResult {
         try store.commit(records, at: now)
     }
 
-    /// A page whose calls are measured as 100 bytes each.
+    /// A page of a user's calls.
     func page(
         _ user: String, bytes: Int = .max, _ change: (inout ListQuery) -> Void = { _ in }
     ) throws -> CallPage {
         var query = ListQuery()
         change(&query)
-        return try reader.page(
-            of: UserID(user), matching: query, within: PageBudget(bytes: bytes) { _ in 100 })
+        return try reader.page(of: UserID(user), matching: query, bytes: bytes)
     }
 }

@@ -146,12 +146,11 @@ private let participations = """
         #expect(
             over?.end == Call.End(.rejected, detail: .mixed, by: bob, extendedData: "no"))
         #expect(over?.endedAt == start + 500)
-        let budget = PageBudget(bytes: .max) { _ in 0 }
-        let page = try reader.page(of: ann, matching: ListQuery(), within: budget)
+        let page = try reader.page(of: ann, matching: ListQuery())
         #expect(page.calls.map(\.id) == [endedID, liveID])
         #expect(
             try reader.missedCalls(of: bob, limit: 9) == [
-                MissedCall(callID: endedID, at: start + 400)
+                MissedCall(callID: endedID, at: start + 400, call: over)
             ])
         #expect(
             try reader.reply(of: ann, under: "key")

@@ -14,7 +14,7 @@ private let ann = UserID("ann")
         let (phone, tablet) = (
             Address(ann, DeviceID("phone")), Address(ann, DeviceID("tablet"))
         )
-        func register(_ address: Address, _ provider: String, _ token: String) -> StoreRecord {
+        func register(_ address: Address, _ provider: String, _ token: String) -> StoreChange {
             .registration(
                 address, provider: provider,
                 PushRegistration(provider: provider, token: token, environment: "sandbox"))
@@ -36,7 +36,7 @@ private let ann = UserID("ann")
     func aPhoneThatChangesHandsTakesItsTokenAlong(kind: Kind) throws {
         let rig = try Rig(kind)
         let bob = UserID("bob")
-        func register(_ user: UserID, _ provider: String, _ token: String) -> StoreRecord {
+        func register(_ user: UserID, _ provider: String, _ token: String) -> StoreChange {
             .registration(
                 Address(user, DeviceID("phone")), provider: provider,
                 PushRegistration(provider: provider, token: token, environment: nil))
@@ -222,9 +222,8 @@ private let ann = UserID("ann")
         #expect(try callers(after: "", limit: 1) == ["ann"])
         #expect(try callers(after: "mallory").isEmpty && callers(limit: 0).isEmpty)
         func jobs(_ caller: String, after id: Int64? = nil, limit: Int = 9) throws -> [WebhookJob] {
-            try rig.reader.openWebhooks(
-                of: "crm", caller: UserID(caller), after: id.map { JobID($0) }, limit: limit
-            ).map(\.job)
+            let turn = WebhookTurn(UserID(caller), after: id.map { JobID($0) })
+            return try rig.reader.openWebhooks(of: "crm", turn, limit: limit)[0].map(\.job)
         }
         #expect(try jobs("mallory", after: 2, limit: 2) == Array(many[2...3]))
         #expect(try jobs("ann") == [one] && jobs("") == [old] && jobs("bob").isEmpty)

@@ -24,11 +24,11 @@ import Testing
 }
 
 @Suite struct ValueTests {
-    private func set(_ key: String, _ value: String, until: Moment? = nil) -> StoreRecord {
+    private func set(_ key: String, _ value: String, until: Moment? = nil) -> StoreChange {
         .value(.set(plugin: "p", key: key, value: Array(value.utf8), expiresAt: until))
     }
 
-    private func add(_ key: String, _ by: Int64, until: Moment? = nil) -> StoreRecord {
+    private func add(_ key: String, _ by: Int64, until: Moment? = nil) -> StoreChange {
         .value(.increment(plugin: "p", key: key, by: by, expiresAt: until))
     }
 
@@ -112,7 +112,7 @@ import Testing
             ])
     }
 
-    private func activate(_ name: String, _ later: Int64) -> StoreRecord {
+    private func activate(_ name: String, _ later: Int64) -> StoreChange {
         .generation(.activate(generation(name), at: start + later))
     }
 

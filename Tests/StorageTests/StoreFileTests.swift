@@ -162,8 +162,7 @@ import Testing
             var seen: [[Bool]] = []
             var newest: Int64 = 0
             while newest < 400, seen.count < 100_000 {
-                let budget = PageBudget(bytes: .max) { _ in 0 }
-                let page = try reader.page(of: UserID("ann"), matching: query, within: budget)
+                let page = try reader.page(of: UserID("ann"), matching: query, bytes: .max)
                 newest = page.calls.first.map { $0.createdAt - start } ?? 0
                 seen.append(page.calls.map(\.isLive))
             }
@@ -263,8 +262,7 @@ import Testing
             """)
         let store = try disk.open()
         let reader = try store.makeReader()
-        let budget = PageBudget(bytes: .max) { _ in 0 }
-        let page = try reader.page(of: UserID("ann"), matching: ListQuery(), within: budget)
+        let page = try reader.page(of: UserID("ann"), matching: ListQuery())
         #expect(page.calls.map(\.id) == [callID(3), callID(1)])
         #expect(page.damage.count == 1)
         #expect(page.damage.first?.detail == "call \(callID(2)), field created: is missing")

@@ -79,10 +79,8 @@ extension Agent {
     /// Whether there is a call `id`, live or kept; a store that is away is believed to have it.
     private func tellWhetherKnown(_ id: CallID, _ done: @escaping (Bool) -> Void) {
         guard exchange.switchboard.call(id) == nil else { return done(true) }
-        exchange.read { reader throws(StoreError) in
-            try reader.call(id) != nil
-        } _: {
-            done($0 ?? true)
+        exchange.find(.call(id)) {
+            if case .call(nil) = $0 { done(false) } else { done(true) }
         }
     }
 

@@ -7,22 +7,8 @@ import Storage
 import WebProtocols
 
 extension Agent {
-    /// Numbers of what this waits for in the store; plugins count theirs from below.
-    private static let firstTicket = UInt64.max / 2
-
     /// Answers `callagent revoke`.
     func addRevokingRoutes() {
-        let others = exchange.storeAnswered
-        var waiting: [StoreTicket: (Bool) -> Void] = [:]
-        var last = Self.firstTicket
-        exchange.storeAnswered = { answer in
-            switch answer {
-            case .durable(let ticket), .failed(let ticket):
-                guard let done = waiting.removeValue(forKey: ticket) else { return others(answer) }
-                if case .durable = answer { done(true) } else { done(false) }
-            case .value, .keys, .counted: others(answer)
-            }
-        }
         admin.route(.post, "/admin/revoke") { [unowned self] request, respond in
             guard !(gateway.tokens is DevelopmentTokens) else {
                 return respond(
@@ -30,12 +16,11 @@ extension Agent {
             }
             do throws(AgentError) {
                 let revocation = try Revocation(request)
-                last += 1
-                let ticket = StoreTicket(value: last)
-                waiting[ticket] = { [unowned self] isDurable in
-                    respond(isDurable ? revoked(revocation) : .trouble(503, "the store is away"))
+                keep(revocation) { [unowned self] in
+                    respond(
+                        $0 == .durable
+                            ? revoked(revocation) : .trouble(503, "the store is away"))
                 }
-                keep(revocation, ticket)
             } catch {
                 respond(.trouble(400, "\(error)"))
             }
@@ -43,7 +28,7 @@ extension Agent {
     }
 
     /// Who is taken back is out at once, also while the store is still writing it down.
-    private func keep(_ revocation: Revocation, _ ticket: StoreTicket) {
+    private func keep(_ revocation: Revocation, then done: @escaping (Stored) -> Void) {
         let wall = Clock.wallMilliseconds()
         let lifetime = gateway.limits.tokenLifetime
         gateway.revocations.add(
@@ -51,7 +36,7 @@ extension Agent {
         let change = ValueChange.set(
             plugin: "", key: revocation.storeKey, value: JSONValue.integer(wall).bytes,
             expiresAt: lifetime.map { exchange.now() + $0 })
-        exchange.store([.value(change)], then: ticket)
+        exchange.store([.value(change)], then: done)
     }
 
     private func revoked(_ revocation: Revocation) -> HTTPResponse {
@@ -93,11 +78,14 @@ extension OpenedStore {
         let now = Moment(Clock.wallMilliseconds())
         do throws(StoreError) {
             let reader = try store.makeReader()
-            let keys = try reader.keys(
-                of: "", prefix: Revocation.prefix, limit: 100_000, at: now)
-            for key in keys {
-                guard let revocation = Revocation(storeKey: key),
-                    let bytes = try reader.value(of: "", key: key, at: now),
+            let all = StoreQuery.keys(
+                plugin: "", prefix: Revocation.prefix, limit: 100_000, at: now)
+            guard case .keys(let keys) = try reader.answer(all),
+                case .values(let values) = try reader.answer(
+                    .values(plugin: "", keys: keys, at: now))
+            else { return found }
+            for (key, bytes) in zip(keys, values) {
+                guard let revocation = Revocation(storeKey: key), let bytes,
                     let moment = (try? JSONValue(parsing: bytes))?.integer
                 else { continue }
                 found.add(revocation, at: moment)

@@ -13,50 +13,35 @@ final class MissedCalls {
 
     init(_ gateway: Gateway) { self.gateway = gateway }
 
-    /// What the store knows of one user.
-    private struct Findings: Sendable {
-        var count = 0
-        /// The newest first.
-        var calls: [(call: Call, at: Moment)] = []
-    }
-
     /// Tells a device of the calls that its user has missed.
     func tell(_ live: LiveSession) {
         let (user, session) = (live.address.user, live.session.id)
-        gateway.exchange.read { reader throws(StoreError) in
-            try Self.find(user, in: reader)
-        } _: { [weak self, weak live] found in
-            guard let self, let live, let found, live.session.id == session else { return }
-            self.tell(live, found)
+        gateway.exchange.find(.missed(user, limit: Self.most)) { [weak self, weak live] answer in
+            guard let self, let live, case .missed(let calls, let count) = answer,
+                live.session.id == session
+            else { return }
+            self.tell(live, calls, count)
         }
     }
 
-    private static func find(
-        _ user: UserID, in reader: any CallReader
-    ) throws(StoreError) -> Findings {
-        var found = Findings()
-        let missed = try reader.missedCalls(of: user, limit: most)
-        guard !missed.isEmpty else { return found }
-        found.count = try reader.missedCount(of: user)
-        for one in missed {
-            guard let call = try reader.call(one.callID) else { continue }
-            if call.participant(user)?.isCalledAgain == true {
-                found.count -= 1
+    private func tell(_ live: LiveSession, _ all: [MissedCall], _ count: Int) {
+        var missed: [(call: Call, at: Moment)] = []
+        var count = count
+        for one in all {
+            guard let call = one.call else { continue }
+            if call.participant(live.address.user)?.isCalledAgain == true {
+                count -= 1
             } else {
-                found.calls.append((call, one.at))
+                missed.append((call, one.at))
             }
         }
-        return found
-    }
-
-    private func tell(_ live: LiveSession, _ found: Findings) {
-        for (call, at) in found.calls.reversed() {
+        for (call, at) in missed.reversed() {
             let event = CallEvent(
                 callID: call.id, revision: call.revision, at: at, actor: .policy("default"),
-                kind: .missed(call, count: found.count))
+                kind: .missed(call, count: count))
             gateway.deliver(event, to: [live.address])
         }
-        guard let newest = found.calls.first?.at else { return }
+        guard let newest = missed.first?.at else { return }
         live.missed = (live.session.lastNumbered, newest)
     }
 

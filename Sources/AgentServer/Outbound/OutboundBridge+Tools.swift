@@ -45,10 +45,9 @@ extension OutboundBridge {
 
     /// What became of the pushes of a call; nil: there were none.
     func outcomes(of call: CallID, _ done: @escaping (JSONValue?) -> Void) {
-        exchange.read { reader throws(StoreError) in
-            try reader.pushOutcomes(of: call)
-        } _: { found in
-            done(found.flatMap { $0.isEmpty ? nil : JSONValue($0) })
+        exchange.find(.pushOutcomes(call)) {
+            guard case .pushOutcomes(let found) = $0, !found.isEmpty else { return done(nil) }
+            done(JSONValue(found))
         }
     }
 
@@ -57,10 +56,10 @@ extension OutboundBridge {
         guard choice.isOfEvents else {
             return respond(.json(200, ["endpoints": webhooks.status]))
         }
-        exchange.read { reader throws(StoreError) in
-            try choice.find(in: reader)
-        } _: { found in
-            guard let found else { return respond(.trouble(503, "the store is away")) }
+        exchange.find(.webhooks(choice.filter)) {
+            guard case .webhooks(let found) = $0 else {
+                return respond(.trouble(503, "the store is away"))
+            }
             respond(.json(200, ["events": .array(found.map(\.json))]))
         }
     }
@@ -77,30 +76,30 @@ extension WebhookChoice {
         _ request: HTTPRequest, state usual: WebhookProgress.State?
     ) throws(Unusable) {
         self.init()
-        endpoint = request.target.query("endpoint")
+        filter.endpoint = request.target.query("endpoint")
         if let text = request.target.query("call") {
             guard let call = CallID(text) else {
                 throw Unusable(reason: "call: 32 lower-case hex digits are wanted")
             }
-            self.call = call
+            filter.call = call
         }
         if let text = request.target.query("event") {
             guard let id = Self.job(of: text) else {
                 throw Unusable(reason: "event: no event is called '\(text)'")
             }
-            self.id = id
+            filter.id = id
         }
         if let text = request.target.query("limit") {
             guard let limit = Int(text), (1...10_000).contains(limit) else {
                 throw Unusable(reason: "limit: 1 to 10000")
             }
-            self.limit = limit
+            filter.limit = limit
         }
         let word = request.target.query("state")
         isOfEvents = word != nil
         guard let state = word.map({ WebhookProgress.State(rawValue: $0) }) ?? usual ?? .failed
         else { throw Unusable(reason: "state: one of open, delivered, failed") }
-        self.state = state
+        filter.state = state
     }
 }
 

@@ -108,7 +108,9 @@ extension OutboundBridge: Outbox {
         }
         let id = exchange.newJob()
         entry.records.append(.push(.add(id, job)))
-        entry.then = { [weak self] in self?.pushes.begin(id, job) }
+        entry.then = { [weak self] in
+            if $0 == .durable { self?.pushes.begin(id, job) }
+        }
         return entry
     }
 

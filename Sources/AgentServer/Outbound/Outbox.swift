@@ -21,7 +21,7 @@ protocol Outbox: AnyObject {
 /// Something to be sent.
 struct OutboxEntry {
     /// Stored with the change that made it.
-    var records: [StoreRecord] = []
-    /// Done when that is durable.
-    var then: (() -> Void)?
+    var records: [StoreChange] = []
+    /// Hears once what became of that.
+    var then: ((Stored) -> Void)?
 }

@@ -133,30 +133,18 @@ final class PushDelivery {
         shares.take(SendingCause(job.cause))
         jobsOfCalls[job.callID, default: []].append(id)
         let isKnown = exchange.switchboard.call(job.callID) != nil
-        exchange.read { reader throws(StoreError) in
-            Findings(
-                registrations: try reader.registrations(of: job.user),
-                call: isKnown ? nil : try reader.call(job.callID))
-        } _: { [weak self] found in
-            self?.found(found, for: id)
-        }
+        let query = StoreQuery.registrations(job.user, with: isKnown ? nil : job.callID)
+        exchange.find(query) { [weak self] in self?.found($0, for: id) }
     }
 
-    /// What the store knows of a job.
-    private struct Findings: Sendable {
-        let registrations: [Registration]
-        let call: Call?
-    }
-
-    private func found(_ found: Findings?, for id: JobID) {
+    private func found(_ answer: StoreAnswer, for id: JobID) {
         guard let job = jobs[id]?.stored else { return }
         // The store is away: what it keeps of the job is begun when it is back.
-        guard let found else { return forget(id) }
-        guard let call = exchange.switchboard.call(job.callID) ?? found.call,
-            matters(job, in: call)
+        guard case .registrations(let all, let stored) = answer else { return forget(id) }
+        guard let call = exchange.switchboard.call(job.callID) ?? stored, matters(job, in: call)
         else { return finishIfDone(id) }
-        if found.registrations.isEmpty { unreached.note(job) }
-        for registrations in asleep(job, newest(found.registrations)) {
+        if all.isEmpty { unreached.note(job) }
+        for registrations in asleep(job, newest(all)) {
             let targets = registrations.compactMap { PushTarget($0, gap: exchange.clock.gap) }
             let chosen = PushTarget.route(job.kind.push, targets).map(\.provider.rawValue)
             for registration in registrations
@@ -339,10 +327,8 @@ final class PushDelivery {
         guard policies != nil, let id = jobs[push.job]?.stored.callID else { return }
         if let call = exchange.switchboard.call(id) { return tellPlugins(failure, of: push, call) }
         // A push may fail long after its call has ended.
-        exchange.read { reader throws(StoreError) in
-            try reader.call(id)
-        } _: { [weak self] found in
-            if let call = found ?? nil { self?.tellPlugins(failure, of: push, call) }
+        exchange.find(.call(id)) { [weak self] in
+            if case .call(let call?) = $0 { self?.tellPlugins(failure, of: push, call) }
         }
     }
 
@@ -420,10 +406,8 @@ final class PushDelivery {
     /// Takes up what the store keeps.
     func resume(after last: JobID? = nil) {
         let step = 500
-        exchange.read { reader throws(StoreError) in
-            try reader.openPushes(after: last, limit: step)
-        } _: { [weak self] found in
-            guard let self, let found else { return }
+        exchange.find(.openPushes(after: last, limit: step)) { [weak self] in
+            guard let self, case .openPushes(let found) = $0 else { return }
             for push in found { begin(push.id, push.job) }
             if found.count == step { resume(after: found.last?.id) }
         }

@@ -6,24 +6,27 @@ import Storage
 /// told again. Owner: the loop's thread.
 final class UnconfirmedRecords {
     private unowned let exchange: Exchange
-    private var open: [UInt64: OutboxEntry] = [:]
+    private var open: [UInt64: (changes: [StoreChange], then: (() -> Void)?)] = [:]
     private var last: UInt64 = 0
 
     init(_ exchange: Exchange) { self.exchange = exchange }
 
-    /// Stores `records`, now or when the store is back, and calls back once they are durable.
-    func keep(_ records: [StoreRecord], andThen action: (() -> Void)? = nil) {
+    /// Stores `changes`, now or when the store is back, and calls back once they are durable.
+    func keep(_ changes: [StoreChange], andThen action: (() -> Void)? = nil) {
         last += 1
         let number = last
-        open[number] = OutboxEntry(records: records, then: action)
-        exchange.store(records) { [weak self] in self?.confirmed(number) }
+        open[number] = (changes, action)
+        exchange.store(changes) { [weak self] in
+            if $0 == .durable { self?.confirmed(number) }
+        }
     }
 
     /// The store is back: everything that it did not confirm is stored again, and then `action`
     /// follows.
     func keepAgain(andThen action: @escaping () -> Void = {}) {
         let lost = open.sorted { $0.key < $1.key }
-        exchange.store(lost.flatMap(\.value.records)) { [weak self] in
+        exchange.store(lost.flatMap(\.value.changes)) { [weak self] in
+            guard $0 == .durable else { return }
             for (number, _) in lost { self?.confirmed(number) }
             action()
         }

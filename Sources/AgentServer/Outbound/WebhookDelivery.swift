@@ -69,16 +69,11 @@ final class WebhookDelivery {
         isStarted = true
         let (names, now) = (Array(windows.keys), exchange.now())
         guard !names.isEmpty else { return }
-        exchange.read { reader throws(StoreError) in
-            var disabled: [String] = []
-            for name in names
-            where try reader.value(of: Self.owner, key: name, at: now) != nil {
-                disabled.append(name)
+        exchange.find(.values(plugin: Self.owner, keys: names, at: now)) { [weak self] in
+            guard let self, case .values(let found) = $0 else { return }
+            for (name, value) in zip(names, found) where value != nil {
+                windows[name]?.isDisabled = true
             }
-            return disabled
-        } _: { [weak self] disabled in
-            guard let self, let disabled else { return }
-            for name in disabled { windows[name]?.isDisabled = true }
             for name in names { catchUp(name) }
         }
     }
@@ -128,6 +123,7 @@ final class WebhookDelivery {
         }
         guard !jobs.isEmpty else { return nil }
         return OutboxEntry(records: jobs.map { .webhook(.add($0)) }) { [weak self] in
+            guard $0 == .durable else { return }
             for job in jobs { self?.isDurable(job) }
         }
     }
@@ -167,10 +163,11 @@ final class WebhookDelivery {
         guard windows[name]?.mayFind == true else { return }
         let reading = beginReading(for: name)
         let (last, step) = (windows[name]?.beginSearch(), WebhookWindow.Limits().searchStep)
-        exchange.read { reader throws(StoreError) in
-            try reader.webhookCallers(of: name, after: last, limit: step)
-        } _: { [weak self] found in
-            guard self?.windows[name]?.endReading(reading) == true, let found else { return }
+        let query = StoreQuery.webhookCallers(endpoint: name, after: last, limit: step)
+        exchange.find(query) { [weak self] in
+            guard self?.windows[name]?.endReading(reading) == true,
+                case .webhookCallers(let found) = $0
+            else { return }
             self?.windows[name]?.found(found)
             self?.catchUp(name)
         }
@@ -182,35 +179,26 @@ final class WebhookDelivery {
         return lastReading
     }
 
-    /// What was read of one account.
-    private struct Turn: Sendable {
-        let caller: UserID
-        let events: [StoredWebhook]
-    }
-
-    private func read(_ turns: [(caller: UserID, after: JobID?)], for name: String) {
+    private func read(_ turns: [WebhookTurn], for name: String) {
         let reading = beginReading(for: name)
         let step = WebhookWindow.Limits().eventsAtOnce
-        exchange.read { reader throws(StoreError) in
-            var found: [Turn] = []
-            for turn in turns {
-                let events = try reader.openWebhooks(
-                    of: name, caller: turn.caller, after: turn.after, limit: step)
-                found.append(Turn(caller: turn.caller, events: events))
-            }
-            return found
-        } _: { [weak self] found in
-            guard let self, windows[name]?.endReading(reading) == true, let found,
-                windows[name]?.isDisabled == false
+        let query = StoreQuery.openWebhooks(endpoint: name, of: turns, limit: step)
+        exchange.find(query) { [weak self] in
+            guard let self, windows[name]?.endReading(reading) == true,
+                case .openWebhooks(let found) = $0, windows[name]?.isDisabled == false
             else { return }
-            for turn in found { self.found(turn, isFull: turn.events.count == step, for: name) }
+            for (turn, events) in zip(turns, found) {
+                self.found(events, of: turn.caller, isFull: events.count == step, for: name)
+            }
             catchUp(name)
         }
     }
 
-    private func found(_ turn: Turn, isFull: Bool, for name: String) {
+    private func found(
+        _ events: [StoredWebhook], of caller: UserID, isFull: Bool, for name: String
+    ) {
         var isAll = !isFull
-        for stored in turn.events {
+        for stored in events {
             guard
                 windows[name]?.has(stored.job.id) == true
                     || windows[name]?.hasRoom(for: stored.job) == true
@@ -220,7 +208,7 @@ final class WebhookDelivery {
             }
             if windows[name]?.takeStored(stored.job) == true { send(stored) }
         }
-        windows[name]?.hasRead(turn.caller, isAll: isAll)
+        windows[name]?.hasRead(caller, isAll: isAll)
     }
 
     // MARK: Outcomes
@@ -306,14 +294,12 @@ final class WebhookDelivery {
 
     /// Sends events again; `done` gets their number, or nil when the store is away.
     func replay(_ choice: WebhookChoice, _ done: @escaping (Int?) -> Void) {
-        exchange.read { reader throws(StoreError) in
-            try choice.find(in: reader)
-        } _: { [weak self] found in
-            guard let self, let found else { return done(nil) }
+        exchange.find(.webhooks(choice.filter)) { [weak self] in
+            guard let self, case .webhooks(let found) = $0 else { return done(nil) }
             let jobs = found.filter { self.windows[$0.job.endpoint] != nil }
             guard !jobs.isEmpty else { return done(0) }
             let progress = WebhookProgress(dueAt: exchange.now())
-            let records = jobs.map { StoreRecord.webhook(.update($0.job.id, progress)) }
+            let records = jobs.map { StoreChange.webhook(.update($0.job.id, progress)) }
             unconfirmed.keep(records) { [weak self] in
                 self?.reopened(jobs.map(\.job))
                 done(jobs.count)
@@ -344,38 +330,13 @@ final class WebhookDelivery {
 
 /// Which events an operator means.
 struct WebhookChoice: Sendable {
-    /// Of this receiver; nil: of all.
-    var endpoint: String?
-    /// Of this call; nil: of all.
-    var call: CallID?
-    /// This one; nil: all.
-    var id: JobID?
-    /// Events that stand here.
-    var state = WebhookProgress.State.failed
-    /// At most so many, the oldest first.
-    var limit = 1_000
+    /// At most 1,000 unless the operator says otherwise, given up ones if it is not said which.
+    var filter = WebhookFilter(.failed, limit: 1_000)
     /// Whether events are meant at all, and not their receivers.
     var isOfEvents = true
 
     /// The job of the event `name`.
     static func job(of name: String) -> JobID? {
         name.split(separator: "_").last.flatMap { Int64($0) }.flatMap { $0 > 0 ? JobID($0) : nil }
-    }
-
-    func find(in reader: any CallReader) throws(StoreError) -> [StoredWebhook] {
-        var found: [StoredWebhook] = []
-        var last: JobID? = id.map { JobID($0.value - 1) }
-        while found.count < limit {
-            let step = try reader.webhooks(state, after: last, limit: 500)
-            found += step.filter { fits($0.job) }
-            last = step.last?.job.id
-            if step.count < 500 || id != nil { break }
-        }
-        return Array(found.prefix(limit))
-    }
-
-    private func fits(_ job: Storage.WebhookJob) -> Bool {
-        (endpoint == nil || job.endpoint == endpoint) && (call == nil || job.callID == call)
-            && (id == nil || job.id == id)
     }
 }

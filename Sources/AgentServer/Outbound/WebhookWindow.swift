@@ -198,8 +198,8 @@ struct WebhookWindow {
 
     /// What is to be read next: events of those whose turn it is, each after a cursor; empty: there
     /// is no room, or nothing is known to be there.
-    mutating func turns() -> [(caller: UserID, after: JobID?)] {
-        var chosen: [(caller: UserID, after: JobID?)] = []
+    mutating func turns() -> [WebhookTurn] {
+        var chosen: [WebhookTurn] = []
         guard shares.total < limits.events, bytes.total + Self.longestBody <= limits.bytes
         else { return [] }
         for caller in behind where chosen.count < limits.callersAtOnce {
@@ -208,7 +208,7 @@ struct WebhookWindow {
             guard held < max(most / 2, 1), shares.admits(Self.cause(caller)),
                 bytes.admits(Self.cause(caller), Self.longestBody)
             else { continue }
-            chosen.append((caller, cursors[caller]))
+            chosen.append(WebhookTurn(caller, after: cursors[caller]))
             overtaken.remove(caller)
         }
         return chosen

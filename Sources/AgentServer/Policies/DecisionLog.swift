@@ -4,6 +4,7 @@ import CallModel
 import EventLoop
 import JSON
 import PolicyHost
+import Storage
 
 /// Keeps the decisions: the newest in memory, for `callagent trace` and a reload, and all of them
 /// in files of the state directory, which a thread of its own writes. Owner: the loop's thread.

@@ -16,8 +16,6 @@ final class PolicyBridge {
     private let metrics: Metrics
     private var thread: PolicyThread?
     private var requests: [RequestID: WaitID] = [:]
-    private var tickets: [StoreTicket: Pending] = [:]
-    private var lastTicket: UInt64 = 0
     private var stopped: (_ leftOut: Int) -> Void = { _ in }
     private var statusWanted: [(PolicyStatus) -> Void] = []
     /// A generation failed its probation: from, to, why.
@@ -32,15 +30,6 @@ final class PolicyBridge {
     var shaped: (PushID, PushDraft?) -> Void = { _, _ in }
     /// Performs `http.*`.
     private let fetches: PluginFetches
-
-    private enum Pending {
-        /// A value that is read.
-        case value(WaitID)
-        case keys(WaitID)
-        /// A change that is to become durable.
-        case change(WaitID)
-        case increment(WaitID)
-    }
 
     init(
         _ host: PolicyHost, exchange: Exchange, gateway: Gateway, decisions: DecisionLog,
@@ -62,7 +51,6 @@ final class PolicyBridge {
         self.thread = thread
         exchange.policies = thread
         loop.atEndOfTurn { [unowned decisions] in decisions.flush() }
-        exchange.storeAnswered = { [unowned self] in storeAnswered($0) }
         exchange.callEnded = { [unowned thread] in thread.callEnded($0) }
         gateway.policyReplied = { [unowned self] in replied($0, $1) }
         fetches.answer = { [unowned thread] in thread.reply($0, $1) }
@@ -199,9 +187,9 @@ final class PolicyBridge {
             exchange.feed(
                 .policyRequest(request, user, plugin: plugin, operation, cause))
         case .perform(let wait, let plugin, let request, _): perform(wait, plugin, request)
-        case .keepTimer(let timer): exchange.storeSurely([.timer(.set(NamedTimer(timer)))])
+        case .keepTimer(let timer): exchange.unconfirmed.keep([.timer(.set(NamedTimer(timer)))])
         case .dropTimer(let id):
-            exchange.storeSurely([.timer(.remove(JobID(Int64(clamping: id))))])
+            exchange.unconfirmed.keep([.timer(.remove(JobID(Int64(clamping: id))))])
         case .rolledBack(let from, let to, let reason): goBack(from, to, reason)
         case .alarm(let text): alarmed(text)
         case .abandon(let wait): fetches.abandon(wait)
@@ -250,58 +238,47 @@ final class PolicyBridge {
     }
 
     private func perform(_ wait: WaitID, _ plugin: String, _ request: StoreRequest) {
-        guard exchange.isReady else { return trouble(wait, "the store is away") }
         let now = exchange.now()
-        lastTicket += 1
-        let ticket = StoreTicket(value: lastTicket)
         switch request {
         case .get(let key):
-            tickets[ticket] = .value(wait)
-            exchange.lookUp(.value(ticket, plugin: plugin, key: key, at: now))
+            find(.values(plugin: plugin, keys: [key], at: now), for: wait)
         case .keys(let prefix):
-            tickets[ticket] = .keys(wait)
-            exchange.lookUp(
-                .keys(ticket, plugin: plugin, prefix: prefix, limit: 1_000, at: now))
+            find(.keys(plugin: plugin, prefix: prefix, limit: 1_000, at: now), for: wait)
         case .set(let key, let value, let lifetime):
-            tickets[ticket] = .change(wait)
-            let change = ValueChange.set(
-                plugin: plugin, key: key, value: value.bytes,
-                expiresAt: lifetime.map { now + $0 })
-            exchange.store([.value(change)], then: ticket)
-        case .delete(let key):
-            tickets[ticket] = .change(wait)
-            exchange.store([.value(.remove(plugin: plugin, key: key))], then: ticket)
+            store(
+                .set(
+                    plugin: plugin, key: key, value: value.bytes,
+                    expiresAt: lifetime.map { now + $0 }), for: wait)
+        case .delete(let key): store(.remove(plugin: plugin, key: key), for: wait)
         case .increment(let key, let amount, let lifetime):
-            tickets[ticket] = .increment(wait)
-            let change = ValueChange.increment(
-                plugin: plugin, key: key, by: amount, expiresAt: lifetime.map { now + $0 })
-            exchange.store([.value(change)], counting: ticket)
+            store(
+                .increment(
+                    plugin: plugin, key: key, by: amount, expiresAt: lifetime.map { now + $0 }),
+                for: wait)
         }
     }
 
-    private func storeAnswered(_ answer: StoreAnswer) {
-        switch answer {
-        case .value(let ticket, let bytes):
-            guard case .value(let wait) = tickets.removeValue(forKey: ticket) else { return }
-            let value = bytes.flatMap { try? JSONValue(parsing: $0) }
-            thread?.reply(wait, .value(value ?? .null))
-        case .keys(let ticket, let keys):
-            guard case .keys(let wait) = tickets.removeValue(forKey: ticket) else { return }
-            thread?.reply(wait, .value(.array(keys.map { .string($0) })))
-        case .durable(let ticket):
-            guard case .change(let wait) = tickets.removeValue(forKey: ticket) else { return }
-            thread?.reply(wait, .value(.bool(true)))
-        case .counted(let ticket, let counter):
-            guard case .increment(let wait) = tickets.removeValue(forKey: ticket) else { return }
-            switch counter {
-            case .sum(let sum): thread?.reply(wait, .value(.integer(sum)))
-            case .notCountable: trouble(wait, "the value is not an integer")
+    private func find(_ query: StoreQuery, for wait: WaitID) {
+        guard exchange.isReady else { return trouble(wait, "the store is away") }
+        exchange.find(query) { [weak self] in
+            switch $0 {
+            case .values(let values):
+                let value = values[0].flatMap { try? JSONValue(parsing: $0) }
+                self?.thread?.reply(wait, .value(value ?? .null))
+            case .keys(let keys):
+                self?.thread?.reply(wait, .value(.array(keys.map { .string($0) })))
+            default: self?.trouble(wait, "the store is away")
             }
-        case .failed(let ticket):
-            switch tickets.removeValue(forKey: ticket) {
-            case .value(let wait), .keys(let wait), .change(let wait), .increment(let wait):
-                trouble(wait, "the store is away")
-            case nil: break
+        }
+    }
+
+    private func store(_ change: ValueChange, for wait: WaitID) {
+        exchange.store([.value(change)]) { [weak self] in
+            switch $0 {
+            case .durable: self?.thread?.reply(wait, .value(.bool(true)))
+            case .counted(.sum(let sum)): self?.thread?.reply(wait, .value(.integer(sum)))
+            case .counted(.notCountable): self?.trouble(wait, "the value is not an integer")
+            case .lost: self?.trouble(wait, "the store is away")
             }
         }
     }

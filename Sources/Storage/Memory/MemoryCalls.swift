@@ -109,8 +109,8 @@ struct MemoryCalls {
     }
 
     /// Newest first.
-    func missedCalls(of user: UserID, limit: Int) -> [MissedCall] {
+    func missedCalls(of user: UserID, limit: Int) -> [(id: CallID, at: Moment)] {
         (missed[user] ?? [:]).sorted { $0.key > $1.key }.prefix(limit)
-            .map { MissedCall(callID: $0.key, at: $0.value) }
+            .map { (id: $0.key, at: $0.value) }
     }
 }

@@ -31,7 +31,7 @@ public final class MemoryStore: CallStore {
 
     @discardableResult
     public func commit(
-        _ batch: [StoreRecord], at now: Moment
+        _ batch: [StoreChange], at now: Moment
     ) throws(StoreError) -> CommitResult {
         var result = CommitResult()
         guard !batch.isEmpty else { return result }
@@ -43,7 +43,7 @@ public final class MemoryStore: CallStore {
         return result
     }
 
-    private func apply(_ record: StoreRecord, at now: Moment, _ result: inout CommitResult) {
+    private func apply(_ record: StoreChange, at now: Moment, _ result: inout CommitResult) {
         if let job = record.jobID { highestJob = max(highestJob ?? job, job) }
         switch record {
         case .call(let call):
@@ -83,77 +83,81 @@ public final class MemoryStore: CallStore {
     public func close() throws(StoreError) {}
 }
 
-extension MemoryStore: CallReader {
-    public func call(_ id: CallID) throws(StoreError) -> Call? { calls[id] }
+extension MemoryStore: CallReader, EmbeddedReader {
+    public func answer(_ query: StoreQuery) throws(StoreError) -> StoreAnswer { try find(query) }
 
-    public func reply(of user: UserID, under key: String) throws(StoreError) -> KeptReply? {
+    func call(_ id: CallID) throws(StoreError) -> Call? { calls[id] }
+
+    func reply(of user: UserID, under key: String) throws(StoreError) -> KeptReply? {
         keys.reply(of: user, under: key)
     }
 
-    public func page(
-        of user: UserID, matching query: ListQuery, within budget: PageBudget
+    func page(
+        of user: UserID, matching query: ListQuery, bytes: Int
     ) throws(StoreError) -> CallPage {
         let filter = CallFilter(user: user, query: query)
-        var builder = PageBuilder(filter, budget, scanMax: limits.pageScanMax)
+        var builder = PageBuilder(filter, bytes: bytes, scanMax: limits.pageScanMax)
         for id in calls.ids(of: user, filter.range) {
             guard builder.look(at: id, { calls[id] }) else { break }
         }
         return builder.page
     }
 
-    public func missedCount(of user: UserID) throws(StoreError) -> Int {
+    func missedCount(of user: UserID) throws(StoreError) -> Int {
         calls.missedCount(of: user)
     }
 
-    public func missedCalls(of user: UserID, limit: Int) throws(StoreError) -> [MissedCall] {
+    func missedCalls(
+        of user: UserID, limit: Int
+    ) throws(StoreError) -> [(id: CallID, at: Moment)] {
         calls.missedCalls(of: user, limit: limit)
     }
 
-    public func registrations(of user: UserID) throws(StoreError) -> [Registration] {
+    func registrations(of user: UserID) throws(StoreError) -> [Registration] {
         outbox.registrations(of: user)
     }
 
-    public func openPushes(after job: JobID?, limit: Int) throws(StoreError) -> [StoredPush] {
+    func openPushes(after job: JobID?, limit: Int) throws(StoreError) -> [StoredPush] {
         outbox.openPushes(after: job, limit: limit)
     }
 
-    public func pushOutcomes(of call: CallID) throws(StoreError) -> [PushOutcome] {
+    func pushOutcomes(of call: CallID) throws(StoreError) -> [PushOutcome] {
         outbox.outcomes(of: call)
     }
 
-    public func webhooks(
+    func webhooks(
         _ state: WebhookProgress.State, after job: JobID?, limit: Int
     ) throws(StoreError) -> [StoredWebhook] {
         outbox.webhooks(state, after: job, limit: limit)
     }
 
-    public func webhookCallers(
+    func webhookCallers(
         of endpoint: String, after caller: UserID?, limit: Int
     ) throws(StoreError) -> [UserID] {
         outbox.webhookCallers(of: endpoint, after: caller, limit: limit)
     }
 
-    public func openWebhooks(
-        of endpoint: String, caller: UserID, after job: JobID?, limit: Int
+    func openWebhooks(
+        of endpoint: String, _ turn: WebhookTurn, limit: Int
     ) throws(StoreError) -> [StoredWebhook] {
-        outbox.openWebhooks(of: endpoint, caller: caller, after: job, limit: limit)
+        outbox.openWebhooks(of: endpoint, caller: turn.caller, after: turn.after, limit: limit)
     }
 
-    public func value(
+    func value(
         of plugin: String, key: String, at now: Moment
     ) throws(StoreError) -> [UInt8]? {
         plugins.value(of: plugin, key: key, at: now)
     }
 
-    public func keys(
+    func keys(
         of plugin: String, prefix: String, limit: Int, at now: Moment
     ) throws(StoreError) -> [String] {
         plugins.keys(of: plugin, prefix: prefix, limit: limit, at: now)
     }
 
-    public func generations() throws(StoreError) -> [GenerationMark] { plugins.marks }
+    func generations() throws(StoreError) -> [GenerationMark] { plugins.marks }
 
-    public func generation(named name: String) throws(StoreError) -> StoredGeneration? {
+    func generation(named name: String) throws(StoreError) -> StoredGeneration? {
         plugins.generation(named: name)
     }
 }

@@ -1,188 +1,23 @@
-// How the loop reaches the store: a thread for commits and one for reading, or, for a store in
-// memory, neither.
+// A store of this process on threads of its own: the loop never waits for it.
 
 import CallModel
 import EventLoop
 import Storage
 import Synchronization
 
-/// Something to read from the store.
-enum Lookup: Sendable {
-    case call(CallID)
-    case key(UserID, String)
-    case page(RequestID, UserID, ListQuery, bytes: Int)
-    case value(StoreTicket, plugin: String, key: String, at: Moment)
-    case keys(StoreTicket, plugin: String, prefix: String, limit: Int, at: Moment)
-    /// A kept generation; nil: the one in force before the active one.
-    case generation(named: String?)
-    /// Anything else; `StoreNews.found` answers with the number.
-    case ask(UInt64, Question)
-
-    /// What to read.
-    typealias Question = @Sendable (any CallReader) throws(StoreError) -> any Sendable
-}
-
-/// Names a question to the store that the switchboard did not ask.
-struct StoreTicket: Hashable, Sendable {
-    let value: UInt64
-}
-
-/// What the store tells the loop.
-enum StoreNews: Sendable {
-    /// The batch submitted last is durable, so long after it was submitted.
-    case committed(CommitResult, in: Milliseconds)
-    /// The batch submitted last is not stored; the store has to be opened again.
-    case failed(StoreError)
-    /// The store is open again.
-    case reopened(StoredState)
-    case call(CallID, Call?)
-    case key(UserID, String, KeptReply?)
-    case page(RequestID, UserID, CallPage)
-    case value(StoreTicket, [UInt8]?)
-    case keys(StoreTicket, [String])
-    case generation(StoredGeneration?)
-    case found(UInt64, any Sendable)
-    /// A look-up failed; the request behind it is `unavailable`.
-    case lookupFailed(Lookup, StoreError)
-}
-
-extension StoreNews {
-    /// Whether another reader may do better: one damaged record is damaged for all of them.
-    fileprivate var needsReader: Bool {
-        guard case .lookupFailed(_, let error) = self else { return false }
-        return error.kind != .damagedRecord
-    }
-}
-
-/// The loop's side of a store. Everything is answered by `StoreNews`, commits in their order.
-protocol StoreLink: AnyObject {
-    /// Whether the batch submitted last is still under way. It may have come to its end before the
-    /// loop is told.
-    var isCommitting: Bool { get }
-    /// Commits a batch; one at a time is under way.
-    func submit(_ batch: [StoreRecord], at now: Moment)
-    /// Reads.
-    func fetch(_ lookup: Lookup)
-    /// After a failure: opens the store again, now.
-    func reopen(at now: Moment)
-    /// Keeps as much as this from now on.
-    func limit(to limits: StoreLimits)
-    /// Ends in good order; nothing is under way.
-    func close()
-}
-
-/// Answers look-ups from a reader.
-private func answer(_ lookup: Lookup, from reader: (any CallReader)?) -> StoreNews {
-    do throws(StoreError) {
-        guard let reader else {
-            throw StoreError(.notOpen, path: "", operation: "reading", detail: "the store is away")
-        }
-        switch lookup {
-        case .call(let id): return .call(id, try reader.call(id))
-        case .key(let user, let key):
-            return .key(user, key, try reader.reply(of: user, under: key))
-        case .page(let request, let user, let query, let bytes):
-            let budget = PageBudget(bytes: bytes) { CallSize.estimate($0) }
-            return .page(request, user, try reader.page(of: user, matching: query, within: budget))
-        case .value(let ticket, let plugin, let key, let now):
-            return .value(ticket, try reader.value(of: plugin, key: key, at: now))
-        case .keys(let ticket, let plugin, let prefix, let limit, let now):
-            return .keys(
-                ticket, try reader.keys(of: plugin, prefix: prefix, limit: limit, at: now))
-        case .generation(let name): return .generation(try kept(name, in: reader))
-        case .ask(let number, let question): return .found(number, try question(reader))
-        }
-    } catch {
-        return .lookupFailed(lookup, error)
-    }
-}
-
-/// The generation `name`, or the last one in force that is neither active nor was taken back.
-private func kept(_ name: String?, in reader: any CallReader) throws(StoreError)
-    -> StoredGeneration?
-{
-    if let name { return try reader.generation(named: name) }
-    let marks = try reader.generations()
-    guard let before = marks.first(where: { !$0.isActive && $0.rolledBackAt == nil }) else {
-        return nil
-    }
-    return try reader.generation(named: before.name)
-}
-
-/// An upper bound of a call's size on the wire.
-enum CallSize {
-    /// Bytes of the JSON of `call`, at most: texts may be escaped.
-    static func estimate(_ call: Call) -> Int {
-        var texts = (call.extendedData?.utf8.count ?? 0) + (call.end?.extendedData?.utf8.count ?? 0)
-        for participant in call.participants { texts += participant.extendedData?.utf8.count ?? 0 }
-        for item in call.items { texts += item.key.utf8.count + item.value.utf8.count + 8 }
-        return 600 + call.participants.count * 420 + texts * 2
-    }
-}
-
-/// Removes what is too old, once a minute and a little at a time, each behind the answer to a
-/// commit.
-private struct SweepPace {
-    private var last = Moment(0)
-
-    /// Sweeps `store` if it is time to; `now` is the moment of its last commit.
-    mutating func sweep(_ store: any CallStore, at now: Moment) throws(StoreError) {
-        guard now - last >= 60_000 else { return }
-        let hasMore = try store.sweep(at: now)
-        if !hasMore { last = now }
-    }
-}
-
-/// A store in memory: everything happens at once, on the loop's thread.
-final class MemoryLink: StoreLink {
-    let isCommitting = false
-    private let store: any CallStore
-    private let reader: any CallReader
-    private var pace = SweepPace()
-    private let told: (StoreNews) -> Void
-
-    init(_ store: any CallStore, told: @escaping (StoreNews) -> Void) throws(StoreError) {
-        self.store = store
-        reader = try store.makeReader()
-        self.told = told
-    }
-
-    func submit(_ batch: [StoreRecord], at now: Moment) {
-        do throws(StoreError) {
-            told(.committed(try store.commit(batch, at: now), in: 0))
-            try pace.sweep(store, at: now)
-        } catch {
-            told(.failed(error))
-        }
-    }
-
-    func fetch(_ lookup: Lookup) { told(answer(lookup, from: reader)) }
-
-    func reopen(at now: Moment) {
-        do throws(StoreError) {
-            told(.reopened(try store.restore(at: now)))
-        } catch {
-            told(.failed(error))
-        }
-    }
-
-    func limit(to limits: StoreLimits) { store.limits = limits }
-    func close() { try? store.close() }
-}
-
 /// A store on disk: one thread commits, one reads. The calls that ended last are answered here.
-final class ThreadedLink: StoreLink {
+final class StoreThreads: StoreLink {
     private enum Order: Sendable {
-        /// The second moment is that of submitting, by `Clock.bootMilliseconds`.
-        case commit([StoreRecord], Moment, since: Milliseconds)
-        case reopen(Moment)
+        /// `since`: when it was ordered, by `Clock.bootMilliseconds`.
+        case commit([StoreChange], Moment, StoreTicket, since: Milliseconds)
+        case open(Moment, StoreTicket)
         case limit(StoreLimits)
         /// The reader cannot read any more.
         case renewReader
     }
 
     private enum Reading: Sendable {
-        case lookup(Lookup)
+        case find(StoreQuery, StoreTicket)
         /// The store was opened again: this one reads from now on.
         case reader(ReaderBox)
         /// The store is away, and nothing may hold its files.
@@ -190,7 +25,7 @@ final class ThreadedLink: StoreLink {
     }
 
     private let orders = WorkerMailbox<Order>()
-    private let lookups = WorkerMailbox<Reading>()
+    private let readings = WorkerMailbox<Reading>()
     private let news: Mailbox<StoreNews>
     private let writer: StoreWriter
     private var threads: [WorkerThread] = []
@@ -219,10 +54,10 @@ final class ThreadedLink: StoreLink {
         } catch {
             throw .store(error)
         }
-        let (orders, lookups) = (orders, lookups)
+        let (orders, readings) = (orders, readings)
         let writer = StoreWriter(
             store: store, open: open,
-            readBy: { _ = lookups.post($0.map { .reader($0) } ?? .noReader) })
+            readBy: { _ = readings.post($0.map { .reader($0) } ?? .noReader) })
         self.writer = writer
         do throws(EventLoopError) {
             threads.append(
@@ -237,17 +72,17 @@ final class ThreadedLink: StoreLink {
                     }
                     writer.close()
                 })
-            _ = lookups.post(.reader(ReaderBox(reader: reader)))
+            _ = readings.post(.reader(ReaderBox(reader: reader)))
             threads.append(
                 try WorkerThread(name: "reader") {
                     var box: ReaderBox?
                     var batch: [Reading] = []
-                    while case .elements = lookups.takeAll(into: &batch) {
+                    while case .elements = readings.takeAll(into: &batch) {
                         for reading in batch {
                             switch reading {
-                            case .lookup(let lookup):
-                                let found = answer(lookup, from: box?.reader)
-                                _ = news.post(found)
+                            case .find(let query, let ticket):
+                                let found = StoreAnswer(query, from: box?.reader)
+                                _ = news.post(.answered(ticket, found))
                                 _ = found.needsReader && orders.post(.renewReader)
                             case .reader(let next): box = next
                             case .noReader: box = nil
@@ -262,9 +97,9 @@ final class ThreadedLink: StoreLink {
 
     var isCommitting: Bool { writer.isCommitting.load(ordering: .relaxed) }
 
-    func submit(_ batch: [StoreRecord], at now: Moment) {
+    func commit(_ batch: [StoreChange], at now: Moment, as ticket: StoreTicket) {
         writer.isCommitting.store(true, ordering: .relaxed)
-        _ = orders.post(.commit(batch, now, since: Clock.bootMilliseconds()))
+        _ = orders.post(.commit(batch, now, ticket, since: Clock.bootMilliseconds()))
         for case .call(let call) in batch where call.endedAt != nil { ended.put(call) }
         let past = now + -settings.endedCallsFor
         while let end = ended.firstEnd,
@@ -275,24 +110,24 @@ final class ThreadedLink: StoreLink {
         }
     }
 
-    func fetch(_ lookup: Lookup) {
-        if case .call(let id) = lookup, let call = ended[id] {
-            _ = news.post(.call(id, call))
+    func find(_ query: StoreQuery, as ticket: StoreTicket) {
+        if case .call(let id) = query, let call = ended[id] {
+            _ = news.post(.answered(ticket, .call(call)))
         } else {
-            _ = lookups.post(.lookup(lookup))
+            _ = readings.post(.find(query, ticket))
         }
     }
 
-    func reopen(at now: Moment) {
+    func open(at now: Moment, as ticket: StoreTicket) {
         // Some of them may not be stored.
         ended = EndedCalls()
-        _ = orders.post(.reopen(now))
+        _ = orders.post(.open(now, ticket))
     }
 
     func limit(to limits: StoreLimits) { _ = orders.post(.limit(limits)) }
 
     func close() {
-        lookups.close()
+        readings.close()
         orders.close()
         for thread in threads { thread.join() }
     }
@@ -323,23 +158,24 @@ final class ThreadedLink: StoreLink {
         func carryOut(_ order: Order) -> StoreNews? {
             do throws(StoreError) {
                 switch order {
-                case .commit(let batch, let now, let since):
+                case .commit(let batch, let now, let ticket, let since):
                     defer { isCommitting.store(false, ordering: .relaxed) }
                     guard let store else {
                         throw StoreError(.notOpen, path: "", operation: "commit", detail: "closed")
                     }
                     lastCommit = now
                     let result = try store.commit(batch, at: now)
-                    return .committed(result, in: Clock.bootMilliseconds() - since)
+                    let duration = Clock.bootMilliseconds() - since
+                    return .answered(ticket, .committed(result, in: duration))
                 case .limit(let limits):
                     self.limits = limits
                     store?.limits = limits
                     return nil
                 case .renewReader:
-                    // Without success the next look-up fails too, and asks again.
+                    // Without success the next reading fails too, and asks again.
                     if let reader = try? store?.makeReader() { readBy(ReaderBox(reader: reader)) }
                     return nil
-                case .reopen(let now):
+                case .open(let now, let ticket):
                     store = nil
                     try lost?.rescue()
                     lost = nil
@@ -349,7 +185,7 @@ final class ThreadedLink: StoreLink {
                     try Self.tryWriting(fresh, now)
                     readBy(ReaderBox(reader: try fresh.makeReader()))
                     store = fresh
-                    return .reopened(state)
+                    return .answered(ticket, .opened(state))
                 }
             } catch {
                 return failed(error)
@@ -365,7 +201,7 @@ final class ThreadedLink: StoreLink {
                 lost = store
             }
             store = nil
-            return .failed(error)
+            return .lost(error)
         }
 
         /// Reading succeeds on a full disk too: nobody is told that the store is back before it
@@ -418,5 +254,13 @@ extension WorkerMailbox {
         case .elements, .deadline: true
         case .closed: false
         }
+    }
+}
+
+extension StoreAnswer {
+    /// Whether another reader may do better: one damaged record is damaged for all of them.
+    fileprivate var needsReader: Bool {
+        guard case .failed(let error) = self else { return false }
+        return error.kind != .damagedRecord
     }
 }

@@ -3,7 +3,7 @@
 import CallModel
 
 /// One change of the store. A batch of them is committed wholly or not at all.
-public enum StoreRecord: Sendable, Equatable {
+public enum StoreChange: Sendable, Equatable {
     /// A call as it is now; an ended one moves to history. Of several in one batch only the last
     /// version of a call is written.
     case call(Call)
@@ -27,24 +27,6 @@ public enum StoreRecord: Sendable, Equatable {
     case missed(UserID, CallID, at: Moment)
     /// A user saw all missed calls up to this moment.
     case seen(UserID, upTo: Moment)
-
-    /// What the core wants to be stored.
-    ///
-    /// - Parameters:
-    ///   - encode: the bytes of a kept reply as it is sent, without its `re`.
-    ///   - newJob: a fresh id for a push job.
-    public init(_ record: Record, encode: (Reply) -> [UInt8], newJob: () -> JobID) {
-        switch record {
-        case .call(let call): self = .call(call)
-        case .key(let record):
-            let kept = KeptReply(bodyHash: record.key.bodyHash, reply: encode(record.reply))
-            self = .key(
-                KeyEntry(user: record.user, key: record.key.text, at: record.at, kept: kept))
-        case .push(let job): self = .push(.add(newJob(), job))
-        case .registration(let address, let provider, let registration):
-            self = .registration(address, provider: provider, registration)
-        }
-    }
 
     /// The new id that it brings, if it starts a job or timer.
     var jobID: JobID? {

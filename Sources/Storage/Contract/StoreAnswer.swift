@@ -1,0 +1,101 @@
+// Everything that a store answers.
+
+import CallModel
+
+/// What came of one order.
+public enum StoreAnswer: Sendable {
+    /// The batch is durable, so long after it was ordered.
+    case committed(CommitResult, in: Milliseconds)
+    /// The store is open again, with what it kept.
+    case opened(StoredState)
+    /// It could not be read.
+    case failed(StoreError)
+    // To a `StoreQuery` of the same name:
+    case call(Call?)
+    case reply(KeptReply?)
+    case page(CallPage)
+    /// The newest, and how many there are in all.
+    case missed([MissedCall], count: Int)
+    case registrations([Registration], Call?)
+    case openPushes([StoredPush])
+    case pushOutcomes([PushOutcome])
+    case webhooks([StoredWebhook])
+    case webhookCallers([UserID])
+    /// Of each caller asked for, in order.
+    case openWebhooks([[StoredWebhook]])
+    /// Of each key asked for, in order.
+    case values([[UInt8]?])
+    case keys([String])
+    case generations([GenerationMark])
+    case generation(StoredGeneration?)
+}
+
+/// What a commit tells.
+public struct CommitResult: Sendable, Equatable {
+    /// What became of an increment.
+    public enum Counter: Sendable, Equatable {
+        /// The sum.
+        case sum(Int64)
+        /// The value is not an integer, or the sum does not fit; it is unchanged.
+        case notCountable
+    }
+
+    /// One for each `ValueChange.increment` of the batch, in order.
+    public var counters: [Counter] = []
+
+    /// A commit without increments.
+    public init() {}
+}
+
+/// What a start restores.
+public struct StoredState: Sendable {
+    /// Live calls by id; kept keys, oldest first.
+    public var core = Restored()
+    /// The newest moment ever committed: time never goes below it.
+    public var newestMoment: Moment?
+    /// Whether the process before this one called `close`.
+    public var endedCleanly = true
+    /// Pending timers, by id.
+    public var timers: [NamedTimer] = []
+    /// The highest id ever given to a job or timer.
+    public var lastJob: JobID?
+
+    /// A start from nothing.
+    public init() {}
+}
+
+/// A call that a user missed and has not seen since.
+public struct MissedCall: Sendable, Equatable {
+    /// The call's id.
+    public let callID: CallID
+    /// When it was missed.
+    public let at: Moment
+    /// The call as it is now; nil: it is not kept any more.
+    public let call: Call?
+}
+
+/// A page of `call.list`.
+public struct CallPage: Sendable, Equatable {
+    /// Newest first.
+    public var calls: [Call] = []
+    /// Where the next page begins (`ListQuery.before`); nil: this is the last one. A page may be
+    /// empty and not the last: looking through very many calls that do not match is cut short.
+    public var cursor: CallID?
+    /// Records that were left out because they cannot be read: to be logged, since one damaged
+    /// call must not hide all others.
+    public var damage: [StoreError] = []
+
+    /// An empty last page.
+    public init() {}
+}
+
+/// An upper bound of a call's size on the wire.
+public enum CallSize {
+    /// Bytes of the JSON of `call`, at most: texts may be escaped.
+    public static func estimate(_ call: Call) -> Int {
+        var texts = (call.extendedData?.utf8.count ?? 0) + (call.end?.extendedData?.utf8.count ?? 0)
+        for participant in call.participants { texts += participant.extendedData?.utf8.count ?? 0 }
+        for item in call.items { texts += item.key.utf8.count + item.value.utf8.count + 8 }
+        return 600 + call.participants.count * 420 + texts * 2
+    }
+}
