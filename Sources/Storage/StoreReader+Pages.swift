@@ -10,12 +10,14 @@ extension StoreReader {
         let range = filter.range
         var builder = PageBuilder(filter, bytes: bytes, scanMax: limits.pageScanMax)
         var damage: [StoreError] = []
+        // All of it as it was at one moment.
+        try begin.run()
+        defer { try? end.run() }
         func look(at row: Row, _ id: CallID) throws(StoreError) -> Bool {
             try builder.look(at: id) { () throws(StoreError) in
                 try call(in: row, filter, &damage)
             }
         }
-        // Read first: what is indexed between the two readings is then in both, not in neither.
         var recent = try recentCalls(of: user, in: range)
         func lookAtRecent(after id: CallID?) throws(StoreError) -> Bool {
             while let next = recent.last, id.map({ next > $0 }) ?? true {

@@ -11,6 +11,8 @@ public final class StoreReader: CallReader, EmbeddedReader {
     private let liveCall: Statement
     private let endedCall: Statement
     private let keptReply: Statement
+    let begin: Statement
+    let end: Statement
     let callsOfUser: Statement
     let recentParticipations: Statement
     let listedCall: Statement
@@ -39,6 +41,8 @@ public final class StoreReader: CallReader, EmbeddedReader {
         keptReply = try connection.prepare(
             "SELECT body_hash, reply FROM kept_reply WHERE user = ? AND key = ?",
             for: "reading a kept reply")
+        begin = try connection.prepare("BEGIN", for: "listing calls")
+        end = try connection.prepare("COMMIT", for: "listing calls")
         callsOfUser = try connection.prepare(
             """
             \(Self.selectListed(from: "participation"))

@@ -1,4 +1,4 @@
-// The store on disk and the one in memory agree on everything, whatever is committed.
+// All stores agree on everything, whatever is committed.
 
 import CallModel
 import Testing
@@ -145,7 +145,7 @@ private struct Picture: Equatable {
     var values: [String: [UInt8]] = [:]
 
     init(_ rig: Rig, _ load: Workload) throws {
-        let state = try rig.store.restore(at: load.now)
+        let state = try rig.restored(at: load.now)
         (live, marks, timers) = (state.core.calls, state.core.keys, state.timers)
         (newest, lastJob) = (state.newestMoment, state.lastJob)
         for user in load.users {
@@ -169,23 +169,26 @@ private struct Picture: Equatable {
 
 @Suite struct AgreementTests {
     @Test(arguments: 1...UInt64(12))
-    func bothStoresAgree(seed: UInt64) throws {
+    func allStoresAgree(seed: UInt64) throws {
         var limits = StoreLimits()
         (limits.keysPerUser, limits.keysMax, limits.sweepStep) = (5, 14, 7)
-        (limits.retention, limits.keyLifetime, limits.webhookRetention) = (60_000, 40_000, 30_000)
-        limits.webhookPatience = 15_000
+        limits.retention = 600_000
+        limits.keyLifetime = 400_000
+        limits.webhookRetention = 300_000
+        limits.webhookPatience = 150_000
         limits.recentParticipations = Int(seed % 4) * 7
-        let (disk, memory) = (try Rig(.disk, limits: limits), try Rig(.memory, limits: limits))
+        let rigs = try Kind.allCases.map { try Rig($0, limits: limits) }
         var load = Workload(seed: seed)
         for round in 0..<120 {
             let batch = load.batch()
-            let results = try [disk, memory].map { try $0.store.commit(batch, at: load.now) }
-            #expect(results[0] == results[1], "seed \(seed), round \(round)")
+            let results = try rigs.map { try $0.commit(batch, at: load.now) }
+            #expect(results.allSatisfy { $0 == results[0] }, "seed \(seed), round \(round)")
             if round % 10 == 9 {
-                while try disk.store.sweep(at: load.now) {}
-                while try memory.store.sweep(at: load.now) {}
-                let pictures = try [disk, memory].map { try Picture($0, load) }
-                #expect(pictures[0] == pictures[1], "seed \(seed), round \(round)")
+                load.now = load.now + 60_000
+                for rig in rigs { try rig.sweep(at: load.now) }
+                let pictures = try rigs.map { try Picture($0, load) }
+                let agrees = pictures.allSatisfy { $0 == pictures[0] }
+                #expect(agrees, "seed \(seed), round \(round)")
             }
         }
     }

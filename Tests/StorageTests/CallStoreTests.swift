@@ -23,7 +23,7 @@ import Testing
         let (first, second, third) = (ringingCall(1), ringingCall(2), ringingCall(3))
         try rig.commit(.call(third), .call(first), .call(second))
         try rig.commit(.call(ended(second, at: start + 9)))
-        let state = try rig.store.restore(at: start + 10)
+        let state = try rig.restored(at: start + 10)
         #expect(state.core.calls == [first, third])
         #expect(try rig.reader.call(second.id) == ended(second, at: start + 9))
     }
@@ -34,7 +34,7 @@ import Testing
         let call = ringingCall(1)
         try rig.commit(.call(call), .call(ended(call, at: start + 1)))
         #expect(try rig.reader.call(call.id)?.state == .ended)
-        #expect(try rig.store.restore(at: start).core.calls.isEmpty)
+        #expect(try rig.restored(at: start).core.calls.isEmpty)
         #expect(try rig.page("ann").calls.count == 1)
     }
 

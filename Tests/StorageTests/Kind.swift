@@ -1,41 +1,98 @@
-// The two stores behind one suite.
+// The stores behind one suite, which knows them by their contract only.
 
 import CallModel
+import EventLoop
 import TestSupport
+import Testing
 
 @testable import Storage
 
-/// Where a store keeps its things.
-enum Kind: String, CaseIterable, Sendable {
-    case disk, memory
+/// A store that the suite runs over.
+struct Kind: Sendable, CustomTestStringConvertible {
+    /// Who hears what a store tells.
+    typealias Told = @Sendable (StoreNews) -> Void
+
+    let testDescription: String
+    /// The way to an empty store, which keeps its things in `folder` if it needs one.
+    let connect: @Sendable (_ folder: String, StoreLimits, @escaping Told) throws -> any StoreLink
+
+    static let disk = Kind(testDescription: "disk") { folder, limits, told in
+        try StoreInPlace(try embedded(in: folder, limits), told: told)
+    }
+    static let memory = Kind(testDescription: "memory") { _, limits, told in
+        try StoreInPlace(MemoryStore(limits: limits), told: told)
+    }
+    /// A further store is one more of these.
+    static let allCases = [disk, memory]
 }
 
-/// A store of either kind, with its reader, in a directory of its own.
+/// A store on disk. What is tested here does not depend on when the disk has it.
+func embedded(in folder: String, _ limits: StoreLimits) throws -> Store {
+    var options = StoreOptions()
+    options.limits = limits
+    options.synchronous = .off
+    return try Store(in: try StateDirectory(claiming: folder), options: options)
+}
+
+/// An open store, with a directory of its own, that is asked one thing after the other.
 final class Rig {
-    let store: any CallStore
-    let reader: any CallReader
+    private let link: any StoreLink
+    private let news = WorkerMailbox<StoreNews>()
+    private var last: UInt64 = 0
     private let folder = TemporaryFolder()
 
     init(_ kind: Kind, limits: StoreLimits = StoreLimits()) throws {
-        switch kind {
-        case .memory: store = MemoryStore(limits: limits)
-        case .disk:
-            var options = StoreOptions()
-            options.limits = limits
-            // What is tested here does not depend on when the disk has it.
-            options.synchronous = .off
-            store = try Store(
-                in: try StateDirectory(claiming: folder.state), options: options)
-        }
-        _ = try store.restore(at: start)
-        reader = try store.makeReader()
+        let news = news
+        link = try kind.connect(folder.state, limits) { news.post($0) }
+        try restored(at: start)
     }
 
-    /// Commits `records` one millisecond after `start`.
-    @discardableResult
-    func commit(_ records: StoreChange..., at now: Moment = start + 1) throws -> CommitResult {
-        try store.commit(records, at: now)
+    deinit { link.close() }
+
+    /// What the store answers to an order, which must be the next that it tells.
+    fileprivate func order(_ send: (StoreTicket) -> Void) throws -> StoreAnswer {
+        last += 1
+        send(StoreTicket(last))
+        var told: [StoreNews] = []
+        _ = news.takeAll(into: &told, until: Clock.bootMilliseconds() + 20_000)
+        guard told.count == 1, case .answered(StoreTicket(last), let answer) = told[0] else {
+            if case .lost(let error)? = told.first { throw error }
+            throw NoAnswer(told: told)
+        }
+        return answer
     }
+
+    /// Commits `changes` one millisecond after `start`.
+    @discardableResult
+    func commit(_ changes: StoreChange..., at now: Moment = start + 1) throws -> CommitResult {
+        try commit(changes, at: now)
+    }
+
+    @discardableResult
+    func commit(_ changes: [StoreChange], at now: Moment) throws -> CommitResult {
+        let answer = try order { link.commit(changes, at: now, as: $0) }
+        guard case .committed(let result, _) = answer else { throw NoAnswer(told: []) }
+        return result
+    }
+
+    /// What a start at `now` gets.
+    @discardableResult
+    func restored(at now: Moment) throws -> StoredState {
+        let answer = try order { link.open(at: now, as: $0) }
+        guard case .opened(let state) = answer else { throw NoAnswer(told: []) }
+        return state
+    }
+
+    /// So many commits come at `now`, a minute or more after the last time, that whatever is too
+    /// old by then is gone.
+    func sweep(at now: Moment) throws {
+        for _ in 0..<64 { try commit(.seen(UserID("nobody"), upTo: now), at: now) }
+    }
+
+    func limit(to limits: StoreLimits) { link.limit(to: limits) }
+
+    /// Asks the store.
+    var reader: any CallReader { Questions(rig: self) }
 
     /// A page of a user's calls.
     func page(
@@ -45,4 +102,24 @@ final class Rig {
         change(&query)
         return try reader.page(of: UserID(user), matching: query, bytes: bytes)
     }
+
+    fileprivate final class Questions: CallReader {
+        let rig: Rig
+        init(rig: Rig) { self.rig = rig }
+
+        func answer(_ query: StoreQuery) throws(StoreError) -> StoreAnswer {
+            do {
+                return try rig.order { rig.link.find(query, as: $0) }
+            } catch {
+                throw error as? StoreError
+                    ?? StoreError(
+                        .notOpen, path: "", operation: "asking", detail: "\(error)")
+            }
+        }
+    }
+}
+
+/// A store did not answer its last order, or told something else too.
+struct NoAnswer: Error {
+    let told: [StoreNews]
 }

@@ -79,7 +79,7 @@ import Testing
         let rig = try Rig(.disk)
         try rig.commit(.call(ended(ringingCall(1), at: start + 1)))
         try rig.commit(.call(ringingCall(2)))
-        #expect(try rig.store.sweep(at: start + 1 + rig.store.limits.retention) == false)
+        try rig.sweep(at: start + 1 + StoreLimits().retention)
         #expect(try rig.page("ann").calls.map(\.id) == [callID(2)])
     }
 

@@ -9,10 +9,8 @@ import Testing
     private let retention: Milliseconds = 90 * 24 * 3_600_000
 
     @Test(arguments: Kind.allCases)
-    func endedCallsAreForgottenAtTheirAgeInSteps(kind: Kind) throws {
-        var limits = StoreLimits()
-        limits.sweepStep = 2
-        let rig = try Rig(kind, limits: limits)
+    func endedCallsAreForgottenAtTheirAge(kind: Kind) throws {
+        let rig = try Rig(kind)
         let live = ringingCall(0)
         try rig.commit(.call(live))
         for later in 1...5 as ClosedRange<Int64> {
@@ -27,9 +25,7 @@ import Testing
                             kind: .missed, at: start + later, result: "sent"))))
         }
         let now = start + 30 + retention
-        #expect(try rig.store.sweep(at: now) == true)
-        #expect(try rig.page("bob").calls.map(\.id) == [5, 4, 3, 0].map { callID($0) })
-        #expect(try rig.store.sweep(at: now) == false)
+        try rig.sweep(at: now)
         #expect(try rig.page("bob").calls.map(\.id) == [5, 4, 0].map { callID($0) })
         #expect(try rig.reader.call(callID(3)) == nil)
         #expect(try rig.reader.call(callID(4)) != nil)
@@ -41,7 +37,9 @@ import Testing
 
     @Test func memoryKeepsTheLastEndedCalls() throws {
         let rig = try Rig(.memory)
-        rig.store.limits.endedCallsInMemory = 3
+        var limits = StoreLimits()
+        limits.endedCallsInMemory = 3
+        rig.limit(to: limits)
         let live = ringingCall(0)
         try rig.commit(.call(live))
         for later in 1...3 as ClosedRange<Int64> {
@@ -67,13 +65,16 @@ import Testing
         #expect(calls.missedUsers == 0)
     }
 
-    @Test func aChangedLimitCountsFromTheNextSweepOn() throws {
-        let rig = try Rig(.disk)
+    @Test(arguments: Kind.allCases)
+    func aChangedLimitCountsFromTheNextSweepOn(kind: Kind) throws {
+        let rig = try Rig(kind)
         try rig.commit(.call(ended(ringingCall(1), at: start + 1)))
-        #expect(try rig.store.sweep(at: start + 1_001) == false)
+        try rig.sweep(at: start + 70_000)
         #expect(try rig.reader.call(callID(1)) != nil)
-        rig.store.limits.retention = 1_000
-        #expect(try rig.store.sweep(at: start + 1_001) == false)
+        var limits = StoreLimits()
+        limits.retention = 1_000
+        rig.limit(to: limits)
+        try rig.sweep(at: start + 140_000)
         #expect(try rig.reader.call(callID(1)) == nil)
     }
 }

@@ -14,7 +14,8 @@ public struct StoreTicket: Hashable, Sendable {
 /// A store, wherever it is: on threads of this process, in place, or beyond a network.
 ///
 /// Only values go in and come out. Nothing waits: `StoreNews` tells what came of an order, of
-/// commits in their order.
+/// commits in their order. Once a minute, with commits that come anyway, a store removes what is
+/// too old by its limits.
 public protocol StoreLink: AnyObject {
     /// Whether the batch submitted last is still under way. It may have come to its end before
     /// that is told.
@@ -24,7 +25,8 @@ public protocol StoreLink: AnyObject {
     func commit(_ batch: [StoreChange], at now: Moment, as ticket: StoreTicket)
     /// Reads. What was committed before is seen.
     func find(_ query: StoreQuery, as ticket: StoreTicket)
-    /// After `lost`: opens the store again, now. The answer is `opened`, or `lost` once more.
+    /// To begin with, and after `lost`: opens the store. The answer is `opened`, or `lost` once
+    /// more.
     func open(at now: Moment, as ticket: StoreTicket)
     /// Keeps as much as this from now on.
     func limit(to limits: StoreLimits)
