@@ -99,7 +99,7 @@ struct ScenarioWriter {
         call.participants.map { text($0, in: call, viewer) }.joined(separator: ", ")
     }
 
-    private func text(_ end: Call.End, saying: String?) -> String {
+    func text(_ end: Call.End, saying: String?) -> String {
         var text = end.reason.rawValue
         if let detail = end.detail { text += "/\(detail.rawValue)" }
         if let by = end.by { text += " by \(by)" }
@@ -122,7 +122,7 @@ struct ScenarioWriter {
     private func said(_ text: String?) -> String { text.map { " " + quoted($0) } ?? "" }
 
     /// `text` in quotes, with the names of calls in the place of their ids.
-    private func quoted(_ text: String) -> String {
+    func quoted(_ text: String) -> String {
         let text = names.naming(text)
         return text.contains("\"") ? "'\(text)'" : "\"\(text)\""
     }
@@ -161,7 +161,7 @@ struct ScenarioWriter {
         return parts.joined(separator: " ")
     }
 
-    private func text(_ items: [Call.Item]) -> String {
+    func text(_ items: [Call.Item]) -> String {
         items.isEmpty ? "none" : items.map { "\($0.key)=\($0.value)" }.joined(separator: ", ")
     }
 
@@ -177,7 +177,8 @@ struct ScenarioWriter {
                 + (left.map { ", \(written($0)) left" } ?? "") + ago
                 + ": " + participants(of: call, viewer)
         }
-        let (word, news) = text(event.kind, viewer)
+        let word = EventName(event.kind).rawValue.dropFirst("call.".count)
+        let news = news(event.kind, viewer)
         let by = text(event.actor).map { " by \($0)" } ?? ""
         return "\(word) \(name)\(by)\(ago)" + (news.isEmpty ? "" : ": \(news)")
     }
@@ -198,48 +199,21 @@ struct ScenarioWriter {
         }
     }
 
-    private func text(
-        _ kind: CallEvent.Kind, _ viewer: UserID
-    ) -> (word: String, news: String) {
-        switch kind {
-        case .created(let call), .incoming(let call, _, _):
-            return ("created", participants(of: call, viewer))
-        case .changed(let changes): return ("changed", text(changes))
-        case .timedOut: return ("timed_out", "")
-        case .cancelled(let inviter, let said, let reason):
-            let whose = inviter?.text ?? "nobody"
-            return ("cancelled", "\(reason.rawValue) of \(whose)\(self.said(said))")
-        case .ended(let end, _, let duration):
-            let after = duration > 0 ? " after \(written(duration))" : ""
-            return ("ended", text(end, saying: end.extendedData) + after)
-        case .elsewhere(let what, let device):
-            return ("elsewhere", what.rawValue + (device.map { " on \($0)" } ?? ""))
-        case .failed(let reason): return ("failed", reason.rawValue)
-        case .missed(_, let count): return ("missed", "\(count) in all")
-        case .mediaPhase(let media): return ("media_phase", media.rawValue)
-        case .mediaFlags(let user, let audio, let video):
-            return ("media_flags", "\(user) audio \(text(audio)), video \(text(video))")
-        case .hold(let user, let on): return ("hold", "\(user) \(text(on))")
-        case .items(let keys, let deleted, let items): return ("items", text(keys, deleted, items))
-        case .signal(let from, let data):
-            let text = names.naming(String(decoding: data, as: UTF8.self))
-            return ("signal", "\(text) from \(from)")
+    /// What is new, in the words of the event's row.
+    private func news(_ kind: CallEvent.Kind, _ viewer: UserID) -> String {
+        var words = EventWords(writer: self)
+        kind.visit(&words) { name, call, words in
+            words.values["\(name)"] = participants(of: call, viewer)
         }
+        return words.text(EventDescriptor.of(EventName(kind)).words)
     }
 
-    private func text(_ changes: [CallEvent.Change]) -> String {
+    func text(_ changes: [CallEvent.Change]) -> String {
         changes.map { change in
             "\(change.user) \(change.state.rawValue)"
                 + (change.reason.map { "(\($0.rawValue))" } ?? "") + said(change.extendedData)
         }.joined(separator: ", ")
     }
-
-    private func text(_ keys: [String], _ deleted: [String], _ items: [Call.Item]) -> String {
-        let gone = deleted.isEmpty ? "" : "; deleted \(deleted.joined(separator: ", "))"
-        return "\(text(items)); keys \(keys.joined(separator: ", "))\(gone)"
-    }
-
-    private func text(_ flag: Bool) -> String { flag ? "on" : "off" }
 
     // MARK: Policies and push
 

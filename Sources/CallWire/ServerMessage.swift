@@ -114,92 +114,51 @@ extension ServerMessageDecoder {
         guard let known = EventName(rawValue: name), let id = data["call_id"]?.callID,
             let revision = data["revision"]?.integer, let at = data.moment("at"),
             let actor = data["actor"].flatMap(Actor.init),
-            let kind = kind(known, data, message)
+            let kind = EventDescriptor.of(known).make(
+                EventJSON(data: data, message: message, decoder: self))
         else { return .unknown(name, data) }
         return .call(
             CallEvent(
                 callID: id, revision: UInt32(clamping: revision), at: at, actor: actor, kind: kind))
     }
+}
 
-    private func kind(
-        _ name: EventName, _ data: JSONValue, _ message: [UInt8]
-    ) -> CallEvent.Kind? {
-        switch name {
-        case .created: return call(data["call"]).map { .created($0) }
-        case .incoming:
-            guard let call = call(data["call"]), let inviter = data["inviter"]?.user else {
-                return nil
-            }
-            return .incoming(
-                call, inviter: inviter, expiresIn: data["expires_in_ms"]?.integer)
-        case .changed:
-            return data["changes"]?.array.map { .changed($0.compactMap(CallEvent.Change.init)) }
-        case .timedOut: return .timedOut
-        case .cancelled:
-            return data.word("reason").map {
-                .cancelled(
-                    inviter: data["inviter"]?.user, extendedData: data["extended_data"]?.string,
-                    reason: $0)
-            }
-        case .ended:
-            guard let end = data["end"].flatMap(Call.End.init), let at = data.moment("ended_at")
-            else { return nil }
-            return .ended(end, at: at, duration: data["duration_ms"]?.integer ?? 0)
-        case .elsewhere:
-            return data.word("what").map { .elsewhere($0, data["device"]?.device) }
-        case .failed: return data.word("reason").map { .failed($0) }
-        case .missed:
-            guard let call = call(data["call"]) else { return nil }
-            return .missed(call, count: Int(data["missed"]?.integer ?? 1))
-        case .mediaPhase, .mediaFlags, .hold, .items, .signal:
-            return kindInCall(name, data, message)
-        }
+/// The members of an event as they arrived.
+private struct EventJSON: EventMembers {
+    let data: JSONValue
+    let message: [UInt8]
+    let decoder: ServerMessageDecoder
+
+    func call(_ name: String) -> Call? { decoder.call(data[name]) }
+    func user(_ name: String) -> UserID? { data[name]?.user }
+    func device(_ name: String) -> DeviceID? { data[name]?.device }
+    func text(_ name: String) -> String? { data[name]?.string }
+    func flag(_ name: String) -> Bool? { data[name]?.bool }
+    func integer(_ name: String) -> Int64? { data[name]?.integer }
+    func end(_ name: String) -> Call.End? { data[name].flatMap(Call.End.init) }
+
+    func changes(_ name: String) -> [CallEvent.Change]? {
+        data[name]?.array?.compactMap(CallEvent.Change.init)
     }
 
-    private func kindInCall(
-        _ name: EventName, _ data: JSONValue, _ message: [UInt8]
-    ) -> CallEvent.Kind? {
-        switch name {
-        case .mediaPhase: return data.word("media").map { .mediaPhase($0) }
-        case .mediaFlags:
-            guard let user = data["user"]?.user, let audio = data["audio"]?.bool,
-                let video = data["video"]?.bool
-            else { return nil }
-            return .mediaFlags(user, audio: audio, video: video)
-        case .hold:
-            guard let user = data["user"]?.user, let on = data["on"]?.bool else { return nil }
-            return .hold(user, on: on)
-        case .items:
-            return .items(
-                keys: data["keys"]?.texts ?? [], deleted: data["deleted"]?.texts ?? [],
-                items: data["items"]?.items ?? [])
-        case .signal:
-            guard let from = data["from"]?.user, let raw = Self.signalData(in: message) else {
-                return nil
-            }
-            return .signal(from: from, data: raw)
-        case .created, .incoming, .changed, .timedOut, .cancelled, .ended, .elsewhere, .failed,
-            .missed:
-            return nil
-        }
-    }
+    func texts(_ name: String) -> [String]? { data[name]?.texts }
+    func items(_ name: String) -> [Call.Item]? { data[name]?.items }
 
-    /// The `data` of the signal in `message`, byte for byte as its sender wrote it.
-    private static func signalData(in message: [UInt8]) -> [UInt8]? {
+    func json(_ name: String) -> [UInt8]? {
         message.withUnsafeBytes { bytes in
-            try? member("data", of: member("data", of: bytes)).map { [UInt8]($0) }
+            try? Self.member(name, of: Self.member("data", of: bytes)).map { [UInt8]($0) }
         }
     }
 
     private static func member(
-        _ key: StaticString, of object: UnsafeRawBufferPointer?
+        _ key: String, of object: UnsafeRawBufferPointer?
     ) throws(JSONError) -> UnsafeRawBufferPointer? {
         guard let object else { return nil }
         var reader = JSONReader(object)
         var found: UnsafeRawBufferPointer?
         try reader.beginObject()
         while let name = try reader.nextKey() {
-            if name == key { found = try reader.readRaw() } else { try reader.skip() }
+            if name.string == key { found = try reader.readRaw() } else { try reader.skip() }
         }
         return found
     }

@@ -328,6 +328,17 @@ enum Sample {
                 + #""actor":{"user":"bob","device":"phone"}\#(example.members)}}"#)
     }
 
+    @Test(arguments: examples) func whatIsWrittenIsWhatTheRowNames(_ example: Example) throws {
+        let event = CallEvent(
+            callID: Sample.id, revision: 4, at: Moment(5), actor: .timer(.ring),
+            kind: example.kind)
+        let text = WireEncoder().event(event, for: "alice")
+        let data = try #require(try JSONValue(parsing: [UInt8(ascii: "{")] + text)["data"])
+        let row = EventDescriptor.of(example.name)
+        let names = (EventDescriptor.inEvery + row.members).map(\.name)
+        #expect(data.object?.members.map(\.key) == names)
+    }
+
     @Test func everyEventHasAnExample() {
         #expect(Set(Self.examples.map(\.name)) == Set(EventName.allCases))
     }
