@@ -116,3 +116,109 @@ public struct CallEvent: Sendable, Equatable {
         case answered, rejected, replaced, left
     }
 }
+
+/// Every event, by its name on the wire.
+public enum EventName: String, CaseIterable, Sendable {
+    case created = "call.created"
+    case incoming = "call.incoming"
+    case changed = "call.changed"
+    case timedOut = "call.timed_out"
+    case cancelled = "call.cancelled"
+    case ended = "call.ended"
+    case elsewhere = "call.elsewhere"
+    case failed = "call.failed"
+    case mediaPhase = "call.media_phase"
+    case mediaFlags = "call.media_flags"
+    case hold = "call.hold"
+    case items = "call.items"
+    case signal = "call.signal"
+    case missed = "call.missed"
+
+    /// The name of what happened.
+    public init(_ kind: CallEvent.Kind) {
+        switch kind {
+        case .created: self = .created
+        case .incoming: self = .incoming
+        case .changed: self = .changed
+        case .timedOut: self = .timedOut
+        case .cancelled: self = .cancelled
+        case .ended: self = .ended
+        case .elsewhere: self = .elsewhere
+        case .failed: self = .failed
+        case .mediaPhase: self = .mediaPhase
+        case .mediaFlags: self = .mediaFlags
+        case .hold: self = .hold
+        case .items: self = .items
+        case .signal: self = .signal
+        case .missed: self = .missed
+        }
+    }
+}
+
+extension CallEvent.Kind {
+    /// The call that it shows.
+    @inlinable
+    public var call: Call? {
+        if case .created(let call) = self { return call }
+        if case .incoming(let call, _, _) = self { return call }
+        if case .missed(let call, _) = self { return call }
+        return nil
+    }
+
+    /// Hands its members to `visitor`, in the order of its row. A call is handed to `show`: how
+    /// much of it is seen depends on who looks.
+    @inlinable
+    public func visit<Visitor: EventVisitor & ~Copyable>(
+        _ visitor: inout Visitor, show: (StaticString, Call, inout Visitor) -> Void
+    ) {
+        switch self {
+        case .created(let call): show("call", call, &visitor)
+        case .incoming(let call, let inviter, let expiresIn):
+            show("call", call, &visitor)
+            visitor.member("inviter", inviter)
+            visitor.member("expires_in_ms", time: expiresIn)
+        case .changed(let changes): visitor.member("changes", changes)
+        case .timedOut: break
+        case .cancelled(let inviter, let text, let reason):
+            visitor.member("inviter", inviter)
+            visitor.member("extended_data", text: text)
+            visitor.member("reason", word: reason.rawValue)
+        case .ended(let end, let at, let duration):
+            visitor.member("end", end)
+            visitor.member("ended_at", at)
+            visitor.member("duration_ms", time: duration)
+        case .elsewhere(let what, let device):
+            visitor.member("what", word: what.rawValue)
+            visitor.member("device", device)
+        case .failed(let reason): visitor.member("reason", word: reason.rawValue)
+        case .missed(let call, let count):
+            show("call", call, &visitor)
+            visitor.member("missed", count: count)
+        case .mediaPhase, .mediaFlags, .hold, .items, .signal: visitInCall(&visitor)
+        }
+    }
+
+    @inlinable
+    func visitInCall(_ visitor: inout some EventVisitor & ~Copyable) {
+        switch self {
+        case .mediaPhase(let media): visitor.member("media", word: media.rawValue)
+        case .mediaFlags(let user, let audio, let video):
+            visitor.member("user", user)
+            visitor.member("audio", audio)
+            visitor.member("video", video)
+        case .hold(let user, let on):
+            visitor.member("user", user)
+            visitor.member("on", on)
+        case .items(let keys, let deleted, let items):
+            visitor.member("keys", keys)
+            visitor.member("deleted", deleted)
+            visitor.member("items", items)
+        case .signal(let from, let data):
+            visitor.member("from", from)
+            visitor.member("data", json: data)
+        case .created, .incoming, .changed, .timedOut, .cancelled, .ended, .elsewhere, .failed,
+            .missed:
+            break
+        }
+    }
+}

@@ -99,6 +99,69 @@ public enum CallAction: Sendable, Equatable {
     case finish(code: EndDetail?)
 }
 
+/// What a client may ask for, by its name on the wire.
+public enum OperationName: String, CaseIterable, Sendable {
+    case hello, ping, bye
+    case invite = "call.invite"
+    case add = "call.add"
+    case ringing = "call.ringing"
+    case accept = "call.accept"
+    case acceptAck = "call.accept_ack"
+    case reject = "call.reject"
+    case cancel = "call.cancel"
+    case join = "call.join"
+    case leave = "call.leave"
+    case end = "call.end"
+    case report = "call.report"
+    case media = "call.media"
+    case hold = "call.hold"
+    case items = "call.items"
+    case signal = "call.signal"
+    case get = "call.get"
+    case list = "call.list"
+    case token = "call.token"
+    case pushRegister = "device.push_register"
+    case pushUnregister = "device.push_unregister"
+}
+
+extension Operation {
+    /// The name on the wire.
+    public var name: OperationName {
+        switch self {
+        case .invite: .invite
+        case .call(_, let action, _): action.name
+        case .list: .list
+        case .pushRegister: .pushRegister
+        case .pushUnregister: .pushUnregister
+        }
+    }
+}
+
+extension CallAction {
+    /// The name on the wire.
+    public var name: OperationName {
+        switch self {
+        case .add: .add
+        case .ringing: .ringing
+        case .accept: .accept
+        case .acceptAck: .acceptAck
+        case .reject: .reject
+        case .cancel: .cancel
+        case .join: .join
+        case .leave: .leave
+        case .end: .end
+        case .report: .report
+        case .media: .media
+        case .hold: .hold
+        case .items: .items
+        case .signal: .signal
+        case .get: .get
+        case .token: .token
+        case .forward, .finish: preconditionFailure("a policy's decision is not on the wire")
+        }
+    }
+}
+
 /// The data of `call.invite`.
 public struct Invitation: Sendable, Equatable {
     /// At least one; may hold repetitions and the caller, which `errors[]` then names.

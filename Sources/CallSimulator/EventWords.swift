@@ -2,6 +2,17 @@
 
 import CallModel
 
+extension CallEvent.Kind {
+    /// The event as a scenario says it, without who did it: `hold: bob on`.
+    public var words: String {
+        var words = EventWords(writer: ScenarioWriter(names: CallNames()))
+        visit(&words) { name, call, words in words.values["\(name)"] = "\(call.id)" }
+        let name = EventName(self).rawValue.dropFirst("call.".count)
+        let news = words.text(EventDescriptor.of(EventName(self)).words)
+        return news.isEmpty ? "\(name)" : "\(name): \(news)"
+    }
+}
+
 /// The members of one event as words; a member without a value has none.
 struct EventWords: EventVisitor {
     let writer: ScenarioWriter

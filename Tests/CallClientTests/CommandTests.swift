@@ -338,7 +338,7 @@ extension Rig {
                 "cancelled (by_inviter): x"
             ),
             (.elsewhere(.answered, "tablet"), "answered elsewhere on tablet"),
-            (.failed(.expired), "failed (expired)"),
+            (.failed(.expired), "failed: expired"),
             (.mediaPhase(.connected), "media connected"),
             (.mediaFlags("bob", audio: true, video: false), "bob audio on, video off"),
             (.hold("bob", on: true), "bob holds"),

@@ -27,22 +27,18 @@ struct Page {
         try self.init("Sources/\(target)/\(target).docc/\(name).md")
     }
 
-    /// Expects `lines` between `<!-- generated: NAME -->` and `<!-- end of NAME -->`.
+    /// Expects `lines` between `<!-- generated: NAME -->` and `<!-- end of NAME -->`; in a program
+    /// these stand behind `//`.
     func expect(_ name: String, _ lines: [String]) throws {
-        let opening = "<!-- generated: \(name) -->\n"
-        let closing = "<!-- end of \(name) -->"
-        let start = try #require(text.range(of: opening)?.upperBound, "\(url.path): \(opening)")
-        let end = try #require(
-            text.range(of: closing, range: start..<text.endIndex)?.lowerBound,
-            "\(url.path): \(closing)")
+        let place = try place(of: name)
         let part = lines.joined(separator: "\n") + "\n"
-        if Self.isRecording, text[start..<end] != part {
+        if Self.isRecording, text[place] != part {
             let fresh = try Page(path: url)
             try fresh.replacing(name, with: part).write(
                 to: url, atomically: true, encoding: .utf8)
             Issue.record("\(url.lastPathComponent): '\(name)' was written: read it, run again")
         } else {
-            #expect(text[start..<end] == part, "stale: run with CALLAGENT_RECORD=1")
+            #expect(text[place] == part, "stale: run with CALLAGENT_RECORD=1")
         }
     }
 
@@ -52,11 +48,18 @@ struct Page {
     }
 
     private func replacing(_ name: String, with part: String) throws -> String {
-        let opening = "<!-- generated: \(name) -->\n"
-        let start = try #require(text.range(of: opening)?.upperBound)
+        text.replacingCharacters(in: try place(of: name), with: part)
+    }
+
+    private func place(of name: String) throws -> Range<String.Index> {
+        let mark = url.pathExtension == "md" ? "" : "// "
+        let opening = "\(mark)<!-- generated: \(name) -->\n"
+        let closing = "\(mark)<!-- end of \(name) -->"
+        let start = try #require(text.range(of: opening)?.upperBound, "\(url.path): \(opening)")
         let end = try #require(
-            text.range(of: "<!-- end of \(name) -->", range: start..<text.endIndex)?.lowerBound)
-        return text[..<start] + part + text[end...]
+            text.range(of: closing, range: start..<text.endIndex)?.lowerBound,
+            "\(url.path): \(closing)")
+        return start..<end
     }
 
     /// The lines under the heading `title`, down to the next heading of its rank or above.

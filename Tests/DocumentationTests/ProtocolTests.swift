@@ -41,12 +41,22 @@ import WebProtocols
         try page.expect("phrases", table(["phrase", "operation"], rows))
     }
 
-    @Test func everyOperationIsExplained() throws {
-        let section = try Page("CallWire", "Operations").section(
-            "Who may do what, and when"
-        ).joined(separator: "\n")
-        for name in OperationName.allCases where name.rawValue.hasPrefix("call.") {
-            #expect(section.contains(name.rawValue), "\(name.rawValue)")
+    @Test func fieldsOfTheJavaScriptClient() throws {
+        let operations = OperationName.allCases.filter { $0 != .hello }
+        let lines = operations.map { name in
+            "  \"\(name.rawValue)\": \"\(name.fields.joined(separator: " "))\","
+        }
+        try Page("examples/browser/callagent.js").expect(
+            "fields", ["export const FIELDS = {"] + lines + ["};"])
+    }
+
+    @Test func whoMayDoWhat() throws {
+        let lines = OperationName.allCases.map { OperationDescriptor.of($0) }.filter {
+            !$0.rule.isEmpty
+        }.map { "- term \($0.name.rawValue): \($0.rule)" }
+        try Page("CallWire", "Operations").expect("rules", lines)
+        for operation in OperationDescriptor.all where operation.required.contains(.callID) {
+            #expect(!operation.rule.isEmpty, "\(operation.name.rawValue)")
         }
     }
 

@@ -1,43 +1,5 @@
 // An event of the protocol, described once.
 
-/// Every event, by its name on the wire.
-public enum EventName: String, CaseIterable, Sendable {
-    case created = "call.created"
-    case incoming = "call.incoming"
-    case changed = "call.changed"
-    case timedOut = "call.timed_out"
-    case cancelled = "call.cancelled"
-    case ended = "call.ended"
-    case elsewhere = "call.elsewhere"
-    case failed = "call.failed"
-    case mediaPhase = "call.media_phase"
-    case mediaFlags = "call.media_flags"
-    case hold = "call.hold"
-    case items = "call.items"
-    case signal = "call.signal"
-    case missed = "call.missed"
-
-    /// The name of what happened.
-    public init(_ kind: CallEvent.Kind) {
-        switch kind {
-        case .created: self = .created
-        case .incoming: self = .incoming
-        case .changed: self = .changed
-        case .timedOut: self = .timedOut
-        case .cancelled: self = .cancelled
-        case .ended: self = .ended
-        case .elsewhere: self = .elsewhere
-        case .failed: self = .failed
-        case .mediaPhase: self = .mediaPhase
-        case .mediaFlags: self = .mediaFlags
-        case .hold: self = .hold
-        case .items: self = .items
-        case .signal: self = .signal
-        case .missed: self = .missed
-        }
-    }
-}
-
 /// All that is said of one event. Encoding and decoding, the documents and the notation of
 /// scenarios are made of it; what it has, and in which order, `CallEvent.Kind.visit` hands over.
 public struct EventDescriptor: Sendable {

@@ -20,6 +20,10 @@ public final class OperationDescriptor: Sendable {
     public let isPosted: Bool
     /// Whether it changes nothing: an idempotency key has no meaning for it (B25).
     public let isReading: Bool
+    /// The parameter of a mode that allows it; empty: all modes have it.
+    public let needs: Mode.Features
+    /// Who may ask for it and when, for people.
+    public let rule: String
     /// How scenarios say it. A field that must be there stands as its value, any other as a clause
     /// that may be left out; `{on=true}` is what the phrase means without saying it.
     public let phrases: [String]
@@ -37,6 +41,7 @@ public final class OperationDescriptor: Sendable {
     init(
         _ name: OperationName, _ text: StaticString, _ summary: String, _ fields: Fields,
         reply: [DataMember] = [], traits: Traits = [], phrases: [String] = [],
+        needs: Mode.Features = [], rule: String = "",
         make: @escaping Making = { _ in nil }, give: @escaping Giving = { _, _ in }
     ) {
         self.name = name
@@ -48,6 +53,8 @@ public final class OperationDescriptor: Sendable {
         isPosted = !traits.contains(.ofSession)
         isReading = traits.contains(.reads)
         self.phrases = phrases
+        self.needs = needs
+        self.rule = rule
         self.make = make
         self.give = give
     }
@@ -56,13 +63,15 @@ public final class OperationDescriptor: Sendable {
     convenience init(
         onCall name: OperationName, _ text: StaticString, _ summary: String,
         _ fields: Fields = ([], []), reply: [DataMember] = [], traits: Traits = [],
-        phrases: [String], make: @escaping @Sendable (FieldValues) -> CallAction,
+        phrases: [String], needs: Mode.Features = [], rule: String,
+        make: @escaping @Sendable (FieldValues) -> CallAction,
         give: @escaping @Sendable (CallAction, inout FieldValues) -> Void = { _, _ in }
     ) {
         var fields = fields
         fields.required.insert(.callID)
         self.init(
             name, text, summary, fields, reply: reply, traits: traits, phrases: phrases,
+            needs: needs, rule: rule,
             make: { .call($0.callID, make($0), saying: $0.extendedData) },
             give: { operation, values in
                 if case .call(_, let action, _) = operation { give(action, &values) }

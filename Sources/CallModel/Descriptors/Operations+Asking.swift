@@ -5,6 +5,7 @@ extension OperationDescriptor {
         OperationDescriptor(
             onCall: .get, "call.get", "Shows a call.", reply: [.call], traits: .reads,
             phrases: ["gets {call_id}"],
+            rule: "Participants, in whatever state. Others get `not_found`.",
             make: { _ in .get }),
         OperationDescriptor(
             .list, "call.list", "Lists the user's calls.",
@@ -17,6 +18,9 @@ extension OperationDescriptor {
                 DataMember("cursor", .orNull(.text), "null with the last page"),
             ], traits: .reads,
             phrases: ["lists {limit} {cursor} {state} {role} {kind} {peer} {end_reasons}"],
+            rule: "The user's calls, newest first: `since_at` ≤ created < `until_at`; of one "
+                + "`kind`, with one `peer`. `cursor` of the answer asks for the next page; null "
+                + "with the last one. Kept for 90 days.",
             make: { .list($0.query) },
             give: { operation, values in
                 if case .list(let query) = operation { values.give(query) }
@@ -25,6 +29,8 @@ extension OperationDescriptor {
             onCall: .token, "call.token", "Asks for credentials of the media side.",
             reply: [DataMember("token", .object, "made by a plugin")], traits: .reads,
             phrases: ["wants a token for {call_id}"],
+            rule: "Joined participants get what the hook `on.token` of a plugin makes; without "
+                + "one `unsupported`.",
             make: { _ in .token }),
     ]
 }

@@ -5,6 +5,9 @@ extension OperationDescriptor {
         OperationDescriptor(
             onCall: .signal, "call.signal", "Sends data to other participants.", ([.data], [.to]),
             phrases: ["signals {call_id} {to} {data}"],
+            rule: "Joined participants, to all others who joined, or to one (`to`), who may be "
+                + "pending. Relayed byte for byte and not stored. Held for a pending addressee "
+                + "without a device, at most 64.",
             make: { .signal(to: $0.addressee, data: $0.data) },
             give: { action, values in
                 guard case .signal(let to, let data) = action else { return }
@@ -14,6 +17,9 @@ extension OperationDescriptor {
         OperationDescriptor(
             onCall: .leave, "call.leave", "Leaves the call.", ([], [.extendedData, .push]),
             reply: [.call], phrases: ["leaves {call_id} {push} {extended_data}"],
+            needs: .leave,
+            rule: "Joined participants. In `managed`, when the caller leaves and nobody has "
+                + "joined, the whole call is cancelled.",
             make: { .leave(push: $0.push) },
             give: { action, values in
                 if case .leave(let push) = action { values.give(.push, push, \.push) }
@@ -22,6 +28,10 @@ extension OperationDescriptor {
             onCall: .join, "call.join", "Joins from outside, or moves the call to this device.",
             ([], [.extendedData, .audio, .video]), reply: [.call],
             phrases: ["joins {call_id} {audio} {video} {extended_data}"],
+            needs: .join,
+            rule: "Anybody who knows the id, where the mode has it: from outside, back after a "
+                + "reject, a time-out or a leave, or with another device, which takes the call "
+                + "over.",
             make: { .join(audio: $0.flag(.audio), video: $0.flag(.video)) },
             give: { action, values in
                 guard case .join(let audio, let video) = action else { return }
@@ -31,6 +41,9 @@ extension OperationDescriptor {
         OperationDescriptor(
             onCall: .add, "call.add", "Calls more people into a call.", ([.invitees], [.push]),
             reply: [.call, .errors], phrases: ["adds {invitees} to {call_id} {push}"],
+            needs: .add,
+            rule: "Joined participants, in modes that have it. The call's ring time counts anew "
+                + "for those added.",
             make: { .add($0.users, push: $0.push) },
             give: { action, values in
                 guard case .add(let invitees, let push) = action else { return }
@@ -41,6 +54,8 @@ extension OperationDescriptor {
             onCall: .acceptAck, "call.accept_ack",
             "Confirms that an accept arrived (mode handshake).",
             ([.user], []), reply: [.call], phrases: ["acknowledges {user} in {call_id}"],
+            needs: .acceptAck,
+            rule: "The caller, in mode `handshake`.",
             make: { .acceptAck($0.user) },
             give: { action, values in
                 if case .acceptAck(let user) = action { values.give(.user, user, \.user) }
@@ -48,6 +63,12 @@ extension OperationDescriptor {
         OperationDescriptor(
             onCall: .report, "call.report", "Tells what became of this device's media.",
             ([.media], []), phrases: ["reports {call_id} {media}"],
+            rule: "Joined participants say what became of their media: `connected`, `lost`, "
+                + "`recovered` (the same as `connected`) or `failed`, which ends the call: with "
+                + "`not_connected`, once connected with `connection_lost`. While nobody has "
+                + "accepted only the caller is there to report: its `failed` says that the dial "
+                + "cannot be carried out (`dial_failed`), the others are `wrong_state`. `{}` "
+                + "without effect where the mode tracks no media.",
             make: { .report($0.media) },
             give: { action, values in
                 if case .report(let media) = action { values.give(.media, media, \.media) }
@@ -55,6 +76,7 @@ extension OperationDescriptor {
         OperationDescriptor(
             onCall: .media, "call.media", "Switches audio or video.", ([], [.audio, .video]),
             phrases: ["sets {call_id} {audio} {video}"],
+            rule: "Joined participants. Says what the user sends; the server switches nothing.",
             make: { .media(audio: $0.flag(.audio), video: $0.flag(.video)) },
             give: { action, values in
                 guard case .media(let audio, let video) = action else { return }
@@ -64,6 +86,10 @@ extension OperationDescriptor {
         OperationDescriptor(
             onCall: .hold, "call.hold", "Holds the call or goes on with it.", ([.on], [.force]),
             phrases: ["holds {call_id} {on=true} {force}", "unholds {call_id} {on=false} {force}"],
+            needs: .hold,
+            rule: "Joined participants of an active call, in mode `direct`. `on: false` while "
+                + "another call is not held: `wrong_state` with `detail.code` `other_active`; "
+                + "`force` ends that one.",
             make: { .hold(on: $0.isOn(.on), force: $0.isOn(.force)) },
             give: { action, values in
                 guard case .hold(let on, let force) = action else { return }
@@ -77,6 +103,9 @@ extension OperationDescriptor {
                 DataMember("items", .map(.text)),
                 DataMember("keys", .list(.text), "all that were touched"),
             ], phrases: ["edits {call_id} {clear} {delete} {put}"],
+            needs: .items,
+            rule: "Participants, also after the end, in mode `direct`. Applied in the order "
+                + "clear, delete, put. `keys` in the answer names all that were touched.",
             make: { .items($0.itemsChange) },
             give: { action, values in
                 guard case .items(let change) = action else { return }

@@ -13,6 +13,10 @@ extension OperationDescriptor {
             "Registers this device for push notifications.",
             ([.provider], [.token, .subscription, .environment]),
             phrases: ["registers {provider} {token}"],
+            rule: "`web` with the `subscription` as the browser gives it, Apple and Google with a "
+                + "`token`, `webhook` with either. Kept per device and provider. What no push "
+                + "could go to is `bad_request`: a token of Apple that is Base64 or a path, a key "
+                + "that is no point on P-256, an endpoint that is not https or leads inside.",
             make: { .pushRegister($0.registration) },
             give: { operation, values in
                 guard case .pushRegister(let registration) = operation else { return }

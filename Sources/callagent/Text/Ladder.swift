@@ -2,6 +2,7 @@
 
 import CallClient
 import CallModel
+import CallSimulator
 import CallWire
 import EventLoop
 import JSON
@@ -70,13 +71,11 @@ extension Ladder {
                 "incoming \(call.kind) call \(call.id) from \(inviter) (\(mode))"
                     + Self.saying(call.extendedData))
         case .changed(let changes): for change in changes { sees(change) }
-        case .timedOut: sees("timed_out")
         case .cancelled(_, let text, let reason):
             sees("cancelled (\(reason.rawValue))\(Self.saying(text))")
         case .ended(let end, _, let duration): sees(Self.words(end, after: duration))
         case .elsewhere(let what, let device):
             sees("\(what.rawValue) elsewhere\(device.map { " on \($0)" } ?? "")")
-        case .failed(let reason): sees("failed (\(reason.rawValue))")
         case .missed(let call, let count):
             sees("missed a call of \(call.caller) (\(call.id)), \(count) in all")
         case .mediaPhase(let media): sees("media \(media.rawValue)")
@@ -87,6 +86,7 @@ extension Ladder {
             sees("items \((keys + deleted.map { "-\($0)" }).joined(separator: ", "))")
         case .signal(let user, let data):
             sees("\(user) signals: \(String(decoding: data, as: UTF8.self))")
+        default: sees(event.words)
         }
     }
 
