@@ -64,8 +64,8 @@ let package = Package(
             linkerSettings: [.linkedLibrary("jemalloc", .when(configuration: .release))]),
         // core
         module("CallModel", and: inlined),
-        module("Bookkeeping", ["CallModel"], and: inlined),
-        module("CallCore", ["CallModel", "Bookkeeping"], and: inlined),
+        module("Collections", and: inlined),
+        module("CallCore", ["CallModel", "Collections"], and: inlined),
         // wire
         module("JSON", and: inlined),
         module("WebProtocols", and: inlined),
@@ -73,10 +73,10 @@ let package = Package(
         // adapter
         module("EventLoop", ["CUV", "COpenSSL"]),
         module(
-            "Storage", ["CallModel", "Bookkeeping", "JSON", "CSQLite"], and: confined + inlined),
+            "Storage", ["CallModel", "Collections", "JSON", "CSQLite"], and: confined + inlined),
         module(
             "PolicyHost",
-            ["CallModel", "Bookkeeping", "JSON", "WebProtocols", "CLua", "COpenSSL"],
+            ["CallModel", "Collections", "JSON", "WebProtocols", "CLua", "COpenSSL"],
             and: confined + inlined),
         module("Outbound", ["JSON", "WebProtocols", "CCurl", "COpenSSL"]),
         // shell
@@ -98,6 +98,7 @@ let package = Package(
             // what is installed needs no toolchain.
             linkerSettings: [.unsafeFlags(["-static-stdlib"], .when(configuration: .release))]),
         // tests
+        tests("CollectionsTests", ["Collections", "CallModel"]),
         tests("JSONTests", ["JSON"]),
         tests("WebProtocolsTests", ["WebProtocols"]),
         .executableTarget(
@@ -115,7 +116,7 @@ let package = Package(
             path: "Tests/AgentTestSupport", swiftSettings: strict),
         tests("EventLoopTests", ["EventLoop", "COpenSSL", "TestSupport"]),
         tests(
-            "CallCoreTests", ["CallModel", "Bookkeeping", "CallCore", "CallSimulator"],
+            "CallCoreTests", ["CallModel", "Collections", "CallCore", "CallSimulator"],
             exclude: ["Scenarios"]),
         tests("SimulationTests", ["CallSimulator", "CallModel", "CallCore"]),
         tests("CallWireTests", ["CallWire", "CallModel", "CallCore", "JSON"]),

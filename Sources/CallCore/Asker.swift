@@ -1,6 +1,6 @@
 // Who asks, and for what.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 /// An operation on its way, with who asks for it: a user with a device, or a policy for an
@@ -23,65 +23,41 @@ final class Asker: Sendable {
     /// The question that a forward answers.
     let answered: AnsweredQuestion?
 
-    init(_ request: Request, heardAt: Moment?) {
-        id = request.id
-        user = request.user
-        device = request.device
-        plugin = nil
-        key = request.operation.isReading ? nil : request.key
-        operation = request.operation
-        begunBy = .nobody
-        self.heardAt = heardAt
-        shaping = Shaping()
-        answered = nil
+    init(
+        _ id: RequestID?, _ user: UserID, device: DeviceID? = nil, plugin: String? = nil,
+        key: IdempotencyKey? = nil, _ operation: Operation, heardAt: Moment? = nil,
+        by cause: Cause = .nobody, shaping: Shaping = Shaping(),
+        answered: AnsweredQuestion? = nil
+    ) {
+        (self.id, self.user, self.device, self.plugin) = (id, user, device, plugin)
+        (self.key, self.operation, self.heardAt) = (key, operation, heardAt)
+        (begunBy, self.shaping, self.answered) = (cause, shaping, answered)
     }
 
-    init(
-        id: RequestID, user: UserID, plugin: String, operation: Operation,
-        by cause: Cause = .nobody
-    ) {
-        begunBy = cause
-        self.id = id
-        self.user = user
-        self.plugin = plugin
-        self.operation = operation
-        device = nil
-        key = nil
-        heardAt = nil
-        shaping = Shaping()
-        answered = nil
+    /// The user who makes `request`.
+    convenience init(_ request: Request, heardAt: Moment?) {
+        let isReading = request.key == nil || request.operation.isReading
+        self.init(
+            request.id, request.user, device: request.device, key: isReading ? nil : request.key,
+            request.operation, heardAt: heardAt)
     }
 
     /// The switchboard carries out what `plugin` decided when it was asked `question`.
-    init(_ question: InviteQuestion, by plugin: String, _ decision: Operation, for cause: Cause) {
-        begunBy = cause
-        id = nil
-        user = question.invitee.user
-        self.plugin = plugin
-        operation = decision
-        device = nil
-        key = nil
-        heardAt = nil
-        shaping = Shaping()
-        if case .call(_, .forward, _) = decision {
-            answered = AnsweredQuestion(question: question)
-        } else {
-            answered = nil
-        }
+    convenience init(
+        _ question: InviteQuestion, by plugin: String, _ decision: Operation, for cause: Cause
+    ) {
+        var answered: AnsweredQuestion?
+        if case .call(_, .forward, _) = decision { answered = AnsweredQuestion(question: question) }
+        self.init(
+            nil, question.invitee.user, plugin: plugin, decision, by: cause, answered: answered)
     }
 
     /// The same asker with what the policies made of its operation.
-    init(_ asker: Asker, _ operation: Operation, _ shaping: Shaping) {
-        id = asker.id
-        user = asker.user
-        device = asker.device
-        plugin = asker.plugin
-        key = asker.key
-        begunBy = asker.begunBy
-        heardAt = asker.heardAt
-        answered = asker.answered
-        self.operation = operation
-        self.shaping = shaping
+    convenience init(_ asker: Asker, _ operation: Operation, _ shaping: Shaping) {
+        self.init(
+            asker.id, asker.user, device: asker.device, plugin: asker.plugin, key: asker.key,
+            operation, heardAt: asker.heardAt, by: asker.begunBy, shaping: shaping,
+            answered: asker.answered)
     }
 
     /// Whether the switchboard carries out what a policy decided about an invitation.
@@ -110,14 +86,6 @@ final class AnsweredQuestion: Sendable {
     let question: InviteQuestion
 
     init(question: InviteQuestion) { self.question = question }
-}
-
-extension Call {
-    /// Whom questions and decisions about the invitation at `index` count for: who began it (G71).
-    func cause(of index: Int) -> Cause {
-        let place = Int(participants[index].begunBy)
-        return Cause(place < participants.count ? participants[place].user : caller, caller: caller)
-    }
 }
 
 /// What the policies made of an operation.

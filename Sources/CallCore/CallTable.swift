@@ -1,6 +1,6 @@
 // The calls that are held: the live ones, and those that ended a moment ago.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 /// A slab of calls, found by id. An ended call keeps its place for a while: that answers late

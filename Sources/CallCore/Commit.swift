@@ -1,6 +1,6 @@
 // One atomic change of one call: collected first, then stored and told in one order.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 /// A change of one call under way. Operations and deadlines move participants and note what
@@ -118,7 +118,7 @@ struct Commit: ~Copyable {
         }
         call.participants[index].state = state
         call.participants[index].reason = reason
-        if !state.mayAnswer { stopDeadlines(index) }
+        if !state.mayAnswer { call.participants[index].stopDeadlines() }
     }
 
     /// Adds a participant.
@@ -162,19 +162,8 @@ struct Commit: ~Copyable {
                 let state = call.participants[index].state
                 changes.append(Change(index: index, from: state, wasVisible: false))
             }
-            stopDeadlines(index)
+            call.participants[index].stopDeadlines()
         }
-    }
-
-    private mutating func stopDeadlines(_ index: Int) {
-        call.participants[index].deadlineAt = nil
-        call.participants[index].deliveryAlarm = nil
-        call.participants[index].policyAlarm = nil
-        if call.participants[index].asking != .nothing {
-            call.participants[index].policyNote = nil
-        }
-        call.participants[index].asking = .nothing
-        call.participants[index].begunBy = 0
     }
 }
 

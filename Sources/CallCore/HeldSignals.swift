@@ -1,6 +1,6 @@
 // Signals for pending participants whose devices do not know of the call yet.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 /// Signals that wait until their addressees' devices know of the call, within bounds for each

@@ -1,6 +1,6 @@
 // call.ringing, call.accept, call.accept_ack and call.reject.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 extension Switchboard {
@@ -83,7 +83,7 @@ extension Switchboard {
     mutating func settleOtherCalls(
         of asker: Asker, but accepted: CallSlot, holding: Bool
     ) {
-        for slot in users[asker.user]?.calls ?? SlotList() where slot != accepted {
+        for slot in users[asker.user]?.calls ?? PlaceList() where slot != accepted {
             guard mode(slot).has(.hold), let index = calls[slot].index(of: asker.user),
                 calls[slot].participants[index].state == .joined
             else { continue }
@@ -157,15 +157,5 @@ extension Commit {
         call.participants[index].held = false
         call.participants[index].mediaConnected = false
         call.participants[index].isAnsweredFor = device == nil
-    }
-}
-
-extension Call {
-    /// A device of the participant at `index` confirmed, or a policy will accept in its place
-    /// (A4, A22).
-    mutating func markDelivered(_ index: Int, _ mode: Mode, at now: Moment) {
-        participants[index].state = .ringing
-        participants[index].deliveryAlarm = nil
-        if mode.acknowledgeWithin != nil { participants[index].deadlineAt = now + ringTime }
     }
 }

@@ -1,6 +1,6 @@
 // What happens when a deadline of a call comes.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 extension Switchboard {
@@ -8,9 +8,9 @@ extension Switchboard {
     mutating func rearm(_ slot: CallSlot) {
         let next = nextDeadline(slot)
         if calls[timerOf: slot] == .none {
-            calls[timerOf: slot] = wheel.schedule(TimerKey.call(slot).packed, at: next)
+            calls[timerOf: slot] = wheel.schedule(TimerKey.call(slot), at: next)
         } else {
-            wheel.move(calls[timerOf: slot], to: next)
+            wheel.move(calls[timerOf: slot], to: next.milliseconds)
         }
     }
 

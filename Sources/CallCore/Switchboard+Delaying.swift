@@ -1,6 +1,6 @@
 // Invitations that meet a held one, which may make somebody busy (H89).
 
-import Bookkeeping
+import Collections
 import CallModel
 
 extension Switchboard {
@@ -33,14 +33,14 @@ extension Switchboard {
 
     /// Tries again what waited long enough, or behind whom no held invitation is about any more.
     mutating func retryDelayed() {
-        var ready = delayed.takeDue(at: now)
+        var ready = delayed.takeDue(at: now.milliseconds)
         for part in freed where !heldUsers.contains(part) { ready += delayed.take(behind: part) }
         freed = []
         ready.sort { $0.number < $1.number }
         for entry in ready {
-            let asker = entry.invitation.asker
+            let asker = entry.value
             guard case .invite(let invitation) = asker.operation else { continue }
-            if entry.invitation.until > now, let part = inTheWay(of: asker, invitation) {
+            if entry.until > now.milliseconds, let part = inTheWay(of: asker, invitation) {
                 delayed.putBack(entry, behind: part)
             } else {
                 goOn(asker, invitation)
@@ -51,8 +51,8 @@ extension Switchboard {
     /// Whatever waits for held invitations waits no longer.
     mutating func letDelayedGoOn() {
         for entry in delayed.takeAll() {
-            guard case .invite(let invitation) = entry.invitation.asker.operation else { continue }
-            goOn(entry.invitation.asker, invitation)
+            guard case .invite(let invitation) = entry.value.operation else { continue }
+            goOn(entry.value, invitation)
         }
     }
 
@@ -76,7 +76,9 @@ extension Switchboard {
             while let first = holding.first, !isHeld(first.call, at: first.place) {
                 _ = holding.removeFirst()
             }
-            guard let waiting = delayed.nextDue else { return holding.first?.until }
+            guard let waiting = delayed.nextDue.map({ Moment($0) }) else {
+                return holding.first?.until
+            }
             return min(waiting, holding.first?.until ?? waiting)
         }
     }

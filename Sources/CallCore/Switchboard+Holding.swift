@@ -4,7 +4,7 @@
 // until they have answered, so that invitation and decisions become one commit. A handler that
 // waits for something lets it go on undecided, and so do a few milliseconds.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 /// An invitation that has not happened yet.
@@ -51,9 +51,9 @@ extension Switchboard {
         _ asker: Asker, _ invitation: Invitation, _ selection: Selection
     ) throws(Refusal) {
         let id = asker.shaping.draftID ?? newCallID()
-        var call = newCall(id, asker, invitation)
+        var call = newCall(id, invitation)
         call.participants.reserveCapacity(1 + selection.usable.count)
-        var caller = callerOf(call, asker, invitation)
+        var caller = Participant(asker.user, device: asker.device, of: call, invitation, at: now)
         // Who leaves while it is held was in the call, and is lost to it.
         caller.wasConnected = asker.isHeard || isConnected(asker.user)
         caller.policyNote = asker.plugin.map { PolicyNote(plugin: $0) }
@@ -225,7 +225,8 @@ extension Switchboard {
         guard settings.hooks.contains(.outgoingData), held.views == nil else { return [] }
         return held.rulings.flatMap { ruling -> [Question.OutgoingText] in
             guard !ruling.isForward, let asker = ruling.asker(in: held.call) else { return [] }
-            return outgoingTexts(of: asker, in: held.call)
+            return asker.operation.textsShown(
+                by: asker.user, in: held.call, settings.mode(held.call.mode))
         }
     }
 

@@ -1,6 +1,6 @@
 // call.invite and call.add.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 extension Switchboard {
@@ -37,8 +37,8 @@ extension Switchboard {
         _ asker: Asker, _ invitation: Invitation, mayWait: Bool = true
     ) throws(Refusal) {
         if mayWait, let part = inTheWay(of: asker, invitation) {
-            return delayed.append(
-                DelayedInvitation(asker: asker, until: now + settings.heldWithin), behind: part)
+            let until = now + settings.heldWithin
+            return delayed.append(asker, until: until.milliseconds, behind: part)
         }
         var selection = try checkInvite(asker, invitation)
         selection.leaveOut(asker.shaping.refused)
@@ -52,48 +52,28 @@ extension Switchboard {
     }
 
     /// The call that `invitation` makes, without participants.
-    func newCall(_ id: CallID, _ asker: Asker, _ invitation: Invitation) -> Call {
+    func newCall(_ id: CallID, _ invitation: Invitation) -> Call {
         let mode = mode(of: invitation)
         let check = invitation.deliveryCheck ?? settings.deliveryCheckDefault
-        var call = Call(
-            id: id, mode: invitation.mode ?? settings.defaultMode, kind: invitation.kind,
-            ringTime: invitation.timeout ?? mode.ringTime,
-            deliveryCheck: mode.has(.deliveryCheck) ? check : nil, createdAt: now)
-        call.extendedData = invitation.extendedData
-        for item in invitation.items { call.items.put(item) }
-        return call
+        return Call(
+            id, of: invitation, mode: invitation.mode ?? settings.defaultMode,
+            ringTime: mode.ringTime, check: mode.has(.deliveryCheck) ? check : nil, at: now)
     }
 
     /// The call that `invitation` would make, as policies see it.
     func draftCall(_ id: CallID, _ asker: Asker, _ invitation: Invitation) -> Call {
-        var call = newCall(id, asker, invitation)
-        call.participants.append(callerOf(call, asker, invitation))
+        var call = newCall(id, invitation)
+        call.participants.append(
+            Participant(asker.user, device: asker.device, of: call, invitation, at: now))
         for user in invitation.invitees {
             call.participants.append(invitee(user, by: asker.user, in: call))
         }
         return call
     }
 
-    func callerOf(
-        _ call: Call, _ asker: Asker, _ invitation: Invitation
-    ) -> Participant {
-        var caller = Participant(user: asker.user, role: .caller, state: .joined, at: now)
-        caller.device = asker.device
-        caller.answeredAt = now
-        caller.audio = invitation.audio ?? true
-        caller.video = invitation.video ?? (call.kind == "video")
-        caller.isAnsweredFor = asker.device == nil
-        return caller
-    }
-
     func invitee(_ user: UserID, by inviter: UserID, in call: Call) -> Participant {
-        var invitee = Participant(user: user, role: .invitee, state: .inviting, at: now)
-        invitee.invitedBy = inviter
-        invitee.video = call.kind == "video"
-        if settings.mode(call.mode).acknowledgeWithin == nil {
-            invitee.deadlineAt = now + call.ringTime
-        }
-        return invitee
+        let rings = settings.mode(call.mode).acknowledgeWithin == nil
+        return Participant(user, invitedBy: inviter, to: call, rings: rings, at: now)
     }
 
     // MARK: call.add
@@ -247,22 +227,5 @@ extension Switchboard.Selection {
         guard !refused.isEmpty else { return }
         errors += usable.filter(refused.contains).map { InviteeError($0, .refused) }
         usable.removeAll { refused.contains($0) }
-    }
-}
-
-extension Refusal {
-    fileprivate static func tooMany(_ errors: [InviteeError]) -> Refusal {
-        Refusal(.tooMany, "more invitees than the mode allows", detail: .errors(errors))
-    }
-}
-
-extension [Call.Item] {
-    /// Sets an item, keeping the place of a key that is there.
-    mutating func put(_ item: Call.Item) {
-        if let index = firstIndex(where: { $0.key == item.key }) {
-            self[index] = item
-        } else {
-            append(item)
-        }
     }
 }

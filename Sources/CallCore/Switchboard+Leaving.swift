@@ -1,6 +1,6 @@
 // call.cancel, call.join, call.leave and call.end.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 extension Switchboard {

@@ -1,6 +1,6 @@
 // Asking the policies about invitations, and carrying out what they decide.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 extension Switchboard {

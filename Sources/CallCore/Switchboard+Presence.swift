@@ -1,6 +1,6 @@
 // Devices come and go; a user without any for a while is lost (A20).
 
-import Bookkeeping
+import Collections
 import CallModel
 
 extension Switchboard {
@@ -133,7 +133,7 @@ extension Switchboard {
         if moment <= now {
             userIsLost(place, bye: bye)
         } else {
-            users[place].lostTimer = wheel.schedule(TimerKey.user(place).packed, at: moment)
+            users[place].lostTimer = wheel.schedule(TimerKey.user(place), at: moment)
         }
     }
 

@@ -1,6 +1,6 @@
 // What the policies are told, and whom a push wakes.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 extension Switchboard {

@@ -1,6 +1,6 @@
 // A request on its way: idempotency keys, calls to recall, the check and the commit.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 /// A user's idempotency key.
@@ -239,30 +239,4 @@ extension Switchboard {
             throw .notFound(id)
         }
     }
-}
-
-extension Refusal {
-    static let keyReused = Refusal(.keyReused, "the key was used with another request")
-    static let callEnded = Refusal(.callEnded, "the call has ended")
-    static let unreadable = Refusal(
-        .unavailable, "the store cannot read this: repeat with the same key", retryAfter: 1_000)
-
-    static let settingsChanged = Refusal(
-        .unavailable, "the settings have changed: repeat with the same key", retryAfter: 100)
-
-    static func notFound(_ id: CallID) -> Refusal { Refusal(.notFound, "no call \(id)") }
-
-    static func notInvited(_ user: UserID) -> Refusal {
-        Refusal(.notInvited, "\(user) is not a participant of this call")
-    }
-
-    static func wrongMode(_ mode: Mode) -> Refusal {
-        Refusal(.wrongMode, "calls of mode \(mode.name) do not have this operation")
-    }
-
-    static func wrongState(_ user: UserID, _ state: Participant.State) -> Refusal {
-        Refusal(.wrongState, "\(user) is \(state.rawValue) in this call")
-    }
-
-    static func wrongState(_ message: String) -> Refusal { Refusal(.wrongState, message) }
 }

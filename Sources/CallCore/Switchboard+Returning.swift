@@ -1,6 +1,6 @@
 // Who comes back to very many calls: as much of it at a time as nobody else feels.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 /// Calls of a user who was heard, which still have to know of it.
@@ -61,7 +61,7 @@ extension Switchboard {
 
     private mutating func scheduleNoting() {
         guard notingTimer == .none else { return }
-        notingTimer = wheel.schedule(TimerKey.returning.packed, at: now + 1)
+        notingTimer = wheel.schedule(TimerKey.returning, at: now + 1)
     }
 
     /// Goes on with those who came back.

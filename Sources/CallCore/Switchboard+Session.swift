@@ -1,6 +1,6 @@
 // During a call: call.report, call.media, call.hold, call.items, call.signal, call.token.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 /// A `call.token` that waits for the policies.
@@ -83,7 +83,7 @@ extension Switchboard {
 
     /// The other calls with hold that the user is in, ringing ones too, and does not hold.
     private func activeCalls(of user: UserID, but held: CallSlot) -> [CallSlot] {
-        (users[user]?.calls ?? SlotList()).filter { slot in
+        (users[user]?.calls ?? PlaceList()).filter { slot in
             guard slot != held, calls[slot].isLive, mode(slot).has(.hold),
                 let participant = calls[slot].participant(user)
             else { return false }
@@ -190,7 +190,7 @@ extension Switchboard {
             id: newQuestionID(), decideBy: now + settings.decideWithin, subject: subject,
             facts: facts(for: subject), cause: asker.cause(in: calls[slot]))
         let timer = wheel.schedule(
-            TimerKey.staged(question.id).packed, at: question.decideBy + settings.decideGrace)
+            TimerKey.staged(question.id), at: question.decideBy + settings.decideGrace)
         tokenRequests[question.id] = TokenRequest(
             id: request, timer: timer, counted: consult(question))
     }
@@ -247,12 +247,4 @@ extension Commit {
         call.participants[index].held = on
         notify(.joinedPrimaries(except: user), .hold(user, on: on))
     }
-}
-
-extension Refusal {
-    fileprivate static let tooManySignals = Refusal(
-        .rateLimited, "too many signals wait until somebody's device knows of a call",
-        retryAfter: 1_000)
-    fileprivate static let noTokenPlugin = Refusal(
-        .unsupported, "no plugin makes credentials for the media side")
 }

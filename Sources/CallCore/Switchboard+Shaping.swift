@@ -3,7 +3,7 @@
 // An operation being shaped has not happened (F65): nothing is stored, and it is checked before
 // and again at its commit. Later requests of the same user for that call wait behind it.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 /// An operation that waits for a policy.
@@ -108,7 +108,7 @@ extension Switchboard {
                     id: newQuestionID(), decideBy: now + settings.decideWithin, subject: subject,
                     facts: facts(for: subject), cause: staged.asker.cause(in: subject.call))
                 staged.timer = wheel.schedule(
-                    TimerKey.staged(question.id).packed,
+                    TimerKey.staged(question.id),
                     at: question.decideBy + settings.decideGrace)
                 staged.counted = consult(question)
                 self.staged[question.id] = staged
@@ -138,7 +138,9 @@ extension Switchboard {
             guard settings.hooks.contains(.outgoingData), let call = draft(of: &staged) else {
                 return nil
             }
-            let texts = outgoingTexts(of: asker, in: call).filter { !staged.asked.contains($0) }
+            let texts = asker.operation.textsShown(
+                by: asker.user, in: call, settings.mode(call.mode)
+            ).filter { !staged.asked.contains($0) }
             staged.asked += texts
             return texts.isEmpty ? nil : .outgoingData(call, texts)
         case .done: return nil
@@ -153,42 +155,6 @@ extension Switchboard {
         let id = staged.shaping.draftID ?? newCallID()
         staged.shaping.draftID = id
         return draftCall(id, staged.asker, invitation)
-    }
-
-    /// Every text that somebody would see for the first time (F65).
-    func outgoingTexts(of asker: Asker, in call: Call) -> [Question.OutgoingText] {
-        var texts: [Question.OutgoingText] = []
-        func show(_ owner: TextOwner, _ data: String?, to receivers: [UserID]) {
-            guard let data else { return }
-            for receiver in receivers where receiver != asker.user {
-                texts.append(.init(owner: owner, receiver: receiver, data: data))
-            }
-        }
-        func showAll(to receiver: UserID) {
-            var shown: [(TextOwner, String?)] = [(.call, call.extendedData)]
-            shown += call.participants.map { (.participant($0.user), $0.extendedData) }
-            for case (let owner, let data?) in shown where owner != .participant(receiver) {
-                texts.append(.init(owner: owner, receiver: receiver, data: data))
-            }
-        }
-        let present = call.participants.filter(\.state.isLive).map(\.user)
-        let own = TextOwner.participant(asker.user)
-        switch asker.operation {
-        case .invite(let invitation): show(.call, asker.text, to: invitation.invitees)
-        case .call(_, .add(let invitees, _), _): invitees.forEach(showAll)
-        case .call(_, .forward(let target), _): showAll(to: target)
-        case .call(_, .accept, _), .call(_, .reject, _), .call(_, .leave, _):
-            show(own, asker.text, to: present)
-        case .call(_, .join, _):
-            if call.participant(asker.user)?.state.isLive != true { showAll(to: asker.user) }
-            show(own, asker.text, to: present)
-        case .call(_, .cancel(let users, _), _):
-            let isWhole = users.isEmpty || !settings.mode(call.mode).has(.cancelListed)
-            show(.end, asker.text, to: isWhole ? present : present.filter(users.contains))
-        case .call(_, .end, _): show(.end, asker.text, to: present)
-        case .call, .list, .pushRegister, .pushUnregister: break
-        }
-        return texts
     }
 
     /// Takes the answer to a question of a staged operation; false: it was none.

@@ -1,6 +1,6 @@
 // Who is told what of a commit (A1-A7, D48).
 
-import Bookkeeping
+import Collections
 import CallModel
 
 extension Switchboard {
@@ -279,13 +279,5 @@ extension Commit.Change {
         case .left: return call.participants[index].reason == .itself ? .left : nil
         case .inviting, .undelivered, .ringing, .cancelled, .timedOut, .failed: return nil
         }
-    }
-}
-
-extension CallEvent.Change {
-    /// The change with the text that `viewer` sees.
-    fileprivate func seen(by viewer: UserID, in call: Call) -> CallEvent.Change {
-        let text = call.extendedData(of: .participant(user), for: viewer)
-        return CallEvent.Change(user, state, reason: reason, extendedData: text)
     }
 }

@@ -9,7 +9,7 @@
 // 5. Policies are asked, never called; every question has a deadline and a declared default.
 // 6. Bad requests get a `Refusal`; a broken invariant is a precondition with the call printed.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 /// The switchboard: a value that turns inputs into effects. Whoever understands
@@ -21,7 +21,7 @@ public struct Switchboard: Sendable {
     var calls = CallTable()
     var users: UserTable
     var wheel: TimerWheel
-    var keys = KeyFilter()
+    var keys = FingerprintFilter()
     /// Requests with a key that has no reply yet.
     var keysUnderWay: [KeyName: KeyUnderWay] = [:]
     /// Requests about a call that the store is asked for.
@@ -39,13 +39,13 @@ public struct Switchboard: Sendable {
     /// The same in the order in which they have to go on; those that have are left out later.
     var holding = Queue<HeldPlace>()
     /// How many questions of each cause wait (G76).
-    var questionCounts: CauseCounts
+    var questionCounts: CountTable<Cause>
     /// Where the invitations are held whose rulings are being shaped.
     var heldTexts: [QuestionID: (place: Int32, counted: Int32)] = [:]
     /// Who takes part in them.
     var heldUsers = HeldUsers()
     /// Invitations that wait for held ones.
-    var delayed = DelayedInvitations()
+    var delayed = WaitingList<HeldUsers.Part, Asker>()
     /// Who was in held ones that are decided since those were looked at.
     var freed: [HeldUsers.Part] = []
     /// Signals for pending addressees whose devices may not know of the call yet.
@@ -69,7 +69,7 @@ public struct Switchboard: Sendable {
         var dice = SeededGenerator(seed: seed)
         names = SecretNames(dice.next(), dice.next())
         users = UserTable(seed: dice.next())
-        questionCounts = CauseCounts(seed: dice.next())
+        questionCounts = CountTable(seed: dice.next())
     }
 
     /// The only way state changes. Deadlines up to `now` fire first, then `input` is handled.
@@ -86,9 +86,7 @@ public struct Switchboard: Sendable {
         case .answered(let question, let answer): answered(question, answer)
         case .thinking(let question): thinking(question)
         case .policyRequest(let request, let user, let plugin, let operation, let cause):
-            begin(
-                Asker(
-                    id: request, user: user, plugin: plugin, operation: operation, by: cause))
+            begin(Asker(request, user, plugin: plugin, operation, by: cause))
         case .deadlineReached: break
         case .recalled(let id, let call): recalled(id, call)
         case .recalledKey(let user, let key, let reply): recalledKey(user, key, reply)
@@ -163,7 +161,7 @@ public struct Switchboard: Sendable {
 
     private mutating func advance(to moment: Moment) {
         now = max(now, moment)
-        while let key = wheel.next(upTo: now) {
+        while let key = wheel.next(upTo: now.milliseconds) {
             switch TimerKey(key) {
             case .call(let slot): fireDeadlines(of: slot)
             case .user(let place): userIsLost(place)
@@ -173,12 +171,12 @@ public struct Switchboard: Sendable {
         }
         releaseOverdue()
         calls.forget(at: now)
-        keys.forget(at: now, lifetime: settings.keyLifetime, limit: settings.keysMax)
+        keys.forget(at: now.milliseconds, lifetime: settings.keyLifetime, limit: settings.keysMax)
     }
 
     private mutating func takeEffects() -> [Effect] {
         // Kept, because asking a switchboard that lies in an object copies all of it.
-        nextDeadline = wheel.nextDeadline
+        nextDeadline = wheel.nextMoment
         if let next = nextRelease { nextDeadline = min(nextDeadline ?? next, next) }
         let taken = effects
         effects = []

@@ -1,6 +1,6 @@
 // Report hooks: results ignored; per call in order, one at a time per plugin.
 
-import Bookkeeping
+import Collections
 import CLua
 import CallModel
 import JSON

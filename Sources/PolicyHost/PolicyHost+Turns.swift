@@ -1,6 +1,6 @@
 // Whose turn it is when something waits for the policy thread (G76).
 
-import Bookkeeping
+import Collections
 import CallModel
 
 extension PolicyHost {

@@ -1,6 +1,6 @@
 // The policy host: runs the plugins of one generation, decides nothing itself.
 
-import Bookkeeping
+import Collections
 import CLua
 import CallModel
 import JSON

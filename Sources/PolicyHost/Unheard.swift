@@ -1,6 +1,6 @@
 // Who was let in by decisions that the core does not know of yet.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 /// The decisions about held invitations (H89) that the core has not heard of.

@@ -1,6 +1,6 @@
 // The last calls that ended, within reach.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 /// Ended calls in few bytes, found by id. The first that ended are the first to go.

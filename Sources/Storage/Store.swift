@@ -1,6 +1,6 @@
 // The store on disk: one SQLite file, one writer, group commit.
 
-import Bookkeeping
+import Collections
 import CallModel
 import Synchronization
 

@@ -1,6 +1,6 @@
 // The calls of each user in memory, by age.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 /// Which calls the users were in: what `ParticipationTable` is on disk.

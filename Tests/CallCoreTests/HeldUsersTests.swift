@@ -1,6 +1,6 @@
 // Who is in held invitations, and who waits behind them.
 
-import Bookkeeping
+import Collections
 import CallModel
 import Testing
 
@@ -20,7 +20,7 @@ import Testing
                     user: user, role: place == 0 ? .caller : .invitee, state: .joined, at: start))
         }
         let asker = Asker(
-            id: RequestID(1), user: users[0], plugin: "", operation: .list(ListQuery()))
+            RequestID(1), users[0], plugin: "", .list(ListQuery()))
         return HeldInvitation(asker: asker, call: call, errors: [], standard: .ring)
     }
 
@@ -52,41 +52,6 @@ import Testing
                 #expect(users.contains(.pair(caller: names[0], callee: user)) == isCalled)
             }
         }
-    }
-
-    @Test func onlyWhoWaitsBehindSomebodyIsLookedAt() {
-        var delayed = DelayedInvitations()
-        let asker = held(names).asker
-        for number in 0..<10 {
-            delayed.append(
-                DelayedInvitation(asker: asker, until: start + Milliseconds(number)),
-                behind: .member(names[number % 2]))
-        }
-        #expect(delayed.nextDue == start)
-        let freed = delayed.take(behind: .member(names[0]))
-        #expect(freed.map(\.number) == [1, 3, 5, 7, 9])
-        #expect(delayed.take(behind: .member(names[0])).isEmpty)
-        delayed.putBack(freed[4], behind: .caller(names[2]))
-        #expect(delayed.nextDue == start + 1)
-        #expect(delayed.takeDue(at: start + 3).map(\.number) == [2, 4])
-        #expect(delayed.take(behind: .caller(names[2])).map(\.number) == [9])
-        #expect(delayed.takeDue(at: start + 9).map(\.number) == [6, 8, 10])
-        #expect(delayed.isEmpty && delayed.nextDue == nil)
-    }
-
-    /// Somebody who is in held invitations all the time never lets go who waits behind him.
-    @Test func whoWaitedLongEnoughIsNotListedForEver() {
-        var delayed = DelayedInvitations()
-        let asker = held(names).asker
-        for number in 0..<10_000 {
-            delayed.append(
-                DelayedInvitation(asker: asker, until: start + Milliseconds(number + 5)),
-                behind: .member(names[0]))
-            _ = delayed.takeDue(at: start + Milliseconds(number))
-            #expect(delayed.listed <= 5 * 3 + 64)
-        }
-        #expect(delayed.take(behind: .member(names[0])).count == 5)
-        #expect(delayed.isEmpty && delayed.listed == 0)
     }
 
     /// What a burst of held invitations took is given back, and late answers find nothing there.

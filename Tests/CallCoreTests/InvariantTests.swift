@@ -1,7 +1,7 @@
 // What holds whatever happens: random actions on the bare core, checked after each.
 
 import CallCore
-import Bookkeeping
+import Collections
 import CallModel
 import CallSimulator
 import Foundation

@@ -1,8 +1,9 @@
 // Open questions are found by their id and by what they are about.
 
-import Bookkeeping
 import CallModel
 import Testing
+
+@testable import CallCore
 
 @Suite struct OpenQuestionsTests {
     private func invitee(_ user: String, _ call: UInt64) -> ParticipantKey {

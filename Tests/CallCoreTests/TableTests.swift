@@ -1,6 +1,6 @@
 // The small tables of the core: kept keys, accounts, ids, and the one look into JSON.
 
-import Bookkeeping
+import Collections
 import CallModel
 import Testing
 
@@ -15,16 +15,16 @@ import Testing
     }
 
     @Test func anotherRequestUnderAKeyIsNoRepetition() {
-        var filter = KeyFilter()
+        var filter = FingerprintFilter()
         filter.insert(ann, key("k", 1), at: Moment(0))
         #expect(filter.mayContain(ann, key("k", 1)))
         #expect(!filter.mayContain(ann, key("k", 2)) && !filter.mayContain(bob, key("k", 1)))
-        filter.forget(at: Moment(100), lifetime: 100, limit: 10)
+        filter.forget(at: 100, lifetime: 100, limit: 10)
         #expect(!filter.mayContain(ann, key("k", 1)))
     }
 
     @Test func aKeyIsKeptForItsUserAlone() {
-        var filter = KeyFilter()
+        var filter = FingerprintFilter()
         filter.insert(ann, key("k"), at: Moment(0))
         #expect(filter.mayContain(ann, "k"))
         #expect(!filter.mayContain(bob, "k"))
@@ -34,20 +34,20 @@ import Testing
     }
 
     @Test func keysAreForgottenWhenTheyAreTooOld() {
-        var filter = KeyFilter()
+        var filter = FingerprintFilter()
         filter.insert(ann, key("old"), at: Moment(0))
         filter.insert(ann, key("new"), at: Moment(10))
-        filter.forget(at: Moment(99), lifetime: 100, limit: 10)
+        filter.forget(at: 99, lifetime: 100, limit: 10)
         #expect(filter.mayContain(ann, "old"))
-        filter.forget(at: Moment(100), lifetime: 100, limit: 10)
+        filter.forget(at: 100, lifetime: 100, limit: 10)
         #expect(!filter.mayContain(ann, "old"))
         #expect(filter.mayContain(ann, "new"))
     }
 
     @Test func theOldestGoFirstWhenThereAreTooMany() {
-        var filter = KeyFilter()
+        var filter = FingerprintFilter()
         for number in 0..<10_000 { filter.insert(ann, key("\(number)"), at: Moment(0)) }
-        filter.forget(at: Moment(1), lifetime: 100, limit: 3)
+        filter.forget(at: 1, lifetime: 100, limit: 3)
         #expect(filter.count == 3)
         #expect(!filter.mayContain(ann, "9996"))
         #expect(filter.mayContain(ann, "9997"))
@@ -55,12 +55,12 @@ import Testing
     }
 
     @Test func aKeyUsedAgainIsForgottenWithItsLastUse() {
-        var filter = KeyFilter()
+        var filter = FingerprintFilter()
         filter.insert(ann, key("k"), at: Moment(0))
         filter.insert(ann, key("k"), at: Moment(50))
-        filter.forget(at: Moment(100), lifetime: 100, limit: 10)
+        filter.forget(at: 100, lifetime: 100, limit: 10)
         #expect(filter.mayContain(ann, "k"))
-        filter.forget(at: Moment(150), lifetime: 100, limit: 10)
+        filter.forget(at: 150, lifetime: 100, limit: 10)
         #expect(!filter.mayContain(ann, "k"))
     }
 }

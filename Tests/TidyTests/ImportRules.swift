@@ -3,14 +3,14 @@
 /// What each target may name directly. It may also import whatever those may, but for the C shims.
 private let table: [String: Set<String>] = [
     "CallModel": [],
-    "Bookkeeping": ["CallModel"],
-    "CallCore": ["CallModel", "Bookkeeping"],
+    "Collections": [],
+    "CallCore": ["CallModel", "Collections"],
     "JSON": [],
     "WebProtocols": [],
     "CallWire": ["CallModel", "JSON"],
     "EventLoop": ["CUV", "COpenSSL"],
-    "Storage": ["CallModel", "Bookkeeping", "JSON", "CSQLite"],
-    "PolicyHost": ["CallModel", "Bookkeeping", "JSON", "WebProtocols", "CLua", "COpenSSL"],
+    "Storage": ["CallModel", "Collections", "JSON", "CSQLite"],
+    "PolicyHost": ["CallModel", "Collections", "JSON", "WebProtocols", "CLua", "COpenSSL"],
     "Outbound": ["JSON", "WebProtocols", "CCurl", "COpenSSL"],
     "AgentServer": [
         "CallCore", "JSON", "WebProtocols", "CallWire", "EventLoop", "Storage", "PolicyHost",
@@ -25,7 +25,7 @@ private let shims: Set<String> = ["CLua", "CSQLite", "CUV", "COpenSSL", "CCurl",
 
 /// The core and wire rings: no module of the system at all.
 let pureTargets: Set<String> = [
-    "CallModel", "Bookkeeping", "CallCore", "JSON", "WebProtocols", "CallWire",
+    "CallModel", "Collections", "CallCore", "JSON", "WebProtocols", "CallWire",
 ]
 
 /// What the toolchain offers and the outer rings may use.

@@ -1,6 +1,6 @@
 // Who came before whom, among all and among those of one owner.
 
-import Bookkeeping
+import Collections
 
 /// Objects in the order in which they came, in all and of each owner. Every step takes the same
 /// time, however many there are.

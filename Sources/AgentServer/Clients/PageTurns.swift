@@ -1,6 +1,6 @@
 // Whose pages of calls are read and written next, over HTTP.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 /// A user may ask for pages over as many connections as it has: so many of them are under way as

@@ -1,6 +1,6 @@
 // Signals that a client has not been sent yet, by their senders.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 /// What one connection has in its buffer of what others say to its user at will: signals, items.

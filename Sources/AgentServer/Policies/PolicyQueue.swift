@@ -1,6 +1,6 @@
 // What the policy thread has to do when it is behind: inputs in fair turns, each call's in order.
 
-import Bookkeeping
+import Collections
 import CallModel
 import PolicyHost
 

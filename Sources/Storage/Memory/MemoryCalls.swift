@@ -1,6 +1,6 @@
 // Calls in memory: live ones, the last ended ones, and who was in them.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 /// What `CallTable` and `HistoryTable` are on disk: a slab of live calls, found by id, and the

@@ -1,6 +1,6 @@
 // Ended calls, packed one behind the other.
 
-import Bookkeeping
+import Collections
 import CallModel
 
 /// Ended calls as bytes in large pieces of memory. Most are written once and read once more, when

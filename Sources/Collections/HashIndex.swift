@@ -1,7 +1,5 @@
 // Where something stands in a slab, found by the hash of its name.
 
-import CallModel
-
 /// An open-addressed table of hashes and places. The names stand in the slab alone: that keeps
 /// the table small, and most look-ups touch one line of it.
 package struct HashIndex: Sendable {
@@ -69,21 +67,5 @@ package struct HashIndex: Sendable {
         }
         buckets[gap] = Self.empty
         count -= 1
-    }
-}
-
-extension CallID {
-    /// Neighbours for four calls in a row, which come and go together: they share a line of the
-    /// processor's cache. The groups stand far from each other.
-    package var hash: UInt32 {
-        (high >> 2).scattered &+ UInt32(truncatingIfNeeded: high & 3)
-    }
-}
-
-extension UInt64 {
-    /// A hash far from those of the neighbours: a long row of buckets that are all taken is slow
-    /// to search.
-    var scattered: UInt32 {
-        UInt32(truncatingIfNeeded: (self &* 0x9E37_79B9_7F4A_7C15) >> 32)
     }
 }

@@ -1,6 +1,6 @@
 // Call ids that nobody can guess: the keyed function behind them.
 
-import Bookkeeping
+import Collections
 import Testing
 
 @Suite struct SecretNamesTests {

@@ -1,6 +1,6 @@
 // Values come at the end of a queue and leave at its front; in a slab they stand still.
 
-import Bookkeeping
+import Collections
 import CallModel
 import Testing
 
@@ -68,14 +68,14 @@ import Testing
     }
 }
 
-@Suite struct SlotListTests {
+@Suite struct PlaceListTests {
     /// Adds and removes at random, with a plain array beside it that says what is right.
     @Test(arguments: [1, 2, 16, 17, 18, 40, 1_000])
     func placesAreKeptInTheOrderInWhichTheyCame(most: Int) {
         var random = SeededGenerator(seed: UInt64(most))
-        var list = SlotList()
-        var model: [CallSlot] = []
-        var next: CallSlot = 0
+        var list = PlaceList()
+        var model: [Int32] = []
+        var next: Int32 = 0
         for step in 0..<most * 20 {
             // Grows to its most, shrinks to nothing, and so on.
             let grows = step / (most * 2) % 2 == 0
@@ -95,8 +95,8 @@ import Testing
     }
 
     @Test func removingWhatIsNotThereChangesNothing() {
-        for most: CallSlot in [0, 1, 5, 100] {
-            var list = SlotList()
+        for most: Int32 in [0, 1, 5, 100] {
+            var list = PlaceList()
             for slot in 0..<most { list.append(slot) }
             list.remove(most + 1)
             #expect(Array(list) == Array(0..<most))
@@ -105,9 +105,9 @@ import Testing
     }
 
     @Test func aLoopSeesThePlacesAsTheyWere() {
-        var list = SlotList()
-        for slot: CallSlot in 0..<50 { list.append(slot) }
-        var seen: [CallSlot] = []
+        var list = PlaceList()
+        for slot: Int32 in 0..<50 { list.append(slot) }
+        var seen: [Int32] = []
         for slot in list {
             seen.append(slot)
             list.remove(slot)

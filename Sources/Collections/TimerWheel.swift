@@ -1,10 +1,10 @@
-// All deadlines of a switchboard in one hierarchical timing wheel.
-
-import CallModel
+// Deadlines in one hierarchical timing wheel.
 
 /// A timer in the wheel, to move or cancel it by.
 public struct TimerHandle: Sendable, Equatable {
-    let node: Int32
+    package let node: Int32
+
+    package init(node: Int32) { self.node = node }
 
     /// No timer.
     public static let none = TimerHandle(node: -1)
@@ -40,10 +40,10 @@ package struct TimerWheel: Sendable {
     package private(set) var count = 0
 
     /// An empty wheel that stands at `now`.
-    package init(at now: Moment) { tick = now.milliseconds }
+    package init(at now: Int64) { tick = now }
 
     /// Puts `key` into the wheel; it comes out of `next(upTo:)` at `moment`.
-    package mutating func schedule(_ key: UInt64, at moment: Moment) -> TimerHandle {
+    package mutating func schedule(_ key: UInt64, at moment: Int64) -> TimerHandle {
         let index: Int32
         if free != Self.none {
             index = free
@@ -53,7 +53,7 @@ package struct TimerWheel: Sendable {
             nodes.append(
                 Node(at: 0, key: 0, previous: Self.none, next: Self.none, place: Self.none))
         }
-        nodes[Int(index)].at = moment.milliseconds
+        nodes[Int(index)].at = moment
         nodes[Int(index)].key = key
         link(index)
         count += 1
@@ -61,10 +61,10 @@ package struct TimerWheel: Sendable {
     }
 
     /// Moves a timer that has not come out yet to another moment.
-    package mutating func move(_ handle: TimerHandle, to moment: Moment) {
-        guard nodes[Int(handle.node)].at != moment.milliseconds else { return }
+    package mutating func move(_ handle: TimerHandle, to moment: Int64) {
+        guard nodes[Int(handle.node)].at != moment else { return }
         unlink(handle.node)
-        nodes[Int(handle.node)].at = moment.milliseconds
+        nodes[Int(handle.node)].at = moment
         link(handle.node)
     }
 
@@ -76,7 +76,7 @@ package struct TimerWheel: Sendable {
     }
 
     /// The key of a timer whose moment has come, in order of their moments; nil: no more.
-    package mutating func next(upTo now: Moment) -> UInt64? {
+    package mutating func next(upTo now: Int64) -> UInt64? {
         while true {
             let first = heads[Int(Self.due)]
             if first != Self.none {
@@ -85,9 +85,9 @@ package struct TimerWheel: Sendable {
                 release(first)
                 return key
             }
-            guard tick < now.milliseconds else { return nil }
-            guard let start = nextOccupied, start <= now.milliseconds else {
-                tick = now.milliseconds
+            guard tick < now else { return nil }
+            guard let start = nextOccupied, start <= now else {
+                tick = now
                 return nil
             }
             tick = start
@@ -96,9 +96,9 @@ package struct TimerWheel: Sendable {
     }
 
     /// A moment not later than that of any timer; nil: there is none.
-    package var nextDeadline: Moment? {
-        if heads[Int(Self.due)] != Self.none { return Moment(tick) }
-        return nextOccupied.map { Moment($0) }
+    package var nextDeadline: Int64? {
+        if heads[Int(Self.due)] != Self.none { return tick }
+        return nextOccupied
     }
 
     /// The tick at which the next occupied slot begins.

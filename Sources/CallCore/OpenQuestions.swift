@@ -1,24 +1,25 @@
 // Questions about invitations that the policies have not answered.
 
 import CallModel
+import Collections
 
 /// A question about an invitation.
-public struct InviteQuestion: Sendable {
+struct InviteQuestion: Sendable {
     /// Whose invitation.
-    public let invitee: ParticipantKey
+    let invitee: ParticipantKey
     /// What a push shows if the devices are to ring.
-    public let push: PushText?
+    let push: PushText?
     /// Where the invitation is held, if it is (H89); else negative.
-    public let held: Int32
+    let held: Int32
     /// Where the question is counted; negative: nowhere.
-    public let counted: Int32
+    let counted: Int32
     /// What becomes of it when no plugin decides, and when the answer is late, as the operator
     /// had it when it was asked (G84); nil: as he has it now.
-    public var standard: Settings.InviteDefault?
-    public var whenLate: Settings.InviteDefault?
+    var standard: Settings.InviteDefault?
+    var whenLate: Settings.InviteDefault?
 
     /// A question about the invitation of `invitee`, which is held at `held`.
-    public init(
+    init(
         invitee: ParticipantKey, push: PushText?, held: Int32 = -1, counted: Int32 = -1
     ) {
         self.invitee = invitee
@@ -29,35 +30,35 @@ public struct InviteQuestion: Sendable {
 }
 
 /// Open questions, at most one about each invitation, found by their id and by that.
-public struct OpenQuestions: Sendable {
+struct OpenQuestions: Sendable {
     private var byID = HashIndex()
     private var byInvitee = HashIndex()
     private var slab = Slab<(id: QuestionID, question: InviteQuestion)>()
 
     /// No questions.
-    public init() {}
+    init() {}
 
     /// Whether no question is open.
-    public var isEmpty: Bool { slab.isEmpty }
+    var isEmpty: Bool { slab.isEmpty }
 
     /// The ids of all.
-    public var ids: [QuestionID] { slab.values.map(\.id) }
+    var ids: [QuestionID] { slab.values.map(\.id) }
 
     /// The question `id`; nil: it is not open.
-    public subscript(id: QuestionID) -> InviteQuestion? {
+    subscript(id: QuestionID) -> InviteQuestion? {
         byID.find(id.hash) { slab[$0]?.id == id }.flatMap { slab[$0]?.question }
     }
 
     /// The question about the invitation of `invitee`.
-    public subscript(invitee: ParticipantKey) -> InviteQuestion? {
+    subscript(invitee: ParticipantKey) -> InviteQuestion? {
         find(invitee).flatMap { slab[$0]?.question }
     }
 
     /// Whether there is a question about the invitation of `invitee`.
-    public func contains(_ invitee: ParticipantKey) -> Bool { find(invitee) != nil }
+    func contains(_ invitee: ParticipantKey) -> Bool { find(invitee) != nil }
 
     /// Adds the question `id`.
-    public mutating func open(_ id: QuestionID, _ question: InviteQuestion) {
+    mutating func open(_ id: QuestionID, _ question: InviteQuestion) {
         precondition(!contains(question.invitee), "two questions about \(question.invitee)")
         let place = slab.insert((id, question))
         byID.insert(id.hash, place)
@@ -65,12 +66,12 @@ public struct OpenQuestions: Sendable {
     }
 
     /// Takes the question `id` out; nil: it is not open.
-    public mutating func close(_ id: QuestionID) -> InviteQuestion? {
+    mutating func close(_ id: QuestionID) -> InviteQuestion? {
         byID.find(id.hash) { slab[$0]?.id == id }.flatMap { close($0)?.question }
     }
 
     /// Takes the question about the invitation of `invitee` out, and returns its id.
-    public mutating func close(
+    mutating func close(
         about invitee: ParticipantKey
     ) -> (id: QuestionID, question: InviteQuestion)? {
         find(invitee).flatMap { close($0) }

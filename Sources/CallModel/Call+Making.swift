@@ -1,0 +1,88 @@
+// How invitations and answers change a call, whatever the switchboard holds besides.
+
+extension Call {
+    /// The call that `invitation` makes, without participants.
+    ///
+    /// - Parameters:
+    ///   - ringTime: where the invitation names none.
+    ///   - check: the delivery check; nil: the mode has none.
+    package init(
+        _ id: CallID, of invitation: Invitation, mode: ModeIndex, ringTime: Milliseconds,
+        check: Milliseconds?, at now: Moment
+    ) {
+        self.init(
+            id: id, mode: mode, kind: invitation.kind, ringTime: invitation.timeout ?? ringTime,
+            deliveryCheck: check, createdAt: now)
+        extendedData = invitation.extendedData
+        for item in invitation.items { items.put(item) }
+    }
+}
+
+extension Participant {
+    /// Who makes `call` by `invitation`, with `device`; nil: a policy does it.
+    package init(
+        _ user: UserID, device: DeviceID?, of call: Call, _ invitation: Invitation, at now: Moment
+    ) {
+        self.init(user: user, role: .caller, state: .joined, at: now)
+        self.device = device
+        answeredAt = now
+        audio = invitation.audio ?? true
+        video = invitation.video ?? (call.kind == "video")
+        isAnsweredFor = device == nil
+    }
+
+    /// Somebody who is invited to `call`; `rings`: whether the ring time counts from now.
+    package init(
+        _ user: UserID, invitedBy inviter: UserID, to call: Call, rings: Bool, at now: Moment
+    ) {
+        self.init(user: user, role: .invitee, state: .inviting, at: now)
+        invitedBy = inviter
+        video = call.kind == "video"
+        if rings { deadlineAt = now + call.ringTime }
+    }
+
+    /// Its part is answered or over: no deadline runs, and no policy is asked.
+    package mutating func stopDeadlines() {
+        deadlineAt = nil
+        deliveryAlarm = nil
+        policyAlarm = nil
+        if asking != .nothing { policyNote = nil }
+        asking = .nothing
+        begunBy = 0
+    }
+}
+
+extension Call {
+    /// Whom questions and decisions about the invitation at `index` count for: who began it (G71).
+    package func cause(of index: Int) -> Cause {
+        let place = Int(participants[index].begunBy)
+        return Cause(place < participants.count ? participants[place].user : caller, caller: caller)
+    }
+
+    /// A device of the participant at `index` confirmed, or a policy will accept in its place
+    /// (A4, A22).
+    package mutating func markDelivered(_ index: Int, _ mode: Mode, at now: Moment) {
+        participants[index].state = .ringing
+        participants[index].deliveryAlarm = nil
+        if mode.acknowledgeWithin != nil { participants[index].deadlineAt = now + ringTime }
+    }
+}
+
+extension [Call.Item] {
+    /// Sets an item, keeping the place of a key that is there.
+    package mutating func put(_ item: Call.Item) {
+        if let index = firstIndex(where: { $0.key == item.key }) {
+            self[index] = item
+        } else {
+            append(item)
+        }
+    }
+}
+
+extension CallEvent.Change {
+    /// The change with the text that `viewer` sees.
+    package func seen(by viewer: UserID, in call: Call) -> CallEvent.Change {
+        let text = call.extendedData(of: .participant(user), for: viewer)
+        return CallEvent.Change(user, state, reason: reason, extendedData: text)
+    }
+}

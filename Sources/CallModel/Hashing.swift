@@ -1,0 +1,48 @@
+// Hashes of identifiers, for tables that are found by them.
+
+extension CallID {
+    /// Neighbours for four calls in a row, which come and go together: they share a line of the
+    /// processor's cache. The groups stand far from each other.
+    package var hash: UInt32 {
+        (high >> 2).scattered &+ UInt32(truncatingIfNeeded: high & 3)
+    }
+}
+
+extension UInt64 {
+    /// A hash far from those of the neighbours: a long row of buckets that are all taken is slow
+    /// to search.
+    package var scattered: UInt32 {
+        UInt32(truncatingIfNeeded: (self &* 0x9E37_79B9_7F4A_7C15) >> 32)
+    }
+}
+
+extension UserID {
+    /// A hash that a seed decides.
+    package func hash(_ seed: UInt64) -> UInt32 {
+        var text = text
+        return text.withUTF8 { bytes in
+            let raw = UnsafeRawBufferPointer(bytes)
+            var hash = seed ^ UInt64(raw.count)
+            var index = 0
+            while index &+ 8 <= raw.count {
+                hash.mix(raw.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+                index &+= 8
+            }
+            var rest: UInt64 = 0
+            while index < raw.count {
+                rest = rest << 8 | UInt64(raw[index])
+                index &+= 1
+            }
+            hash.mix(rest)
+            return UInt32(truncatingIfNeeded: hash)
+        }
+    }
+}
+
+extension UInt64 {
+    /// Takes `word` in: a product of 128 bits folded into 64.
+    fileprivate mutating func mix(_ word: UInt64) {
+        let product = (self ^ word).multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15)
+        self = product.high ^ product.low
+    }
+}
