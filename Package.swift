@@ -70,6 +70,11 @@ let package = Package(
         module("JSON", and: inlined),
         module("WebProtocols", and: inlined),
         module("CallWire", ["CallModel", "JSON"], and: inlined),
+        // server
+        module(
+            "AgentCore",
+            ["CallModel", "Collections", "CallCore", "JSON", "WebProtocols", "CallWire"],
+            and: confined + inlined),
         // adapter
         module("EventLoop", ["CUV", "COpenSSL"]),
         module(
@@ -83,8 +88,8 @@ let package = Package(
         module(
             "AgentServer",
             [
-                "CallModel", "CallCore", "JSON", "WebProtocols", "CallWire", "EventLoop",
-                "Storage", "PolicyHost", "Outbound",
+                "CallModel", "CallCore", "JSON", "WebProtocols", "CallWire", "AgentCore",
+                "EventLoop", "Storage", "PolicyHost", "Outbound",
             ], and: confined),
         // tool
         module("CallSimulator", ["CallModel", "CallCore", "CallWire", "JSON", "PolicyHost"]),
@@ -120,6 +125,7 @@ let package = Package(
             exclude: ["Scenarios"]),
         tests("SimulationTests", ["CallSimulator", "CallModel", "CallCore"]),
         tests("CallWireTests", ["CallWire", "CallModel", "CallCore", "JSON"]),
+        tests("AgentCoreTests", ["AgentCore", "CallModel", "CallWire"]),
         program(
             "StorageRig", at: "Tests/StorageRig",
             ["Storage", "CallModel", "CallCore", "TestSupport"]),
@@ -139,8 +145,9 @@ let package = Package(
         tests(
             "AgentServerTests",
             [
-                "AgentServer", "CallClient", "CallModel", "CallCore", "CallWire", "EventLoop",
-                "AgentTestSupport", "JSON", "PolicyHost", "Storage", "TestSupport", "WebProtocols",
+                "AgentServer", "AgentCore", "CallClient", "CallModel", "CallCore", "CallWire",
+                "EventLoop", "AgentTestSupport", "JSON", "PolicyHost", "Storage", "TestSupport",
+                "WebProtocols",
             ]),
         tests(
             "CallClientTests",

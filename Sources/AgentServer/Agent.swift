@@ -1,5 +1,6 @@
 // The whole process put together: it moves bytes, feeds inputs and performs effects.
 
+import AgentCore
 import CallModel
 import CallWire
 import EventLoop
@@ -9,13 +10,13 @@ import Storage
 /// What a process is started with: the operator's file, read.
 public struct AgentOptions: Sendable {
     /// Where clients connect.
-    public var listen: [Endpoint] = [.tcp(host: "127.0.0.1", port: 7_600)]
+    public var listen: [NetworkAddress] = [.tcp(host: "127.0.0.1", port: 7_600)]
     /// The operator's file; nil: the defaults.
     public var file: String?
     /// Where figures can be read and nothing else; nil: nowhere.
-    public var metrics: Endpoint?
+    public var metrics: NetworkAddress?
     /// Where the operator's tools connect; nil: a socket in the state directory.
-    public var admin: Endpoint?
+    public var admin: NetworkAddress?
     /// Where everything is kept; `:memory:` keeps it in the process.
     public var stateDirectory = "callagent.state"
     /// See `Settings`.
@@ -315,9 +316,9 @@ public final class Agent {
     }
 
     /// Where it listens, with the ports that the system chose.
-    public var endpoints: [Endpoint] { listeners.map(\.endpoint) }
+    public var endpoints: [NetworkAddress] { listeners.map(\.endpoint) }
 
-    private func listen(at endpoint: Endpoint) throws(EventLoopError) {
+    private func listen(at endpoint: NetworkAddress) throws(EventLoopError) {
         var settings = Listener.Options()
         settings.tls = try options.tls?.load()
         Self.limit(&settings, to: options.limits)
@@ -342,9 +343,9 @@ public final class Agent {
     private func listenForTools() throws(EventLoopError) {
         // A port that the system chose is in the name: another server of this file has another.
         let named = options.listen.first ?? .unix(path: "")
-        let place = Endpoint.admin(
+        let place = NetworkAddress.admin(
             stateDirectory: options.stateDirectory, listen: named, file: options.file)
-        let own = Endpoint.admin(
+        let own = NetworkAddress.admin(
             stateDirectory: options.stateDirectory, listen: endpoints.first ?? named,
             file: options.file)
         adminListener = try Listener(
@@ -486,7 +487,7 @@ public final class Agent {
             options.limits, modes: options.settings.modes,
             origins: options.tokens == nil && options.origins == nil
                 ? .loopback : Origins(options.origins))
-        gateway.admission.proxies = TrustedProxies(options.trustedProxies)
+        gateway.proxies = TrustedProxies(options.trustedProxies)
         gateway.tokens = options.tokens ?? DevelopmentTokens()
         gateway.revocations.listed = Set(options.revoked)
         gateway.closeRevoked()
@@ -548,7 +549,7 @@ public final class Agent {
     private static let stopTime: Int64 = 500
 }
 
-extension Endpoint {
+extension NetworkAddress {
     /// Whether only this machine can reach it.
     var isLoopback: Bool {
         switch self {

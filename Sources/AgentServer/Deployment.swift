@@ -1,5 +1,6 @@
 // What the operator's files say: read, checked and loaded, but not yet in force.
 
+import AgentCore
 import CallModel
 import CallWire
 import EventLoop
@@ -187,7 +188,7 @@ public struct Deployment: Sendable {
 
     /// A line if whoever reaches this machine can read how much it has to do.
     private var openFigures: [String] {
-        guard let text = configuration.metrics, let endpoint = try? Endpoint(parsing: text),
+        guard let text = configuration.metrics, let endpoint = try? NetworkAddress(parsing: text),
             !endpoint.isLoopback
         else { return [] }
         let place = configuration.lines["metrics"].map { ":\($0)" } ?? ""
@@ -336,13 +337,13 @@ extension AgentOptions {
         let configuration = deployment.configuration
         self.init()
         do throws(EventLoopError) {
-            listen = [try Endpoint(parsing: configuration.listen)]
+            listen = [try NetworkAddress(parsing: configuration.listen)]
         } catch {
             throw .configuration("\(error)")
         }
         do throws(EventLoopError) {
             metrics = try configuration.metrics.map { text throws(EventLoopError) in
-                try Endpoint(parsing: text)
+                try NetworkAddress(parsing: text)
             }
         } catch {
             throw .configuration("metrics: \(error)")
@@ -406,7 +407,7 @@ extension AgentOptions {
     }
 
     /// Where the operator's tools connect, if the file says so.
-    public static func admin(_ configuration: Configuration) -> Endpoint? {
+    public static func admin(_ configuration: Configuration) -> NetworkAddress? {
         configuration.admin.map { .unix(path: path($0, in: configuration)) }
     }
 

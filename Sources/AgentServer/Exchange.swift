@@ -1,5 +1,6 @@
 // The switchboard at work: inputs go in, effects are performed in order.
 
+import AgentCore
 import CallCore
 import CallModel
 import CallWire
@@ -57,6 +58,8 @@ private enum Waiting {
 
 /// Owns the switchboard, its clock and the queue of its effects. Owner: the loop's thread.
 final class Exchange {
+    typealias Effects = EffectQueue<StoreChange, StoreTicket>
+
     private(set) var switchboard: Switchboard
     /// Replaced only by rigs that let time pass themselves.
     var clock: CoreClock
@@ -65,9 +68,9 @@ final class Exchange {
     private var limits: ServerLimits
     private let log: Log
     private let seed: UInt64
-    private var queue = EffectQueue()
+    private var queue = Effects()
     /// What is being performed; kept for its memory.
-    private var leaving: [EffectQueue.Item] = []
+    private var leaving: [Effects.Item] = []
     private var isDraining = false
     /// The moment of this turn, once somebody has asked for it.
     private var turn: Moment?
@@ -317,7 +320,7 @@ final class Exchange {
         guard !isDraining else { return }
         isDraining = true
         let deliverer = deliverer
-        var items: [EffectQueue.Item] = []
+        var items: [Effects.Item] = []
         swap(&items, &leaving)
         while queue.takeReady(into: &items) {
             for place in items.indices {

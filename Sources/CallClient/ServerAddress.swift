@@ -12,18 +12,18 @@ public struct ServerAddressError: Error, Sendable, Equatable, CustomStringConver
 /// A server: how to reach it, and under which path its interface begins.
 public struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
     /// Where to connect.
-    public let endpoint: Endpoint
+    public let endpoint: NetworkAddress
     /// Whether the connection is encrypted.
     public let isSecure: Bool
     /// What stands before `/v1/…`: empty, or a path such as `/callagent` behind a proxy.
     public let prefix: String
 
     /// The server at `endpoint`.
-    public init(_ endpoint: Endpoint, isSecure: Bool = false) {
+    public init(_ endpoint: NetworkAddress, isSecure: Bool = false) {
         self.init(endpoint, isSecure, prefix: "")
     }
 
-    private init(_ endpoint: Endpoint, _ isSecure: Bool, prefix: String) {
+    private init(_ endpoint: NetworkAddress, _ isSecure: Bool, prefix: String) {
         self.endpoint = endpoint
         self.isSecure = isSecure
         self.prefix = prefix
@@ -73,9 +73,9 @@ public struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
 
     private static func endpoint(
         _ text: String, of whole: String
-    ) throws(ServerAddressError) -> Endpoint {
+    ) throws(ServerAddressError) -> NetworkAddress {
         do throws(EventLoopError) {
-            return try Endpoint(parsing: text)
+            return try NetworkAddress(parsing: text)
         } catch {
             throw ServerAddressError(description: "server \(error)")
         }

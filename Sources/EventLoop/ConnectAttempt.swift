@@ -5,11 +5,11 @@ import Glibc
 /// Ends once: with a connected socket, which the receiver owns from then on, or with an error.
 final class ConnectAttempt: LoopHandle {
     private let socket: Int32
-    private let endpoint: Endpoint
+    private let endpoint: NetworkAddress
     private var done: ((Result<Int32, EventLoopError>) -> Void)?
 
     init(
-        _ address: SocketAddress, _ endpoint: Endpoint, _ loop: EventLoop,
+        _ address: SocketAddress, _ endpoint: NetworkAddress, _ loop: EventLoop,
         _ done: @escaping (Result<Int32, EventLoopError>) -> Void
     ) throws(EventLoopError) {
         let socket = cuv_socket(address.family)

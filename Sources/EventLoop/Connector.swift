@@ -22,7 +22,7 @@ public final class Connector {
     public typealias Completion = (Result<Connection, EventLoopError>) -> Void
 
     private let loop: EventLoop
-    private let endpoint: Endpoint
+    private let endpoint: NetworkAddress
     private let options: Options
     private let deadline: Int64
     private var completion: Completion?
@@ -39,7 +39,7 @@ public final class Connector {
     ///   It sets the connection's handler.
     @discardableResult
     public static func connect(
-        to endpoint: Endpoint, on loop: EventLoop, options: Options = Options(),
+        to endpoint: NetworkAddress, on loop: EventLoop, options: Options = Options(),
         completion: @escaping Completion
     ) -> Connector {
         let connector = Connector(endpoint, loop, options, completion)
@@ -54,7 +54,7 @@ public final class Connector {
     }
 
     private init(
-        _ endpoint: Endpoint, _ loop: EventLoop, _ options: Options,
+        _ endpoint: NetworkAddress, _ loop: EventLoop, _ options: Options,
         _ completion: @escaping Completion
     ) {
         self.endpoint = endpoint

@@ -31,7 +31,7 @@ public final class Listener: LoopHandle {
     }
 
     /// Where it listens, with the port that the system chose.
-    public let endpoint: Endpoint
+    public let endpoint: NetworkAddress
     /// What new TLS connections use. Set another one to reload the certificate; connections that
     /// are there go on with what they began with.
     public var tls: TLSContext?
@@ -62,7 +62,7 @@ public final class Listener: LoopHandle {
     /// - Throws: `addressInUse`, `addressUnavailable`, `permissionDenied`, `invalidAddress` (a name
     ///   other than `localhost`, too long a path) or `system`, with the address in the text.
     public init(
-        at endpoint: Endpoint, on loop: EventLoop, options: Options = Options(),
+        at endpoint: NetworkAddress, on loop: EventLoop, options: Options = Options(),
         failed: @escaping (EventLoopError) -> Void, accepted: @escaping (Connection) -> Void
     ) throws(EventLoopError) {
         let bound = try ListeningSocket(endpoint, backlog: options.backlog)

@@ -5,10 +5,10 @@ import Glibc
 /// A socket that listens, and where.
 struct ListeningSocket {
     let socket: Int32
-    let endpoint: Endpoint
+    let endpoint: NetworkAddress
     let file: SocketFile?
 
-    init(_ endpoint: Endpoint, backlog: Int32) throws(EventLoopError) {
+    init(_ endpoint: NetworkAddress, backlog: Int32) throws(EventLoopError) {
         let address = try Self.address(of: endpoint)
         if case .unix(let path) = endpoint { try SocketFile.removeStale(path, address) }
         let socket = cuv_socket(address.family)
@@ -34,7 +34,8 @@ struct ListeningSocket {
         }
     }
 
-    private static func address(of endpoint: Endpoint) throws(EventLoopError) -> SocketAddress {
+    private static func address(of endpoint: NetworkAddress) throws(EventLoopError) -> SocketAddress
+    {
         switch endpoint {
         case .unix(let path): return try SocketAddress(path: path)
         case .tcp(let host, let port):
@@ -59,7 +60,7 @@ struct ListeningSocket {
         }
     }
 
-    private static func failure(_ number: Int32, _ endpoint: Endpoint) -> EventLoopError {
+    private static func failure(_ number: Int32, _ endpoint: NetworkAddress) -> EventLoopError {
         let words: String
         switch number {
         case EADDRINUSE: words = "address \(endpoint) is already in use"

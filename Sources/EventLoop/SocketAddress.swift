@@ -22,7 +22,7 @@ struct SocketAddress {
         length = cuv_unix_address(&storage, path)
         if length == 0 {
             let text =
-                "the path of a Unix socket has 1 to \(Endpoint.unixPathMax) bytes: '\(path)'"
+                "the path of a Unix socket has 1 to \(NetworkAddress.unixPathMax) bytes: '\(path)'"
             throw EventLoopError(.invalidAddress, path, text)
         }
     }

@@ -49,9 +49,9 @@ enum Installation {
         return place == ":memory:" ? nil : DecisionFiles(directory: place)
     }
 
-    private static func endpoint(_ text: String) throws(CommandError) -> Endpoint {
+    private static func endpoint(_ text: String) throws(CommandError) -> NetworkAddress {
         do throws(EventLoopError) {
-            return try Endpoint(parsing: text)
+            return try NetworkAddress(parsing: text)
         } catch {
             throw .failure("\(error)")
         }

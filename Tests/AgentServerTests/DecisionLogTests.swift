@@ -1,5 +1,6 @@
 // The decision log: what is kept in memory and in files, read back, and followed.
 
+import AgentCore
 import CallModel
 import EventLoop
 import Glibc

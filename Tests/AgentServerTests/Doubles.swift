@@ -1,5 +1,6 @@
 // Stand-ins for everything around an exchange, and the loop that it lives on.
 
+import AgentCore
 import CallModel
 import CallWire
 import EventLoop

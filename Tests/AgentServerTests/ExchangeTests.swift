@@ -1,5 +1,6 @@
 // What leaves when, what the store gets, and what happens when it fails.
 
+import AgentCore
 import CallCore
 import CallModel
 import CallWire

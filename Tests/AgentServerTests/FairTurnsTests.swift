@@ -1,5 +1,6 @@
 // Turns on the policy thread: nobody waits for what others have begun (clarifications 76).
 
+import AgentCore
 import CallClient
 import CallModel
 import EventLoop

@@ -1,5 +1,6 @@
 // A gateway with real sockets and its clients, all on one loop.
 
+import AgentCore
 import CallClient
 import CallModel
 import CallWire

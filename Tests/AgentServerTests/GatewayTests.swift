@@ -1,5 +1,6 @@
 // The limits of connections, of what one of them may ask, and of their time.
 
+import AgentCore
 import CallClient
 import CallModel
 import CallWire

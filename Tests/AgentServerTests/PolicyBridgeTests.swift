@@ -1,5 +1,6 @@
 // What plugins do while the store is away: kept until it is back, or refused at once.
 
+import AgentCore
 import CallClient
 import CallModel
 import EventLoop

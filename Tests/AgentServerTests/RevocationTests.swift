@@ -1,5 +1,6 @@
 // What is taken back, and what is not.
 
+import AgentCore
 import CallModel
 import Testing
 

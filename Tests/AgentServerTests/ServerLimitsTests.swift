@@ -1,5 +1,6 @@
 // The limits of the transport are those of the operator's file.
 
+import AgentCore
 import CallWire
 import PolicyHost
 import Testing

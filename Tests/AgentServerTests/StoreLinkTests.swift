@@ -1,5 +1,6 @@
 // The threads around a store: commits and look-ups go through them, also after a failure.
 
+import AgentCore
 import CallClient
 import CallModel
 import EventLoop

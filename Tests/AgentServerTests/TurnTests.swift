@@ -1,5 +1,6 @@
 // What one turn of the loop does for one connection and for strangers, at its edges.
 
+import AgentCore
 import CallClient
 import CallModel
 import CallWire

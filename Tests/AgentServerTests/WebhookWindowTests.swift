@@ -1,5 +1,6 @@
 // Whose events are in memory, and whose wait in the store.
 
+import AgentCore
 import CallModel
 import Outbound
 import Storage

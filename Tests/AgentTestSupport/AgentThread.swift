@@ -16,12 +16,12 @@ public final class AgentThread {
     }
 
     private enum Report: Sendable {
-        case ready(Endpoint, Mailbox<Job>)
+        case ready(NetworkAddress, Mailbox<Job>)
         case failed(String)
     }
 
     /// The first address on which it listens.
-    public let endpoint: Endpoint
+    public let endpoint: NetworkAddress
     private let jobs: Mailbox<Job>
     private let thread: WorkerThread
     private let waiter: LoopWaiter

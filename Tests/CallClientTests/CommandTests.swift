@@ -25,7 +25,7 @@ private final class Running {
 
     /// Runs `make` as the command line `words` says.
     init(
-        _ words: String, of command: Command, at endpoint: Endpoint, _ waiter: LoopWaiter,
+        _ words: String, of command: Command, at endpoint: NetworkAddress, _ waiter: LoopWaiter,
         _ make: @escaping @Sendable (Arguments) throws -> (DeviceProgram) -> any DeviceScript
     ) throws {
         self.waiter = waiter

@@ -1,5 +1,6 @@
 // A real server on a thread of its own, and clients on the test's own loop.
 
+import AgentCore
 import AgentTestSupport
 import CallClient
 import CallModel
@@ -54,11 +55,11 @@ final class Rig {
 
 /// An agent in memory that runs on a thread of its own.
 final class TestServer {
-    let admin: Endpoint
+    let admin: NetworkAddress
     private let folder = TemporaryFolder()
     private let thread: AgentThread
 
-    var endpoint: Endpoint { thread.endpoint }
+    var endpoint: NetworkAddress { thread.endpoint }
 
     init(_ waiter: LoopWaiter, _ adjust: (inout AgentOptions) -> Void) throws {
         admin = .unix(path: "\(folder.path)/admin.sock")

@@ -8,7 +8,7 @@ import WebProtocols
 
 /// Accepts connections and hands what comes to the test.
 final class ScriptedServer {
-    private(set) var endpoint: Endpoint
+    private(set) var endpoint: NetworkAddress
     /// Every connection so far, the newest last.
     private(set) var peers: [ScriptedPeer] = []
     /// What it does with a request; by default it takes WebSockets.

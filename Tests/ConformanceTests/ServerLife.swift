@@ -1,5 +1,6 @@
 // One life of the server: its real exchange, gateway and store, from a start to a kill.
 
+import AgentCore
 import CallModel
 import CallSimulator
 import CallWire

@@ -1,5 +1,6 @@
 // The real server over real sockets as a rig.
 
+import AgentCore
 import CallClient
 import CallCore
 import CallModel

@@ -1,5 +1,6 @@
 // The pages of the protocol show the tables by which messages are read and written.
 
+import AgentCore
 import CallModel
 import JSON
 import Testing

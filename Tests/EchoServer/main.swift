@@ -13,7 +13,7 @@ func run(_ arguments: [String]) throws {
     }
     let loop = try EventLoop()
     let listener = try Listener(
-        at: try Endpoint(parsing: address), on: loop,
+        at: try NetworkAddress(parsing: address), on: loop,
         failed: { print("accepting failed: \($0)") },
         accepted: { $0.handler = EchoPeer() })
     for signal in [SignalWatcher.Signal.terminate, .interrupt] {

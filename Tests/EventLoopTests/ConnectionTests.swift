@@ -19,7 +19,7 @@ import Testing
         try echo(on: rig, at: .unix(path: "\(folder.path)/echo.sock"))
     }
 
-    private func echo(on rig: Rig, at endpoint: Endpoint) throws {
+    private func echo(on rig: Rig, at endpoint: NetworkAddress) throws {
         let listener = try rig.listen(at: endpoint) { $0.handler = Peer.echo() }
         let client = Peer()
         var heard = ""
@@ -331,7 +331,7 @@ import Testing
 }
 
 /// A blocking client below the library: for peers that do not behave.
-func bareConnection(to endpoint: Endpoint) throws -> Int32 {
+func bareConnection(to endpoint: NetworkAddress) throws -> Int32 {
     guard case .tcp(_, let port) = endpoint else { throw CancellationError() }
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_in()

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct ConnectorTests {
     private func failure(
-        of endpoint: Endpoint, options: Connector.Options = Connector.Options(), on rig: Rig
+        of endpoint: NetworkAddress, options: Connector.Options = Connector.Options(), on rig: Rig
     ) -> EventLoopError? {
         var failure: EventLoopError?
         var hasReturned = false
@@ -79,7 +79,7 @@ import Testing
         #expect(error?.description == words)
     }
 
-    private func fill(_ endpoint: Endpoint) throws -> Int32 {
+    private func fill(_ endpoint: NetworkAddress) throws -> Int32 {
         guard case .tcp(_, let port) = endpoint else { throw CancellationError() }
         let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue)
         let descriptor = socket(AF_INET, type, 0)

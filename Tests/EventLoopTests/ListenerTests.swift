@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test func `As many newcomers may wait as the kernel allows`() throws {
-        let endpoint = try Endpoint(parsing: "127.0.0.1:0")
+        let endpoint = try NetworkAddress(parsing: "127.0.0.1:0")
         let bound = try ListeningSocket(endpoint, backlog: Listener.Options().backlog)
         defer { Glibc.close(bound.socket) }
         var info = tcp_info()
@@ -143,7 +143,7 @@ import Testing
 
     @Test func `A living Unix socket is left alone`() throws {
         let folder = TemporaryFolder()
-        let endpoint = Endpoint.unix(path: "\(folder.path)/alive.sock")
+        let endpoint = NetworkAddress.unix(path: "\(folder.path)/alive.sock")
         let rig = try Rig()
         defer { rig.close() }
         let living = try rig.listen(at: endpoint) { _ in rig.finish() }
@@ -229,13 +229,13 @@ import Testing
     }
 
     @Test(arguments: [
-        ("127.0.0.1:7600", Endpoint.tcp(host: "127.0.0.1", port: 7_600)),
+        ("127.0.0.1:7600", NetworkAddress.tcp(host: "127.0.0.1", port: 7_600)),
         ("[::1]:0", .tcp(host: "::1", port: 0)),
         ("example.org:65535", .tcp(host: "example.org", port: 65_535)),
         ("unix:/run/a.sock", .unix(path: "/run/a.sock")),
     ])
-    func `An endpoint is read and written alike`(text: String, endpoint: Endpoint) throws {
-        #expect(try Endpoint(parsing: text) == endpoint)
+    func `An endpoint is read and written alike`(text: String, endpoint: NetworkAddress) throws {
+        #expect(try NetworkAddress(parsing: text) == endpoint)
         #expect("\(endpoint)" == text)
     }
 
@@ -244,7 +244,7 @@ import Testing
         ("a:+1", "'+1'"), ("::1:80", "needs brackets"), ("unix:", "has no path"), ("a:", "''"),
     ])
     func `A bad endpoint says what is wrong`(text: String, problem: String) throws {
-        let error = #expect(throws: EventLoopError.self) { try Endpoint(parsing: text) }
+        let error = #expect(throws: EventLoopError.self) { try NetworkAddress(parsing: text) }
         #expect(error?.kind == .invalidAddress)
         #expect(try #require(error).description.contains(problem))
         #expect(try #require(error).description.contains("'\(text)'"))

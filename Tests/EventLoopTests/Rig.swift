@@ -35,7 +35,7 @@ final class Rig {
     }
 
     func listen(
-        at endpoint: Endpoint = .tcp(host: "127.0.0.1", port: 0),
+        at endpoint: NetworkAddress = .tcp(host: "127.0.0.1", port: 0),
         options: Listener.Options = Listener.Options(), _ accepted: @escaping (Connection) -> Void
     ) throws -> Listener {
         try Listener(
@@ -45,7 +45,7 @@ final class Rig {
 
     /// Connects and hands the connection over; a failure fails the test.
     func connect(
-        to endpoint: Endpoint, options: Connector.Options = Connector.Options(),
+        to endpoint: NetworkAddress, options: Connector.Options = Connector.Options(),
         _ connected: @escaping (Connection) -> Void
     ) {
         Connector.connect(to: endpoint, on: loop, options: options) { [weak self] result in

@@ -43,7 +43,7 @@ import Testing
             #expect(error == nil)
             rig.finish()
         }
-        let endpoint = Endpoint.tcp(host: host, port: try port(of: listener))
+        let endpoint = NetworkAddress.tcp(host: host, port: try port(of: listener))
         rig.connect(to: endpoint, options: try trusting(certificate)) { connection in
             connection.handler = client
             connection.send("hello")
@@ -59,7 +59,7 @@ import Testing
         defer { rig.close() }
         let folder = TemporaryFolder()
         let certificate = try TestCertificate("a", in: folder)
-        let endpoint = Endpoint.unix(path: "\(folder.path)/tls.sock")
+        let endpoint = NetworkAddress.unix(path: "\(folder.path)/tls.sock")
         _ = try rig.listen(at: endpoint, options: try secure(certificate)) { connection in
             connection.send("over TLS")
             connection.close()

@@ -8,13 +8,13 @@ private let table: [String: Set<String>] = [
     "JSON": [],
     "WebProtocols": [],
     "CallWire": ["CallModel", "JSON"],
+    "AgentCore": ["CallCore", "CallWire", "WebProtocols"],
     "EventLoop": ["CUV", "COpenSSL"],
     "Storage": ["CallModel", "Collections", "JSON", "CSQLite"],
     "PolicyHost": ["CallModel", "Collections", "JSON", "WebProtocols", "CLua", "COpenSSL"],
     "Outbound": ["JSON", "WebProtocols", "CCurl", "COpenSSL"],
     "AgentServer": [
-        "CallCore", "JSON", "WebProtocols", "CallWire", "EventLoop", "Storage", "PolicyHost",
-        "Outbound",
+        "AgentCore", "EventLoop", "Storage", "PolicyHost", "Outbound",
     ],
     "CallSimulator": ["CallCore", "CallWire", "JSON", "PolicyHost"],
     "CallClient": ["CallWire", "WebProtocols", "EventLoop"],
@@ -23,9 +23,9 @@ private let table: [String: Set<String>] = [
 
 private let shims: Set<String> = ["CLua", "CSQLite", "CUV", "COpenSSL", "CCurl", "CJemalloc"]
 
-/// The core and wire rings: no module of the system at all.
+/// The core, wire and server rings: no module of the system at all.
 let pureTargets: Set<String> = [
-    "CallModel", "Collections", "CallCore", "JSON", "WebProtocols", "CallWire",
+    "CallModel", "Collections", "CallCore", "JSON", "WebProtocols", "CallWire", "AgentCore",
 ]
 
 /// What the toolchain offers and the outer rings may use.

@@ -1,5 +1,6 @@
 // What the operator's tools ask of a running process, over HTTP on a socket of its own.
 
+import AgentCore
 import CallModel
 import CallWire
 import EventLoop

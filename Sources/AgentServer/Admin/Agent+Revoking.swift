@@ -1,5 +1,6 @@
 // Taking tokens back: by the operator's file, and by `callagent revoke`.
 
+import AgentCore
 import CallModel
 import EventLoop
 import JSON

@@ -1,5 +1,6 @@
 // What a running process tells the operator's tools.
 
+import AgentCore
 import CallCore
 import CallModel
 import CallWire
@@ -55,12 +56,12 @@ extension Agent {
         }
         guard exchange.isReady else { return respond(.trouble(503, "the store is away")) }
         let ticket = gateway.newRequest(
-            .tool { [log] response in
-                if response.status.rawValue == 200 {
+            .tool { [log] reply in
+                if reply.status == 200 {
                     log.info(
                         "call ended by the operator", ("call", "\(id)"), ("code", code ?? ""))
                 }
-                respond(response)
+                respond(HTTPResponse(reply))
             })
         let by = "operator"
         exchange.feed(

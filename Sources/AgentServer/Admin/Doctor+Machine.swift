@@ -48,7 +48,7 @@ extension Doctor {
     }
 
     private var listensOnLoopback: Bool {
-        (try? Endpoint(parsing: configuration.listen))?.isLoopback == true
+        (try? NetworkAddress(parsing: configuration.listen))?.isLoopback == true
     }
 
     private mutating func note(proxyAt peer: PeerAddress, _ place: String) {
@@ -71,7 +71,7 @@ extension Doctor {
 
     mutating func examineAddresses() {
         do throws(EventLoopError) {
-            let endpoint = try Endpoint(parsing: configuration.listen)
+            let endpoint = try NetworkAddress(parsing: configuration.listen)
             let loop = try EventLoop()
             defer { loop.close() }
             let listener = try Listener(
@@ -82,15 +82,16 @@ extension Doctor {
             note(.trouble("\(error)", Self.advice(on: error.kind)))
         }
         guard configuration.admin == nil,
-            let listen = try? Endpoint(parsing: configuration.listen),
-            case .unix(let path) = Endpoint.admin(
+            let listen = try? NetworkAddress(parsing: configuration.listen),
+            case .unix(let path) = NetworkAddress.admin(
                 stateDirectory: AgentOptions.place(configuration), listen: listen, file: file),
-            path.utf8.count > Endpoint.unixPathMax
+            path.utf8.count > NetworkAddress.unixPathMax
         else { return }
         note(
             .trouble(
                 "the path of the admin socket is too long: \(path)",
-                "a socket's path has at most \(Endpoint.unixPathMax) bytes: shorten state_dir"))
+                "a socket's path has at most \(NetworkAddress.unixPathMax) bytes: shorten state_dir"
+            ))
     }
 
     private static func advice(on kind: EventLoopError.Kind) -> String {

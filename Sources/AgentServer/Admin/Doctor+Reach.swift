@@ -42,7 +42,7 @@ extension Doctor {
             var options = Connector.Options()
             options.timeout = patience
             options.tls = place.isSecure ? trust : nil
-            let endpoint = Endpoint.tcp(host: place.host, port: UInt16(clamping: place.port))
+            let endpoint = NetworkAddress.tcp(host: place.host, port: UInt16(clamping: place.port))
             Connector.connect(to: endpoint, on: loop, options: options) { result in
                 switch result {
                 case .success(let connection): connection.abort()

@@ -140,7 +140,7 @@ public struct Doctor {
     }
 
     private var isReachable: Bool {
-        (try? Endpoint(parsing: configuration.listen))?.isLoopback == false
+        (try? NetworkAddress(parsing: configuration.listen))?.isLoopback == false
     }
 
     private mutating func examineKeys() {

@@ -1,5 +1,6 @@
 // Figures for whoever watches the server, at an address of their own where nothing can be changed.
 
+import AgentCore
 import EventLoop
 import WebProtocols
 
@@ -12,7 +13,7 @@ final class FiguresServer {
 
     /// A listener that is open and not yet in force; nil: there is to be none.
     struct Change {
-        fileprivate let address: Endpoint?
+        fileprivate let address: NetworkAddress?
         fileprivate let listener: Listener?
     }
 
@@ -24,7 +25,7 @@ final class FiguresServer {
     private let isReady: () -> Bool
     private let trouble: AcceptTrouble
     /// As the operator's file has it.
-    private var address: Endpoint?
+    private var address: NetworkAddress?
     private var listener: Listener?
     /// The oldest first.
     private var links: [ClientLink] = []
@@ -42,10 +43,10 @@ final class FiguresServer {
     }
 
     /// Where it listens, with the port that the system chose; nil: nowhere.
-    var endpoint: Endpoint? { listener?.endpoint }
+    var endpoint: NetworkAddress? { listener?.endpoint }
 
     /// Opens the listener that `address` asks for; nil: it is the one in force.
-    func prepare(_ address: Endpoint?) throws(EventLoopError) -> Change? {
+    func prepare(_ address: NetworkAddress?) throws(EventLoopError) -> Change? {
         guard address != self.address else { return nil }
         guard let address else { return Change(address: nil, listener: nil) }
         let listener = try Listener(

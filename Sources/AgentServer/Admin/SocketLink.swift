@@ -10,7 +10,7 @@ final class SocketLink {
 
     /// A link at `place` to the socket at `socket`, instead of one that is there; nil where both
     /// are the same, or where it cannot be made, which is said.
-    init?(from place: Endpoint, to socket: Endpoint, log: Log) {
+    init?(from place: NetworkAddress, to socket: NetworkAddress, log: Log) {
         guard case .unix(let path) = place, case .unix(let target) = socket, path != target else {
             return nil
         }

@@ -1,5 +1,6 @@
 // Newcomers that could not be let in.
 
+import AgentCore
 import CallModel
 import EventLoop
 

@@ -1,5 +1,6 @@
 // One client's connection: HTTP requests first, WebSocket messages after an upgrade.
 
+import AgentCore
 import CallModel
 import CallWire
 import EventLoop
@@ -32,7 +33,7 @@ extension ClientLinkOwner {
 /// WebSocket are, the peer has not read what it was sent, it asks faster than it may, or it has
 /// said so much that the others have their turn first. What it says meanwhile waits, at first here,
 /// then in the peer's own socket.
-final class ClientLink: ConnectionHandler {
+final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     private enum Phase {
         /// Requests are read.
         case http(HTTPBox)
@@ -327,10 +328,12 @@ final class ClientLink: ConnectionHandler {
         }
     }
 
-    /// The memory that is held for that.
+    /// The memory that is held for that, and for what a stranger does not read.
     var keptBytes: Int {
-        guard case .webSocket = phase, frames.incompleteBytes > 0 else { return incompleteBytes }
-        return max(frames.reservedBytes, frames.incompleteBytes) + behind.count
+        guard case .webSocket = phase, frames.incompleteBytes > 0 else {
+            return incompleteBytes + unreadBytes
+        }
+        return max(frames.reservedBytes, frames.incompleteBytes) + behind.count + unreadBytes
     }
 
     /// Bytes that wait here for the peer to read them, with what is kept for it alone of an answer
@@ -400,6 +403,8 @@ final class ClientLink: ConnectionHandler {
         if box.isAnswering { box.isLast = true } else { close() }
     }
 
+    func respond(_ reply: HTTPReply) { respond(HTTPResponse(reply)) }
+
     private func send(_ response: HTTPResponse, answering method: HTTPMethod) {
         var output: [UInt8] = []
         response.write(answering: method, to: &output)
@@ -414,11 +419,7 @@ final class ClientLink: ConnectionHandler {
 
     // MARK: Sending messages
 
-    /// Sends a text message, given in two parts.
-    func sendText(
-        _ head: UnsafeRawBufferPointer,
-        _ tail: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
-    ) {
+    func send(_ head: UnsafeRawBufferPointer, _ tail: UnsafeRawBufferPointer) {
         guard isWebSocket else { return }
         let count = head.count + tail.count
         transport.send(upTo: count + FrameHead.longest) { buffer in
@@ -444,8 +445,7 @@ final class ClientLink: ConnectionHandler {
 
     // MARK: Closing
 
-    /// Closes with a code of the protocol.
-    func close(_ code: CloseCode, _ reason: String = "") {
+    func close(_ code: CloseCode, _ reason: String) {
         close(WebSocketCloseCode(rawValue: code.rawValue), reason)
     }
 
@@ -555,3 +555,5 @@ extension HTTPResponse {
         return response
     }
 }
+
+extension Connection: Visitor {}

@@ -1,5 +1,6 @@
 // What clients are told: replies, events, pages.
 
+import AgentCore
 import CallModel
 import CallWire
 import EventLoop
@@ -9,35 +10,30 @@ import WebProtocols
 
 extension Gateway: Deliverer {
     func deliver(_ reply: Reply, to request: RequestID) {
-        let who = awaited.remove(request)
-        switch who {
-        case .message(let link, let id, _), .hello(let link, let id):
-            send(reply, to: id, over: link)
-        case .http(let link, _):
-            link.respond(HTTPResponse(HTTPReply(tail: encoder.kept(reply))))
+        switch awaited.remove(request) {
+        case .connection(let endpoint, let id, let weight, _):
+            send(reply, to: id, over: endpoint)
+            endpoint.ends(weight)
+        case .hello(let endpoint, let id, _): send(reply, to: id, over: endpoint)
+        case .exchange(let endpoint, _):
+            endpoint.respond(HTTPReply(tail: encoder.kept(reply)))
             hasAnswered(request)
         case .policy: policyReplied(request, reply)
-        case .tool(let respond): respond(HTTPResponse(HTTPReply(tail: encoder.kept(reply))))
+        case .tool(let respond): respond(HTTPReply(tail: encoder.kept(reply)))
         case nil: break
         }
-        settle(who)
     }
 
-    /// A request is answered: its link may go on with what waits.
-    private func settle(_ who: Awaited?) {
-        if case .message(let link, _, let weight) = who { link.ends(weight) }
-    }
-
-    func send(_ reply: Reply, to id: MessageID?, over link: ClientLink) {
+    func send(_ reply: Reply, to id: MessageID?, over endpoint: any Endpoint) {
         writer.removeAll()
         WireEncoder.replyHead(id, into: &writer)
         encoder.replyTail(reply, sharing: &callText, into: &writer)
-        link.sendText(writer.written)
+        endpoint.send(writer.written)
     }
 
     func deliver(welcome calls: [Call], more: Bool, to request: RequestID) {
-        guard case .hello(let link, let id) = awaited.remove(request),
-            let live = link.session, live.link === link
+        guard case .hello(let endpoint, let id, let address) = awaited.remove(request),
+            let live = sessions[address], live.link === endpoint
         else { return }
         var isResumed = false
         if case .welcoming(let resumed) = live.session.state { isResumed = resumed }
@@ -48,9 +44,9 @@ extension Gateway: Deliverer {
         writer.removeAll()
         WireEncoder.replyHead(id, into: &writer)
         encoder.welcomeTail(welcome, into: &writer)
-        link.sendText(writer.written)
+        endpoint.send(writer.written)
         for event in live.session.welcomed(limits: limits.session) {
-            send(event.tail, seq: event.seq, over: link)
+            send(event.tail, seq: event.seq, over: endpoint)
         }
         tellUntold(live, knowing: calls)
         if !isResumed, live.wantsMissed { missedCalls?.tell(live) }
@@ -158,32 +154,31 @@ extension Gateway: Deliverer {
         link.close(.tooSlow, "events are not read")
     }
 
-    func send(_ tail: [UInt8], seq: UInt64, over link: ClientLink) {
+    func send(_ tail: [UInt8], seq: UInt64, over endpoint: any Endpoint) {
         writer.removeAll()
         WireEncoder.eventHead(seq, into: &writer)
-        tail.withUnsafeBytes { link.sendText(writer.written, $0) }
+        tail.withUnsafeBytes { endpoint.send(writer.written, $0) }
     }
 
     func deliver(_ page: CallPage, to request: RequestID, of user: UserID) {
-        let who = awaited.remove(request)
-        switch who {
-        case .message(let link, let id, _), .hello(let link, let id):
+        switch awaited.remove(request) {
+        case .connection(let endpoint, let id, let weight, let payer):
             writer.removeAll()
             WireEncoder.replyHead(id, into: &writer)
             encoder.pageTail(
                 page.calls, cursor: page.cursor, for: user, limits: limits.wire, into: &writer)
-            if let identity = link.identity { charge(identity, forPage: writer.count) }
-            link.sendText(writer.written)
-        case .http(let link, let identity):
+            charge(payer, forPage: writer.count)
+            endpoint.send(writer.written)
+            endpoint.ends(weight)
+        case .exchange(let endpoint, let payer):
             writer.removeAll()
             encoder.pageTail(
                 page.calls, cursor: page.cursor, for: user, limits: limits.wire, into: &writer)
-            charge(identity, forPage: writer.count)
-            link.respond(HTTPResponse(HTTPReply(tail: writer.bytes)))
+            charge(payer, forPage: writer.count)
+            endpoint.respond(HTTPReply(tail: writer.bytes))
             hasAnswered(request)
-        case .policy, .tool, nil: break
+        case .hello, .policy, .tool, nil: break
         }
-        settle(who)
     }
 
     func replace(_ address: Address) {
@@ -197,13 +192,13 @@ extension Gateway: Deliverer {
     func dropEverything() {
         callText.forget()
         pages = PageTurns()
-        for (request, who) in awaited.removeAll() {
-            switch who {
-            case .message(let link, let id, _), .hello(let link, let id):
-                send(.refused(.notReady), to: id, over: link)
-            case .http(let link, _): link.respond(HTTPResponse(HTTPReply(.notReady)))
+        for (request, requester) in awaited.removeAll() {
+            switch requester {
+            case .connection(let endpoint, let id, _, _), .hello(let endpoint, let id, _):
+                send(.refused(.notReady), to: id, over: endpoint)
+            case .exchange(let endpoint, _): endpoint.respond(HTTPReply(.notReady))
             case .policy: policyReplied(request, .refused(.notReady))
-            case .tool(let respond): respond(HTTPResponse(HTTPReply(.notReady)))
+            case .tool(let respond): respond(HTTPReply(.notReady))
             }
         }
         sessions = [:]

@@ -1,5 +1,6 @@
 // The same operations over HTTP.
 
+import AgentCore
 import CallModel
 import CallWire
 import EventLoop
@@ -54,13 +55,13 @@ extension Gateway {
     /// room for it.
     private func learnsClient(of request: HTTPRequest, over link: ClientLink) -> Bool {
         let peer = link.transport.peer
-        guard admission.proxies.contains(peer) else {
+        guard proxies.contains(peer) else {
             if peer.isLoopback, request.headers["X-Forwarded-For"] != nil {
                 unnamedProxy = peer.host
             }
             return true
         }
-        let client = admission.proxies.client(of: request, from: peer)
+        let client = proxies.client(of: request, from: peer)
         return admission.learns(client, of: link.transport, limits: limits)
     }
 
@@ -130,7 +131,7 @@ extension Gateway {
         keepPlace(of: link, for: asker.identity)
         metrics.requests += 1
         var request = Request(
-            id: newRequest(.http(link, asker.identity)), user: asker.address.user,
+            id: newRequest(.exchange(link, payer: asker.identity.payer)), user: asker.address.user,
             device: asker.address.device, key: key, operation: operation)
         request.standsAlone = !asker.identity.isServer
         if case .list = operation { return page(request, link) }

@@ -1,5 +1,6 @@
 // What nobody asks for, twice a second: silence, slow requests, tokens and sessions that run out.
 
+import AgentCore
 import CallModel
 import CallWire
 import EventLoop
@@ -115,7 +116,7 @@ extension Gateway {
 
     /// Only users that have asked much lately need to be remembered.
     private func forgetRates(at now: Moment) {
-        invitations.forget(at: now)
+        invitations.withLock { $0.forget(at: now) }
         rates.forget(over: &ratesMark, at: now)
     }
 
@@ -123,7 +124,9 @@ extension Gateway {
 
     /// Whether a newcomer is let in; see `Listener.admits`.
     func admits(_ peer: PeerAddress) -> Bool {
-        if !isDraining, admission.admits(peer, limits: limits) { return true }
+        if !isDraining, admission.admits(from: proxies.source(of: peer), limits: limits) {
+            return true
+        }
         metrics.refusedConnections += 1
         log.debug("too many connections", ("peer", "\(peer)"))
         return false
@@ -131,7 +134,8 @@ extension Gateway {
 
     /// A connection was let in; it may still have to shake hands.
     func begins(_ connection: Connection) {
-        admission.begins(connection, limits: limits)
+        let source = proxies.source(of: connection.peer)
+        admission.begins(connection, from: source, limits: limits)
     }
 
     /// Asks every client to go elsewhere, in waves, so that they do not all come to the next server

@@ -1,6 +1,7 @@
 // Signals: those of one sender never fill a slow client that has not answered, and those of a
 // session that is lost are told in the next one.
 
+import AgentCore
 import CallCore
 import CallModel
 import CallWire

@@ -1,5 +1,6 @@
 // Who a token says one is, and the end of connections whose token is good no more.
 
+import AgentCore
 import CallModel
 import CallWire
 import EventLoop
@@ -78,9 +79,9 @@ extension Gateway {
     }
 
     /// A long page costs as much as several requests: one begun part of it is paid for already.
-    func charge(_ identity: Identity, forPage bytes: Int) {
-        guard identity.isRateLimited, limits.requestsPerSecond > 0 else { return }
-        rates[identity.user, default: RequestRate()].charge(
+    func charge(_ payer: UserID?, forPage bytes: Int) {
+        guard let payer, limits.requestsPerSecond > 0 else { return }
+        rates[payer, default: RequestRate()].charge(
             (bytes - 1) / limits.pagePart, of: limits.requestsPerSecond, in: 1_000,
             at: exchange.now())
     }
@@ -89,7 +90,7 @@ extension Gateway {
     private func tooManyInvitations(_ operation: Operation, of user: UserID) -> Refusal? {
         let count = operation.inviteeCount
         guard count > 0, limits.invitationsPerMinute > 0,
-            let wait = invitations.admit(count, of: user, at: exchange.now())
+            let wait = invitations.withLock({ $0.admit(count, of: user, at: exchange.now()) })
         else { return nil }
         return Refusal(.rateLimited, "too many invitations", retryAfter: wait)
     }

@@ -1,5 +1,6 @@
 // Clients: who is connected, what they ask, and what they are told. Owner: the loop's thread.
 
+import AgentCore
 import CallModel
 import CallWire
 import EventLoop
@@ -45,14 +46,14 @@ final class Gateway {
     var document: (_ path: String) -> HTTPResponse? = { _ in nil }
 
     private(set) var links: [ClientLink] = []
-    var beginners = Beginners()
+    var beginners = Beginners<ClientLink>()
     /// Those who have begun too much, and are sent away some in a turn.
     var greedy: [ClientLink] = []
     var sendingAway: Timer?
     var sessions: [Address: LiveSession] = [:] { didSet { recent = nil } }
     /// The session that was told something last: mostly it is told the next thing too.
     var recent: LiveSession?
-    var awaited = AwaitedRequests()
+    var awaited = RequestRegistry()
     var rates: [UserID: RequestRate] = [:]
     /// Sessions that may be resumed, in the order in which they expire.
     var detached: [(address: Address, id: SessionID, until: Moment)] = []
@@ -67,7 +68,9 @@ final class Gateway {
     private var dice = SystemRandomNumberGenerator()
     /// Tells of missed calls; nil: nobody does.
     var missedCalls: MissedCalls?
-    var admission = AdmissionControl()
+    var admission = AdmissionControl<Connection, PeerAddress.Source>()
+    /// Peers whose word about their clients is taken.
+    var proxies = TrustedProxies()
     /// Pages that were asked for over HTTP.
     var pages = PageTurns<(Request, ClientLink)>()
     /// A proxy on this machine that says for whom it asks, and is not named; nil: there was none.
@@ -80,8 +83,10 @@ final class Gateway {
     var wave = 0
     /// See `forgetRates`.
     var ratesMark = 1_024
-    /// How many each user may still invite.
-    let invitations: InvitationRates
+    /// How many each user may still invite. The loop's thread counts those of requests, the policy
+    /// thread those to whom a plugin forwards: several that are decided at once cannot all have the
+    /// last place.
+    let invitations: Locked<InvitationRates>
     private var housekeeping: Timer?
     /// How many links this look around has been at.
     var lookedAt = 0
@@ -109,7 +114,7 @@ final class Gateway {
         decoder = WireDecoder(limits: limits.wire, modes: modes)
         encoder = WireEncoder(modes: modes)
         welcomeSettings = WelcomeSettings(limits, modes)
-        invitations = InvitationRates(perMinute: limits.invitationsPerMinute)
+        invitations = Locked(InvitationRates(perMinute: limits.invitationsPerMinute))
         housekeeping = Timer(on: loop) { [unowned self] in keepHouse() }
         restTimer = Timer(on: loop) { [unowned self] in endRest() }
         sendingAway = Timer(on: loop) { [unowned self] in sendGreedyAway() }
@@ -120,7 +125,7 @@ final class Gateway {
     /// Goes on with other limits; connections that are there keep the sizes of theirs.
     func configure(_ limits: ServerLimits, modes: [Mode], origins: Origins) {
         self.limits = limits
-        invitations.configure(perMinute: limits.invitationsPerMinute)
+        invitations.withLock { $0.configure(perMinute: limits.invitationsPerMinute) }
         unnamedProxy = nil
         self.origins = origins
         decoder = WireDecoder(limits: limits.wire, modes: modes)
@@ -136,7 +141,7 @@ final class Gateway {
     }
 
     /// See `keepHouse`, in milliseconds.
-    static let lookAroundEvery: Milliseconds = 500
+    static let lookAroundEvery = Pace.lookEvery
 
     /// Looks around again in a while, unless that is planned already.
     func scheduleHousekeeping(after pause: Milliseconds = Gateway.lookAroundEvery) {
@@ -150,9 +155,9 @@ final class Gateway {
     /// How many devices are connected or may resume.
     var sessionCount: Int { sessions.count }
 
-    func newRequest(_ who: Awaited) -> RequestID {
-        let id = awaited.add(who)
-        if case .message(let link, _, let weight) = who { link.begins(weight) }
+    func newRequest(_ requester: Requester) -> RequestID {
+        let id = awaited.add(requester)
+        if case .connection(let endpoint, _, let weight, _) = requester { endpoint.begins(weight) }
         return id
     }
 
@@ -241,7 +246,7 @@ final class Gateway {
         live.link = link
         live.wantsMissed = hello.wantsMissed
         link.session = live
-        let request = newRequest(.hello(link, id))
+        let request = newRequest(.hello(link, id, address))
         exchange.feed(
             .deviceConnected(request, address.user, address.device, resumed: isResumed))
     }
@@ -255,7 +260,9 @@ final class Gateway {
             return send(.refused(refusal), to: id, over: link)
         }
         metrics.requests += 1
-        let request = newRequest(.message(link, id, weight: limits.weight(of: operation)))
+        let request = newRequest(
+            .connection(
+                link, id, weight: limits.weight(of: operation), payer: identity.payer))
         exchange.feed(
             .request(
                 Request(

@@ -20,6 +20,13 @@ struct TrustedProxies: Sendable, Equatable {
         return contains(address)
     }
 
+    /// Where a limit by address counts a peer (K110); nil: nowhere, it may stand for many. Of a
+    /// peer on loopback, on a Unix socket or among the proxies nothing is known before its first
+    /// request, and then what the proxy says of it.
+    func source(of peer: PeerAddress) -> PeerAddress.Source? {
+        peer.isLoopback || contains(peer) ? nil : peer.source
+    }
+
     private func contains(_ address: IPAddress) -> Bool {
         ranges.contains { $0.contains(address) }
     }

@@ -1,5 +1,6 @@
 // Writes decisions into files, away from the loop.
 
+import AgentCore
 import CallModel
 import EventLoop
 import Glibc

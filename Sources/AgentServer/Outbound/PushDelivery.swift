@@ -1,5 +1,6 @@
 // Wakes phones: a job of the core becomes a push to each device that is asleep.
 
+import AgentCore
 import CallCore
 import CallModel
 import EventLoop

@@ -1,5 +1,6 @@
 // Tells other systems what happens: events from the outbox, at least once and in order per call.
 
+import AgentCore
 import CallModel
 import CallWire
 import EventLoop

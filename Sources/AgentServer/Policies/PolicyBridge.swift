@@ -1,5 +1,6 @@
 // Carries out on the loop what the policies ask for, and brings them the answers.
 
+import AgentCore
 import CallCore
 import CallModel
 import EventLoop
@@ -44,7 +45,9 @@ final class PolicyBridge {
         metrics = gateway.metrics
         let news = try Mailbox<PolicyNews>(on: loop) { [unowned self] in receive($0) }
         let invitations = gateway.invitations
-        host.mayForward = { invitations.admitForward(of: $0, at: $1) }
+        host.mayForward = { user, now in
+            invitations.withLock { $0.admitForward(of: user, at: now) }
+        }
         let thread = try PolicyThread(
             host,
             clock: { [unowned exchange] in (exchange.now(), exchange.clock.gap) }, news: news)

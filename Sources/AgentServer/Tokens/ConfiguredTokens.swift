@@ -1,5 +1,6 @@
 // Tokens signed with the operator's keys.
 
+import AgentCore
 import CallModel
 import Outbound
 import PolicyHost

@@ -1,5 +1,6 @@
 // Tokens that are taken back before they run out.
 
+import AgentCore
 import CallModel
 import JSON
 

@@ -1,5 +1,6 @@
 // Signals to somebody whose line is down or slow: nobody else's doing loses them, or the line.
 
+import AgentCore
 import CallClient
 import CallModel
 import CallWire
@@ -154,21 +155,5 @@ import Testing
         try rig.waiter.wait(for: "the last answer") { mallory.reply(to: 6_000) != nil }
         #expect(mallory.refusal(of: 5_064) == nil)
         #expect(mallory.refusal(of: 6_000) == "rate_limited")
-    }
-
-    @Test func `What is sent counts no more`() {
-        let (alice, mallory) = (UserID("alice"), UserID("mallory"))
-        var unsent = UnsentSignals()
-        unsent.note(from: mallory, bytes: 100, end: 150)
-        unsent.note(from: alice, bytes: 10, end: 200)
-        unsent.note(from: mallory, bytes: 30, end: 280)
-        #expect(unsent.all == .init(count: 3, bytes: 140))
-        unsent.sent(149)
-        #expect(unsent.share(of: mallory) == .init(count: 2, bytes: 130))
-        unsent.sent(150)
-        #expect(unsent.share(of: mallory) == .init(count: 1, bytes: 30))
-        #expect(unsent.share(of: alice) == .init(count: 1, bytes: 10))
-        unsent.sent(280)
-        #expect(unsent.all == .init())
     }
 }

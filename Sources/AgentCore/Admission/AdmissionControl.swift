@@ -1,41 +1,44 @@
 // Who may connect at all: how many from where, how many strangers, and with how many bad tokens.
 
 import CallModel
-import EventLoop
-import WebProtocols
 
-/// Counts connections: in all, by address, and those that have not said who they are. Owner: the
-/// loop's thread.
+/// A connection from the moment when it is let in.
+package protocol Visitor: AnyObject {
+    /// Ends it at once.
+    func abort()
+}
+
+/// Counts connections: in all, by address, and those that have not said who they are.
 ///
-/// An address is the client's (K110): of a peer on loopback, on a Unix socket or among the trusted
-/// proxies none is known before its first request, and then what the proxy says of it.
-struct AdmissionControl {
-    /// Peers whose word about their clients is taken.
-    var proxies = TrustedProxies()
+/// A `Source` is where a client comes from, as far as that is to be counted (K110); nil: the peer
+/// may stand for many.
+package struct AdmissionControl<Connection: Visitor, Source: Hashable> {
     /// Those that have not said who they are.
-    private var newcomers = ArrivalQueue<Connection, PeerAddress.Source>()
+    private var newcomers = ArrivalQueue<Connection, Source>()
     /// Those that showed a good token over HTTP, in the order of their last requests. What is idle
     /// gives way: it comes again when it has something to ask.
     private var askers = ArrivalQueue<Connection, UserID>()
     private var total = 0
     /// Of connections whose address counts.
-    private var sources: [ObjectIdentifier: PeerAddress.Source] = [:]
-    private var bySource: [PeerAddress.Source: Int] = [:]
+    private var sources: [ObjectIdentifier: Source] = [:]
+    private var bySource: [Source: Int] = [:]
     /// Newcomers that were sent away and are not gone yet: they count no more.
     private var leaving: Set<ObjectIdentifier> = []
     /// Bad tokens by address, and since when they are counted.
-    private var failures: [PeerAddress.Source: (count: Int, since: Moment)] = [:]
+    private var failures: [Source: (count: Int, since: Moment)] = [:]
+
+    /// Nobody has come.
+    package init() {}
 
     /// Connections that have said who they are.
-    var knownCount: Int { total - newcomers.count }
+    package var knownCount: Int { total - newcomers.count }
     /// Connections that have not.
-    var newcomerCount: Int { newcomers.count }
+    package var newcomerCount: Int { newcomers.count }
 
-    /// Whether a connection is let in. Where there is no room the oldest newcomer goes for it, or
-    /// who has asked nothing over HTTP for longest.
-    mutating func admits(_ peer: PeerAddress, limits: ServerLimits) -> Bool {
-        if let source = countedSource(of: peer),
-            bySource[source, default: 0] >= limits.connectionsPerAddress,
+    /// Whether a connection from `source` is let in. Where there is no room the oldest newcomer
+    /// goes for it, or who has asked nothing over HTTP for longest.
+    package mutating func admits(from source: Source?, limits: ServerLimits) -> Bool {
+        if let source, bySource[source, default: 0] >= limits.connectionsPerAddress,
             !sendAway(newcomers.oldest(of: source))
         {
             return false
@@ -44,9 +47,10 @@ struct AdmissionControl {
     }
 
     /// A connection that was let in begins as a newcomer.
-    mutating func begins(_ connection: Connection, limits: ServerLimits) {
+    package mutating func begins(
+        _ connection: Connection, from source: Source?, limits: ServerLimits
+    ) {
         total += 1
-        let source = countedSource(of: connection.peer)
         if let source { count(connection, from: source) }
         makeRoom(for: source, limits)
         newcomers.add(connection, of: source)
@@ -56,8 +60,8 @@ struct AdmissionControl {
     /// and none does.
     ///
     /// - Returns: whether there is room for one more of that address.
-    mutating func learns(
-        _ source: PeerAddress.Source?, of connection: Connection, limits: ServerLimits
+    package mutating func learns(
+        _ source: Source?, of connection: Connection, limits: ServerLimits
     ) -> Bool {
         let id = ObjectIdentifier(connection)
         guard sources[id] != source, !leaving.contains(id) else { return true }
@@ -75,10 +79,10 @@ struct AdmissionControl {
     }
 
     /// Whether the connection is one of those that have not said who they are.
-    func isNewcomer(_ connection: Connection) -> Bool { newcomers.contains(connection) }
+    package func isNewcomer(_ connection: Connection) -> Bool { newcomers.contains(connection) }
 
     /// The connection has said `hello` with a good token: it is no newcomer any more.
-    mutating func isKnown(_ connection: Connection) {
+    package mutating func isKnown(_ connection: Connection) {
         newcomers.remove(connection)
         askers.remove(connection)
     }
@@ -87,7 +91,7 @@ struct AdmissionControl {
     /// any number of them. Of a user who has too many the one goes that was used longest ago.
     ///
     /// - Returns: whether it may stay after the answer; if not, it is a newcomer still.
-    mutating func asks(
+    package mutating func asks(
         _ connection: Connection, for user: UserID?, limits: ServerLimits
     ) -> Bool {
         guard !leaving.contains(ObjectIdentifier(connection)) else { return false }
@@ -103,7 +107,7 @@ struct AdmissionControl {
     }
 
     /// The connection becomes a WebSocket, and has yet to say `hello` there.
-    mutating func upgrades(_ connection: Connection, limits: ServerLimits) {
+    package mutating func upgrades(_ connection: Connection, limits: ServerLimits) {
         guard askers.remove(connection) else { return }
         let source = sources[ObjectIdentifier(connection)]
         makeRoom(for: source, limits)
@@ -111,36 +115,31 @@ struct AdmissionControl {
     }
 
     /// Who asks over this connection; nil: nobody, or a server.
-    func asker(over connection: Connection) -> UserID? { askers.owner(of: connection) }
+    package func asker(over connection: Connection) -> UserID? { askers.owner(of: connection) }
 
     /// The connections over which a user asks.
-    func connections(asking user: UserID) -> [Connection] { askers.elements(of: user) }
+    package func connections(asking user: UserID) -> [Connection] { askers.elements(of: user) }
 
     /// A connection that began is gone.
-    mutating func leaves(_ connection: Connection) {
+    package mutating func leaves(_ connection: Connection) {
         let id = ObjectIdentifier(connection)
         if leaving.remove(id) == nil { forget(connection) }
     }
 
     /// Whether one more user may come: a tenth of all connections is kept for those who come back
     /// to a session.
-    func hasRoom(isReturning: Bool, limits: ServerLimits) -> Bool {
+    package func hasRoom(isReturning: Bool, limits: ServerLimits) -> Bool {
         isReturning || knownCount < limits.connections - limits.connections / 10
     }
 
     /// The same; who has asked nothing over HTTP for longest goes where there is none.
-    mutating func makeRoom(isReturning: Bool, limits: ServerLimits) -> Bool {
+    package mutating func makeRoom(isReturning: Bool, limits: ServerLimits) -> Bool {
         hasRoom(isReturning: isReturning, limits: limits) || sendAway(askers.oldest)
     }
 
     // MARK: Counting
 
-    /// Where a limit by address counts a peer; nil: nowhere, it may stand for many.
-    private func countedSource(of peer: PeerAddress) -> PeerAddress.Source? {
-        peer.isLoopback || proxies.contains(peer) ? nil : peer.source
-    }
-
-    private mutating func makeRoom(for source: PeerAddress.Source?, _ limits: ServerLimits) {
+    private mutating func makeRoom(for source: Source?, _ limits: ServerLimits) {
         if let source, newcomers.count(of: source) >= limits.newcomersPerAddress {
             sendAway(newcomers.oldest(of: source))
         }
@@ -149,7 +148,7 @@ struct AdmissionControl {
 
     /// Ends a connection at once; false: there is none.
     @discardableResult
-    mutating func sendAway(_ connection: Connection?) -> Bool {
+    package mutating func sendAway(_ connection: Connection?) -> Bool {
         guard let connection else { return false }
         forget(connection)
         leaving.insert(ObjectIdentifier(connection))
@@ -164,7 +163,7 @@ struct AdmissionControl {
         uncount(ObjectIdentifier(connection))
     }
 
-    private mutating func count(_ connection: Connection, from source: PeerAddress.Source) {
+    private mutating func count(_ connection: Connection, from source: Source) {
         sources[ObjectIdentifier(connection)] = source
         bySource[source, default: 0] += 1
     }
@@ -181,16 +180,15 @@ struct AdmissionControl {
     /// A token was no good; whether the address has had too many of them. Good tokens are none of
     /// this, and neither are peers that may stand for many: behind a proxy that nobody named one
     /// who guesses would make everybody wait.
-    mutating func isGuessing(
+    package mutating func isGuessing(
         _ connection: Connection, at now: Moment, limits: ServerLimits
     ) -> Bool {
-        let known = sources[ObjectIdentifier(connection)]
-        guard let source = known ?? countedSource(of: connection.peer) else { return false }
+        guard let source = sources[ObjectIdentifier(connection)] else { return false }
         return isGuessing(source, at: now, limits: limits)
     }
 
-    mutating func isGuessing(
-        _ source: PeerAddress.Source, at now: Moment, limits: ServerLimits
+    package mutating func isGuessing(
+        _ source: Source, at now: Moment, limits: ServerLimits
     ) -> Bool {
         var (count, since) = failures[source] ?? (0, now)
         if now - since >= limits.authWindow { (count, since) = (0, now) }
@@ -199,7 +197,7 @@ struct AdmissionControl {
     }
 
     /// Forgets addresses that have behaved for a while.
-    mutating func forget(at now: Moment, limits: ServerLimits) {
+    package mutating func forget(at now: Moment, limits: ServerLimits) {
         guard !failures.isEmpty else { return }
         failures = failures.filter { now - $0.value.since < limits.authWindow }
     }

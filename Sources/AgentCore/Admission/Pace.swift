@@ -6,29 +6,32 @@ import CallModel
 ///
 /// Looks are counted, not milliseconds: a process that could not look for a while could not read
 /// either, and nobody is to blame for that.
-struct Pace {
+package struct Pace {
+    /// Between two looks, in milliseconds.
+    package static let lookEvery: Milliseconds = 500
+
     private var looks = 0
     private var before: Int
 
     /// Begins with a message of which `count` bytes are there.
-    init(from count: Int) { before = count }
+    package init(from count: Int) { before = count }
 
-    /// One look, every `Gateway.lookAroundEvery`, at a message of which `count` bytes are there.
-    mutating func isTooSlow(_ count: Int, _ limits: ServerLimits) -> Bool {
+    /// One look, every `lookEvery`, at a message of which `count` bytes are there.
+    package mutating func isTooSlow(_ count: Int, _ limits: ServerLimits) -> Bool {
         looks += 1
-        let window = Int(max(limits.rateWindow, Gateway.lookAroundEvery))
-        guard looks * Int(Gateway.lookAroundEvery) >= window else { return false }
+        let window = Int(max(limits.rateWindow, Self.lookEvery))
+        guard looks * Int(Self.lookEvery) >= window else { return false }
         defer { (looks, before) = (0, count) }
         return (count - before) * 1_000 < limits.bytesPerSecondMin * window
     }
 }
 
 /// A message that was seen to be incomplete. An object of its own, because few links have one.
-final class Unfinished {
-    let since: Moment
-    var pace: Pace
+package final class Unfinished {
+    package let since: Moment
+    package var pace: Pace
 
-    init(since now: Moment, _ count: Int) {
+    package init(since now: Moment, _ count: Int) {
         since = now
         pace = Pace(from: count)
     }

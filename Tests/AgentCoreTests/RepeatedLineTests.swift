@@ -3,7 +3,7 @@
 import CallModel
 import Testing
 
-@testable import AgentServer
+@testable import AgentCore
 
 @Suite struct RepeatedLineTests {
     @Test func `The first one is told, the others are counted`() {

@@ -3,7 +3,7 @@ import CUV
 import Glibc
 
 /// A place to listen at or to connect to.
-public enum Endpoint: Hashable, Sendable, CustomStringConvertible {
+public enum NetworkAddress: Hashable, Sendable, CustomStringConvertible {
     /// A name or address without brackets, and a port; port 0 lets the system choose when
     /// listening.
     case tcp(host: String, port: UInt16)

@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import AgentServer
+@testable import AgentCore
 
 @Suite struct PaceTests {
     private var limits: ServerLimits = {

@@ -3,16 +3,19 @@
 import CallModel
 
 /// Lets a line through once in a while and counts the others.
-struct RepeatedLine {
+package struct RepeatedLine {
     /// How long the same trouble is silent after a line, in milliseconds.
-    static let silence: Milliseconds = 10_000
+    package static let silence: Milliseconds = 10_000
     /// Troubles that are told apart.
     private static let most = 1_000
 
     private var seen: [String: (until: Moment, left: Int)] = [:]
 
+    /// Nothing was told.
+    package init() {}
+
     /// How many lines about `trouble` were left out since the last one; nil: leave this out too.
-    mutating func admit(_ trouble: String, at now: Moment) -> Int? {
+    package mutating func admit(_ trouble: String, at now: Moment) -> Int? {
         if let last = seen[trouble], last.until > now {
             seen[trouble]?.left += 1
             return nil

@@ -4,11 +4,16 @@ import Collections
 import CallModel
 
 /// What one connection has in its buffer of what others say to its user at will: signals, items.
-struct UnsentSignals {
+package struct UnsentSignals {
     /// What is unsent of one sender.
-    struct Share: Equatable {
-        var count = 0
-        var bytes = 0
+    package struct Share: Equatable {
+        package var count = 0
+        package var bytes = 0
+
+        package init(count: Int = 0, bytes: Int = 0) {
+            self.count = count
+            self.bytes = bytes
+        }
     }
 
     private struct Signal {
@@ -20,21 +25,24 @@ struct UnsentSignals {
 
     private var signals = Queue<Signal>()
     /// What is unsent of all.
-    private(set) var all = Share()
+    package private(set) var all = Share()
+
+    /// Nothing is unsent.
+    package init() {}
 
     /// A signal went into the buffer.
     ///
     /// - Parameters:
     ///   - bytes: its size.
     ///   - end: how many bytes the connection will have sent in all when it has sent it.
-    mutating func note(from sender: UserID, bytes: Int, end: UInt64) {
+    package mutating func note(from sender: UserID, bytes: Int, end: UInt64) {
         signals.append(Signal(sender: sender, bytes: bytes, end: end))
         all.count += 1
         all.bytes += bytes
     }
 
     /// The connection has sent so many bytes in all.
-    mutating func sent(_ count: UInt64) {
+    package mutating func sent(_ count: UInt64) {
         while let oldest = signals.first, oldest.end <= count {
             _ = signals.removeFirst()
             all.count -= 1
@@ -43,7 +51,7 @@ struct UnsentSignals {
     }
 
     /// What is unsent of `sender`.
-    func share(of sender: UserID) -> Share {
+    package func share(of sender: UserID) -> Share {
         var share = Share()
         for signal in signals.values where signal.sender == sender {
             share.count += 1

@@ -1,48 +1,51 @@
 // The order of effects: nothing behind a `persist` is performed before it is durable.
 
 import CallModel
-import Storage
 
-/// Effects that wait for their turn, and the records that wait for the store.
+/// Effects that wait for their turn, and the changes that wait for the store. What a change is
+/// only the store knows, and a ticket only whoever waits for one.
 ///
 ///     gathering ──takeBatch──▶ with the store ──batchIsDurable──▶ durable
 ///
-/// Each of the three has the effects that stand behind its records and before the next ones; those
-/// behind durable records may leave. They move on together with their records, so order is kept
+/// Each of the three has the effects that stand behind its changes and before the next ones; those
+/// behind durable changes may leave. They move on together with their changes, so order is kept
 /// without a mark at any of them.
-struct EffectQueue {
+package struct EffectQueue<Change, Ticket> {
     /// Something that may leave when what stands before it is durable.
-    enum Item {
+    package enum Item {
         case effect(Effect)
         /// Somebody waits for what was stored before.
-        case notice(StoreTicket)
+        case notice(Ticket)
     }
 
-    /// Behind durable records.
+    /// Behind durable changes.
     private var ready: [Item] = []
     /// Behind the batch with the store.
     private var held: [Item] = []
-    /// Behind the records that gather.
+    /// Behind the changes that gather.
     private var gathering: [Item] = []
     /// Records of the batch that gathers.
-    private var records: [StoreChange] = []
+    private var changes: [Change] = []
     /// Whether a batch is with the store.
-    private(set) var isSubmitted = false
-    /// When the oldest record that is not durable could go to the store. The turn in which it came
+    package private(set) var isSubmitted = false
+    /// When the oldest change that is not durable could go to the store. The turn in which it came
     /// does not count: a loop that is slow is no store that is late.
-    private(set) var openSince: Moment?
+    package private(set) var openSince: Moment?
     /// The same of the batch that gathers.
-    private(set) var gatheringSince: Moment?
+    package private(set) var gatheringSince: Moment?
 
-    /// Whether a record is not durable yet.
-    var isOpen: Bool { isSubmitted || !records.isEmpty }
+    /// An empty queue.
+    package init() {}
+
+    /// Whether a change is not durable yet.
+    package var isOpen: Bool { isSubmitted || !changes.isEmpty }
 
     /// Effects that wait.
-    var count: Int { ready.count + held.count + gathering.count }
+    package var count: Int { ready.count + held.count + gathering.count }
 
     /// Adds something behind all others.
-    mutating func add(_ item: Item) {
-        if !records.isEmpty {
+    package mutating func add(_ item: Item) {
+        if !changes.isEmpty {
             gathering.append(item)
         } else if isSubmitted {
             held.append(item)
@@ -51,22 +54,22 @@ struct EffectQueue {
         }
     }
 
-    /// Adds a record that must be durable before anything behind it.
-    mutating func add(_ record: StoreChange) { records.append(record) }
+    /// Adds a change that must be durable before anything behind it.
+    package mutating func add(_ change: Change) { changes.append(change) }
 
     /// The turn is over: what came in it could go to the store `now`.
-    mutating func turnEnded(at now: @autoclosure () -> Moment) {
-        guard !records.isEmpty, gatheringSince == nil else { return }
+    package mutating func turnEnded(at now: @autoclosure () -> Moment) {
+        guard !changes.isEmpty, gatheringSince == nil else { return }
         let now = now()
         gatheringSince = now
         openSince = openSince ?? now
     }
 
     /// The batch to submit, or nil when there is none or one is with the store.
-    mutating func takeBatch(at now: Moment) -> [StoreChange]? {
-        guard !records.isEmpty, !isSubmitted else { return nil }
-        let batch = records
-        records = []
+    package mutating func takeBatch(at now: Moment) -> [Change]? {
+        guard !changes.isEmpty, !isSubmitted else { return nil }
+        let batch = changes
+        changes = []
         isSubmitted = true
         swap(&held, &gathering)
         openSince = gatheringSince ?? now
@@ -75,7 +78,7 @@ struct EffectQueue {
     }
 
     /// The batch with the store is durable.
-    mutating func batchIsDurable() {
+    package mutating func batchIsDurable() {
         isSubmitted = false
         openSince = gatheringSince
         if ready.isEmpty {
@@ -87,7 +90,7 @@ struct EffectQueue {
     }
 
     /// Moves what may leave now into `items`, which is empty; returns whether there is any.
-    mutating func takeReady(into items: inout [Item]) -> Bool {
+    package mutating func takeReady(into items: inout [Item]) -> Bool {
         swap(&ready, &items)
         return !items.isEmpty
     }
@@ -95,8 +98,8 @@ struct EffectQueue {
     /// Forgets everything; what was with the store is not stored.
     ///
     /// - Returns: who waited for something to be stored.
-    mutating func removeAll() -> [StoreTicket] {
-        let waiting = (ready + held + gathering).compactMap { item -> StoreTicket? in
+    package mutating func removeAll() -> [Ticket] {
+        let waiting = (ready + held + gathering).compactMap { item -> Ticket? in
             if case .notice(let ticket) = item { ticket } else { nil }
         }
         self = EffectQueue()

@@ -5,5 +5,5 @@ import CallWire
 
 extension CallEvent.Kind {
     /// Whether two users may see different texts of it: it holds a whole call.
-    var dependsOnViewer: Bool { call.map { !$0.views.isEmpty } ?? false }
+    package var dependsOnViewer: Bool { call.map { !$0.views.isEmpty } ?? false }
 }

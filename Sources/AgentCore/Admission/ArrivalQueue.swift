@@ -4,7 +4,7 @@ import Collections
 
 /// Objects in the order in which they came, in all and of each owner. Every step takes the same
 /// time, however many there are.
-struct ArrivalQueue<Element: AnyObject, Owner: Hashable> {
+package struct ArrivalQueue<Element: AnyObject, Owner: Hashable> {
     private struct Place {
         let element: Element
         let owner: Owner?
@@ -43,28 +43,31 @@ struct ArrivalQueue<Element: AnyObject, Owner: Hashable> {
     private var lines: [Owner: Line] = [:]
     private var inLine: [Neighbours] = []
 
+    /// Nobody came.
+    package init() {}
+
     /// How many there are.
-    var count: Int { all.count }
+    package var count: Int { all.count }
 
     /// How many there are of one owner.
-    func count(of owner: Owner) -> Int { lines[owner]?.count ?? 0 }
+    package func count(of owner: Owner) -> Int { lines[owner]?.count ?? 0 }
 
     /// The one that came first.
-    var oldest: Element? { element(at: all.first) }
+    package var oldest: Element? { element(at: all.first) }
 
     /// The same among those of one owner.
-    func oldest(of owner: Owner) -> Element? { element(at: lines[owner]?.first) }
+    package func oldest(of owner: Owner) -> Element? { element(at: lines[owner]?.first) }
 
     /// Whether it is here.
-    func contains(_ element: Element) -> Bool { placeOf[ObjectIdentifier(element)] != nil }
+    package func contains(_ element: Element) -> Bool { placeOf[ObjectIdentifier(element)] != nil }
 
     /// Whose it is; nil: it is not here, or nobody's.
-    func owner(of element: Element) -> Owner? {
+    package func owner(of element: Element) -> Owner? {
         placeOf[ObjectIdentifier(element)].flatMap { places[$0]?.owner }
     }
 
     /// All of one owner, the oldest first.
-    func elements(of owner: Owner) -> [Element] {
+    package func elements(of owner: Owner) -> [Element] {
         var found: [Element] = []
         var place = lines[owner]?.first
         while let here = place {
@@ -75,7 +78,7 @@ struct ArrivalQueue<Element: AnyObject, Owner: Hashable> {
     }
 
     /// The newest one comes; it must not be here.
-    mutating func add(_ element: Element, of owner: Owner?) {
+    package mutating func add(_ element: Element, of owner: Owner?) {
         let place = places.insert(Place(element: element, owner: owner))
         if inAll.count < places.placeCount {
             inAll.append(Neighbours())
@@ -88,7 +91,7 @@ struct ArrivalQueue<Element: AnyObject, Owner: Hashable> {
 
     /// Takes one out; false: it was not here.
     @discardableResult
-    mutating func remove(_ element: Element) -> Bool {
+    package mutating func remove(_ element: Element) -> Bool {
         guard let place = placeOf.removeValue(forKey: ObjectIdentifier(element)) else {
             return false
         }

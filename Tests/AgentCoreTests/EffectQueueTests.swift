@@ -1,24 +1,26 @@
 // The order in which effects leave.
 
 import CallModel
-import Storage
 import Testing
 
-@testable import AgentServer
+@testable import AgentCore
 
 @Suite struct EffectQueueTests {
+    /// The tests' changes are texts, and their tickets numbers.
+    private typealias Effects = EffectQueue<String, UInt64>
+
     private let now = Moment(1_000)
 
     /// The numbers of the requests whose replies may leave now, and 100 more for each notice.
-    private func leaving(_ queue: inout EffectQueue) -> [UInt64] {
+    private func leaving(_ queue: inout Effects) -> [UInt64] {
         var numbers: [UInt64] = []
-        var items: [EffectQueue.Item] = []
+        var items: [Effects.Item] = []
         while queue.takeReady(into: &items) {
             for item in items {
                 switch item {
                 case .effect(.reply(let id, _)): numbers.append(id.value)
                 case .effect(let effect): Issue.record("not put in: \(effect)")
-                case .notice(let ticket): numbers.append(100 + ticket.value)
+                case .notice(let ticket): numbers.append(100 + ticket)
                 }
             }
             items = []
@@ -26,69 +28,64 @@ import Testing
         return numbers
     }
 
-    private func reply(_ number: UInt64) -> EffectQueue.Item {
+    private func reply(_ number: UInt64) -> Effects.Item {
         .effect(.reply(RequestID(number), .done))
     }
 
-    private func notice(_ number: UInt64) -> EffectQueue.Item {
-        .notice(StoreTicket(number))
-    }
-
-    /// A record that can be told from others.
-    private func record(_ key: String) -> StoreChange {
-        .value(.remove(plugin: "plugin", key: key))
+    private func notice(_ number: UInt64) -> Effects.Item {
+        .notice(number)
     }
 
     @Test func `Without a barrier everything leaves in order`() {
-        var queue = EffectQueue()
+        var queue = Effects()
         for number in 1...3 { queue.add(reply(UInt64(number))) }
         #expect(leaving(&queue) == [1, 2, 3])
         #expect(queue.takeBatch(at: now) == nil)
     }
 
     @Test func `Nothing behind a barrier leaves before its batch is durable`() {
-        var queue = EffectQueue()
+        var queue = Effects()
         queue.add(reply(1))
-        queue.add(record("a"))
+        queue.add("a")
         queue.add(reply(2))
         #expect(leaving(&queue) == [1])
-        #expect(queue.takeBatch(at: now) == [record("a")])
+        #expect(queue.takeBatch(at: now) == ["a"])
         #expect(leaving(&queue) == [])
         queue.batchIsDurable()
         #expect(leaving(&queue) == [2])
     }
 
     @Test func `What gathers while a batch is with the store waits for the next one`() {
-        var queue = EffectQueue()
-        queue.add(record("a"))
+        var queue = Effects()
+        queue.add("a")
         queue.add(reply(1))
-        #expect(queue.takeBatch(at: now) == [record("a")])
-        queue.add(record("b"))
-        queue.add(record("c"))
+        #expect(queue.takeBatch(at: now) == ["a"])
+        queue.add("b")
+        queue.add("c")
         queue.add(reply(2))
         #expect(queue.takeBatch(at: now) == nil)
         queue.batchIsDurable()
         #expect(leaving(&queue) == [1])
-        #expect(queue.takeBatch(at: now) == [record("b"), record("c")])
+        #expect(queue.takeBatch(at: now) == ["b", "c"])
         #expect(leaving(&queue) == [])
         queue.batchIsDurable()
         #expect(leaving(&queue) == [2])
     }
 
     @Test func `A later barrier of a batch holds back what stands behind it only`() {
-        var queue = EffectQueue()
-        queue.add(record("a"))
+        var queue = Effects()
+        queue.add("a")
         queue.add(reply(1))
-        queue.add(record("b"))
+        queue.add("b")
         queue.add(reply(2))
         #expect(queue.takeBatch(at: now)?.count == 2)
         queue.batchIsDurable()
         #expect(leaving(&queue) == [1, 2])
     }
 
-    @Test func `A notice waits for the records before it`() {
-        var queue = EffectQueue()
-        queue.add(record("a"))
+    @Test func `A notice waits for the changes before it`() {
+        var queue = Effects()
+        queue.add("a")
         queue.add(notice(7))
         #expect(leaving(&queue) == [])
         _ = queue.takeBatch(at: now)
@@ -96,18 +93,18 @@ import Testing
         #expect(leaving(&queue) == [107])
     }
 
-    @Test func `The age of the oldest open record counts from the end of its turn`() {
-        var queue = EffectQueue()
+    @Test func `The age of the oldest open change counts from the end of its turn`() {
+        var queue = Effects()
         #expect(queue.openSince == nil && !queue.isOpen)
-        queue.add(record("a"))
+        queue.add("a")
         #expect(queue.openSince == nil && queue.isOpen)
         queue.turnEnded(at: Moment(10))
-        queue.add(record("b"))
+        queue.add("b")
         queue.turnEnded(at: Moment(12))
         #expect(queue.openSince == Moment(10))
         _ = queue.takeBatch(at: Moment(13))
         queue.turnEnded(at: Moment(14))
-        queue.add(record("c"))
+        queue.add("c")
         queue.turnEnded(at: Moment(20))
         #expect(queue.openSince == Moment(10))
         queue.batchIsDurable()
@@ -115,7 +112,7 @@ import Testing
         _ = queue.takeBatch(at: Moment(21))
         #expect(queue.openSince == Moment(20))
         // What came in the turn that brings the news is with the store before its end.
-        queue.add(record("d"))
+        queue.add("d")
         queue.batchIsDurable()
         #expect(queue.openSince == nil)
         _ = queue.takeBatch(at: Moment(30))
@@ -125,28 +122,28 @@ import Testing
     }
 
     @Test func `After a failure nothing is left, and who waited is known`() {
-        var queue = EffectQueue()
-        queue.add(record("a"))
+        var queue = Effects()
+        queue.add("a")
         queue.add(notice(1))
         _ = queue.takeBatch(at: now)
-        queue.add(record("b"))
+        queue.add("b")
         queue.add(reply(2))
         queue.add(notice(3))
-        #expect(queue.removeAll().map(\.value) == [1, 3])
+        #expect(queue.removeAll() == [1, 3])
         #expect(queue.count == 0 && queue.openSince == nil && !queue.isSubmitted)
-        queue.add(record("c"))
+        queue.add("c")
         queue.add(reply(4))
         #expect(leaving(&queue) == [])
-        #expect(queue.takeBatch(at: now) == [record("c")])
+        #expect(queue.takeBatch(at: now) == ["c"])
         queue.batchIsDurable()
         #expect(leaving(&queue) == [4])
     }
 
     @Test func `Many effects behind many barriers keep their order`() {
-        var queue = EffectQueue()
+        var queue = Effects()
         var left: [UInt64] = []
         for number in UInt64(1)...10_000 {
-            if number.isMultiple(of: 3) { queue.add(record("\(number)")) }
+            if number.isMultiple(of: 3) { queue.add("\(number)") }
             queue.add(reply(number))
             if number.isMultiple(of: 7), queue.takeBatch(at: now) != nil { queue.batchIsDurable() }
             left += leaving(&queue)

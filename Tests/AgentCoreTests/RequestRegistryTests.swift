@@ -3,11 +3,11 @@
 import CallModel
 import Testing
 
-@testable import AgentServer
+@testable import AgentCore
 
-@Suite struct AwaitedRequestsTests {
+@Suite struct RequestRegistryTests {
     @Test func aReplyFindsItsRequestOnce() {
-        var requests = AwaitedRequests()
+        var requests = RequestRegistry()
         let (first, second) = (requests.add(.policy), requests.add(.policy))
         #expect(first != second && requests.count == 2)
         #expect(requests.remove(first) != nil)
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test func aPlaceThatIsUsedAgainHasAnotherNumber() {
-        var requests = AwaitedRequests()
+        var requests = RequestRegistry()
         var seen: Set<RequestID> = []
         for _ in 0..<100 {
             let request = requests.add(.policy)
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func pagesOfAUserHaveTheirTurns() {
-        var (requests, pages) = (AwaitedRequests(), PageTurns<Int>())
+        var (requests, pages) = (RequestRegistry(), PageTurns<Int>())
         let (ann, bob) = (UserID("ann"), UserID("bob"))
         let ids = (0..<5).map { _ in requests.add(.policy) }
         let begun = (0..<4).map { pages.begins($0, ids[$0], for: ann, most: 2) }
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test func aNumberFromElsewhereFindsNothing() {
-        var requests = AwaitedRequests()
+        var requests = RequestRegistry()
         let request = requests.add(.policy)
         #expect(requests.remove(RequestID(0)) == nil)
         #expect(requests.remove(RequestID(.max)) == nil)
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func allAreTakenOutAtOnce() {
-        var requests = AwaitedRequests()
+        var requests = RequestRegistry()
         let numbers = (0..<10).map { _ in requests.add(.policy) }
         _ = requests.remove(numbers[3])
         #expect(requests.removeAll().count == 9 && requests.count == 0)

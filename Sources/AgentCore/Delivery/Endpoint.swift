@@ -1,0 +1,29 @@
+// How answers and events reach whoever asks and listens.
+
+import CallModel
+import CallWire
+
+/// The other end of a connection, of whatever transport: messages of the protocol go to it, and
+/// answers to exchanges over HTTP.
+package protocol Endpoint: AnyObject {
+    /// Sends a message, given in two parts; nothing where no messages are exchanged.
+    func send(_ head: UnsafeRawBufferPointer, _ tail: UnsafeRawBufferPointer)
+    /// Answers the exchange under way.
+    func respond(_ reply: HTTPReply)
+    /// A request is under way that counts `weight`.
+    func begins(_ weight: Int)
+    /// A request that counts `weight` is answered: what waits for that may go on.
+    func ends(_ weight: Int)
+    /// Ends the connection, saying why.
+    func close(_ code: CloseCode, _ reason: String)
+}
+
+extension Endpoint {
+    /// Sends a message.
+    package func send(_ message: UnsafeRawBufferPointer) {
+        send(message, UnsafeRawBufferPointer(start: nil, count: 0))
+    }
+
+    /// Ends the connection; the code says why.
+    package func close(_ code: CloseCode) { close(code, "") }
+}

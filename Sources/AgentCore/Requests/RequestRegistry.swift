@@ -1,0 +1,77 @@
+// Who gets the answer to which request.
+
+import CallModel
+import CallWire
+
+/// Who waits for the answer to a request.
+package enum Requester {
+    /// A connection that gave the request a number. `weight` counts against what it may have under
+    /// way, and `payer` pays for a long answer; nil: nobody does.
+    case connection(any Endpoint, MessageID, weight: Int, payer: UserID?)
+    /// The device that says `hello` over a connection.
+    case hello(any Endpoint, MessageID, Address)
+    /// An exchange over HTTP, and who pays for a long answer.
+    case exchange(any Endpoint, payer: UserID?)
+    /// A plugin.
+    case policy
+    /// One of the operator's tools.
+    case tool((HTTPReply) -> Void)
+}
+
+/// The requests under way. It names them itself: a request's number holds its place, so that
+/// finding it takes no hash, and how often the place was used, so that no number comes twice.
+package struct RequestRegistry {
+    private struct Place {
+        var uses: UInt32 = 0
+        var requester: Requester?
+    }
+
+    private var places: [Place] = []
+    private var free: [UInt32] = []
+
+    /// No request is under way.
+    package init() {}
+
+    /// Requests under way.
+    package var count: Int { places.count - free.count }
+
+    /// Names a request that `requester` waits for.
+    package mutating func add(_ requester: Requester) -> RequestID {
+        let index: UInt32
+        if let reused = free.popLast() {
+            index = reused
+        } else {
+            index = UInt32(places.count)
+            places.append(Place())
+        }
+        places[Int(index)].uses &+= 1
+        places[Int(index)].requester = requester
+        return id(index)
+    }
+
+    /// Takes a request out; nil: it was taken before.
+    package mutating func remove(_ request: RequestID) -> Requester? {
+        let index = UInt32(truncatingIfNeeded: request.value)
+        guard index < places.count, places[Int(index)].uses == UInt32(request.value >> 32) else {
+            return nil
+        }
+        guard let requester = places[Int(index)].requester.take() else { return nil }
+        free.append(index)
+        return requester
+    }
+
+    /// Takes all requests out.
+    package mutating func removeAll() -> [(RequestID, Requester)] {
+        var waiting: [(RequestID, Requester)] = []
+        for index in places.indices {
+            guard let requester = places[index].requester.take() else { continue }
+            waiting.append((id(UInt32(index)), requester))
+            free.append(UInt32(index))
+        }
+        return waiting
+    }
+
+    private func id(_ index: UInt32) -> RequestID {
+        RequestID(UInt64(places[Int(index)].uses) << 32 | UInt64(index))
+    }
+}
