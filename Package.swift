@@ -83,13 +83,16 @@ let package = Package(
             "PolicyHost",
             ["CallModel", "Collections", "JSON", "WebProtocols", "CLua", "COpenSSL"],
             and: confined + inlined),
+        module(
+            "PolicyTesting", ["PolicyHost", "CallModel", "CallCore", "JSON", "CLua"],
+            and: confined),
         module("Outbound", ["JSON", "WebProtocols", "CCurl", "COpenSSL"]),
         // shell
         module(
             "AgentServer",
             [
                 "CallModel", "CallCore", "JSON", "WebProtocols", "CallWire", "AgentCore",
-                "EventLoop", "Storage", "PolicyHost", "Outbound",
+                "EventLoop", "Storage", "PolicyHost", "PolicyTesting", "Outbound",
             ], and: confined),
         // tool
         module("CallSimulator", ["CallModel", "CallCore", "CallWire", "JSON", "PolicyHost"]),
@@ -97,7 +100,9 @@ let package = Package(
         module("CallClient", ["CallModel", "CallWire", "JSON", "WebProtocols", "EventLoop"]),
         .executableTarget(
             name: "callagent",
-            dependencies: ["AgentServer", "CallSimulator", "CallClient", "CJemalloc"],
+            dependencies: [
+                "AgentServer", "CallSimulator", "CallClient", "PolicyTesting", "CJemalloc",
+            ],
             swiftSettings: strict,
             // Retaining and releasing through a table of the linker costs 2 % of a request; and
             // what is installed needs no toolchain.
@@ -136,6 +141,9 @@ let package = Package(
         tests(
             "PolicyHostTests", ["PolicyHost", "CallModel", "CallCore", "JSON", "CLua"],
             exclude: ["Hostile", "Scripts"]),
+        tests(
+            "PolicyTestingTests",
+            ["PolicyTesting", "PolicyHost", "CallModel", "CallCore", "JSON"]),
         program(
             "policy-benchmark", at: "Tests/Benchmarks/Host",
             ["PolicyHost", "CallModel", "EventLoop", "CJemalloc"]),
@@ -166,7 +174,7 @@ let package = Package(
             "DocumentationTests",
             [
                 "CallModel", "CallCore", "CallWire", "JSON", "WebProtocols", "EventLoop",
-                "PolicyHost", "AgentServer", "CallSimulator",
+                "PolicyHost", "PolicyTesting", "AgentServer", "CallSimulator",
             ]),
         program("echo-server", at: "Tests/EchoServer", ["WebProtocols", "EventLoop"]),
     ],

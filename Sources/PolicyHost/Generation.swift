@@ -47,8 +47,8 @@ public final class Generation: @unchecked Sendable {
     public let mistakes: [PolicyProblem]
     /// What is no mistake, and yet hardly meant.
     public let warnings: [PolicyProblem]
-    var plan: GenerationPlan
-    let plugins: [PluginState]
+    package var plan: GenerationPlan
+    package let plugins: [PluginState]
     let services: Services
     /// Who met its decisions, and how many there were.
     var pairs = RecentPairs()

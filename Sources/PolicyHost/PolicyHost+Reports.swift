@@ -61,6 +61,13 @@ extension PolicyHost {
         }
     }
 
+    /// Tells every plugin of something that is not of a call.
+    package func tell(_ hook: Hook, _ table: JSONObject, at now: Moment) -> [PolicyEffect] {
+        services.now = now
+        for plugin in generation.plugins { tell(.table(hook, table, .nobody), plugin) }
+        return services.takeEffects()
+    }
+
     /// Tells a plugin, behind what it is being told of the same call.
     func tell(_ notice: Notice, _ plugin: PluginState) {
         guard plugin.hooks[notice.hook.index] >= 0 else { return }

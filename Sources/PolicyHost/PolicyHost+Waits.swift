@@ -325,7 +325,7 @@ extension PolicyHost {
 
 extension PlainWriter {
     /// Writes what a waiting host function returns.
-    func reply(_ reply: WaitReply) {
+    package func reply(_ reply: WaitReply) {
         switch reply {
         case .value(let value):
             list(1)

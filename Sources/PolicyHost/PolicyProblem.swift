@@ -17,7 +17,7 @@ public struct PolicyProblem: Error, Sendable, Equatable, CustomStringConvertible
     }
 
     /// A message of Lua, which begins with `FILE:LINE: ` where it knows; else it is about `file`.
-    init(message: String, in file: String? = nil) {
+    package init(message: String, in file: String? = nil) {
         let parts = message.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
         if parts.count == 3, let line = Int(parts[1]), parts[2].hasPrefix(" ") {
             self.init(String(parts[2].dropFirst()), file: String(parts[0]), line: line)

@@ -23,24 +23,24 @@ public struct Cryptography: Sendable {
 }
 
 /// Shared by a host and the plugins of its generations; replaced when a generation is handed over.
-final class Services {
+package final class Services {
     /// The time of the input at hand.
-    var now = Moment(0)
+    package var now = Moment(0)
     /// How far the wall clock is ahead of the core's clock.
     var wallOffset: Milliseconds = 0
     /// What the input at hand leads to.
-    var effects: [PolicyEffect] = []
+    package var effects: [PolicyEffect] = []
     /// Lines of the log that each plugin has written at the input at hand.
     private var lines: [String: Int] = [:]
     /// Called while a run goes on that takes long, once.
     var runIsLong: () -> Void = {}
     /// Calls that are known to live because something of theirs is under way here.
     var isAlive: (CallID) -> Bool = { _ in true }
-    var cryptography = Cryptography.none
+    package var cryptography = Cryptography.none
     var dice: SeededGenerator
     var zone = TimeZoneRules.utc
 
-    init(seed: UInt64) { dice = SeededGenerator(seed: seed) }
+    package init(seed: UInt64) { dice = SeededGenerator(seed: seed) }
 
     /// Milliseconds since 1970 by the wall clock.
     var wallTime: Int64 { now.milliseconds + wallOffset }
@@ -53,7 +53,7 @@ final class Services {
         return lines[plugin, default: 0]
     }
 
-    func takeEffects() -> [PolicyEffect] {
+    package func takeEffects() -> [PolicyEffect] {
         guard !effects.isEmpty else { return [] }
         if !lines.isEmpty { lines = [:] }
         let taken = effects

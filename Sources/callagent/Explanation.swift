@@ -13,7 +13,7 @@ struct Explanation {
 
     /// Asks the process, which keeps the newest decisions only and may have ended, and reads the
     /// files, which have more.
-    init(_ call: CallID, _ arguments: Arguments) throws(CommandError) {
+    init(_ call: CallID, _ arguments: CommandArguments) throws(CommandError) {
         self.call = call
         answer = .get("/admin/explain?call=\(call)", from: try Installation.admin(arguments))
         guard let files = try Installation.decisions(arguments) else { return }

@@ -18,7 +18,7 @@ enum Installation {
     }
 
     /// Where clients connect: `--server`, else where the operator's file lets the server listen.
-    static func server(_ arguments: Arguments) throws(CommandError) -> ServerAddress {
+    static func server(_ arguments: CommandArguments) throws(CommandError) -> ServerAddress {
         do throws(ServerAddressError) {
             if let text = arguments.text("--server") { return try ServerAddress(parsing: text) }
         } catch {
@@ -30,7 +30,7 @@ enum Installation {
     }
 
     /// Where the tools reach a running server (E52).
-    static func admin(_ arguments: Arguments) throws(CommandError) -> ServerAddress {
+    static func admin(_ arguments: CommandArguments) throws(CommandError) -> ServerAddress {
         try admin(of: try configuration(arguments))
     }
 
@@ -44,7 +44,7 @@ enum Installation {
     }
 
     /// The files of decisions; nil: none are kept on disk.
-    static func decisions(_ arguments: Arguments) throws(CommandError) -> DecisionFiles? {
+    static func decisions(_ arguments: CommandArguments) throws(CommandError) -> DecisionFiles? {
         let place = AgentOptions.place(try configuration(arguments))
         return place == ":memory:" ? nil : DecisionFiles(directory: place)
     }
@@ -59,7 +59,7 @@ enum Installation {
 
     /// What the operator's file says, with its secrets.
     static func configurationWithSecrets(
-        _ arguments: Arguments
+        _ arguments: CommandArguments
     ) throws(AgentError) -> Configuration {
         guard let file = file(arguments.text("--config")) else { return Configuration() }
         do throws(PolicyProblems) {
@@ -74,7 +74,7 @@ enum Installation {
     /// What the operator's file says. Its secrets are the server's: a tool goes without those that
     /// are not in its environment.
     static func configuration(
-        _ arguments: Arguments
+        _ arguments: CommandArguments
     ) throws(CommandError) -> Configuration {
         guard let file = file(arguments.text("--config")) else { return Configuration() }
         do throws(PolicyProblems) {

@@ -38,7 +38,7 @@ enum Tool {
         let name = first == "--version" ? "version" : first
         let command = try Command.named(name, in: commands)
         do throws(CommandError) {
-            let arguments = try Arguments(words.dropFirst(), of: command)
+            let arguments = try CommandArguments(words.dropFirst(), of: command)
             guard !arguments.wantsHelp else {
                 Screen.say(Help.text(of: command))
                 return ExitCode.success

@@ -17,8 +17,8 @@ import Testing
         ]
     ) { _ in 0 }
 
-    private func arguments(_ line: String) throws(CommandError) -> Arguments {
-        try Arguments(line.split(separator: " ").map(String.init), of: Self.command)
+    private func arguments(_ line: String) throws(CommandError) -> CommandArguments {
+        try CommandArguments(line.split(separator: " ").map(String.init), of: Self.command)
     }
 
     @Test(arguments: [
@@ -73,12 +73,12 @@ import Testing
         let one = Command("x", "", operands: .one("CALL")) { _ in 0 }
         let none = Command("x", "") { _ in 0 }
         let optional = Command("x", "", operands: .optional("FILE")) { _ in 0 }
-        #expect(try Arguments(["a"], of: one).operands == ["a"])
-        #expect(try Arguments([], of: optional).operands == [])
-        #expect(throws: CommandError.usage("CALL is missing")) { try Arguments([], of: one) }
+        #expect(try CommandArguments(["a"], of: one).operands == ["a"])
+        #expect(try CommandArguments([], of: optional).operands == [])
+        #expect(throws: CommandError.usage("CALL is missing")) { try CommandArguments([], of: one) }
         for (command, words) in [(one, ["a", "b"]), (none, ["b"]), (optional, ["a", "b"])] {
             #expect(throws: CommandError.usage("one word too many: 'b'")) {
-                try Arguments(words, of: command)
+                try CommandArguments(words, of: command)
             }
         }
     }
@@ -203,7 +203,7 @@ import Testing
     private func complaint(_ command: Command, _ words: String) throws -> String {
         let words = words.split(separator: " ").map(String.init)
         let error = try #require(throws: CommandError.self) {
-            try command.run(Arguments(words, of: command))
+            try command.run(CommandArguments(words, of: command))
         }
         #expect(error.code == ExitCode.usage)
         return error.message

@@ -26,11 +26,11 @@ private final class Running {
     /// Runs `make` as the command line `words` says.
     init(
         _ words: String, of command: Command, at endpoint: NetworkAddress, _ waiter: LoopWaiter,
-        _ make: @escaping @Sendable (Arguments) throws -> (DeviceProgram) -> any DeviceScript
+        _ make: @escaping @Sendable (CommandArguments) throws -> (DeviceProgram) -> any DeviceScript
     ) throws {
         self.waiter = waiter
         let all = words.split(separator: " ").map(String.init) + ["--server", "\(endpoint)"]
-        let arguments = try Arguments(all, of: command)
+        let arguments = try CommandArguments(all, of: command)
         let options = try DeviceOptions(arguments)
         var opened: Mailbox<Bool>?
         let doors = try Mailbox<Mailbox<Bool>>(on: waiter.loop) { opened = $0.last }

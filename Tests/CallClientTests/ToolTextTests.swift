@@ -12,8 +12,8 @@ import Testing
 @Suite struct InstallationTests {
     private let folder = TemporaryFolder()
 
-    private func arguments(_ words: String...) throws(CommandError) -> Arguments {
-        try Arguments(words + ["--config", "\(folder.path)/callagent.lua"], of: .calls)
+    private func arguments(_ words: String...) throws(CommandError) -> CommandArguments {
+        try CommandArguments(words + ["--config", "\(folder.path)/callagent.lua"], of: .calls)
     }
 
     @Test func theOperatorsFileSaysWhereTheServerIs() throws {

@@ -6,6 +6,7 @@ import JSON
 import Testing
 
 @testable import PolicyHost
+@testable import PolicyTesting
 
 @Suite struct PolicyTests {
     @Test func hooksAndFunctions() throws {

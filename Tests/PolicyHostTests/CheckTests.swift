@@ -7,6 +7,11 @@ import Testing
 @testable import PolicyHost
 
 @Suite struct CheckTests {
+    @Test func testsAreNotKeptInProduction() throws {
+        let rig = try Rig("test('x', function(t) end)")
+        #expect(rig.host.generation.plugins[0].tests.isEmpty)
+    }
+
     @Test(arguments: [
         (
             "local f = function()\n  return rejct 'x'\nend", 2,

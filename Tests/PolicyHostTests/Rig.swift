@@ -1,6 +1,5 @@
 // What the tests of the policy host share: a host over sources in the test itself.
 
-import CallCore
 import CallModel
 import Glibc
 import JSON
@@ -184,18 +183,6 @@ extension Answer {
         .invite(decision, by: plugin, next: next)
     }
 }
-
-extension TestTools {
-    /// A real switchboard, and these signatures.
-    static func signing(_ cryptography: Cryptography) -> TestTools {
-        TestTools(cryptography: cryptography) { settings, seed, now in
-            Switchboard(settings: settings, seed: seed, at: now)
-        }
-    }
-    static let plain = signing(.none)
-}
-
-extension Switchboard: TestSwitchboard {}
 
 /// Processor time of this thread, in milliseconds.
 func processorTime() -> Double {

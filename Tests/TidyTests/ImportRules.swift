@@ -12,13 +12,14 @@ private let table: [String: Set<String>] = [
     "EventLoop": ["CUV", "COpenSSL"],
     "Storage": ["CallModel", "Collections", "JSON", "CSQLite"],
     "PolicyHost": ["CallModel", "Collections", "JSON", "WebProtocols", "CLua", "COpenSSL"],
+    "PolicyTesting": ["PolicyHost", "CallCore", "CLua"],
     "Outbound": ["JSON", "WebProtocols", "CCurl", "COpenSSL"],
     "AgentServer": [
-        "AgentCore", "EventLoop", "Storage", "PolicyHost", "Outbound",
+        "AgentCore", "EventLoop", "Storage", "PolicyHost", "PolicyTesting", "Outbound",
     ],
     "CallSimulator": ["CallCore", "CallWire", "JSON", "PolicyHost"],
     "CallClient": ["CallWire", "WebProtocols", "EventLoop"],
-    "callagent": ["AgentServer", "CallSimulator", "CallClient"],
+    "callagent": ["AgentServer", "CallSimulator", "CallClient", "PolicyTesting"],
 ]
 
 private let shims: Set<String> = ["CLua", "CSQLite", "CUV", "COpenSSL", "CCurl", "CJemalloc"]

@@ -1,9 +1,9 @@
 // Runs the plugins' own tests for `callagent test`.
 
-import CallCore
 import CallModel
 import JSON
 import PolicyHost
+import PolicyTesting
 
 /// What came of one test of a plugin.
 public struct PluginTestLine: Sendable {
@@ -45,7 +45,7 @@ public enum PluginTests {
             var outcome = Outcome()
             for (source, setting) in try plugins(names, file) {
                 let report = try PluginTest.run(
-                    source, setting: setting, filter: filter, tools: .system)
+                    source, setting: setting, filter: filter, cryptography: .system)
                 outcome.tests += report.results.map(PluginTestLine.init)
                 outcome.coverage += report.coverage.map(PluginCoverageLine.init)
             }
@@ -62,7 +62,8 @@ public enum PluginTests {
         var lines: [PluginTestLine] = []
         do throws(PolicyProblems) {
             for (source, setting) in plan.plugins {
-                let report = try PluginTest.run(source, setting: setting, tools: .system)
+                let report = try PluginTest.run(
+                    source, setting: setting, cryptography: .system)
                 lines += report.results.map(PluginTestLine.init)
             }
         } catch {
@@ -102,7 +103,7 @@ public enum PluginTests {
             let source = try find(name, file: file)
             var setting = PluginSetting()
             setting.standsIn = true
-            setting.grants = PluginTest.needs(of: source)
+            setting.grants = source.needs
             found.append((source, setting))
         }
         return found
@@ -142,8 +143,8 @@ public enum PluginTests {
         var setting = configuration.setting(of: entry ?? Configuration.Plugin(name: source.name))
         if let options { setting.options = options }
         setting.standsIn = true
-        setting.grants = PluginTest.needs(of: source)
-        return try trial.run(source, setting, tools: .system)
+        setting.grants = source.needs
+        return try trial.run(source, setting, cryptography: .system)
     }
 
     /// What came of one question to all plugins that the operator lists, asked as the server
@@ -153,7 +154,7 @@ public enum PluginTests {
     ) throws(PolicyProblems) -> PluginTrial.Outcome {
         let configuration = try Deployment.configuration(at: file)
         let plan = try Deployment.library(for: file).plan(for: configuration)
-        return try trial.run(plan, configuration.settings(hooks: []), tools: .system)
+        return try trial.run(plan, configuration.settings(hooks: []), cryptography: .system)
     }
 }
 
@@ -189,13 +190,3 @@ extension PluginTestLine {
         text = result.problem.map(\.description) ?? "\(place)\(result.name)"
     }
 }
-
-extension TestTools {
-    /// What this process itself works with.
-    static let system = TestTools(cryptography: .system) { settings, seed, now in
-        Switchboard(settings: settings, seed: seed, at: now)
-    }
-}
-
-/// Tests have the switchboard that servers run.
-extension Switchboard: TestSwitchboard {}

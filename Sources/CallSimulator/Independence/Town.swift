@@ -41,7 +41,7 @@ struct Town {
     private var plans = DeadlineHeap<Plan>()
     private var work: [Work] = []
     private var store = MemoryStore()
-    private var pluginStores: [String: TestStore] = [:]
+    private var pluginStores: [String: KeysInMemory] = [:]
     private var requests: [RequestID: Address] = [:]
     private var waits: [RequestID: WaitID] = [:]
     private var lastRequest: UInt64 = 0
@@ -292,7 +292,7 @@ struct Town {
     private mutating func reply(to request: WaitRequest, _ plugin: String, _ wait: WaitID) {
         switch request {
         case .store(let request):
-            let reply = pluginStores[plugin, default: TestStore()].reply(to: request, at: now)
+            let reply = pluginStores[plugin, default: KeysInMemory()].reply(to: request, at: now)
             work.append(.host(.replied(wait, reply)))
         case .fetch: plans.add(.fetched(wait, start: starts), at: now + 5_000)
         case .lookUp(let user, let call):

@@ -47,41 +47,47 @@ enum Response {
 
 /// Why a host function was not carried out: raised in Lua at the caller's line, or trouble where
 /// the function says so (`CALLUA_GIVES_TROUBLE`) and no type is wrong.
-struct Refused: Error {
-    let message: String
+package struct Refused: Error {
+    package let message: String
     /// Whether the script gave something that it can never give.
-    var isWrongType = false
+    package var isWrongType = false
 
-    init(_ message: String, isWrongType: Bool = false) {
+    package init(_ message: String, isWrongType: Bool = false) {
         self.message = message
         self.isWrongType = isWrongType
     }
 }
 
 /// The arguments of a host function.
-struct Arguments {
-    let values: [LuaValue]
-    let name: String
+package struct Arguments {
+    package let values: [LuaValue]
+    package let name: String
 
-    subscript(index: Int) -> LuaValue { index < values.count ? values[index] : .null }
-    var count: Int { values.count }
+    /// `values`, given to the function `name`.
+    package init(values: [LuaValue], name: String) {
+        self.values = values
+        self.name = name
+    }
 
-    func text(_ index: Int) throws(Refused) -> String {
+    package subscript(index: Int) -> LuaValue { index < values.count ? values[index] : .null }
+    package var count: Int { values.count }
+
+    package func text(_ index: Int) throws(Refused) -> String {
         if let text = self[index].text { return text }
         throw wrong(index, "string")
     }
 
-    func integer(_ index: Int) throws(Refused) -> Int64 {
+    package func integer(_ index: Int) throws(Refused) -> Int64 {
         if let integer = self[index].integer { return integer }
         throw wrong(index, "integer")
     }
 
-    func function(_ index: Int) throws(Refused) -> Int32 {
+    package func function(_ index: Int) throws(Refused) -> Int32 {
         if let function = self[index].function { return function }
         throw wrong(index, "function")
     }
 
-    func table(_ index: Int) throws(Refused) -> LuaValue {
+    package func table(_ index: Int) throws(Refused) -> LuaValue {
         switch self[index] {
         case .table, .list: return self[index]
         default: throw wrong(index, "table")
@@ -89,7 +95,7 @@ struct Arguments {
     }
 
     /// A duration as text (`"3s"`).
-    func duration(_ index: Int) throws(Refused) -> Int64 {
+    package func duration(_ index: Int) throws(Refused) -> Int64 {
         guard let text = self[index].text else {
             throw wrong(index, "duration such as \"3s\"")
         }
@@ -100,7 +106,7 @@ struct Arguments {
     }
 
     /// Plain data.
-    func json(_ index: Int) throws(Refused) -> JSONValue {
+    package func json(_ index: Int) throws(Refused) -> JSONValue {
         do throws(LuaProblem) {
             return try self[index].json()
         } catch {
@@ -109,7 +115,7 @@ struct Arguments {
     }
 
     /// The bytes of a string, whatever they are.
-    func bytes(_ index: Int) throws(Refused) -> [UInt8] {
+    package func bytes(_ index: Int) throws(Refused) -> [UInt8] {
         switch self[index] {
         case .text(let text): return Array(text.utf8)
         case .bytes(let bytes): return bytes
@@ -117,7 +123,7 @@ struct Arguments {
         }
     }
 
-    func wrong(_ index: Int, _ expected: String) -> Refused {
+    package func wrong(_ index: Int, _ expected: String) -> Refused {
         if case .bytes = self[index] {
             return Refused("bad argument #\(index + 1) to '\(name)' (a string that is not UTF-8)")
         }
@@ -127,13 +133,24 @@ struct Arguments {
     }
 }
 
+extension LuaValue {
+    /// Refuses a table with other fields than these.
+    package func only(_ names: [String], _ step: String) throws(Refused) {
+        for pair in table ?? [] where !names.contains(pair.key.shown) {
+            throw Refused(
+                "\(step): unknown field '\(pair.key.shown)'"
+                    + Suggestion.text(for: pair.key.shown, among: names))
+        }
+    }
+}
+
 /// All bindings of plugins.
-enum Bindings {
+package enum Bindings {
     static let all: [Binding] =
         declarations + options + output + data + clock + waits + calls
 
     /// The methods of host objects need their kind named first.
-    enum Kind: UInt8, CaseIterable {
+    package enum Kind: UInt8, CaseIterable {
         case hours = 1
         case accounts = 2
         case test = 3

@@ -163,7 +163,7 @@ extension PluginState {
 
 extension Arguments {
     /// A user given as an id or as a user object.
-    func user(_ index: Int) throws(Refused) -> UserID {
+    package func user(_ index: Int) throws(Refused) -> UserID {
         if let user = try possibleUser(index) { return user }
         throw Refused("bad user id '\(self[index].shown)'")
     }

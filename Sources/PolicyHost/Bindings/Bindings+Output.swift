@@ -96,7 +96,7 @@ extension PluginState {
 
 extension LuaValue {
     /// The value for a person: strings as they are, anything else as JSON.
-    var shown: String {
+    package var shown: String {
         switch self {
         case .text(let text): text
         case .null: "nil"

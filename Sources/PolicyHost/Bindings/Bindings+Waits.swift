@@ -5,7 +5,7 @@ import CallModel
 import JSON
 
 /// What a handler waits for.
-enum Wait {
+package enum Wait {
     case sleep(Milliseconds)
     case request(WaitRequest)
     case operation(UserID, Operation)

@@ -5,7 +5,7 @@ import CallModel
 import JSON
 
 /// What a script returned from a hook.
-enum Returned {
+package enum Returned {
     case nothing
     case decision(Int, [LuaValue])
     case value(LuaValue)
@@ -151,7 +151,7 @@ extension Returned {
     /// The functions that make decisions, by kind.
     static let decisions = ["accept", "reject", "ring", "forward", "refuse", "allow", "drop"]
 
-    static func name(of kind: Int) -> String {
+    package static func name(of kind: Int) -> String {
         kind < decisions.count ? decisions[kind] : "?"
     }
 

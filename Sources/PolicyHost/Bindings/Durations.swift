@@ -3,21 +3,21 @@
 import CallModel
 
 /// A duration written as a number and `ms`, `s`, `m`, `h` or `d`.
-enum Duration {
+package enum Duration {
     private static let units: [(String, Milliseconds)] = [
         ("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000),
     ]
 
     /// The longest one, a hundred years: a moment that far away is still a moment.
-    static let longest: Milliseconds = 36_525 * 86_400_000
+    package static let longest: Milliseconds = 36_525 * 86_400_000
 
     /// The milliseconds that `text` says, or nil for anything else and for more than `longest`.
-    static func parse(_ text: String) -> Milliseconds? {
+    package static func parse(_ text: String) -> Milliseconds? {
         parse(text, units: units).flatMap { $0 <= longest ? $0 : nil }
     }
 
     /// The shortest text for a duration.
-    static func text(_ span: Milliseconds) -> String {
+    package static func text(_ span: Milliseconds) -> String {
         for (name, unit) in units.reversed() where span >= unit && span % unit == 0 {
             return "\(span / unit)\(name)"
         }

@@ -3,7 +3,7 @@
 import CallModel
 
 /// Times of the week.
-struct Hours: Sendable, Equatable {
+package struct Hours: Sendable, Equatable {
     /// Minutes of the week, Monday 00:00 being 0; from, to (exclusive).
     private var spans: [Range<Int>] = []
 
@@ -56,7 +56,7 @@ struct Hours: Sendable, Equatable {
     }
 
     /// `HH:MM`, up to 24:00.
-    static func minute(_ word: some StringProtocol) -> Int? {
+    package static func minute(_ word: some StringProtocol) -> Int? {
         let parts = word.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2, parts[1].utf8.count == 2, let hour = Int(parts[0]),
             let minute = Int(parts[1]), (0...24).contains(hour), (0...59).contains(minute),

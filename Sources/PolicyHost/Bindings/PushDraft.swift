@@ -53,7 +53,7 @@ public struct PushDraft: Sendable, Equatable {
 
 extension PushDraft {
     /// The table that handlers get.
-    var table: JSONObject {
+    package var table: JSONObject {
         var table: JSONObject = [
             "user": .string(user.text), "provider": .string(provider), "kind": .string(kind),
             "reason": .string(reason), "expires_in": .integer(expiresIn),

@@ -10,7 +10,7 @@ public enum OptionBlock {
         setting.standsIn = true
         var plan = GenerationPlan()
         plan.plugins = [(source, setting)]
-        plan.plugins[0].setting.grants = PluginTest.needs(of: source)
+        plan.plugins[0].setting.grants = source.needs
         plan.isWhole = false
         let schema = try Generation(plan, seed: 0).plugins[0].schema ?? []
         guard !schema.isEmpty else { return "-- \(source.name) has no options\n" }
@@ -44,7 +44,7 @@ extension OptionField {
 
 extension LuaValue {
     /// The value as Lua source.
-    var literal: String {
+    package var literal: String {
         switch self {
         case .text(let text): return JSONValue.string(text).description
         case .list(let values):

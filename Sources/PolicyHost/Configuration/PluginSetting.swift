@@ -27,7 +27,7 @@ public struct PluginSource: Sendable, Equatable {
     public let modules: [String: SourceFile]
 
     /// Every file, the main one first.
-    var files: [SourceFile] { [main] + modules.sorted { $0.key < $1.key }.map(\.value) }
+    package var files: [SourceFile] { [main] + modules.sorted { $0.key < $1.key }.map(\.value) }
 
     /// The plugin `name` in the file `main`.
     public init(name: String, main: SourceFile, modules: [String: SourceFile] = [:]) {

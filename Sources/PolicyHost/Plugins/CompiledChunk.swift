@@ -12,12 +12,12 @@ struct GlobalUse: Equatable {
 }
 
 /// The bytecode of one file, as `string.dump` makes it in Lua 5.4.
-struct CompiledChunk {
+package struct CompiledChunk {
     private let bytes: [UInt8]
     private var place = 0
     private(set) var uses: [GlobalUse] = []
     /// Every line that has code.
-    private(set) var codeLines: Set<Int> = []
+    package private(set) var codeLines: Set<Int> = []
 
     /// Reads `bytes`; nil when they are no bytecode of this version.
     init?(_ bytes: [UInt8]) {

@@ -5,7 +5,7 @@ import CallModel
 import JSON
 
 /// One value from a script.
-indirect enum LuaValue: Equatable, Sendable {
+package indirect enum LuaValue: Equatable, Sendable {
     case null
     case bool(Bool)
     case integer(Int64)
@@ -24,26 +24,32 @@ indirect enum LuaValue: Equatable, Sendable {
     case decision([UInt8])
 
     /// One member of a table.
-    struct Pair: Equatable, Sendable {
-        let key: LuaValue
-        let value: LuaValue
+    package struct Pair: Equatable, Sendable {
+        package let key: LuaValue
+        package let value: LuaValue
+
+        /// `value` under `key`.
+        package init(key: LuaValue, value: LuaValue) {
+            self.key = key
+            self.value = value
+        }
     }
 }
 
 extension LuaValue {
-    var isNull: Bool { self == .null }
-    var text: String? { if case .text(let value) = self { value } else { nil } }
-    var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
-    var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
-    var function: Int32? { if case .function(let value) = self { value } else { nil } }
-    var list: [LuaValue]? { if case .list(let value) = self { value } else { nil } }
-    var table: [Pair]? { if case .table(let value) = self { value } else { nil } }
+    package var isNull: Bool { self == .null }
+    package var text: String? { if case .text(let value) = self { value } else { nil } }
+    package var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
+    package var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+    package var function: Int32? { if case .function(let value) = self { value } else { nil } }
+    package var list: [LuaValue]? { if case .list(let value) = self { value } else { nil } }
+    package var table: [Pair]? { if case .table(let value) = self { value } else { nil } }
 
     /// A text, or the id of a user.
-    var id: String? { if case .user(let facts) = self { facts.user.text } else { text } }
+    package var id: String? { if case .user(let facts) = self { facts.user.text } else { text } }
 
     /// The number, whole or not.
-    var number: Double? {
+    package var number: Double? {
         switch self {
         case .integer(let value): Double(value)
         case .number(let value): value
@@ -54,12 +60,12 @@ extension LuaValue {
     }
 
     /// The member `key` of a table.
-    subscript(key: String) -> LuaValue {
+    package subscript(key: String) -> LuaValue {
         table?.first { $0.key == .text(key) }?.value ?? .null
     }
 
     /// The word for the value's type in messages.
-    var typeName: String {
+    package var typeName: String {
         switch self {
         case .null: "nil"
         case .bool: "boolean"
@@ -75,14 +81,14 @@ extension LuaValue {
     }
 
     /// The type with its article.
-    var typePhrase: String {
+    package var typePhrase: String {
         if isNull { return typeName }
         if case .handle = self { return "an \(typeName)" }
         return "a \(typeName)"
     }
 
     /// The value as JSON, or the path of what cannot be.
-    func json() throws(LuaProblem) -> JSONValue { try json(path: "") }
+    package func json() throws(LuaProblem) -> JSONValue { try json(path: "") }
 
     private func json(path: String) throws(LuaProblem) -> JSONValue {
         switch self {
@@ -117,7 +123,7 @@ extension LuaValue {
     }
 
     /// The value of some JSON; null is absent.
-    init(_ json: JSONValue) {
+    package init(_ json: JSONValue) {
         switch json {
         case .null: self = .null
         case .bool(let value): self = .bool(value)
@@ -135,62 +141,62 @@ extension LuaValue {
 }
 
 /// What is wrong with a value, and where in it.
-struct LuaProblem: Error, Equatable {
-    let message: String
+package struct LuaProblem: Error, Equatable {
+    package let message: String
 
-    init(_ message: String) { self.message = message }
-    init(_ path: String, _ message: String) {
+    package init(_ message: String) { self.message = message }
+    package init(_ path: String, _ message: String) {
         self.message = path.isEmpty ? message : "\(path): \(message)"
     }
 }
 
 /// Reads what C wrote; damaged bytes are a broken invariant.
-struct PlainReader {
+package struct PlainReader {
     private let bytes: UnsafeRawBufferPointer
     private var place = 0
 
-    init(_ bytes: callua_bytes) {
+    package init(_ bytes: callua_bytes) {
         self.bytes = UnsafeRawBufferPointer(start: bytes.start, count: bytes.count)
     }
 
-    init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+    package init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-    var isAtEnd: Bool { place >= bytes.count }
+    package var isAtEnd: Bool { place >= bytes.count }
 
-    mutating func byte() -> UInt8 {
+    package mutating func byte() -> UInt8 {
         defer { place += 1 }
         return bytes[place]
     }
 
-    mutating func length() -> Int {
+    package mutating func length() -> Int {
         defer { place += 4 }
         return Int(bytes.loadUnaligned(fromByteOffset: place, as: UInt32.self))
     }
 
-    mutating func reference() -> Int32 {
+    package mutating func reference() -> Int32 {
         defer { place += 4 }
         return bytes.loadUnaligned(fromByteOffset: place, as: Int32.self)
     }
 
-    mutating func word() -> UInt64 {
+    package mutating func word() -> UInt64 {
         defer { place += 8 }
         return bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)
     }
 
-    mutating func block(_ count: Int) -> UnsafeRawBufferPointer {
+    package mutating func block(_ count: Int) -> UnsafeRawBufferPointer {
         defer { place += count }
         return UnsafeRawBufferPointer(rebasing: bytes[place..<place + count])
     }
 
     /// The values of an array.
-    mutating func values() -> [LuaValue] {
+    package mutating func values() -> [LuaValue] {
         guard !isAtEnd else { return [] }
         precondition(byte() == UInt8(PLAIN_ARRAY), "arguments are an array")
         let count = length()
         return (0..<count).map { _ in value() }
     }
 
-    mutating func value() -> LuaValue {
+    package mutating func value() -> LuaValue {
         let tag = Int(byte())
         switch tag {
         case PLAIN_NIL: return .null

@@ -23,7 +23,7 @@ extension PluginState {
     }
 
     /// The bytecode of one of its files.
-    func compile(_ file: SourceFile) throws(PolicyProblem) -> CompiledChunk? {
+    package func compile(_ file: SourceFile) throws(PolicyProblem) -> CompiledChunk? {
         var code = callua_bytes()
         let isDone = file.text.withUnsafeBufferPointer {
             callua_compile(

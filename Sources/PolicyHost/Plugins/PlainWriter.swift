@@ -5,22 +5,24 @@ import CallModel
 import JSON
 
 /// A growing row of bytes that is written again and again without giving its memory back.
-final class PlainWriter {
-    private(set) var count = 0
+package final class PlainWriter {
+    package private(set) var count = 0
     private var capacity = 1024
     /// Where the users of the call at hand stand.
-    var places: [Int] = []
+    package var places: [Int] = []
     private var base = UnsafeMutableRawPointer.allocate(byteCount: 1024, alignment: 16)
+
+    package init() {}
 
     deinit { base.deallocate() }
 
     /// What was written; valid until the next change.
-    var written: callua_bytes {
+    package var written: callua_bytes {
         callua_bytes(start: base.assumingMemoryBound(to: UInt8.self), count: count)
     }
 
     /// Forgets what was written from `place` on.
-    func cut(to place: Int = 0) { count = place }
+    package func cut(to place: Int = 0) { count = place }
 
     @inline(__always)
     private func room(_ size: Int) -> UnsafeMutableRawPointer {
@@ -41,44 +43,44 @@ final class PlainWriter {
     }
 
     @inline(__always)
-    func tag(_ tag: some BinaryInteger) {
+    package func tag(_ tag: some BinaryInteger) {
         room(1).storeBytes(of: UInt8(truncatingIfNeeded: tag), as: UInt8.self)
     }
 
     @inline(__always)
-    func length(_ count: Int) {
+    package func length(_ count: Int) {
         room(4).storeBytes(of: UInt32(truncatingIfNeeded: count), as: UInt32.self)
     }
 
     /// Overwrites a count written before.
-    func setCount(_ count: Int, at place: Int) {
+    package func setCount(_ count: Int, at place: Int) {
         base.storeBytes(of: UInt32(truncatingIfNeeded: count), toByteOffset: place, as: UInt32.self)
     }
 
-    func word(_ word: UInt64) { room(8).storeBytes(of: word, as: UInt64.self) }
+    package func word(_ word: UInt64) { room(8).storeBytes(of: word, as: UInt64.self) }
 
-    func null() { tag(PLAIN_NIL) }
+    package func null() { tag(PLAIN_NIL) }
 
-    func bool(_ value: Bool) { tag(value ? PLAIN_TRUE : PLAIN_FALSE) }
+    package func bool(_ value: Bool) { tag(value ? PLAIN_TRUE : PLAIN_FALSE) }
 
-    func integer(_ value: some BinaryInteger) {
+    package func integer(_ value: some BinaryInteger) {
         let place = room(9)
         place.storeBytes(of: UInt8(PLAIN_INTEGER), as: UInt8.self)
         place.storeBytes(of: Int64(value), toByteOffset: 1, as: Int64.self)
     }
 
-    func number(_ value: Double) {
+    package func number(_ value: Double) {
         let place = room(9)
         place.storeBytes(of: UInt8(PLAIN_NUMBER), as: UInt8.self)
         place.storeBytes(of: value, toByteOffset: 1, as: Double.self)
     }
 
-    func text(_ value: String) {
+    package func text(_ value: String) {
         var value = value
         value.withUTF8 { bytes($0) }
     }
 
-    func bytes(_ value: UnsafeBufferPointer<UInt8>) {
+    package func bytes(_ value: UnsafeBufferPointer<UInt8>) {
         let place = room(5 + value.count)
         place.storeBytes(of: UInt8(PLAIN_STRING), as: UInt8.self)
         place.storeBytes(
@@ -88,19 +90,19 @@ final class PlainWriter {
         }
     }
 
-    func list(_ count: Int) {
+    package func list(_ count: Int) {
         tag(PLAIN_ARRAY)
         length(count)
     }
 
-    func table(_ count: Int) {
+    package func table(_ count: Int) {
         tag(PLAIN_OBJECT)
         length(count)
     }
 
     /// Writes JSON: null is absent, so members and elements that are null are left out. A hole
     /// in a list would end every loop over it, and could not be written as JSON again.
-    func json(_ value: JSONValue) {
+    package func json(_ value: JSONValue) {
         switch value {
         case .null: null()
         case .bool(let value): bool(value)
@@ -119,7 +121,7 @@ final class PlainWriter {
         }
     }
 
-    func value(_ value: LuaValue) {
+    package func value(_ value: LuaValue) {
         switch value {
         case .null: null()
         case .bool(let value): bool(value)
@@ -153,7 +155,7 @@ final class PlainWriter {
         }
     }
 
-    func user(_ facts: UserFacts) {
+    package func user(_ facts: UserFacts) {
         tag(PLAIN_USER)
         text(facts.user.text)
         integer(facts.calls)

@@ -5,24 +5,24 @@ import CallModel
 import JSON
 
 /// One plugin, loaded.
-final class PluginState {
-    let name: String
+package final class PluginState {
+    package let name: String
     /// The file that is run, for messages.
     let file: String
     /// Everything that its files may see of the operator.
-    var setting: PluginSetting
+    package var setting: PluginSetting
     /// The world; another one after a generation was handed over.
-    var services: Services
+    package var services: Services
     private(set) var vm: OpaquePointer?
     /// How often it has begun anew.
     private(set) var lives = 0
-    let reply = PlainWriter()
+    package let reply = PlainWriter()
 
     // What the file declared.
     var manifest = Manifest()
     var hooks = [Int32](repeating: -1, count: Hook.allCases.count)
     var timers: [String: TimerDeclaration] = [:]
-    var tests: [TestDeclaration] = []
+    package var tests: [TestDeclaration] = []
     var migration: Int32?
     var schema: [OptionField]?
     /// What is wrong with the operator's values for it.
@@ -31,7 +31,7 @@ final class PluginState {
     /// Its files; `require` finds those in `modules`.
     let source: PluginSource
     /// What was found before the file was run.
-    private(set) var namingProblems: [PolicyProblem] = []
+    package private(set) var namingProblems: [PolicyProblem] = []
     /// See `Generation.mistakes`.
     private(set) var mistakes: [PolicyProblem] = []
     /// See `Generation.warnings`.
@@ -39,7 +39,7 @@ final class PluginState {
 
     // What it does now.
     /// What the run at hand waits for, once it says so.
-    var pending: Wait?
+    package var pending: Wait?
     /// The call of the run at hand.
     var call: CallID?
     /// The account that the run at hand speaks for.
@@ -72,7 +72,7 @@ final class PluginState {
         _modify { yield &memory.tally }
     }
 
-    init(
+    package init(
         source: PluginSource, setting: PluginSetting, services: Services
     ) throws(PolicyProblem) {
         name = source.name
@@ -171,7 +171,7 @@ final class PluginState {
 
     /// Starts a handler.
     @inline(__always)
-    func start(
+    package func start(
         _ reference: Int32, _ arguments: PlainWriter, budget: UInt64
     ) -> callua_outcome {
         var outcome = callua_outcome()
@@ -181,7 +181,7 @@ final class PluginState {
     }
 
     /// Goes on with a handler; what it waited for is in `reply`.
-    func resume(_ thread: Int32, status: Int, budget: UInt64) -> callua_outcome {
+    package func resume(_ thread: Int32, status: Int, budget: UInt64) -> callua_outcome {
         var outcome = callua_outcome()
         callua_count_for(vm, origin.part)
         callua_resume(
@@ -204,7 +204,7 @@ final class PluginState {
     func handlerBegins(_ hook: Hook) -> String { callua_defined_at(vm, hooks[hook.index]).string }
 
     /// The lines of one of its files that have run.
-    func linesRun(of file: SourceFile) -> Set<Int> {
+    package func linesRun(of file: SourceFile) -> Set<Int> {
         let bits = callua_covered(vm, file.name)
         var lines: Set<Int> = []
         for place in 0..<bits.count where bits.start[place] != 0 {
@@ -224,7 +224,7 @@ final class PluginState {
     var hasChangedState: Bool { callua_state_changed(vm) }
 
     /// Keeps a copy of `state` if it was changed; it is what a new Lua state begins with.
-    func saveState() {
+    package func saveState() {
         guard callua_state_changed(vm) else { return }
         if isRetired {
             tally.droppedWrites += 1
@@ -247,7 +247,7 @@ final class PluginState {
     }
 
     /// Makes `state` the same as that of another Lua state, which kept it in its memory.
-    func takeState(of other: PluginState) {
+    package func takeState(of other: PluginState) {
         guard let state = other.memory.state, state != memory.state else { return }
         memory.state = state
         _ = state.withUnsafeBufferPointer {
@@ -412,7 +412,7 @@ extension SourceFile {
 
 extension callua_outcome {
     /// The message of a failure.
-    var message: String { value.string }
+    package var message: String { value.string }
 }
 
 extension callua_bytes {
@@ -423,11 +423,21 @@ extension callua_bytes {
 
 extension PlainWriter {
     /// Writes text without tag and length.
-    func raw(_ text: String) { for byte in text.utf8 { tag(byte) } }
+    package func raw(_ text: String) { for byte in text.utf8 { tag(byte) } }
 }
 
 extension Milliseconds {
-    var nanoseconds: UInt64 { UInt64(Swift.max(0, self)) * 1_000_000 }
+    package var nanoseconds: UInt64 { UInt64(Swift.max(0, self)) * 1_000_000 }
+}
+
+extension PluginSource {
+    /// The capabilities that the plugin says it needs.
+    public var needs: [String] {
+        var setting = PluginSetting()
+        setting.standsIn = true
+        let state = try? PluginState(source: self, setting: setting, services: Services(seed: 0))
+        return state?.manifest.needs ?? []
+    }
 }
 
 /// What `plugin { … }` says.
@@ -458,11 +468,11 @@ struct TimerDeclaration {
 }
 
 /// A `test(…)` block.
-struct TestDeclaration {
-    let name: String
-    let function: Int32
-    let file: String
-    let line: Int
+package struct TestDeclaration {
+    package let name: String
+    package let function: Int32
+    package let file: String
+    package let line: Int
 }
 
 /// An object of the host that scripts hold.

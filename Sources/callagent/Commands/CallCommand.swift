@@ -29,9 +29,9 @@ extension Command {
 
 extension CallPlan {
     /// What the command line asks for.
-    init(_ arguments: Arguments) throws(CommandError) {
+    init(_ arguments: CommandArguments) throws(CommandError) {
         var invitees: [UserID] = []
-        for text in arguments.operands { invitees.append(try Arguments.user(text, "USER")) }
+        for text in arguments.operands { invitees.append(try CommandArguments.user(text, "USER")) }
         invitation = Invitation(invitees: invitees)
         let mode = try arguments.choice("--mode", among: Mode.all.map(\.name))
         // Without one it is the server's to choose: invite.mode of its file (H88).
@@ -46,7 +46,7 @@ extension CallPlan {
         hangUp = try Self.hangUp(arguments)
     }
 
-    private static func kind(_ arguments: Arguments) throws(CommandError) -> String {
+    private static func kind(_ arguments: CommandArguments) throws(CommandError) -> String {
         switch try arguments.oneOf("--kind", "--video") {
         case "--video"?: return "video"
         default:
@@ -59,14 +59,14 @@ extension CallPlan {
     }
 
     private static func deliveryCheck(
-        _ arguments: Arguments
+        _ arguments: CommandArguments
     ) throws(CommandError) -> Milliseconds? {
         guard let text = arguments.text("--delivery-check") else { return nil }
         if text.isEmpty { return Invitation.usualDeliveryCheck }
         return try arguments.number("--delivery-check", in: 1_000...30_000).map { Milliseconds($0) }
     }
 
-    private static func items(_ arguments: Arguments) throws(CommandError) -> [Call.Item] {
+    private static func items(_ arguments: CommandArguments) throws(CommandError) -> [Call.Item] {
         var items: [Call.Item] = []
         for text in arguments.texts("--item") {
             let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -82,14 +82,14 @@ extension CallPlan {
         return items
     }
 
-    private static func push(_ arguments: Arguments) throws(CommandError) -> PushText? {
+    private static func push(_ arguments: CommandArguments) throws(CommandError) -> PushText? {
         let push = PushText(
             title: arguments.text("--push-title"), body: arguments.text("--push-body"),
             payload: try arguments.json("--push-payload"))
         return push == PushText() ? nil : push
     }
 
-    private static func hangUp(_ arguments: Arguments) throws(CommandError) -> HangUp? {
+    private static func hangUp(_ arguments: CommandArguments) throws(CommandError) -> HangUp? {
         guard let option = try arguments.oneOf("--leave-after", "--hang-up-after"),
             let span = try arguments.duration(option)
         else { return nil }

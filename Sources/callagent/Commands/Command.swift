@@ -18,11 +18,11 @@ struct Command: Sendable {
     let summary: String
     let operands: Operands
     let options: [Option]
-    let run: @Sendable (Arguments) throws(CommandError) -> Int32
+    let run: @Sendable (CommandArguments) throws(CommandError) -> Int32
 
     init(
         _ name: String, _ summary: String, operands: Operands = .none, options: [Option] = [],
-        run: @escaping @Sendable (Arguments) throws(CommandError) -> Int32
+        run: @escaping @Sendable (CommandArguments) throws(CommandError) -> Int32
     ) {
         self.name = name
         self.summary = summary

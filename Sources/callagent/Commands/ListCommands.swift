@@ -51,7 +51,8 @@ extension Command {
         var query = URLQuery()
         query.add("call", try callID(arguments.operands[0]).description)
         if let code = arguments.text("--code") {
-            let detail = try Arguments.identifier(code, "--code", "code", EndDetail.init(code:))
+            let detail = try CommandArguments.identifier(
+                code, "--code", "code", EndDetail.init(code:))
             query.add("code", detail.rawValue)
         }
         let server = try Installation.admin(arguments)
@@ -77,7 +78,7 @@ private struct Inquiry {
 
     private let way: Way
 
-    init(_ arguments: Arguments) throws(CommandError) {
+    init(_ arguments: CommandArguments) throws(CommandError) {
         if arguments.has("--as") || arguments.has("--token") {
             way = .user(
                 try Installation.server(arguments), try Credential(arguments))

@@ -21,7 +21,7 @@ extension Command {
 
 extension PhonePlan {
     /// What the command line asks for.
-    init(_ arguments: Arguments) throws(CommandError) {
+    init(_ arguments: CommandArguments) throws(CommandError) {
         switch try arguments.oneOf("--ring", "--accept", "--reject", "--accept-after") {
         case "--accept"?: answer = .accept(after: 0)
         case "--accept-after"?:

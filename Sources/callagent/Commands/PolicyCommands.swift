@@ -135,7 +135,7 @@ struct DecisionTrace {
     private let isLong: Bool
     private let most: Int
 
-    init(_ arguments: Arguments) throws(CommandError) {
+    init(_ arguments: CommandArguments) throws(CommandError) {
         server = try Installation.admin(arguments)
         isJSON = arguments.has("--json")
         isLong = arguments.has("--long")
@@ -148,7 +148,7 @@ struct DecisionTrace {
             query.add("call", text)
         }
         if let text = arguments.text("--user") {
-            query.add("user", try Arguments.user(text, "--user").text)
+            query.add("user", try CommandArguments.user(text, "--user").text)
         }
         if let text = arguments.text("--plugin") { query.add("plugin", text) }
         self.query = query
@@ -185,7 +185,7 @@ struct DecisionTrace {
 
     /// The newest recorded decisions: from the files, or of a process that keeps none.
     static func recorded(
-        _ count: Int, _ arguments: Arguments
+        _ count: Int, _ arguments: CommandArguments
     ) throws(CommandError) -> [DecisionRecord] {
         if let files = try Installation.decisions(arguments) { return files.newest(count) }
         let server = try Installation.admin(arguments)

@@ -21,10 +21,10 @@ extension Command {
             Option("--id", "TEXT", "its jti, to revoke it by (default: a random one)"),
         ] + Installation.options
     ) { (arguments) throws(CommandError) in
-        let user = try Arguments.user(arguments.operands.first ?? "", "USER")
+        let user = try CommandArguments.user(arguments.operands.first ?? "", "USER")
         var minted = MintedToken(user: user.text)
         if let device = arguments.text("--device") {
-            minted.device = try Arguments.device(device).text
+            minted.device = try CommandArguments.device(device).text
         }
         minted.capabilities = arguments.text("--caps")?.split(separator: ",").map(String.init)
         minted.role = try role(arguments)
@@ -46,7 +46,7 @@ extension Command {
     }
 
     private static func role(
-        _ arguments: Arguments
+        _ arguments: CommandArguments
     ) throws(CommandError) -> Configuration.Key.Role? {
         guard let text = arguments.text("--role") else {
             return arguments.has("--server") ? .server : nil
@@ -74,9 +74,9 @@ extension Command {
         var query = URLQuery()
         switch (arguments.operands.first, arguments.text("--token")) {
         case (let user?, nil):
-            query.add("user", try Arguments.user(user, "USER").text)
+            query.add("user", try CommandArguments.user(user, "USER").text)
             if let device = arguments.text("--device") {
-                query.add("device", try Arguments.device(device).text)
+                query.add("device", try CommandArguments.device(device).text)
             }
         case (nil, let id?):
             if arguments.has("--device") { throw .usage("--device goes with USER") }

@@ -5,6 +5,7 @@ import CallModel
 import EventLoop
 import JSON
 import PolicyHost
+import PolicyTesting
 
 extension Command {
     static let attempt = Command(
@@ -41,7 +42,7 @@ extension Command {
 }
 
 extension PluginTrial {
-    fileprivate init(_ arguments: Arguments) throws(CommandError) {
+    fileprivate init(_ arguments: CommandArguments) throws(CommandError) {
         let subjects = ["--invite", "--dial", "--token", "--push", "--data", "--event"]
         let given = subjects.filter { arguments.has($0) }
         guard let subject = given.first else {
@@ -64,7 +65,7 @@ extension PluginTrial {
     }
 
     private static func subject(
-        _ name: String, _ arguments: Arguments
+        _ name: String, _ arguments: CommandArguments
     ) throws(CommandError) -> Subject {
         switch name {
         case "--invite": return .invite
@@ -80,7 +81,7 @@ extension PluginTrial {
     }
 }
 
-extension Arguments {
+extension CommandArguments {
     /// A JSON object.
     fileprivate func object(_ name: String) throws(CommandError) -> JSONObject? {
         guard let text = try json(name) else { return nil }

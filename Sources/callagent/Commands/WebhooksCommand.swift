@@ -48,7 +48,7 @@ extension Command {
         }
     }
 
-    private static func state(_ arguments: Arguments) throws(CommandError) -> String {
+    private static func state(_ arguments: CommandArguments) throws(CommandError) -> String {
         let state = arguments.text("--state") ?? "failed"
         guard ["open", "delivered", "failed"].contains(state) else {
             throw .usage("--state is open, delivered or failed, not '\(state)'")
@@ -57,7 +57,7 @@ extension Command {
     }
 
     private static func query(
-        _ arguments: Arguments, with first: String
+        _ arguments: CommandArguments, with first: String
     ) throws(CommandError) -> String {
         var query = first
         if let name = arguments.text("--endpoint") {

@@ -24,9 +24,9 @@ struct DeviceOptions {
             Option("--json", nil, "one JSON object a line: every message, with its time"),
         ] + Installation.options
 
-    init(_ arguments: Arguments) throws(CommandError) {
+    init(_ arguments: CommandArguments) throws(CommandError) {
         credential = try Credential(arguments)
-        device = try Arguments.device(arguments.text("--device") ?? "cli-\(getpid())")
+        device = try CommandArguments.device(arguments.text("--device") ?? "cli-\(getpid())")
         isJSON = arguments.has("--json")
         server = try Installation.server(arguments)
     }
@@ -42,12 +42,12 @@ struct Credential {
     let token: String
     /// Whose token it is; nil: it was given.
     private let user: UserID?
-    private let arguments: Arguments
+    private let arguments: CommandArguments
 
     /// How long a token is good, in milliseconds.
     private static let lifetime: Int64 = 600_000
 
-    init(_ arguments: Arguments) throws(CommandError) {
+    init(_ arguments: CommandArguments) throws(CommandError) {
         self.arguments = arguments
         switch try arguments.oneOf("--as", "--token") {
         case "--token"?:
@@ -55,7 +55,7 @@ struct Credential {
             token = arguments.text("--token") ?? ""
         case nil: throw .usage("--as ME is missing")
         default:
-            let user = try Arguments.user(arguments.text("--as") ?? "", "--as")
+            let user = try CommandArguments.user(arguments.text("--as") ?? "", "--as")
             self.user = user
             token = try Self.mint(for: user, arguments)
         }
@@ -77,7 +77,7 @@ struct Credential {
     }
 
     private static func mint(
-        for user: UserID, _ arguments: Arguments
+        for user: UserID, _ arguments: CommandArguments
     ) throws(CommandError) -> String {
         if arguments.has("--server"), !arguments.has("--config") { return "dev:\(user)" }
         var minted = MintedToken(user: user.text)

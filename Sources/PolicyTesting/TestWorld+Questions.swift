@@ -3,6 +3,7 @@
 import CLua
 import CallModel
 import JSON
+import PolicyHost
 
 extension Refusal {
     /// For a person.

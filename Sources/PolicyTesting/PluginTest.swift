@@ -4,6 +4,7 @@
 import CLua
 import CallModel
 import JSON
+import PolicyHost
 
 /// What came of one test.
 public struct PluginTestResult: Sendable, Equatable {
@@ -50,7 +51,7 @@ public enum PluginTest {
     /// Runs the tests of `source` whose name contains `filter`, each in a world of its own.
     public static func run(
         _ source: PluginSource, setting: PluginSetting, filter: String? = nil,
-        tools: TestTools, seed: UInt64 = 1
+        cryptography: Cryptography = .none, seed: UInt64 = 1
     ) throws(PolicyProblems) -> PluginTestReport {
         var setting = self.setting(for: source, setting)
         setting.notesLines = true
@@ -59,15 +60,15 @@ public enum PluginTest {
         plan.isWhole = false
         plan.name = "test"
         setting.keepsTests = true
-        let first = try bench(source, setting, tools.cryptography, seed)
+        let first = try bench(source, setting, cryptography, seed)
         var results: [PluginTestResult] = []
         var ran: [String: Set<Int>] = [:]
         for index in first.tests.indices
         where filter.map({ first.tests[index].name.contains($0) }) ?? true {
             // Its own Lua state for each: what one test leaves in a local is nothing to the next.
-            let bench = try bench(source, setting, tools.cryptography, seed)
+            let bench = try bench(source, setting, cryptography, seed)
             let test = bench.tests[index]
-            let world = try TestWorld(plan, nil, bench, tools, seed)
+            let world = try TestWorld(plan, nil, bench, cryptography, seed)
             let problem = world.run(test)
             for file in source.files {
                 ran[file.name, default: []]
@@ -89,7 +90,7 @@ public enum PluginTest {
         setting.limits = given.limits
         setting.extendedDataMax = given.extendedDataMax
         setting.standsIn = true
-        setting.grants = needs(of: source)
+        setting.grants = source.needs
         return setting
     }
 
@@ -120,14 +121,5 @@ public enum PluginTest {
             return FileCoverage(
                 file: file.name, lines: lines, missed: lines.filter { !all.contains($0) })
         }
-    }
-
-    /// The capabilities that a plugin says it needs.
-    public static func needs(of source: PluginSource) -> [String] {
-        var setting = PluginSetting()
-        setting.standsIn = true
-        let state = try? PluginState(
-            source: source, setting: setting, services: Services(seed: 0))
-        return state?.manifest.needs ?? []
     }
 }

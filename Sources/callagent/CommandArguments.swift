@@ -7,7 +7,7 @@ import PolicyHost
 
 /// What was given to a command. Options may stand anywhere, as `--name value` or `--name=value`;
 /// what follows `--` are operands.
-struct Arguments {
+struct CommandArguments {
     /// The words beside the options.
     private(set) var operands: [String] = []
     private var values: [String: [String]] = [:]
@@ -86,7 +86,7 @@ struct Arguments {
 
 // MARK: - Values
 
-extension Arguments {
+extension CommandArguments {
     /// Whether the option is given.
     func has(_ name: String) -> Bool { values[name] != nil }
 

@@ -1,10 +1,10 @@
-// The durable store of a plugin under test, in memory and at the test's time.
+// The durable keys of a plugin, in memory: for tests, and for the simulator.
 
 import CallModel
 import JSON
 
 /// Values by key, as the server's store keeps them.
-package struct TestStore {
+package struct KeysInMemory {
     package init() {}
 
     private struct Entry {

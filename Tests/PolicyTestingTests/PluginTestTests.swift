@@ -5,11 +5,12 @@ import JSON
 import Testing
 
 @testable import PolicyHost
+@testable import PolicyTesting
 
 @Suite struct PluginTestTests {
-    static let library: PluginLibrary = {
-        let root = HostileTests.folder.dropLast("/Tests/PolicyHostTests/Hostile".count)
-        return PluginLibrary(folders: ["\(root)/plugins"])
+    private static let library: PluginLibrary = {
+        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+        return PluginLibrary(folders: ["/\(root)/plugins"])
     }()
 
     /// Signatures that sign nothing: the real ones are no part of this target.
@@ -21,7 +22,7 @@ import Testing
     func aBundledPluginPassesItsOwnTests(_ name: String) throws {
         let source = try #require(Self.library.find(name))
         let report = try PluginTest.run(
-            source, setting: PluginSetting(), tools: .signing(Self.plain))
+            source, setting: PluginSetting(), cryptography: Self.plain)
         #expect(!report.results.isEmpty)
         for result in report.results {
             let problem = result.problem?.description ?? ""
@@ -30,10 +31,20 @@ import Testing
         for file in report.coverage { #expect(file.missed.isEmpty, "\(file.file)") }
     }
 
+    @Test func theFirstPluginPassesItsTests() throws {
+        let text = Array(EditorFiles.plugin(named: "first").utf8)
+        let report = try PluginTest.run(
+            PluginSource(name: "first", main: SourceFile(name: "first.lua", text: text)),
+            setting: PluginSetting())
+        #expect(report.results.count == 2)
+        #expect(report.isPassed)
+        #expect(report.coverage.allSatisfy { $0.missed.isEmpty })
+    }
+
     private func run(_ text: String) throws -> [PluginTestResult] {
         let file = SourceFile(name: "p.lua", text: Array(text.utf8))
         return try PluginTest.run(
-            PluginSource(name: "p", main: file), setting: PluginSetting(), tools: .plain
+            PluginSource(name: "p", main: file), setting: PluginSetting()
         ).results
     }
 
@@ -330,7 +341,7 @@ import Testing
         setting.onError = .accept
         let file = SourceFile(name: "p.lua", text: Array(text.utf8))
         let report = try PluginTest.run(
-            PluginSource(name: "p", main: file), setting: setting, tools: .plain)
+            PluginSource(name: "p", main: file), setting: setting)
         #expect(report.isPassed, "\(report.results)")
     }
 
@@ -354,7 +365,7 @@ import Testing
         setting.zone = try #require(TimeZoneRules(named: "Asia/Tokyo"))
         let file = SourceFile(name: "p.lua", text: Array(text.utf8))
         let report = try PluginTest.run(
-            PluginSource(name: "p", main: file), setting: setting, tools: .plain)
+            PluginSource(name: "p", main: file), setting: setting)
         #expect(report.isPassed, "\(report.results)")
     }
 
@@ -374,13 +385,8 @@ import Testing
             """
         let file = SourceFile(name: "p.lua", text: Array(text.utf8))
         let report = try PluginTest.run(
-            PluginSource(name: "p", main: file), setting: PluginSetting(), tools: .plain)
+            PluginSource(name: "p", main: file), setting: PluginSetting())
         #expect(report.coverage.map(\.missed) == [[3]])
         #expect(report.coverage[0].lines.contains(10))
-    }
-
-    @Test func testsAreNotKeptInProduction() throws {
-        let rig = try Rig("test('x', function(t) end)")
-        #expect(rig.host.generation.plugins[0].tests.isEmpty)
     }
 }

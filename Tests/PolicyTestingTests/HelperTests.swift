@@ -5,6 +5,7 @@ import JSON
 import Testing
 
 @testable import PolicyHost
+@testable import PolicyTesting
 
 @Suite struct HelperTests {
     @Test func everyHookHasItsPlace() {
@@ -121,7 +122,7 @@ import Testing
         (setting.limits.runTime, setting.limits.eventTime) = (1_000, 10_000)
         let report = try PluginTest.run(
             PluginSource(name: "p", main: file), setting: setting,
-            tools: .signing(Self.cryptography))
+            cryptography: Self.cryptography)
         let problem = report.results[0].problem?.text ?? ""
         #expect(problem.contains("expected {}, got ["), "\(problem)")
         return report.results[0].log.filter { !["d", "w", "e", "p\t1"].contains($0) }

@@ -1,7 +1,9 @@
 // What the switchboard and the plugins of a test tell each other, carried from one to the other.
 
+import CallCore
 import CallModel
 import JSON
+import PolicyHost
 
 extension TestWorld {
     /// Hands inputs over, one after the other, until nothing follows from them.
@@ -103,7 +105,7 @@ extension TestWorld {
             let call = board.call(id) ?? madeUp[id]
             return .call(call, call.map { facts(of: $0) } ?? [])
         case .store(let request):
-            return stores[plugin, default: TestStore()].reply(to: request, at: now)
+            return stores[plugin, default: KeysInMemory()].reply(to: request, at: now)
         case .fetch(let request):
             operations.append(request.described)
             guard let page = pages[request.url] else {

@@ -2,18 +2,20 @@
 // and a web that are made up.
 
 import CLua
+import CallCore
 import CallModel
 import JSON
+import PolicyHost
 
 /// Everything that a test can reach.
 final class TestWorld {
     private(set) var plan: GenerationPlan
     /// The state in which the test's own code runs.
     private let bench: PluginState?
-    private let tools: TestTools
+    private let cryptography: Cryptography
     private var seed: UInt64
     private(set) var host: PolicyHost
-    var board: any TestSwitchboard
+    var board: Switchboard
     /// The operator's; nil: whoever is invited is answered for.
     private let given: Settings?
     private var answeredFor: Set<UserID> = []
@@ -23,7 +25,7 @@ final class TestWorld {
     /// How many devices of a user are connected to the switchboard.
     private var devices: [UserID: Int] = [:]
     var pages: [String: LuaValue] = [:]
-    var stores: [String: TestStore] = [:]
+    var stores: [String: KeysInMemory] = [:]
     var operations: [LuaValue] = []
     var log: [PolicyLog] = []
     /// What was decided since the world began.
@@ -67,28 +69,28 @@ final class TestWorld {
     }
 
     init(
-        _ plan: GenerationPlan, _ settings: Settings?, _ bench: PluginState?, _ tools: TestTools,
-        _ seed: UInt64, at begin: Moment = PluginTest.begin
+        _ plan: GenerationPlan, _ settings: Settings?, _ bench: PluginState?,
+        _ cryptography: Cryptography, _ seed: UInt64, at begin: Moment = PluginTest.begin
     ) throws(PolicyProblems) {
         now = begin
         self.plan = plan
         self.bench = bench
-        self.tools = tools
+        self.cryptography = cryptography
         self.seed = seed
         given = settings
-        let generation = try Self.generation(plan, seed, tools)
-        host = PolicyHost(generation, seed: seed, cryptography: tools.cryptography)
-        board = tools.switchboard(settings ?? Settings(), seed, begin)
+        let generation = try Self.generation(plan, seed, cryptography)
+        host = PolicyHost(generation, seed: seed, cryptography: cryptography)
+        board = Switchboard(settings: settings ?? Settings(), seed: seed, at: begin)
         configure()
         take(host.start(at: now))
         work(nil)
     }
 
     private static func generation(
-        _ plan: GenerationPlan, _ seed: UInt64, _ tools: TestTools
+        _ plan: GenerationPlan, _ seed: UInt64, _ cryptography: Cryptography
     ) throws(PolicyProblems) -> Generation {
         try Generation(
-            plan, seed: seed, cryptography: tools.cryptography,
+            plan, seed: seed, cryptography: cryptography,
             wallTime: PluginTest.begin.milliseconds)
     }
 
@@ -230,9 +232,7 @@ final class TestWorld {
     /// Tells of something that is not of a call.
     func tell(_ hook: Hook, _ table: JSONObject) throws(Refused) {
         begin()
-        host.services.now = now
-        for plugin in host.generation.plugins { host.tell(.table(hook, table, .nobody), plugin) }
-        take(host.services.takeEffects())
+        take(host.tell(hook, table, at: now))
         work(nil)
         try end()
     }
@@ -248,13 +248,13 @@ final class TestWorld {
             for place in plan.plugins.indices { plan.plugins[place].setting.zone = zone }
         }
         do throws(PolicyProblems) {
-            let next = try Self.generation(plan, seed, tools)
+            let next = try Self.generation(plan, seed, cryptography)
             if keepingState {
                 take(try host.activate(next, at: now))
             } else {
                 // Nobody is left to hear the answers.
                 (waits, openQuestions) = ([:], [])
-                host = PolicyHost(next, seed: seed, cryptography: tools.cryptography)
+                host = PolicyHost(next, seed: seed, cryptography: cryptography)
                 take(host.start(at: now))
             }
         } catch {
@@ -292,7 +292,7 @@ final class TestWorld {
         }
         now = moment
         (stored, devices, answeredFor) = ([:], [:], [])
-        board = tools.switchboard(given ?? Settings(), newNumber(), now)
+        board = Switchboard(settings: given ?? Settings(), seed: newNumber(), at: now)
         configure()
     }
 

@@ -2,6 +2,7 @@
 
 import CallModel
 import JSON
+import PolicyHost
 
 extension TestWorld {
     /// A device of whoever is called accepts.

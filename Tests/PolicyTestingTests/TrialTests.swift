@@ -5,6 +5,7 @@ import JSON
 import Testing
 
 @testable import PolicyHost
+@testable import PolicyTesting
 
 @Suite struct TrialTests {
     private static let text = """
@@ -35,7 +36,7 @@ import Testing
         var setting = PluginSetting()
         setting.options = ["n": 7]
         setting.grants = ["http:x.y"]
-        return try trial.run(PluginSource(name: "p", main: file), setting, tools: .plain)
+        return try trial.run(PluginSource(name: "p", main: file), setting)
     }
 
     @Test func anInvitationNow() throws {
@@ -94,7 +95,7 @@ import Testing
             let file = SourceFile(name: "\(name).lua", text: Array(text.utf8))
             return (PluginSource(name: name, main: file), PluginSetting())
         }
-        return try trial.run(plan, settings, tools: .plain)
+        return try trial.run(plan, settings)
     }
 
     private static let chain = [

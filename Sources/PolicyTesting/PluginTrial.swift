@@ -3,6 +3,7 @@
 import CLua
 import CallModel
 import JSON
+import PolicyHost
 
 /// A question to plugins, and the world in which it is asked.
 public struct PluginTrial: Sendable {
@@ -61,23 +62,25 @@ public struct PluginTrial: Sendable {
     ///
     /// - Throws: what is wrong with the plugin, or with what is asked.
     public func run(
-        _ source: PluginSource, _ setting: PluginSetting, tools: TestTools, seed: UInt64 = 1
+        _ source: PluginSource, _ setting: PluginSetting,
+        cryptography: Cryptography = .none, seed: UInt64 = 1
     ) throws(PolicyProblems) -> Outcome {
         var plan = GenerationPlan()
         plan.plugins = [(source, setting)]
         plan.plugins[0].setting.users = nil
         plan.isWhole = false
         plan.name = "try"
-        return try outcome(in: try world(plan, nil, tools, seed))
+        return try outcome(in: try world(plan, nil, cryptography, seed))
     }
 
     /// Asks all plugins of `plan` as a switchboard with `settings` does.
     ///
     /// - Throws: what is wrong with the plugins, or with what is asked.
     public func run(
-        _ plan: GenerationPlan, _ settings: Settings, tools: TestTools, seed: UInt64 = 1
+        _ plan: GenerationPlan, _ settings: Settings, cryptography: Cryptography = .none,
+        seed: UInt64 = 1
     ) throws(PolicyProblems) -> Outcome {
-        let world = try world(plan, settings, tools, seed)
+        let world = try world(plan, settings, cryptography, seed)
         // The plugins behind one that fails are asked all the same.
         world.isForgiving = true
         var outcome = try outcome(in: world)
@@ -118,7 +121,8 @@ public struct PluginTrial: Sendable {
     }
 
     private func world(
-        _ plan: GenerationPlan, _ settings: Settings?, _ tools: TestTools, _ seed: UInt64
+        _ plan: GenerationPlan, _ settings: Settings?, _ cryptography: Cryptography,
+        _ seed: UInt64
     ) throws(PolicyProblems) -> TestWorld {
         do throws(Refused) {
             let zone = plan.plugins.first?.setting.zone ?? .utc
@@ -127,7 +131,8 @@ public struct PluginTrial: Sendable {
             }
             let world: TestWorld
             do throws(PolicyProblems) {
-                world = try TestWorld(plan, settings, nil, tools, seed, at: begin ?? now)
+                world = try TestWorld(
+                    plan, settings, nil, cryptography, seed, at: begin ?? now)
             } catch {
                 throw Refused(error.description)
             }

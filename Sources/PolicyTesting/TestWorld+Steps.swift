@@ -3,6 +3,7 @@
 import CLua
 import CallModel
 import JSON
+import PolicyHost
 
 extension TestWorld {
     /// Does one step; returns what it returns to the test.
@@ -102,16 +103,5 @@ extension TestWorld {
         }
         date = LocalTime(secondsSince1970: date.secondsSince1970 + Int64(minute) * 60)
         return Moment(zone.moment(of: date) * 1_000)
-    }
-}
-
-extension LuaValue {
-    /// Refuses a table with other fields than these.
-    func only(_ names: [String], _ step: String) throws(Refused) {
-        for pair in table ?? [] where !names.contains(pair.key.shown) {
-            throw Refused(
-                "\(step): unknown field '\(pair.key.shown)'"
-                    + Suggestion.text(for: pair.key.shown, among: names))
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 import CallModel
 import JSON
+import PolicyHost
 
 extension LuaValue {
     /// A table of those members that are there.

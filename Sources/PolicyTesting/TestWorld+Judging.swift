@@ -3,6 +3,7 @@
 import CLua
 import CallModel
 import JSON
+import PolicyHost
 
 extension TestWorld {
     func expect(_ arguments: Arguments) throws(Refused) {

@@ -4,6 +4,7 @@ import CallModel
 import Testing
 
 @testable import PolicyHost
+@testable import PolicyTesting
 
 @Suite struct TestedCallTests {
     /// Logs whatever it is told; decides what `answer` says.
@@ -24,7 +25,7 @@ import Testing
         let text = "\(plugin)test('x', function(t)\n\(steps)\nend)"
         let file = SourceFile(name: "p.lua", text: Array(text.utf8))
         let results = try PluginTest.run(
-            PluginSource(name: "p", main: file), setting: PluginSetting(), tools: .plain
+            PluginSource(name: "p", main: file), setting: PluginSetting()
         ).results
         return results[0].problem?.description ?? "passed"
     }
@@ -195,7 +196,7 @@ import Testing
             Self.plugin("") + "test('x', function(t)\n\(steps)\nt.expect(reject 'x', nil)\nend)"
         let file = SourceFile(name: "p.lua", text: Array(text.utf8))
         let results = try PluginTest.run(
-            PluginSource(name: "p", main: file), setting: PluginSetting(), tools: .plain
+            PluginSource(name: "p", main: file), setting: PluginSetting()
         ).results
         let problem = results[0].problem?.description ?? "passed"
         #expect(problem.contains(expected), "\(problem)")
