@@ -23,6 +23,7 @@ final class Asker: Sendable {
     /// The question that a forward answers.
     let answered: AnsweredQuestion?
 
+    @inline(__always)
     init(
         _ id: RequestID?, _ user: UserID, device: DeviceID? = nil, plugin: String? = nil,
         key: IdempotencyKey? = nil, _ operation: Operation, heardAt: Moment? = nil,

@@ -3,6 +3,7 @@
 extension CallID {
     /// Neighbours for four calls in a row, which come and go together: they share a line of the
     /// processor's cache. The groups stand far from each other.
+    @inlinable
     package var hash: UInt32 {
         (high >> 2).scattered &+ UInt32(truncatingIfNeeded: high & 3)
     }
@@ -11,6 +12,7 @@ extension CallID {
 extension UInt64 {
     /// A hash far from those of the neighbours: a long row of buckets that are all taken is slow
     /// to search.
+    @inlinable
     package var scattered: UInt32 {
         UInt32(truncatingIfNeeded: (self &* 0x9E37_79B9_7F4A_7C15) >> 32)
     }
@@ -18,6 +20,7 @@ extension UInt64 {
 
 extension UserID {
     /// A hash that a seed decides.
+    @inlinable
     package func hash(_ seed: UInt64) -> UInt32 {
         var text = text
         return text.withUTF8 { bytes in
@@ -41,7 +44,8 @@ extension UserID {
 
 extension UInt64 {
     /// Takes `word` in: a product of 128 bits folded into 64.
-    fileprivate mutating func mix(_ word: UInt64) {
+    @inlinable
+    package mutating func mix(_ word: UInt64) {
         let product = (self ^ word).multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15)
         self = product.high ^ product.low
     }

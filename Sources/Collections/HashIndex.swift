@@ -2,18 +2,20 @@
 
 /// An open-addressed table of hashes and places. The names stand in the slab alone: that keeps
 /// the table small, and most look-ups touch one line of it.
-package struct HashIndex: Sendable {
+public struct HashIndex: Sendable {
     /// The hash above, the place below.
-    private var buckets = [UInt64](repeating: empty, count: 16)
-    private var count = 0
+    @usableFromInline var buckets = [UInt64](repeating: empty, count: 16)
+    @usableFromInline var count = 0
 
-    private static let empty = UInt64.max
+    @usableFromInline static let empty = UInt64.max
 
     /// An empty table.
-    package init() {}
+    @inlinable
+    public init() {}
 
     /// The place with `hash` at which the name `matches`.
-    package func find(_ hash: UInt32, _ matches: (Int32) -> Bool) -> Int32? {
+    @inlinable
+    public func find(_ hash: UInt32, _ matches: (Int32) -> Bool) -> Int32? {
         let mask = buckets.count - 1
         var bucket = Int(hash) & mask
         while buckets[bucket] != Self.empty {
@@ -27,27 +29,31 @@ package struct HashIndex: Sendable {
     }
 
     /// Adds `place` under `hash`.
-    package mutating func insert(_ hash: UInt32, _ place: Int32) {
+    @inlinable
+    public mutating func insert(_ hash: UInt32, _ place: Int32) {
         if count * 2 >= buckets.count { grow() }
         put(UInt64(hash) << 32 | UInt64(UInt32(bitPattern: place)))
         count += 1
     }
 
-    private mutating func put(_ entry: UInt64) {
+    @inlinable
+    mutating func put(_ entry: UInt64) {
         let mask = buckets.count - 1
         var bucket = Int(entry >> 32) & mask
         while buckets[bucket] != Self.empty { bucket = (bucket + 1) & mask }
         buckets[bucket] = entry
     }
 
-    private mutating func grow() {
+    @inlinable
+    mutating func grow() {
         let old = buckets
         buckets = [UInt64](repeating: Self.empty, count: old.count * 2)
         for entry in old where entry != Self.empty { put(entry) }
     }
 
     /// Takes `place` under `hash` away, and closes the gap.
-    package mutating func remove(_ hash: UInt32, _ place: Int32) {
+    @inlinable
+    public mutating func remove(_ hash: UInt32, _ place: Int32) {
         let entry = UInt64(hash) << 32 | UInt64(UInt32(bitPattern: place))
         let mask = buckets.count - 1
         var gap = Int(hash) & mask

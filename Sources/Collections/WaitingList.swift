@@ -2,37 +2,39 @@
 
 /// Values that wait until a time, each behind a key: only what waits behind a key is looked at when
 /// that is free.
-package struct WaitingList<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+public struct WaitingList<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// One that waits, with its number in the order in which they came.
-    package struct Entry: Sendable {
-        package let number: UInt64
-        package let value: Value
-        package let until: Int64
+    public struct Entry: Sendable {
+        public let number: UInt64
+        public let value: Value
+        public let until: Int64
     }
 
-    private var waiting: [UInt64: Entry] = [:]
+    /// Visible to other modules, as `isEmpty` is asked after every input.
+    @usableFromInline var waiting: [UInt64: Entry] = [:]
     /// Numbers; those that wait no longer are left out later.
     private var behind: [Key: [UInt64]] = [:]
     /// How many numbers these are.
-    package private(set) var listed = 0
+    public private(set) var listed = 0
     private var order = Queue<(number: UInt64, until: Int64)>()
     private var last: UInt64 = 0
 
     /// A list in which none waits.
-    package init() {}
+    public init() {}
 
     /// Whether none waits.
-    package var isEmpty: Bool { waiting.isEmpty }
+    @inlinable
+    public var isEmpty: Bool { waiting.isEmpty }
 
     /// Adds `value`, which waits behind `key` until the time `until`.
-    package mutating func append(_ value: Value, until: Int64, behind key: Key) {
+    public mutating func append(_ value: Value, until: Int64, behind key: Key) {
         last += 1
         order.append((last, until))
         putBack(Entry(number: last, value: value, until: until), behind: key)
     }
 
     /// One that was taken out waits on, behind `key`.
-    package mutating func putBack(_ entry: Entry, behind key: Key) {
+    public mutating func putBack(_ entry: Entry, behind key: Key) {
         waiting[entry.number] = entry
         behind[key, default: []].append(entry.number)
         listed += 1
@@ -49,14 +51,14 @@ package struct WaitingList<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     }
 
     /// Takes out what waits behind `key`.
-    package mutating func take(behind key: Key) -> [Entry] {
+    public mutating func take(behind key: Key) -> [Entry] {
         guard let numbers = behind.removeValue(forKey: key) else { return [] }
         listed -= numbers.count
         return numbers.compactMap { take($0) }
     }
 
     /// Takes out what has waited long enough.
-    package mutating func takeDue(at now: Int64) -> [Entry] {
+    public mutating func takeDue(at now: Int64) -> [Entry] {
         var due: [Entry] = []
         while let first = order.first, first.until <= now {
             _ = order.removeFirst()
@@ -66,12 +68,12 @@ package struct WaitingList<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     }
 
     /// Takes all out, in the order in which they came.
-    package mutating func takeAll() -> [Entry] {
+    public mutating func takeAll() -> [Entry] {
         waiting.keys.sorted().compactMap { take($0) }
     }
 
     /// When the first one has waited long enough.
-    package var nextDue: Int64? {
+    public var nextDue: Int64? {
         mutating get {
             while let first = order.first, waiting[first.number] == nil {
                 _ = order.removeFirst()
