@@ -95,7 +95,9 @@ let package = Package(
                 "EventLoop", "Storage", "PolicyHost", "PolicyTesting", "Outbound",
             ], and: confined),
         // tool
-        module("CallSimulator", ["CallModel", "CallCore", "CallWire", "JSON", "PolicyHost"]),
+        module(
+            "CallSimulator",
+            ["CallModel", "CallCore", "AgentCore", "CallWire", "JSON", "PolicyHost"]),
         // product
         module("CallClient", ["CallModel", "CallWire", "JSON", "WebProtocols", "EventLoop"]),
         .executableTarget(

@@ -105,6 +105,8 @@ public struct ServerLimits: Sendable, Equatable {
     /// Time until a store that failed is opened again, in milliseconds; half as much longer after
     /// each attempt in vain, up to five times.
     public var reopenAfter: Milliseconds = 1_000
+    /// Live calls that are loaded at once after a start.
+    public var liveCallsPage = 500
     /// Time for clients to go at the end of the process, in milliseconds.
     public var drainWithin: Milliseconds = 10_000
 

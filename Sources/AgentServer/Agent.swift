@@ -308,8 +308,7 @@ public final class Agent {
         gateway.isStarting = false
         log.info(
             "ready", ("listen", listeners.map { "\($0.endpoint)" }.joined(separator: " ")),
-            ("state", options.stateDirectory), ("calls", "\(restored.core.calls.count)"),
-            ("version", Self.version))
+            ("state", options.stateDirectory), ("version", Self.version))
         if let endpoint = figures.endpoint {
             log.info("figures can be read", ("listen", "\(endpoint)"))
         }

@@ -52,6 +52,7 @@ private enum Waiting {
     case call(CallID)
     case key(UserID, String)
     case page(RequestID, UserID)
+    case live(LiveCallQuery)
     case found((StoreAnswer) -> Void)
     case stored((Stored) -> Void)
 }
@@ -72,6 +73,10 @@ final class Exchange {
     /// What is being performed; kept for its memory.
     private var leaving: [Effects.Item] = []
     private var isDraining = false
+    /// Until all live calls are loaded.
+    private var loader: LiveCallLoader<Held>?
+    /// Live calls of before the store failed, until it is known which of them are left.
+    private var callsBefore: [CallID] = []
     /// The moment of this turn, once somebody has asked for it.
     private var turn: Moment?
     private var timer: Timer?
@@ -137,13 +142,14 @@ final class Exchange {
 
     /// Takes over what the store kept. Call once, when everything is connected.
     func restore(_ state: StoredState) {
-        sort(switchboard.restore(state.core, at: now()))
+        load(state)
     }
 
     /// Goes on with other settings and limits.
     func configure(_ settings: Settings, _ limits: ServerLimits) {
         let names = (settings.modes.map(\.name), switchboard.settings.modes.map(\.name))
         let readsAlike = limits.wire == self.limits.wire && names.0 == names.1
+        if !readsAlike { refuseHeld() }
         self.limits = limits
         feed(.configured(settings, readsAlike: readsAlike))
     }
@@ -168,6 +174,7 @@ final class Exchange {
     /// Something happened.
     func feed(_ input: Input) {
         guard isReady else { return }
+        if loader != nil, holds(input) { return }
         sort(switchboard.handle(input, at: now()))
     }
 
@@ -418,6 +425,10 @@ final class Exchange {
         case (.page(let request, let user), .page(let page)):
             deliverer?.deliver(page, to: request, of: user)
         case (.page(let request, _), _): deliverer?.deliver(.refused(.notReady), to: request)
+        case (.live(let query), .liveCalls(let found, let damage)):
+            loaded(found, damage, for: query)
+        case (.live, .failed(let error)): storeFailed(error)
+        case (.live, _): break
         case (.found(let done), _): done(answer)
         case (.stored(let done), _): done(.lost)
         }
@@ -427,6 +438,87 @@ final class Exchange {
     private func stored(_ ticket: StoreTicket, _ result: Stored) {
         guard case .stored(let done)? = waiting.removeValue(forKey: ticket) else { return }
         done(result)
+    }
+
+    // MARK: Loading
+
+    /// What waits until live calls are loaded.
+    private enum Held {
+        case input(Input)
+        case action(() -> Void)
+    }
+
+    /// Takes over what the store kept: live calls follow, page by page.
+    private func load(_ state: StoredState) {
+        loader = state.core.lastCall.map { LiveCallLoader(upTo: $0, limit: limits.liveCallsPage) }
+        sort(switchboard.restore(state.core, at: now()))
+        loader == nil ? loadingEnded() : loadMore()
+    }
+
+    /// Whether `input` has to wait until live calls are loaded.
+    private func holds(_ input: Input) -> Bool {
+        guard let need = LiveCallLoader<Held>.Need(input) else { return false }
+        guard loader?.admits(need, switchboard, else: .input(input)) == false else { return false }
+        loadMore()
+        return true
+    }
+
+    /// Whether there are live calls that are not loaded.
+    var isLoading: Bool { loader != nil }
+
+    /// Does `action` when all live calls of `user`, and the call `id`, are loaded, mostly at once.
+    func whenLoaded(
+        _ user: UserID?, and id: CallID? = nil, _ action: @escaping () -> Void
+    ) {
+        var need = LiveCallLoader<Held>.Need()
+        (need.user, need.call) = (user, id)
+        guard loader?.admits(need, switchboard, else: .action(action)) == false else {
+            return action()
+        }
+        loadMore()
+    }
+
+    /// Requests that are held were read under what was in force before (G84): who made them asks
+    /// again.
+    private func refuseHeld() {
+        let refused = loader?.removeHeld { held in
+            if case .input(.request) = held { true } else { false }
+        }
+        for case .input(.request(let request)) in refused ?? [] {
+            deliverer?.deliver(.refused(.settingsChanged), to: request.id)
+        }
+    }
+
+    private func loadMore() {
+        // One page after the other is stored, where anything of it is.
+        for query in loader?.takeQueries(withPage: !queue.isOpen) ?? [] {
+            find(.liveCalls(query), for: .live(query))
+        }
+    }
+
+    private func loaded(_ found: LiveCalls, _ damage: [StoreError], for query: LiveCallQuery) {
+        for error in damage { log.error("a live call cannot be read", ("error", "\(error)")) }
+        guard let (calls, more) = loader?.take(found, to: query) else { return }
+        if !calls.isEmpty || !more {
+            sort(switchboard.handle(.loaded(calls, more: more), at: now()))
+        }
+        while let held = loader?.takeReady(switchboard) {
+            switch held {
+            case .input(let input): sort(switchboard.handle(input, at: now()))
+            case .action(let action): action()
+            }
+        }
+        if loader?.isOver == true {
+            loader = nil
+            loadingEnded()
+        } else {
+            loadMore()
+        }
+    }
+
+    private func loadingEnded() {
+        for id in callsBefore where switchboard.call(id)?.isLive != true { callEnded(id) }
+        callsBefore = []
     }
 
     /// Everybody waited for this commit: who asks why is to find the disk.
@@ -447,6 +539,7 @@ final class Exchange {
         submittedCounting = []
         drain()
         submit()
+        loadMore()
     }
 
     /// Nothing behind the barrier leaves; everything begins again from what is stored.
@@ -470,20 +563,25 @@ final class Exchange {
         }
         counting = []
         submittedCounting = []
+        let held = loader?.removeHeld { _ in true } ?? []
+        loader = nil
+        // What the store says of them now is of before.
+        waiting = waiting.filter { if case .live = $0.value { false } else { true } }
         deliverer?.dropEverything()
+        // Requests that are held are dropped with all others.
+        for case .action(let action) in held { action() }
     }
 
     private func storeIsBack(_ state: StoredState) {
-        log.info("store is open again", ("calls", "\(state.core.calls.count)"))
+        log.info("store is open again")
         lastJob = max(lastJob, state.lastJob?.value ?? 0)
         let now = now()
-        let kept = Set(state.core.calls.map(\.id))
-        for call in switchboard.liveCalls where !kept.contains(call.id) { callEnded(call.id) }
+        callsBefore += switchboard.liveCalls.map(\.id)
         switchboard = switchboard.successor(
             seed: seed ^ UInt64(bitPattern: now.milliseconds), at: now)
         isReady = true
         storeTrouble = nil
-        sort(switchboard.restore(state.core, at: now))
+        load(state)
         unconfirmed.keepAgain()
         outbox?.storeIsBack()
         // Those that had nothing to store again wait for nothing.

@@ -53,6 +53,8 @@ public struct Switchboard: Sendable {
     /// Who came back to more calls than one turn notes.
     var returning: [Returning] = []
     var notingTimer = TimerHandle.none
+    /// Calls with open questions that are asked again when all calls are there.
+    private var unasked: [CallID] = []
     /// What `handle` has to tell so far.
     var effects: [Effect] = []
     var now: Moment
@@ -92,6 +94,7 @@ public struct Switchboard: Sendable {
         case .recalledKey(let user, let key, let reply): recalledKey(user, key, reply)
         case .recallFailed(let id): recallFailed(id)
         case .recallKeyFailed(let user, let key): recallKeyFailed(KeyName(user: user, key: key))
+        case .loaded(let calls, let more): takeOver(calls, more: more)
         case .configured(let settings, let readsAlike):
             // What was asked for before follows what was in force then (G84).
             letDelayedGoOn()
@@ -111,7 +114,13 @@ public struct Switchboard: Sendable {
             let key = IdempotencyKey(mark.key, bodyHash: mark.bodyHash)
             keys.insert(mark.user, key, at: mark.at)
         }
-        for call in restored.calls {
+        lastCallID = max(lastCallID, restored.lastCall?.high ?? 0)
+        takeOver(restored.calls, more: restored.lastCall != nil)
+        return takeEffects()
+    }
+
+    private mutating func takeOver(_ kept: [Call], more: Bool) {
+        for call in kept {
             let slot = calls.open(call.id)
             calls[slot] = call
             for participant in call.participants where participant.state.isLive {
@@ -121,11 +130,20 @@ public struct Switchboard: Sendable {
             if call.isLive { countMade(by: call.caller, 1) }
             forgetAbsence(slot)
             lastCallID = max(lastCallID, call.id.high)
+            if call.participants.contains(where: \.isInQuestion) {
+                unasked.append(call.id)
+                for index in call.participants.indices where call.participants[index].isInQuestion {
+                    calls[slot].participants[index].policyAlarm = nil
+                }
+            }
             rearm(slot)
         }
-        for call in restored.calls { reask(call.id) }
+        if !more {
+            // With all calls: the questions tell in how many somebody is.
+            for call in unasked { reask(call) }
+            unasked = []
+        }
         advance(to: now)
-        return takeEffects()
     }
 
     /// An empty switchboard in the place of this one, when what this one knew is no longer sure.

@@ -38,6 +38,8 @@ public enum Input: Sendable, Equatable {
     /// waits for it is told `unavailable`.
     case recallFailed(CallID)
     case recallKeyFailed(UserID, key: String)
+    /// Live calls that the store kept over the start; with the last of them there are no more.
+    case loaded([Call], more: Bool)
     /// The settings changed (a reload). Unless requests are read alike from now on, those that wait
     /// for the store have to be made again.
     case configured(Settings, readsAlike: Bool = true)
@@ -102,8 +104,10 @@ public struct KeptReply: Sendable, Equatable {
 
 /// What a start restores from the store.
 public struct Restored: Sendable {
-    /// Every live call.
+    /// Every live call; none, if they come as `Input.loaded`.
     public var calls: [Call] = []
+    /// The last call that comes so; nil: none does.
+    public var lastCall: CallID?
     /// Every kept idempotency key, oldest first.
     public var keys: [KeyMark] = []
 

@@ -46,6 +46,25 @@ public struct MemoryStore: Sendable {
         return restored
     }
 
+    /// The live calls that `query` asks for.
+    public func live(_ query: LiveCallQuery) -> LiveCalls {
+        let isOfAll = query.users.isEmpty && query.calls.isEmpty
+        let all = calls.values.filter { call in
+            guard call.isLive, query.covers(call.id) else { return false }
+            return isOfAll || query.calls.contains(call.id)
+                || query.users.contains { call.participant($0) != nil }
+        }
+        var found = LiveCalls()
+        found.calls = Array(all.sorted { $0.id < $1.id }.prefix(query.limit))
+        if found.calls.count < all.count { found.lookedUpTo = found.calls.last?.id }
+        return found
+    }
+
+    /// The live calls of `user`.
+    func liveCalls(of user: UserID) -> [Call] {
+        calls.values.filter { $0.isLive && $0.participant(user)?.state.isLive == true }
+    }
+
     /// A page of the calls of `user`, newest first, and whether there are more.
     public func page(_ query: ListQuery, for user: UserID) -> (calls: [Call], more: Bool) {
         let found = calls.values.filter { query.matches($0, user) }.sorted { $0.id > $1.id }

@@ -7,6 +7,11 @@ protocol EmbeddedReader: AnyObject {
     /// A call, live or ended.
     func call(_ id: CallID) throws(StoreError) -> Call?
 
+    /// Live calls of before the start, and what could not be read of them.
+    func liveCalls(
+        _ query: LiveCallQuery
+    ) throws(StoreError) -> (found: LiveCalls, damage: [StoreError])
+
     /// What is kept under an idempotency key.
     func reply(of user: UserID, under key: String) throws(StoreError) -> KeptReply?
 
@@ -68,6 +73,7 @@ extension EmbeddedReader {
     func find(_ query: StoreQuery) throws(StoreError) -> StoreAnswer {
         switch query {
         case .call(let id): .call(try call(id))
+        case .liveCalls(let query): try live(query)
         case .reply(let user, let key): .reply(try reply(of: user, under: key))
         case .page(let user, let query, let bytes):
             .page(try page(of: user, matching: query, bytes: bytes))
@@ -98,6 +104,11 @@ extension EmbeddedReader {
         case .generation(let name?): .generation(try generation(named: name))
         case .generation(nil): .generation(try generationBefore())
         }
+    }
+
+    private func live(_ query: LiveCallQuery) throws(StoreError) -> StoreAnswer {
+        let (found, damage) = try liveCalls(query)
+        return .liveCalls(found, damage: damage)
     }
 
     private func missed(by user: UserID, _ limit: Int) throws(StoreError) -> [MissedCall] {

@@ -76,7 +76,7 @@ public final class Store: CallStore {
     public func restore(at now: Moment) throws(StoreError) -> StoredState {
         guard state != .over else { throw notOpen("restoring", "an earlier commit failed") }
         var stored = StoredState()
-        stored.core.calls = try calls.live()
+        stored.core.lastCall = try calls.lastLive()
         stored.core.keys = try keys.marks(after: now + -limits.keyLifetime)
         stored.timers = try plugins.timers()
         let newest = try mark("newest")

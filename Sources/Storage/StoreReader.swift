@@ -8,11 +8,12 @@ public final class StoreReader: CallReader, EmbeddedReader {
     private let directory: StateDirectory
     let connection: Connection
     let limits: StoreLimits
-    private let liveCall: Statement
+    let liveCall: Statement
     private let endedCall: Statement
     private let keptReply: Statement
     let begin: Statement
     let end: Statement
+    let live: LiveCallStatements
     let callsOfUser: Statement
     let recentParticipations: Statement
     let listedCall: Statement
@@ -43,6 +44,7 @@ public final class StoreReader: CallReader, EmbeddedReader {
             for: "reading a kept reply")
         begin = try connection.prepare("BEGIN", for: "listing calls")
         end = try connection.prepare("COMMIT", for: "listing calls")
+        live = try LiveCallStatements(connection)
         callsOfUser = try connection.prepare(
             """
             \(Self.selectListed(from: "participation"))

@@ -30,7 +30,17 @@ final class StoreDouble: StoreLink {
 
     func find(_ query: StoreQuery, as ticket: StoreTicket) {
         queries.append(query)
+        open.append(query)
         tickets.append(ticket)
+    }
+
+    /// What was asked and not answered by `answer`.
+    private(set) var open: [StoreQuery] = []
+
+    /// `answer` to `query`, which is open no more.
+    func answer(_ query: StoreQuery, _ answer: StoreAnswer) -> StoreNews {
+        if let place = open.firstIndex(of: query) { open.remove(at: place) }
+        return news(to: query, answer)
     }
 
     /// `answer` to the last time that `query` came; nothing comes of it if it never did.

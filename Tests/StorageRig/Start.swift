@@ -11,26 +11,45 @@ struct Start {
 
     func run() throws {
         let folder = TemporaryFolder(in: "/var/tmp")
-        try fill(folder)
+        try fill(folder.path)
         let (begin, cpu) = (Clock.wall, Clock.cpu)
         let store = try Store(in: StateDirectory(claiming: folder.path))
         let opened = Clock.wall
         let state = try store.restore(at: moment)
         let end = Clock.wall
+        let loaded = try loadCalls(of: store, upTo: state.core.lastCall)
         print(
-            "\(state.core.calls.count) calls, \(state.core.keys.count) keys:",
+            "\(loaded) calls, \(state.core.keys.count) keys:",
             "open and check \(milliseconds(opened - begin)) ms,",
-            "restore \(milliseconds(end - opened)) ms, CPU \(milliseconds(Clock.cpu - cpu)) ms")
+            "restore \(milliseconds(end - opened)) ms,",
+            "live calls \(milliseconds(Clock.wall - end)) ms,",
+            "CPU \(milliseconds(Clock.cpu - cpu)) ms")
+    }
+
+    private func loadCalls(of store: Store, upTo last: CallID?) throws -> Int {
+        guard let last else { return 0 }
+        let reader = try store.makeReader()
+        var query = LiveCallQuery(upTo: last, limit: 500)
+        var count = 0
+        repeat {
+            guard case .liveCalls(let found, _) = try reader.answer(.liveCalls(query)) else {
+                break
+            }
+            count += found.calls.count
+            query.after = found.lookedUpTo
+        } while query.after != nil
+        return count
     }
 
     private let moment = Moment(1_795_000_000_000)
 
     private func milliseconds(_ seconds: Double) -> Int { Int(seconds * 1_000) }
 
-    private func fill(_ folder: TemporaryFolder) throws {
+    /// Leaves a filled store in `directory`, for a server to start with.
+    func fill(_ directory: String) throws {
         var options = StoreOptions()
         options.synchronous = .off
-        let store = try Store(in: StateDirectory(claiming: folder.path), options: options)
+        let store = try Store(in: StateDirectory(claiming: directory), options: options)
         _ = try store.restore(at: moment)
         var made = Calls(live: calls)
         for _ in 0..<(calls + 999) / 1_000 {

@@ -25,6 +25,29 @@ extension CallReader {
         try ask(.call(id)) { if case .call(let found) = $0 { .some(found) } else { nil } }
     }
 
+    /// All live calls up to `last`, or those of some, page by page.
+    func liveCalls(
+        upTo last: CallID?, of users: [UserID] = [], and calls: [CallID] = [], limit: Int = 7
+    ) throws -> [Call] {
+        var all: [Call] = []
+        guard let last else { return all }
+        var query = LiveCallQuery(upTo: last, limit: limit)
+        (query.users, query.calls) = (users, calls)
+        repeat {
+            let page = try ask(.liveCalls(query)) {
+                if case .liveCalls(let found, let damage) = $0, damage.isEmpty {
+                    found
+                } else {
+                    nil
+                }
+            }
+            #expect(page.calls.count <= limit)
+            all += page.calls
+            query.after = page.lookedUpTo
+        } while query.after != nil
+        return all
+    }
+
     func reply(of user: UserID, under key: String) throws -> KeptReply? {
         try ask(.reply(user, key: key)) {
             if case .reply(let found) = $0 { .some(found) } else { nil }
@@ -117,5 +140,14 @@ extension CallReader {
         try ask(.generation(named: name)) {
             if case .generation(let found) = $0 { .some(found) } else { nil }
         }
+    }
+}
+
+extension CallStore {
+    /// What a start at `now` gets, with the live calls.
+    func wholeState(at now: Moment) throws -> StoredState {
+        var state = try restore(at: now)
+        state.core.calls = try makeReader().liveCalls(upTo: state.core.lastCall)
+        return state
     }
 }

@@ -105,7 +105,7 @@ private struct Victim {
     /// Opens the store, checks that it holds batches 1 to some `n` and nothing else, tells `n`.
     private func check(_ disk: Disk, _ context: String) throws -> Int64 {
         let store = try disk.open { $0.check = .whole }
-        let state = try store.restore(at: Moment(1))
+        let state = try store.wholeState(at: Moment(1))
         let number = state.newestMoment?.milliseconds ?? 0
         let reader = try store.makeReader()
         let live = Array(max(1, number - 2)..<max(1, number + 1))

@@ -31,7 +31,7 @@ final class Disk {
     }
 
     /// Opens the store, tells what it restores and lets it go.
-    func restored() throws -> StoredState { try with { try $0.restore(at: start) } }
+    func restored() throws -> StoredState { try with { try $0.wholeState(at: start) } }
 
     /// Writes `bytes` into the file `name` at `offset`, over what is there.
     func write(_ bytes: [UInt8], to name: String = "callagent.db", at offset: Int = 0) {

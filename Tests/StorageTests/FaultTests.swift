@@ -137,7 +137,7 @@ import Testing
         }
         faults.disarm()
         let store = try disk.open { $0.faults = faults }
-        #expect(try store.restore(at: start).core.calls == [ringingCall(1)])
+        #expect(try store.wholeState(at: start).core.calls == [ringingCall(1)])
     }
 
     @Test(arguments: [1, Int.max], [StoreOptions.Check.live, .whole])
@@ -160,9 +160,9 @@ import Testing
                     $0.faults = faults
                     $0.check = check
                 }
-                #expect(try store.restore(at: start).core.calls.count == 60)
+                #expect(try store.wholeState(at: start).core.calls.count == 60)
                 struck = faults.hits > 0
-            } catch {
+            } catch let error as StoreError {
                 #expect(error.kind == .inputOutput, "after \(after): \(error)")
                 #expect(error.description.contains("try again"))
             }
@@ -190,7 +190,7 @@ import Testing
                 #expect((store == nil) == failed, "\(operation) after \(after)")
                 faults.disarm()
                 store = nil
-                #expect(try open().restore(at: start).core.calls.isEmpty)
+                #expect(try open().wholeState(at: start).core.calls.isEmpty)
                 after += 1
             }
             #expect(after > 4, "\(operation)")
@@ -223,7 +223,7 @@ import Testing
         faults.arm(.sync, times: 1)
         #expect(throws: StoreError.self) { try store.commit([.call(ringingCall(2))], at: start) }
         store = try Store(in: directory, options: options)
-        let live = try store.restore(at: start).core.calls
+        let live = try store.wholeState(at: start).core.calls
         #expect([[1], [1, 2]].contains(live.map { $0.createdAt - start }))
         try store.commit([.call(ringingCall(3))], at: start)
         #expect(try reader.call(callID(3)) == ringingCall(3))

@@ -75,11 +75,12 @@ final class Rig {
         return result
     }
 
-    /// What a start at `now` gets.
+    /// What a start at `now` gets, with the live calls.
     @discardableResult
     func restored(at now: Moment) throws -> StoredState {
         let answer = try order { link.open(at: now, as: $0) }
-        guard case .opened(let state) = answer else { throw NoAnswer(told: []) }
+        guard case .opened(var state) = answer else { throw NoAnswer(told: []) }
+        state.core.calls = try reader.liveCalls(upTo: state.core.lastCall)
         return state
     }
 

@@ -55,7 +55,7 @@ private struct OldDirectory {
         let disk = Disk()
         try build(old, on: disk, killed: killed)
         let store = try disk.open()
-        let state = try store.restore(at: Moment(1_795_393_149_000))
+        let state = try store.wholeState(at: Moment(1_795_393_149_000))
         #expect(state.endedCleanly == !killed)
         #expect(Set(state.core.calls.map(\.id)) == (try old.ids("live")))
         #expect(state.core.keys.count == (try old.rows("kept_reply")))

@@ -120,7 +120,7 @@ private let participations = """
         try disk.execute(try #require(webhooks[version < 5 ? 1 : 5]))
         if version >= 4 { try disk.execute(participations) }
         let store = try disk.open()
-        try check(store.restore(at: start + 800))
+        try check(store.wholeState(at: start + 800))
         try checkCalls(store.makeReader())
         try checkJobs(store.makeReader(), registeredAt: Moment(version < 3 ? 0 : 8))
         try checkWebhook(

@@ -20,7 +20,7 @@ import Testing
 
     private func calls(_ directory: StateDirectory) throws -> Set<CallID> {
         let store = try Store(in: directory)
-        return Set(try store.restore(at: start + 9).core.calls.map(\.id))
+        return Set(try store.wholeState(at: start + 9).core.calls.map(\.id))
     }
 
     private func refuses(_ store: Store) {

@@ -17,7 +17,7 @@ private let table: [String: Set<String>] = [
     "AgentServer": [
         "AgentCore", "EventLoop", "Storage", "PolicyHost", "PolicyTesting", "Outbound",
     ],
-    "CallSimulator": ["CallCore", "CallWire", "JSON", "PolicyHost"],
+    "CallSimulator": ["CallCore", "AgentCore", "CallWire", "JSON", "PolicyHost"],
     "CallClient": ["CallWire", "WebProtocols", "EventLoop"],
     "callagent": ["AgentServer", "CallSimulator", "CallClient", "PolicyTesting"],
 ]

@@ -85,7 +85,9 @@ extension Gateway {
         answering(request, link) { () throws(Refusal) in
             let asker = try asker(of: request)
             link.transport.isKnown = true
-            try perform(.call(id, .get), key: nil, by: asker, link)
+            try whenLoaded(asker, request, link) { [unowned self] () throws(Refusal) in
+                try perform(.call(id, .get), key: nil, by: asker, link)
+            }
         }
     }
 
@@ -98,7 +100,9 @@ extension Gateway {
                 name, body: request.body, key: try request.only("Idempotency-Key"))
             switch body {
             case .operation(let operation, let key):
-                try perform(operation, key: key, by: asker, link)
+                try whenLoaded(asker, request, link) { [unowned self] () throws(Refusal) in
+                    try perform(operation, key: key, by: asker, link)
+                }
             case .bye:
                 keepPlace(of: link, for: asker.identity)
                 logOut(asker.address)
@@ -117,6 +121,17 @@ extension Gateway {
             refuse(link, error, (try? Self.token(in: request)) ?? "") {
                 link.respond(HTTPResponse(HTTPReply(error)))
             }
+        }
+    }
+
+    /// Does `body` when all live calls of who asks are loaded: only then his limits are exact.
+    private func whenLoaded(
+        _ asker: Asker, _ request: HTTPRequest, _ link: ClientLink,
+        _ body: @escaping () throws(Refusal) -> Void
+    ) throws(Refusal) {
+        guard exchange.isLoading else { return try body() }
+        exchange.whenLoaded(asker.address.user) { [weak self] in
+            self?.answering(request, link, body)
         }
     }
 

@@ -254,6 +254,19 @@ final class Gateway {
     private func request(
         _ id: MessageID, key: IdempotencyKey?, _ operation: Operation, from link: ClientLink
     ) {
+        guard let live = link.session else { return }
+        if exchange.isLoading {
+            // Only then his limits are exact.
+            return exchange.whenLoaded(live.address.user) { [weak self] in
+                self?.admit(id, key: key, operation, from: link)
+            }
+        }
+        admit(id, key: key, operation, from: link)
+    }
+
+    private func admit(
+        _ id: MessageID, key: IdempotencyKey?, _ operation: Operation, from link: ClientLink
+    ) {
         guard let live = link.session, let identity = link.identity else { return }
         if let refusal = obstacle(to: operation, key, of: identity) {
             if refusal.code == .rateLimited { refusedForRate(identity.user, over: link) }

@@ -230,11 +230,16 @@ final class PolicyBridge {
     private func perform(_ wait: WaitID, _ plugin: String, _ request: WaitRequest) {
         switch request {
         case .lookUp(let user, let call):
-            thread?.reply(wait, .user(exchange.switchboard.facts(of: user, besides: call)))
+            exchange.whenLoaded(user) { [unowned self] in
+                let facts = exchange.switchboard.facts(of: user, besides: call)
+                thread?.reply(wait, .user(facts))
+            }
         case .call(let id):
-            let call = exchange.switchboard.call(id)
-            let facts = call.map { exchange.switchboard.facts(of: $0) } ?? []
-            thread?.reply(wait, .call(call, facts))
+            exchange.whenLoaded(nil, and: id) { [unowned self] in
+                let call = exchange.switchboard.call(id)
+                let facts = call.map { exchange.switchboard.facts(of: $0) } ?? []
+                thread?.reply(wait, .call(call, facts))
+            }
         case .fetch(let request): fetches.begin(wait, request)
         case .store(let request): perform(wait, plugin, request)
         }

@@ -29,6 +29,8 @@ enum SimulatedEvent {
     case push(phone: Int)
     /// The disk is done with a commit, or failed to.
     case disk(life: Int, fails: Bool)
+    /// The store answers which live calls it has.
+    case loaded(life: Int, LiveCallQuery, LiveCalls)
     /// The policies answer a question.
     case answer(life: Int, QuestionID, Answer)
     /// A handler that was asked waits for something.

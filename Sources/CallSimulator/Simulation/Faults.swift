@@ -70,4 +70,6 @@ public enum Canary: String, Sendable, CaseIterable {
     case forgetDevice = "forget-device"
     /// Now and then a deadline is not armed.
     case dropDeadline = "drop-deadline"
+    /// After a start nobody waits until the calls of those whom it concerns are loaded.
+    case answerUnloaded = "answer-unloaded"
 }

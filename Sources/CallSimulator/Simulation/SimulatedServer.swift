@@ -1,5 +1,6 @@
 // The server: the switchboard and the wire's machines, with the duties of a shell around them.
 
+import AgentCore
 import CallCore
 import CallModel
 import CallWire
@@ -19,6 +20,7 @@ struct SimulatedServer {
         case policyReply(Reply)
         case push(PushJob)
         case commit([Record])
+        case find(LiveCallQuery)
         /// A device is told something: what the checker sees.
         case observed(Observation)
         /// A user's accept of an invitation was carried out; repetitions have the same key.
@@ -63,6 +65,8 @@ struct SimulatedServer {
     private let decoder = WireDecoder()
     private let limits = SessionLimits()
     private let life: Int
+    /// Until all live calls are loaded.
+    private var loader: LiveCallLoader<Input>?
     private(set) var acts: [Act] = []
     /// Effects until the crash; nil: no crash is planned.
     var effectsLeft: Int?
@@ -80,14 +84,6 @@ struct SimulatedServer {
     mutating func takeActs() -> [Act] {
         defer { acts = [] }
         return acts
-    }
-
-    mutating func start(from disk: SimulatedDisk) {
-        take(board.restore(disk.durable.restored, at: now), disk)
-    }
-
-    private mutating func feed(_ input: Input, _ disk: SimulatedDisk) {
-        take(board.handle(input, at: now), disk)
     }
 
     // MARK: What comes
@@ -498,5 +494,61 @@ extension SimulatedServer {
 
     private static func inOrder(_ addresses: some Sequence<Address>) -> [Address] {
         addresses.sorted { ($0.user.text, $0.device.text) < ($1.user.text, $1.device.text) }
+    }
+}
+
+// MARK: Loading
+
+extension SimulatedServer {
+    /// Live calls come in pages of this many, so that there are several.
+    private static let page = 2
+
+    mutating func start(from disk: SimulatedDisk) {
+        var kept = disk.durable.restored
+        kept.lastCall = kept.calls.last?.id
+        kept.calls = []
+        loader = kept.lastCall.map { LiveCallLoader(upTo: $0, limit: Self.page) }
+        take(board.restore(kept, at: now), disk)
+        askForCalls()
+    }
+
+    private mutating func feed(_ input: Input, _ disk: SimulatedDisk) {
+        if loader != nil, canary != .answerUnloaded, let need = LiveCallLoader<Input>.Need(input),
+            loader?.admits(need, board, else: input) == false
+        {
+            return askForCalls()
+        }
+        carryOut(input, disk)
+    }
+
+    private mutating func carryOut(_ input: Input, _ disk: SimulatedDisk) {
+        if loader != nil { checkIsLoaded(input, disk) }
+        take(board.handle(input, at: now), disk)
+    }
+
+    private mutating func askForCalls() {
+        for query in loader?.takeQueries() ?? [] { acts.append(.find(query)) }
+    }
+
+    /// The store has answered.
+    mutating func loaded(
+        _ found: LiveCalls, for query: LiveCallQuery, at moment: Moment, _ disk: SimulatedDisk
+    ) {
+        now = moment
+        guard let (calls, more) = loader?.take(found, to: query) else { return }
+        take(board.handle(.loaded(calls, more: more), at: now), disk)
+        while let input = loader?.takeReady(board) { carryOut(input, disk) }
+        if loader?.isOver == true { loader = nil }
+        askForCalls()
+    }
+
+    /// Whoever asks, and whomever it concerns, is in as many calls as the disk knows.
+    private mutating func checkIsLoaded(_ input: Input, _ disk: SimulatedDisk) {
+        guard let need = LiveCallLoader<Input>.Need(input) else { return }
+        for user in need.others + [need.user].compactMap({ $0 }) {
+            for call in disk.durable.liveCalls(of: user) where board.call(call.id) == nil {
+                acts.append(.wrong("\(user) is served, and \(call.id) is not loaded"))
+            }
+        }
     }
 }

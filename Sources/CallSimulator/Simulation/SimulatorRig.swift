@@ -212,6 +212,8 @@ public struct SimulatorRig: Rig {
             disk.begin(records)
             disk.finish()
             server.committed(at: now, disk)
+        case .find(let query):
+            server.loaded(disk.durable.live(query), for: query, at: now, disk)
         case .observed, .accepted: break
         case .wrong(let what): throw RigFailure(what)
         }

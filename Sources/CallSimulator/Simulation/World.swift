@@ -56,6 +56,8 @@ struct World {
         dice = SeededGenerator(seed: seed)
         actions = RandomActions(seed: seed ^ 0xAC7)
         self.faults = faults
+        // What is wrong at a start shows when there are some.
+        if canary == .answerUnloaded { self.faults.crash = max(faults.crash, 6) }
         self.canary = canary
         var settings = actions.settings()
         settings.callAgeMax = 600_000
@@ -123,6 +125,8 @@ struct World {
         case .impatience(let call): impatient(call)
         case .push(let phone): connect(phone)
         case .disk(let life, let fails): diskIsDone(life, fails: fails)
+        case .loaded(let life, let query, let found):
+            if life == self.life { server?.loaded(found, for: query, at: now, disk) }
         case .answer(let life, let id, let answer):
             if life == self.life { server?.answered(id, answer, at: now, disk) }
         case .thinking(let life, let id):
@@ -205,6 +209,9 @@ struct World {
             disk.begin(records)
             let span: ClosedRange<Milliseconds> = hits(faults.slowDisk) ? 20...3_000 : 0...5
             plan(.disk(life: life, fails: hits(faults.failingDisk)), within: span)
+        case .find(let query):
+            // What the store says may be old when it comes.
+            plan(.loaded(life: life, query, disk.durable.live(query)), within: 0...400)
         case .observed(let observation):
             actions.note(observation)
             calls.formUnion(observation.sight.callIDs)
@@ -533,7 +540,7 @@ extension SimulatedEvent {
     /// Whether it happens at the server.
     fileprivate var concernsServer: Bool {
         switch self {
-        case .toServer, .lostAtServer, .request, .disk, .answer, .thinking, .timer,
+        case .toServer, .lostAtServer, .request, .disk, .loaded, .answer, .thinking, .timer,
             .housekeeping:
             true
         case .toPhone, .lostAtPhone, .response, .impatience, .push, .start, .act, .connect: false
@@ -556,6 +563,7 @@ extension SimulatedEvent {
         case .response(let call, let reply): "HTTP \(reply.status) to phone \(call.phone)"
         case .impatience(let call): "phone \(call.phone) waits no longer"
         case .push(let phone): "push to phone \(phone)"
+        case .loaded(_, _, let found): "the store has \(found.calls.count) live calls more"
         case .disk(_, let fails): fails ? "the disk fails" : "the disk is done"
         case .answer(_, let id, let answer): "answer to question \(id.value): \(answer)"
         case .thinking(_, let id): "the handler of question \(id.value) waits"

@@ -12,6 +12,8 @@ public enum StoreAnswer: Sendable {
     case failed(StoreError)
     // To a `StoreQuery` of the same name:
     case call(Call?)
+    /// `damage`: records that were left out because they cannot be read.
+    case liveCalls(LiveCalls, damage: [StoreError])
     case reply(KeptReply?)
     case page(CallPage)
     /// The newest, and how many there are in all.
@@ -49,7 +51,7 @@ public struct CommitResult: Sendable, Equatable {
 
 /// What a start restores.
 public struct StoredState: Sendable {
-    /// Live calls by id; kept keys, oldest first.
+    /// Kept keys, oldest first, and the last live call: those up to it are asked for in pages.
     public var core = Restored()
     /// The newest moment ever committed: time never goes below it.
     public var newestMoment: Moment?

@@ -6,6 +6,8 @@ import CallModel
 public enum StoreQuery: Sendable, Equatable {
     /// A call, live or ended.
     case call(CallID)
+    /// Live calls of before the start.
+    case liveCalls(LiveCallQuery)
     /// What is kept under an idempotency key.
     case reply(UserID, key: String)
     /// A page of a user's calls, newest first, of at most so many bytes on the wire by

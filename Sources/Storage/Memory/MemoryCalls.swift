@@ -19,8 +19,22 @@ struct MemoryCalls {
         places.find(id.hash) { slab[$0]?.id == id }
     }
 
-    /// Live calls by id.
-    var live: [Call] { slab.values.sorted { $0.id < $1.id } }
+    /// The last live call.
+    var lastLive: CallID? { slab.values.lazy.map(\.id).max() }
+
+    /// The live calls that `query` asks for.
+    func live(_ query: LiveCallQuery) -> LiveCalls {
+        let isOfAll = query.users.isEmpty && query.calls.isEmpty
+        let all = slab.values.filter { call in
+            guard query.covers(call.id) else { return false }
+            return isOfAll || query.calls.contains(call.id)
+                || query.users.contains { call.participant($0) != nil }
+        }
+        var found = LiveCalls()
+        found.calls = Array(all.sorted { $0.id < $1.id }.prefix(query.limit))
+        if found.calls.count < all.count { found.lookedUpTo = found.calls.last?.id }
+        return found
+    }
 
     /// Stores `call` and forgets the oldest ended calls beyond `endedMax`, which it returns.
     mutating func put(_ call: Call, endedMax: Int) -> [CallID] {

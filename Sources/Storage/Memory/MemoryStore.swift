@@ -21,7 +21,7 @@ public final class MemoryStore: CallStore {
 
     public func restore(at now: Moment) throws(StoreError) -> StoredState {
         var state = StoredState()
-        state.core.calls = calls.live
+        state.core.lastCall = calls.lastLive
         state.core.keys = keys.marks(after: now + -limits.keyLifetime)
         state.timers = plugins.timers.values.sorted { $0.id < $1.id }
         state.newestMoment = newestMoment
@@ -90,6 +90,12 @@ extension MemoryStore: CallReader, EmbeddedReader {
 
     func reply(of user: UserID, under key: String) throws(StoreError) -> KeptReply? {
         keys.reply(of: user, under: key)
+    }
+
+    func liveCalls(
+        _ query: LiveCallQuery
+    ) throws(StoreError) -> (found: LiveCalls, damage: [StoreError]) {
+        (calls.live(query), [])
     }
 
     func page(

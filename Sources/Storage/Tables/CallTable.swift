@@ -16,6 +16,9 @@ final class CallTable {
     /// How many participants of each stored live call are indexed. Participants are only
     /// ever added at the end, so the rest of a call's list is what is new.
     private var indexed: [CallID: UInt16] = [:]
+    /// The last live call at the start: of those up to it nobody knows whether they are stored, and
+    /// who is indexed, until they change.
+    private var lastOfBefore: CallID?
 
     init(_ connection: Connection, _ participation: ParticipationTable) throws(StoreError) {
         self.connection = connection
@@ -44,7 +47,9 @@ final class CallTable {
         CallRecord.write(call, to: &writer)
         let known = indexed[call.id]
         if let end = call.end {
-            if known != nil { try removeLive.run(.id(call.id)) }
+            if known != nil || lastOfBefore.map({ call.id <= $0 }) ?? false {
+                try removeLive.run(.id(call.id))
+            }
             indexed[call.id] = nil
             try putEnded.run(
                 .id(call.id), .moment(call.endedAt ?? call.createdAt), .text(end.reason.rawValue),
@@ -68,18 +73,13 @@ final class CallTable {
         try removeMissedUpTo.run(.text(user.text), .moment(moment))
     }
 
-    /// Every live call, by id.
-    func live() throws(StoreError) -> [Call] {
-        let all = try connection.prepare(
-            "SELECT id, record FROM live_call ORDER BY id", for: "reading live calls")
-        var calls: [Call] = []
-        try all.rows { (row) throws(StoreError) in
-            calls.append(try connection.call(of: row, id: 0, record: 1))
-            return true
-        }
+    /// The last live call; nil: there is none. What is known of live calls begins anew.
+    func lastLive() throws(StoreError) -> CallID? {
+        let last = try connection.prepare(
+            "SELECT max(id) FROM live_call", for: "reading live calls")
         indexed = [:]
-        for call in calls { indexed[call.id] = UInt16(clamping: call.participants.count) }
-        return calls
+        lastOfBefore = try last.first { row in row.id(0) } ?? nil
+        return lastOfBefore
     }
 }
 

@@ -10,7 +10,7 @@ extension Command {
             Option("--seed", "N", "decides everything (default: a new one, printed first)"),
             Option("--steps", "10000", "things that happen before the world comes to rest"),
             Option("--runs", "1", "worlds to run, with the following seeds"),
-            Option("--canary", "BUG", "plant a bug: skip-barrier, forget-device, drop-deadline"),
+            Option("--canary", "BUG", "plant a bug: skip-barrier, …; a wrong name shows all"),
             Option("--attackers", "0", "also live a day with so many attackers and one without"),
         ]
     ) { (arguments) throws(CommandError) in
