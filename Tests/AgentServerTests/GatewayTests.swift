@@ -399,7 +399,7 @@ import WebProtocols
         #expect(alice.closeCode == 4001)
         #expect(alice.refusal(of: 1) == "unavailable" && alice.refusal(of: 2) == "unavailable")
         #expect(http.status == 503)
-        #expect(rig.gateway.sessions.isEmpty && rig.gateway.awaited.count == 0)
+        #expect(rig.gateway.sessionCount == 0 && rig.gateway.awaited.count == 0)
         let probe = try rig.client()
         probe.request("GET", "/readyz")
         try rig.waiter.wait(for: "readiness") { probe.status != nil }

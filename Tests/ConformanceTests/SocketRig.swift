@@ -81,7 +81,7 @@ final class SocketRig: Rig {
         case .connect(let device, let resuming): try connect(device, resuming: resuming)
         case .disconnect(let device): try disconnect(device)
         case .forget(let device):
-            server.gateway.sessions[device] = nil
+            _ = server.gateway.sessions.end(device)
             server.exchange.feed(.deviceGone(device.user, device.device, bye: false))
         case .bye(let device):
             let client = phones[device]?.client

@@ -97,7 +97,7 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     /// The message under way, from when it was seen to be incomplete.
     private var unfinished: Unfinished?
     /// The session that speaks over this connection.
-    var session: LiveSession?
+    var session: LiveSession<ClientLink>?
     /// What a message means at this moment.
     var machine: ClientConnection
     /// How long the peer has been silent.

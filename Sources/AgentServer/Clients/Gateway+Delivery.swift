@@ -57,7 +57,7 @@ extension Gateway: Deliverer {
         var viewer: UserID?
         let mark = SignalMark(event)
         for address in receivers {
-            guard let live = session(of: address) else { continue }
+            guard let live = sessions.recent(address) else { continue }
             if tail == nil || (event.kind.dependsOnViewer && viewer != address.user) {
                 writer.removeAll()
                 encoder.eventTail(
@@ -75,13 +75,6 @@ extension Gateway: Deliverer {
             noteUnsent(event, of: text.count, to: address.user, over: link)
             if case .incoming = event.kind { tellUntold(live, of: event.callID) }
         }
-    }
-
-    private func session(of address: Address) -> LiveSession? {
-        if let recent, recent.address == address { return recent }
-        guard let live = sessions[address] else { return nil }
-        recent = live
-        return live
     }
 
     /// Looks again at a link with much unsent when the socket has had a turn to take it.
@@ -182,11 +175,9 @@ extension Gateway: Deliverer {
     }
 
     func replace(_ address: Address) {
-        guard let live = sessions.removeValue(forKey: address) else { return }
-        live.session.logOut()
-        live.link?.session = nil
-        live.link?.close(.replaced, "too many devices of this user")
-        live.link = nil
+        guard let link = sessions.end(address) else { return }
+        link.session = nil
+        link.close(.replaced, "too many devices of this user")
     }
 
     func dropEverything() {
@@ -201,8 +192,7 @@ extension Gateway: Deliverer {
             case .tool(let respond): respond(HTTPReply(.notReady))
             }
         }
-        sessions = [:]
-        detached = []
+        sessions = SessionTable()
         for link in links {
             link.session = nil
             if link.isWebSocket { link.close(.draining, "the store is away") }

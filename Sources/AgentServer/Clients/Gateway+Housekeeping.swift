@@ -19,7 +19,7 @@ extension Gateway {
         }
         if lookedAt < links.count { return scheduleHousekeeping(after: 1) }
         lookedAt = 0
-        if !links.isEmpty || !detached.isEmpty { scheduleHousekeeping() }
+        if !links.isEmpty || sessions.hasDetached { scheduleHousekeeping() }
     }
 
     /// So many links are looked at in one turn: about a millisecond.
@@ -102,16 +102,9 @@ extension Gateway {
     }
 
     private func expireSessions(at now: Moment) {
-        let count = detached.prefix { $0.until <= now }.count
-        guard count > 0 else { return }
-        for (address, id, _) in detached.prefix(count) {
-            guard let live = sessions[address], live.session.id == id,
-                live.session.expire(at: now)
-            else { continue }
-            sessions[address] = nil
+        for address in sessions.expire(at: now) {
             exchange.feed(.deviceGone(address.user, address.device, bye: false))
         }
-        detached.removeFirst(count)
     }
 
     /// Only users that have asked much lately need to be remembered.

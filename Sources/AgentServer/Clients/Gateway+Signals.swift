@@ -80,7 +80,7 @@ extension Gateway {
 
     /// Tells the signals that the session before could not tell (B30). In calls that the user has
     /// not answered they wait for `call.incoming`; where it is no participant they go.
-    func tellUntold(_ live: LiveSession, knowing calls: [Call]) {
+    func tellUntold(_ live: LiveSession<ClientLink>, knowing calls: [Call]) {
         for mark in live.session.untoldSignals {
             let call =
                 calls.first { $0.id == mark.call } ?? exchange.switchboard.call(mark.call)
@@ -92,11 +92,13 @@ extension Gateway {
     }
 
     /// The device knows of the call now.
-    func tellUntold(_ live: LiveSession, of call: CallID) {
+    func tellUntold(_ live: LiveSession<ClientLink>, of call: CallID) {
         tell(live.session.takeUntold(of: call), to: live)
     }
 
-    private func tell(_ signals: [(mark: SignalMark, tail: [UInt8])], to live: LiveSession) {
+    private func tell(
+        _ signals: [(mark: SignalMark, tail: [UInt8])], to live: LiveSession<ClientLink>
+    ) {
         for signal in signals {
             guard
                 let seq = live.session.number(signal.tail, signal.mark, limits: limits.session),

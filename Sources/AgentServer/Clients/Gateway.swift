@@ -8,22 +8,6 @@ import JSON
 import Storage
 import WebProtocols
 
-/// A device's session with the link that speaks for it at the moment.
-final class LiveSession {
-    let address: Address
-    var session: ClientSession
-    var link: ClientLink?
-    /// The number of the last event that told of missed calls, and until when those were missed.
-    var missed: (seq: UInt64, until: Moment)?
-    /// Whether it asked for those.
-    var wantsMissed = false
-
-    init(_ address: Address, _ session: ClientSession) {
-        self.address = address
-        self.session = session
-    }
-}
-
 /// Serves clients over WebSocket and HTTP.
 final class Gateway {
     let exchange: Exchange
@@ -50,13 +34,9 @@ final class Gateway {
     /// Those who have begun too much, and are sent away some in a turn.
     var greedy: [ClientLink] = []
     var sendingAway: Timer?
-    var sessions: [Address: LiveSession] = [:] { didSet { recent = nil } }
-    /// The session that was told something last: mostly it is told the next thing too.
-    var recent: LiveSession?
+    var sessions = SessionTable<ClientLink>()
     var awaited = RequestRegistry()
     var rates: [UserID: RequestRate] = [:]
-    /// Sessions that may be resumed, in the order in which they expire.
-    var detached: [(address: Address, id: SessionID, until: Moment)] = []
     var writer = JSONWriter(capacity: 4_096)
     /// See `CallText`.
     var callText = CallText()
@@ -222,33 +202,24 @@ final class Gateway {
         _ address: Address, _ hello: Hello, _ id: MessageID, over link: ClientLink
     ) {
         let newID = SessionID(high: dice.next(), low: dice.next())
-        var isResumed = false
-        let live: LiveSession
-        if let known = sessions[address] {
-            live = known
-            if let older = known.link {
-                known.link = nil
-                older.session = nil
-                older.close(.replaced, "a newer connection of this device")
-            }
-            isResumed = live.session.reconnect(
-                hello.resume, newID: newID, at: exchange.now())
-            if isResumed, let resume = hello.resume {
-                missedCalls?.acknowledged(live, Int64(clamping: resume.seq))
-                missedCalls?.replay(to: live, after: resume.seq)
-            } else {
-                live.missed = nil
-            }
-        } else {
-            live = LiveSession(address, ClientSession(id: newID))
-            sessions[address] = live
+        let opening = sessions.open(
+            address, over: link, hello.resume, newID: newID, at: exchange.now())
+        let live = opening.live
+        if let older = opening.replaced {
+            older.session = nil
+            older.close(.replaced, "a newer connection of this device")
         }
-        live.link = link
+        if opening.isResumed, let resume = hello.resume {
+            missedCalls?.acknowledged(live, Int64(clamping: resume.seq))
+            missedCalls?.replay(to: live, after: resume.seq)
+        } else {
+            live.missed = nil
+        }
         live.wantsMissed = hello.wantsMissed
         link.session = live
         let request = newRequest(.hello(link, id, address))
         exchange.feed(
-            .deviceConnected(request, address.user, address.device, resumed: isResumed))
+            .deviceConnected(request, address.user, address.device, resumed: opening.isResumed))
     }
 
     private func request(
@@ -335,20 +306,17 @@ final class Gateway {
     private func logOut(_ id: MessageID, _ link: ClientLink) {
         send(.done, to: id, over: link)
         guard let live = link.session else { return link.close(.normal) }
-        live.session.logOut()
-        live.link = nil
+        _ = sessions.end(live.address)
         link.session = nil
-        sessions[live.address] = nil
         exchange.feed(.deviceGone(live.address.user, live.address.device, bye: true))
         link.close(.normal)
     }
 
     /// `bye` of a device over HTTP: its connection, if there is one, ends too.
     func logOut(_ address: Address) {
-        if let live = sessions.removeValue(forKey: address) {
-            live.session.logOut()
-            live.link?.session = nil
-            live.link?.close(.normal)
+        if let link = sessions.end(address) {
+            link.session = nil
+            link.close(.normal)
         }
         exchange.feed(.deviceGone(address.user, address.device, bye: true))
     }
@@ -360,8 +328,7 @@ final class Gateway {
     func part(_ link: ClientLink, forSilence isSilent: Bool = false) {
         guard let live = link.session else { return }
         link.session = nil
-        live.link = nil
-        live.session.detach(at: exchange.now(), limits: limits.session)
+        let mayReturn = sessions.detach(live, at: exchange.now(), limits: limits.session)
         let address = live.address
         // Another device of the user is found again with the next signal to it.
         if !crowded.isEmpty { crowded.remove(address.user) }
@@ -370,10 +337,7 @@ final class Gateway {
             .deviceDisconnected(
                 address.user, address.device, heard: heard,
                 ended: isSilent ? heard : exchange.now()))
-        if case .detached(let until) = live.session.state {
-            detached.append((address, live.session.id, until))
-        } else {
-            sessions[address] = nil
+        if !mayReturn {
             exchange.feed(.deviceGone(address.user, address.device, bye: false))
         }
     }

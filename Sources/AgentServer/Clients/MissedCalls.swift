@@ -1,5 +1,6 @@
 // Tells users of the calls that nobody told them of, at their next connection.
 
+import AgentCore
 import CallModel
 import CallWire
 import Storage
@@ -14,7 +15,7 @@ final class MissedCalls {
     init(_ gateway: Gateway) { self.gateway = gateway }
 
     /// Tells a device of the calls that its user has missed.
-    func tell(_ live: LiveSession) {
+    func tell(_ live: LiveSession<ClientLink>) {
         let (user, session) = (live.address.user, live.session.id)
         gateway.exchange.find(.missed(user, limit: Self.most)) { [weak self, weak live] answer in
             guard let self, let live, case .missed(let calls, let count) = answer,
@@ -24,7 +25,7 @@ final class MissedCalls {
         }
     }
 
-    private func tell(_ live: LiveSession, _ all: [MissedCall], _ count: Int) {
+    private func tell(_ live: LiveSession<ClientLink>, _ all: [MissedCall], _ count: Int) {
         var missed: [(call: Call, at: Moment)] = []
         var count = count
         for one in all {
@@ -47,13 +48,13 @@ final class MissedCalls {
 
     /// The device is about to have the events behind `seq` again, and with them how those calls
     /// went that its user missed while it was away.
-    func replay(to live: LiveSession, after seq: UInt64) {
+    func replay(to live: LiveSession<ClientLink>, after seq: UInt64) {
         guard live.session.lastNumbered > seq else { return }
         live.missed = (live.session.lastNumbered, gateway.exchange.now())
     }
 
     /// The client has the events up to `seq`.
-    func acknowledged(_ live: LiveSession, _ seq: Int64) {
+    func acknowledged(_ live: LiveSession<ClientLink>, _ seq: Int64) {
         guard let missed = live.missed, seq >= Int64(clamping: missed.seq) else { return }
         live.missed = nil
         gateway.exchange.store([.seen(live.address.user, upTo: missed.until)])

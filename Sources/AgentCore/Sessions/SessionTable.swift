@@ -1,0 +1,120 @@
+// Which device has a session, and what speaks for it at the moment.
+
+import CallModel
+import CallWire
+
+/// A device's session with the endpoint that speaks for it at the moment.
+package final class LiveSession<Link: Endpoint> {
+    package let address: Address
+    package var session: ClientSession
+    /// Nil: it waits for another one.
+    package fileprivate(set) var link: Link?
+    /// The number of the last event that told of missed calls, and until when those were missed.
+    package var missed: (seq: UInt64, until: Moment)?
+    /// Whether it asked for those.
+    package var wantsMissed = false
+
+    fileprivate init(_ address: Address, _ session: ClientSession) {
+        self.address = address
+        self.session = session
+    }
+}
+
+/// The sessions of devices that are connected or may come back.
+package struct SessionTable<Link: Endpoint> {
+    private var sessions: [Address: LiveSession<Link>] = [:] { didSet { recent = nil } }
+    /// The session that was asked for last: mostly it is told the next thing too.
+    private var recent: LiveSession<Link>?
+    /// Those without a link, in the order in which they expire.
+    private var detached: [(address: Address, id: SessionID, until: Moment)] = []
+
+    /// What became of a `hello`.
+    package struct Opening {
+        package let live: LiveSession<Link>
+        /// Whether the session goes on.
+        package let isResumed: Bool
+        /// What spoke for the device until now, and does no more.
+        package let replaced: Link?
+    }
+
+    /// No device has a session.
+    package init() {}
+
+    /// How many devices are connected or may come back.
+    package var count: Int { sessions.count }
+
+    /// Whether one of them has yet to come back.
+    package var hasDetached: Bool { !detached.isEmpty }
+
+    /// The session of a device; nil: it has none.
+    package subscript(address: Address) -> LiveSession<Link>? { sessions[address] }
+
+    /// The same, for whoever asks for one device many times.
+    package mutating func recent(_ address: Address) -> LiveSession<Link>? {
+        if let recent, recent.address == address { return recent }
+        guard let live = sessions[address] else { return nil }
+        recent = live
+        return live
+    }
+
+    /// A device says `hello` over `link`, which speaks for it from now on. Its session goes on, or
+    /// begins anew as `newID`.
+    package mutating func open(
+        _ address: Address, over link: Link, _ resume: Hello.Resume?, newID: SessionID,
+        at now: Moment
+    ) -> Opening {
+        guard let known = sessions[address] else {
+            let live = LiveSession<Link>(address, ClientSession(id: newID))
+            live.link = link
+            sessions[address] = live
+            return Opening(live: live, isResumed: false, replaced: nil)
+        }
+        let replaced = known.link
+        known.link = link
+        let isResumed = known.session.reconnect(resume, newID: newID, at: now)
+        return Opening(live: known, isResumed: isResumed, replaced: replaced)
+    }
+
+    /// Nothing speaks for the session any more.
+    ///
+    /// - Returns: whether it may come back; if not, it is gone.
+    package mutating func detach(
+        _ live: LiveSession<Link>, at now: Moment, limits: SessionLimits
+    ) -> Bool {
+        live.link = nil
+        live.session.detach(at: now, limits: limits)
+        guard case .detached(let until) = live.session.state else {
+            sessions[live.address] = nil
+            return false
+        }
+        detached.append((live.address, live.session.id, until))
+        return true
+    }
+
+    /// Ends the session of a device.
+    ///
+    /// - Returns: what spoke for it.
+    package mutating func end(_ address: Address) -> Link? {
+        guard let live = sessions.removeValue(forKey: address) else { return nil }
+        live.session.logOut()
+        return live.link.take()
+    }
+
+    /// Ends sessions whose time to come back is over.
+    ///
+    /// - Returns: whose they were.
+    package mutating func expire(at now: Moment) -> [Address] {
+        let count = detached.prefix { $0.until <= now }.count
+        guard count > 0 else { return [] }
+        var gone: [Address] = []
+        for (address, id, _) in detached.prefix(count) {
+            guard let live = sessions[address], live.session.id == id,
+                live.session.expire(at: now)
+            else { continue }
+            sessions[address] = nil
+            gone.append(address)
+        }
+        detached.removeFirst(count)
+        return gone
+    }
+}
