@@ -10,41 +10,41 @@ import CallModel
 /// Each of the three has the effects that stand behind its changes and before the next ones; those
 /// behind durable changes may leave. They move on together with their changes, so order is kept
 /// without a mark at any of them.
-package struct EffectQueue<Change, Ticket> {
+public struct EffectQueue<Change, Ticket> {
     /// Something that may leave when what stands before it is durable.
-    package enum Item {
+    public enum Item {
         case effect(Effect)
         /// Somebody waits for what was stored before.
         case notice(Ticket)
     }
 
     /// Behind durable changes.
-    private var ready: [Item] = []
+    @usableFromInline var ready: [Item] = []
     /// Behind the batch with the store.
-    private var held: [Item] = []
+    @usableFromInline var held: [Item] = []
     /// Behind the changes that gather.
-    private var gathering: [Item] = []
+    @usableFromInline var gathering: [Item] = []
     /// Records of the batch that gathers.
-    private var changes: [Change] = []
+    @usableFromInline var changes: [Change] = []
     /// Whether a batch is with the store.
-    package private(set) var isSubmitted = false
+    @usableFromInline package internal(set) var isSubmitted = false
     /// When the oldest change that is not durable could go to the store. The turn in which it came
     /// does not count: a loop that is slow is no store that is late.
-    package private(set) var openSince: Moment?
+    @usableFromInline package internal(set) var openSince: Moment?
     /// The same of the batch that gathers.
-    package private(set) var gatheringSince: Moment?
+    @usableFromInline package internal(set) var gatheringSince: Moment?
 
     /// An empty queue.
-    package init() {}
+    @inlinable public init() {}
 
     /// Whether a change is not durable yet.
-    package var isOpen: Bool { isSubmitted || !changes.isEmpty }
+    @inlinable public var isOpen: Bool { isSubmitted || !changes.isEmpty }
 
     /// Effects that wait.
-    package var count: Int { ready.count + held.count + gathering.count }
+    @inlinable public var count: Int { ready.count + held.count + gathering.count }
 
     /// Adds something behind all others.
-    package mutating func add(_ item: Item) {
+    @inlinable public mutating func add(_ item: Item) {
         if !changes.isEmpty {
             gathering.append(item)
         } else if isSubmitted {
@@ -55,10 +55,10 @@ package struct EffectQueue<Change, Ticket> {
     }
 
     /// Adds a change that must be durable before anything behind it.
-    package mutating func add(_ change: Change) { changes.append(change) }
+    @inlinable public mutating func add(_ change: Change) { changes.append(change) }
 
     /// The turn is over: what came in it could go to the store `now`.
-    package mutating func turnEnded(at now: @autoclosure () -> Moment) {
+    @inlinable public mutating func turnEnded(at now: @autoclosure () -> Moment) {
         guard !changes.isEmpty, gatheringSince == nil else { return }
         let now = now()
         gatheringSince = now
@@ -66,7 +66,7 @@ package struct EffectQueue<Change, Ticket> {
     }
 
     /// The batch to submit, or nil when there is none or one is with the store.
-    package mutating func takeBatch(at now: Moment) -> [Change]? {
+    @inlinable public mutating func takeBatch(at now: Moment) -> [Change]? {
         guard !changes.isEmpty, !isSubmitted else { return nil }
         let batch = changes
         changes = []
@@ -78,7 +78,7 @@ package struct EffectQueue<Change, Ticket> {
     }
 
     /// The batch with the store is durable.
-    package mutating func batchIsDurable() {
+    @inlinable public mutating func batchIsDurable() {
         isSubmitted = false
         openSince = gatheringSince
         if ready.isEmpty {
@@ -90,7 +90,7 @@ package struct EffectQueue<Change, Ticket> {
     }
 
     /// Moves what may leave now into `items`, which is empty; returns whether there is any.
-    package mutating func takeReady(into items: inout [Item]) -> Bool {
+    @inlinable public mutating func takeReady(into items: inout [Item]) -> Bool {
         swap(&ready, &items)
         return !items.isEmpty
     }
@@ -98,7 +98,7 @@ package struct EffectQueue<Change, Ticket> {
     /// Forgets everything; what was with the store is not stored.
     ///
     /// - Returns: who waited for something to be stored.
-    package mutating func removeAll() -> [Ticket] {
+    @inlinable public mutating func removeAll() -> [Ticket] {
         let waiting = (ready + held + gathering).compactMap { item -> Ticket? in
             if case .notice(let ticket) = item { ticket } else { nil }
         }

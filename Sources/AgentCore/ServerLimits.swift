@@ -115,23 +115,23 @@ public struct ServerLimits: Sendable, Equatable {
 
     /// Time until a store is opened again after so many attempts in vain: each checks and reads all
     /// that a start does, before a full disk refuses to write.
-    package func reopenPause(after attempts: Int) -> Milliseconds {
+    public func reopenPause(after attempts: Int) -> Milliseconds {
         reopenAfter + reopenAfter / 2 * Milliseconds(min(attempts, 8))
     }
 
     /// Bytes unsent to one connection from which on it is looked at.
-    package var watchedBytes: Int { min(unsentBytes, unsentBytesPerUser / max(1, devicesPerUser)) }
+    public var watchedBytes: Int { min(unsentBytes, unsentBytesPerUser / max(1, devicesPerUser)) }
 
     /// The same over HTTP.
-    package var watchedAnswerBytes: Int {
+    public var watchedAnswerBytes: Int {
         min(unsentAnswerBytes, unsentBytesPerUser / max(1, connectionsPerUser))
     }
 
     /// Pages over HTTP that one user may have under way: as many as over one WebSocket.
-    package var pagesUnderWay: Int { max(1, requestsUnderWay / max(1, pageWeight)) }
+    public var pagesUnderWay: Int { max(1, requestsUnderWay / max(1, pageWeight)) }
 
     /// What an operation counts of `requestsUnderWay`.
-    package func weight(of operation: Operation) -> Int {
+    public func weight(of operation: Operation) -> Int {
         if case .list = operation { pageWeight } else { 1 }
     }
 }

@@ -3,7 +3,7 @@
 import CallModel
 
 /// A connection from the moment when it is let in.
-package protocol Visitor: AnyObject {
+public protocol Visitor: AnyObject {
     /// Ends it at once.
     func abort()
 }
@@ -12,7 +12,7 @@ package protocol Visitor: AnyObject {
 ///
 /// A `Source` is where a client comes from, as far as that is to be counted (K110); nil: the peer
 /// may stand for many.
-package struct AdmissionControl<Connection: Visitor, Source: Hashable> {
+public struct AdmissionControl<Connection: Visitor, Source: Hashable> {
     /// Those that have not said who they are.
     private var newcomers = ArrivalQueue<Connection, Source>()
     /// Those that showed a good token over HTTP, in the order of their last requests. What is idle
@@ -28,16 +28,16 @@ package struct AdmissionControl<Connection: Visitor, Source: Hashable> {
     private var failures: [Source: (count: Int, since: Moment)] = [:]
 
     /// Nobody has come.
-    package init() {}
+    public init() {}
 
     /// Connections that have said who they are.
-    package var knownCount: Int { total - newcomers.count }
+    public var knownCount: Int { total - newcomers.count }
     /// Connections that have not.
-    package var newcomerCount: Int { newcomers.count }
+    public var newcomerCount: Int { newcomers.count }
 
     /// Whether a connection from `source` is let in. Where there is no room the oldest newcomer
     /// goes for it, or who has asked nothing over HTTP for longest.
-    package mutating func admits(from source: Source?, limits: ServerLimits) -> Bool {
+    public mutating func admits(from source: Source?, limits: ServerLimits) -> Bool {
         if let source, bySource[source, default: 0] >= limits.connectionsPerAddress,
             !sendAway(newcomers.oldest(of: source))
         {
@@ -47,7 +47,7 @@ package struct AdmissionControl<Connection: Visitor, Source: Hashable> {
     }
 
     /// A connection that was let in begins as a newcomer.
-    package mutating func begins(
+    public mutating func begins(
         _ connection: Connection, from source: Source?, limits: ServerLimits
     ) {
         total += 1
@@ -60,7 +60,7 @@ package struct AdmissionControl<Connection: Visitor, Source: Hashable> {
     /// and none does.
     ///
     /// - Returns: whether there is room for one more of that address.
-    package mutating func learns(
+    public mutating func learns(
         _ source: Source?, of connection: Connection, limits: ServerLimits
     ) -> Bool {
         let id = ObjectIdentifier(connection)
@@ -79,10 +79,10 @@ package struct AdmissionControl<Connection: Visitor, Source: Hashable> {
     }
 
     /// Whether the connection is one of those that have not said who they are.
-    package func isNewcomer(_ connection: Connection) -> Bool { newcomers.contains(connection) }
+    public func isNewcomer(_ connection: Connection) -> Bool { newcomers.contains(connection) }
 
     /// The connection has said `hello` with a good token: it is no newcomer any more.
-    package mutating func isKnown(_ connection: Connection) {
+    public mutating func isKnown(_ connection: Connection) {
         newcomers.remove(connection)
         askers.remove(connection)
     }
@@ -91,7 +91,7 @@ package struct AdmissionControl<Connection: Visitor, Source: Hashable> {
     /// any number of them. Of a user who has too many the one goes that was used longest ago.
     ///
     /// - Returns: whether it may stay after the answer; if not, it is a newcomer still.
-    package mutating func asks(
+    public mutating func asks(
         _ connection: Connection, for user: UserID?, limits: ServerLimits
     ) -> Bool {
         guard !leaving.contains(ObjectIdentifier(connection)) else { return false }
@@ -107,7 +107,7 @@ package struct AdmissionControl<Connection: Visitor, Source: Hashable> {
     }
 
     /// The connection becomes a WebSocket, and has yet to say `hello` there.
-    package mutating func upgrades(_ connection: Connection, limits: ServerLimits) {
+    public mutating func upgrades(_ connection: Connection, limits: ServerLimits) {
         guard askers.remove(connection) else { return }
         let source = sources[ObjectIdentifier(connection)]
         makeRoom(for: source, limits)
@@ -115,25 +115,25 @@ package struct AdmissionControl<Connection: Visitor, Source: Hashable> {
     }
 
     /// Who asks over this connection; nil: nobody, or a server.
-    package func asker(over connection: Connection) -> UserID? { askers.owner(of: connection) }
+    public func asker(over connection: Connection) -> UserID? { askers.owner(of: connection) }
 
     /// The connections over which a user asks.
-    package func connections(asking user: UserID) -> [Connection] { askers.elements(of: user) }
+    public func connections(asking user: UserID) -> [Connection] { askers.elements(of: user) }
 
     /// A connection that began is gone.
-    package mutating func leaves(_ connection: Connection) {
+    public mutating func leaves(_ connection: Connection) {
         let id = ObjectIdentifier(connection)
         if leaving.remove(id) == nil { forget(connection) }
     }
 
     /// Whether one more user may come: a tenth of all connections is kept for those who come back
     /// to a session.
-    package func hasRoom(isReturning: Bool, limits: ServerLimits) -> Bool {
+    public func hasRoom(isReturning: Bool, limits: ServerLimits) -> Bool {
         isReturning || knownCount < limits.connections - limits.connections / 10
     }
 
     /// The same; who has asked nothing over HTTP for longest goes where there is none.
-    package mutating func makeRoom(isReturning: Bool, limits: ServerLimits) -> Bool {
+    public mutating func makeRoom(isReturning: Bool, limits: ServerLimits) -> Bool {
         hasRoom(isReturning: isReturning, limits: limits) || sendAway(askers.oldest)
     }
 
@@ -148,7 +148,7 @@ package struct AdmissionControl<Connection: Visitor, Source: Hashable> {
 
     /// Ends a connection at once; false: there is none.
     @discardableResult
-    package mutating func sendAway(_ connection: Connection?) -> Bool {
+    public mutating func sendAway(_ connection: Connection?) -> Bool {
         guard let connection else { return false }
         forget(connection)
         leaving.insert(ObjectIdentifier(connection))
@@ -180,14 +180,14 @@ package struct AdmissionControl<Connection: Visitor, Source: Hashable> {
     /// A token was no good; whether the address has had too many of them. Good tokens are none of
     /// this, and neither are peers that may stand for many: behind a proxy that nobody named one
     /// who guesses would make everybody wait.
-    package mutating func isGuessing(
+    public mutating func isGuessing(
         _ connection: Connection, at now: Moment, limits: ServerLimits
     ) -> Bool {
         guard let source = sources[ObjectIdentifier(connection)] else { return false }
         return isGuessing(source, at: now, limits: limits)
     }
 
-    package mutating func isGuessing(
+    public mutating func isGuessing(
         _ source: Source, at now: Moment, limits: ServerLimits
     ) -> Bool {
         var (count, since) = failures[source] ?? (0, now)
@@ -197,7 +197,7 @@ package struct AdmissionControl<Connection: Visitor, Source: Hashable> {
     }
 
     /// Forgets addresses that have behaved for a while.
-    package mutating func forget(at now: Moment, limits: ServerLimits) {
+    public mutating func forget(at now: Moment, limits: ServerLimits) {
         guard !failures.isEmpty else { return }
         failures = failures.filter { now - $0.value.since < limits.authWindow }
     }

@@ -4,7 +4,7 @@ import Collections
 
 /// Objects in the order in which they came, in all and of each owner. Every step takes the same
 /// time, however many there are.
-package struct ArrivalQueue<Element: AnyObject, Owner: Hashable> {
+public struct ArrivalQueue<Element: AnyObject, Owner: Hashable> {
     private struct Place {
         let element: Element
         let owner: Owner?
@@ -44,30 +44,30 @@ package struct ArrivalQueue<Element: AnyObject, Owner: Hashable> {
     private var inLine: [Neighbours] = []
 
     /// Nobody came.
-    package init() {}
+    public init() {}
 
     /// How many there are.
-    package var count: Int { all.count }
+    public var count: Int { all.count }
 
     /// How many there are of one owner.
-    package func count(of owner: Owner) -> Int { lines[owner]?.count ?? 0 }
+    public func count(of owner: Owner) -> Int { lines[owner]?.count ?? 0 }
 
     /// The one that came first.
-    package var oldest: Element? { element(at: all.first) }
+    public var oldest: Element? { element(at: all.first) }
 
     /// The same among those of one owner.
-    package func oldest(of owner: Owner) -> Element? { element(at: lines[owner]?.first) }
+    public func oldest(of owner: Owner) -> Element? { element(at: lines[owner]?.first) }
 
     /// Whether it is here.
-    package func contains(_ element: Element) -> Bool { placeOf[ObjectIdentifier(element)] != nil }
+    public func contains(_ element: Element) -> Bool { placeOf[ObjectIdentifier(element)] != nil }
 
     /// Whose it is; nil: it is not here, or nobody's.
-    package func owner(of element: Element) -> Owner? {
+    public func owner(of element: Element) -> Owner? {
         placeOf[ObjectIdentifier(element)].flatMap { places[$0]?.owner }
     }
 
     /// All of one owner, the oldest first.
-    package func elements(of owner: Owner) -> [Element] {
+    public func elements(of owner: Owner) -> [Element] {
         var found: [Element] = []
         var place = lines[owner]?.first
         while let here = place {
@@ -78,7 +78,7 @@ package struct ArrivalQueue<Element: AnyObject, Owner: Hashable> {
     }
 
     /// The newest one comes; it must not be here.
-    package mutating func add(_ element: Element, of owner: Owner?) {
+    public mutating func add(_ element: Element, of owner: Owner?) {
         let place = places.insert(Place(element: element, owner: owner))
         if inAll.count < places.placeCount {
             inAll.append(Neighbours())
@@ -91,7 +91,7 @@ package struct ArrivalQueue<Element: AnyObject, Owner: Hashable> {
 
     /// Takes one out; false: it was not here.
     @discardableResult
-    package mutating func remove(_ element: Element) -> Bool {
+    public mutating func remove(_ element: Element) -> Bool {
         guard let place = placeOf.removeValue(forKey: ObjectIdentifier(element)) else {
             return false
         }

@@ -1,7 +1,7 @@
 // What those have begun to say, or left unread, who have not said who they are.
 
 /// Of whom something may be kept.
-package protocol Beginner: AnyObject {
+public protocol Beginner: AnyObject {
     /// The memory that is held for what it said and that is not whole, or waits, or for what it
     /// does not read.
     var keptBytes: Int { get }
@@ -10,20 +10,20 @@ package protocol Beginner: AnyObject {
 }
 
 /// Counts it as it comes, so that a bound is never exceeded by more than one read.
-package struct Beginners<Peer: Beginner> {
+public struct Beginners<Peer: Beginner> {
     /// Those of whom something is kept, in no order. They are newcomers: a bounded number.
     private var peers: [Peer] = []
     /// Of all of them together.
-    package private(set) var bytes = 0
+    public private(set) var bytes = 0
 
     /// Nobody.
-    package init() {}
+    public init() {}
 
     /// How many they are.
-    package var count: Int { peers.count }
+    public var count: Int { peers.count }
 
     /// What is kept of somebody may have changed.
-    package mutating func note(_ peer: Peer) {
+    public mutating func note(_ peer: Peer) {
         let kept = peer.keptBytes
         guard kept != peer.counted.bytes else { return }
         guard kept > 0 else { return forget(peer) }
@@ -36,7 +36,7 @@ package struct Beginners<Peer: Beginner> {
     }
 
     /// Somebody is no beginner any more, or gone.
-    package mutating func forget(_ peer: Peer) {
+    public mutating func forget(_ peer: Peer) {
         guard peer.counted.bytes > 0 else { return }
         bytes -= peer.counted.bytes
         peer.counted.bytes = 0
@@ -47,10 +47,10 @@ package struct Beginners<Peer: Beginner> {
     }
 
     /// Of whom most is kept; nil: nobody.
-    package var greediest: Peer? { peers.max { $0.counted.bytes < $1.counted.bytes } }
+    public var greediest: Peer? { peers.max { $0.counted.bytes < $1.counted.bytes } }
 
     /// Those of whom more is kept than an equal share of `limit`.
-    package func greedy(of limit: Int) -> [Peer] {
+    public func greedy(of limit: Int) -> [Peer] {
         peers.filter { $0.counted.bytes > limit / peers.count }
     }
 }

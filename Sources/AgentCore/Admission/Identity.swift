@@ -30,7 +30,7 @@ public struct Identity: Sendable, Equatable {
     public init(user: UserID) { self.user = user }
 
     /// Whether the token allows an operation. A capability may end with `*`, as in `call.*`.
-    package func allows(_ name: String) -> Bool {
+    public func allows(_ name: String) -> Bool {
         capabilities?.contains { capability in
             capability.hasSuffix("*")
                 ? name.hasPrefix(capability.dropLast()) : name == capability
@@ -38,5 +38,5 @@ public struct Identity: Sendable, Equatable {
     }
 
     /// Who pays for what is asked; nil: nothing is counted.
-    package var payer: UserID? { isRateLimited ? user : nil }
+    public var payer: UserID? { isRateLimited ? user : nil }
 }

@@ -4,40 +4,40 @@ import CallModel
 import CallWire
 
 /// Counts invitees: of requests, and those to whom a plugin forwards, when it decides.
-package struct InvitationRates: Sendable {
+public struct InvitationRates: Sendable {
     private var perMinute: Int
     private var rates: [UserID: RequestRate] = [:]
     /// See `forget`.
     private var mark = 1_024
 
     /// Everybody may invite so many in a minute; 0: any number.
-    package init(perMinute: Int) { self.perMinute = perMinute }
+    public init(perMinute: Int) { self.perMinute = perMinute }
 
     /// From now on so many.
-    package mutating func configure(perMinute: Int) { self.perMinute = perMinute }
+    public mutating func configure(perMinute: Int) { self.perMinute = perMinute }
 
     /// A user invites so many at once.
     ///
     /// - Returns: nil, or how long it has to wait; then none of them counts.
-    package mutating func admit(_ count: Int, of user: UserID, at now: Moment) -> Milliseconds? {
+    public mutating func admit(_ count: Int, of user: UserID, at now: Moment) -> Milliseconds? {
         guard perMinute > 0 else { return nil }
         return rates[user, default: RequestRate()].admit(count, of: perMinute, in: 60_000, at: now)
     }
 
     /// A plugin forwards an invitation of a user to one more; whether it may. Nobody counts for
     /// whom nothing was counted: a development token.
-    package mutating func admitForward(of user: UserID, at now: Moment) -> Bool {
+    public mutating func admitForward(of user: UserID, at now: Moment) -> Bool {
         perMinute == 0 || rates[user] == nil || admit(1, of: user, at: now) == nil
     }
 
     /// Forgets those who have invited nobody for a while.
-    package mutating func forget(at now: Moment) { rates.forget(over: &mark, at: now) }
+    public mutating func forget(at now: Moment) { rates.forget(over: &mark, at: now) }
 }
 
 extension [UserID: RequestRate] {
     /// Looks at all of them only when there are twice as many as were worth remembering: else many
     /// users would make every look long.
-    package mutating func forget(over mark: inout Int, at now: Moment) {
+    public mutating func forget(over mark: inout Int, at now: Moment) {
         guard count > mark else { return }
         self = filter { !$0.value.isFull(at: now) }
         mark = Swift.max(1_024, 2 * count)

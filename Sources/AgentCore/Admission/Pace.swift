@@ -6,18 +6,18 @@ import CallModel
 ///
 /// Looks are counted, not milliseconds: a process that could not look for a while could not read
 /// either, and nobody is to blame for that.
-package struct Pace {
+public struct Pace {
     /// Between two looks, in milliseconds.
-    package static let lookEvery: Milliseconds = 500
+    public static let lookEvery: Milliseconds = 500
 
     private var looks = 0
     private var before: Int
 
     /// Begins with a message of which `count` bytes are there.
-    package init(from count: Int) { before = count }
+    public init(from count: Int) { before = count }
 
     /// One look, every `lookEvery`, at a message of which `count` bytes are there.
-    package mutating func isTooSlow(_ count: Int, _ limits: ServerLimits) -> Bool {
+    public mutating func isTooSlow(_ count: Int, _ limits: ServerLimits) -> Bool {
         looks += 1
         let window = Int(max(limits.rateWindow, Self.lookEvery))
         guard looks * Int(Self.lookEvery) >= window else { return false }
@@ -27,11 +27,11 @@ package struct Pace {
 }
 
 /// A message that was seen to be incomplete. An object of its own, because few links have one.
-package final class Unfinished {
-    package let since: Moment
-    package var pace: Pace
+public final class Unfinished {
+    public let since: Moment
+    public var pace: Pace
 
-    package init(since now: Moment, _ count: Int) {
+    public init(since now: Moment, _ count: Int) {
         since = now
         pace = Pace(from: count)
     }

@@ -5,5 +5,5 @@ import CallWire
 
 extension CallEvent.Kind {
     /// Whether two users may see different texts of it: it holds a whole call.
-    package var dependsOnViewer: Bool { call.map { !$0.views.isEmpty } ?? false }
+    public var dependsOnViewer: Bool { call.map { !$0.views.isEmpty } ?? false }
 }

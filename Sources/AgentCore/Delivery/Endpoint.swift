@@ -5,7 +5,7 @@ import CallWire
 
 /// The other end of a connection, of whatever transport: messages of the protocol go to it, and
 /// answers to exchanges over HTTP.
-package protocol Endpoint: AnyObject {
+public protocol Endpoint: AnyObject {
     /// Sends a message, given in two parts; nothing where no messages are exchanged.
     func send(_ head: UnsafeRawBufferPointer, _ tail: UnsafeRawBufferPointer)
     /// Answers the exchange under way.
@@ -20,10 +20,10 @@ package protocol Endpoint: AnyObject {
 
 extension Endpoint {
     /// Sends a message.
-    package func send(_ message: UnsafeRawBufferPointer) {
+    public func send(_ message: UnsafeRawBufferPointer) {
         send(message, UnsafeRawBufferPointer(start: nil, count: 0))
     }
 
     /// Ends the connection; the code says why.
-    package func close(_ code: CloseCode) { close(code, "") }
+    public func close(_ code: CloseCode) { close(code, "") }
 }

@@ -4,13 +4,13 @@ import Collections
 import CallModel
 
 /// What one connection has in its buffer of what others say to its user at will: signals, items.
-package struct UnsentSignals {
+public struct UnsentSignals {
     /// What is unsent of one sender.
-    package struct Share: Equatable {
-        package var count = 0
-        package var bytes = 0
+    public struct Share: Equatable {
+        public var count = 0
+        public var bytes = 0
 
-        package init(count: Int = 0, bytes: Int = 0) {
+        public init(count: Int = 0, bytes: Int = 0) {
             self.count = count
             self.bytes = bytes
         }
@@ -25,24 +25,24 @@ package struct UnsentSignals {
 
     private var signals = Queue<Signal>()
     /// What is unsent of all.
-    package private(set) var all = Share()
+    public private(set) var all = Share()
 
     /// Nothing is unsent.
-    package init() {}
+    public init() {}
 
     /// A signal went into the buffer.
     ///
     /// - Parameters:
     ///   - bytes: its size.
     ///   - end: how many bytes the connection will have sent in all when it has sent it.
-    package mutating func note(from sender: UserID, bytes: Int, end: UInt64) {
+    public mutating func note(from sender: UserID, bytes: Int, end: UInt64) {
         signals.append(Signal(sender: sender, bytes: bytes, end: end))
         all.count += 1
         all.bytes += bytes
     }
 
     /// The connection has sent so many bytes in all.
-    package mutating func sent(_ count: UInt64) {
+    public mutating func sent(_ count: UInt64) {
         while let oldest = signals.first, oldest.end <= count {
             _ = signals.removeFirst()
             all.count -= 1
@@ -51,7 +51,7 @@ package struct UnsentSignals {
     }
 
     /// What is unsent of `sender`.
-    package func share(of sender: UserID) -> Share {
+    public func share(of sender: UserID) -> Share {
         var share = Share()
         for signal in signals.values where signal.sender == sender {
             share.count += 1

@@ -6,7 +6,7 @@ import CallModel
 /// A user may ask for pages over as many connections as it has: so many of them are under way as
 /// one WebSocket may have, the others wait in order. Else one turn of the loop would write them
 /// all.
-package struct PageTurns<Page> {
+public struct PageTurns<Page> {
     private struct Turn {
         var underWay = 0
         var waiting = Queue<Page>()
@@ -17,14 +17,14 @@ package struct PageTurns<Page> {
     private var users: [RequestID: UserID] = [:]
 
     /// Nobody has asked.
-    package init() {}
+    public init() {}
 
     /// Users who have asked for pages that they have not got.
-    package var count: Int { turns.count }
+    public var count: Int { turns.count }
 
     /// Whether a page for `user` is read now, because fewer than `most` of its are under way; else
     /// `next` gives it back when it is its turn.
-    package mutating func begins(
+    public mutating func begins(
         _ page: Page, _ request: RequestID, for user: UserID, most: Int
     ) -> Bool {
         var turn = turns.removeValue(forKey: user) ?? Turn()
@@ -41,14 +41,14 @@ package struct PageTurns<Page> {
     /// A request was answered, if it was for a page.
     ///
     /// - Returns: whose pages may go on; nil: nobody's.
-    package mutating func ends(_ request: RequestID) -> UserID? {
+    public mutating func ends(_ request: RequestID) -> UserID? {
         guard !users.isEmpty, let user = users.removeValue(forKey: request) else { return nil }
         turns[user]?.underWay -= 1
         return user
     }
 
     /// Takes the page whose turn it is, which `begins` again; nil: there is none.
-    package mutating func next(of user: UserID) -> Page? {
+    public mutating func next(of user: UserID) -> Page? {
         if let page = turns[user]?.waiting.removeFirst() { return page }
         if turns[user]?.underWay == 0 { turns[user] = nil }
         return nil

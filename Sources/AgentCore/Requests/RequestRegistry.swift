@@ -4,7 +4,7 @@ import CallModel
 import CallWire
 
 /// Who waits for the answer to a request.
-package enum Requester {
+public enum Requester {
     /// A connection that gave the request a number. `weight` counts against what it may have under
     /// way, and `payer` pays for a long answer; nil: nobody does.
     case connection(any Endpoint, MessageID, weight: Int, payer: UserID?)
@@ -20,7 +20,7 @@ package enum Requester {
 
 /// The requests under way. It names them itself: a request's number holds its place, so that
 /// finding it takes no hash, and how often the place was used, so that no number comes twice.
-package struct RequestRegistry {
+public struct RequestRegistry {
     private struct Place {
         var uses: UInt32 = 0
         var requester: Requester?
@@ -30,13 +30,13 @@ package struct RequestRegistry {
     private var free: [UInt32] = []
 
     /// No request is under way.
-    package init() {}
+    public init() {}
 
     /// Requests under way.
-    package var count: Int { places.count - free.count }
+    public var count: Int { places.count - free.count }
 
     /// Names a request that `requester` waits for.
-    package mutating func add(_ requester: Requester) -> RequestID {
+    public mutating func add(_ requester: Requester) -> RequestID {
         let index: UInt32
         if let reused = free.popLast() {
             index = reused
@@ -50,7 +50,7 @@ package struct RequestRegistry {
     }
 
     /// Takes a request out; nil: it was taken before.
-    package mutating func remove(_ request: RequestID) -> Requester? {
+    public mutating func remove(_ request: RequestID) -> Requester? {
         let index = UInt32(truncatingIfNeeded: request.value)
         guard index < places.count, places[Int(index)].uses == UInt32(request.value >> 32) else {
             return nil
@@ -61,7 +61,7 @@ package struct RequestRegistry {
     }
 
     /// Takes all requests out.
-    package mutating func removeAll() -> [(RequestID, Requester)] {
+    public mutating func removeAll() -> [(RequestID, Requester)] {
         var waiting: [(RequestID, Requester)] = []
         for index in places.indices {
             guard let requester = places[index].requester.take() else { continue }

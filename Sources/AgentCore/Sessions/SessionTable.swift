@@ -4,15 +4,15 @@ import CallModel
 import CallWire
 
 /// A device's session with the endpoint that speaks for it at the moment.
-package final class LiveSession<Link: Endpoint> {
-    package let address: Address
-    package var session: ClientSession
+public final class LiveSession<Link: Endpoint> {
+    public let address: Address
+    public var session: ClientSession
     /// Nil: it waits for another one.
-    package fileprivate(set) var link: Link?
+    public fileprivate(set) var link: Link?
     /// The number of the last event that told of missed calls, and until when those were missed.
-    package var missed: (seq: UInt64, until: Moment)?
+    public var missed: (seq: UInt64, until: Moment)?
     /// Whether it asked for those.
-    package var wantsMissed = false
+    public var wantsMissed = false
 
     fileprivate init(_ address: Address, _ session: ClientSession) {
         self.address = address
@@ -21,36 +21,36 @@ package final class LiveSession<Link: Endpoint> {
 }
 
 /// The sessions of devices that are connected or may come back.
-package struct SessionTable<Link: Endpoint> {
-    private var sessions: [Address: LiveSession<Link>] = [:] { didSet { recent = nil } }
+public struct SessionTable<Link: Endpoint> {
+    @usableFromInline var sessions: [Address: LiveSession<Link>] = [:] { didSet { recent = nil } }
     /// The session that was asked for last: mostly it is told the next thing too.
-    private var recent: LiveSession<Link>?
+    @usableFromInline var recent: LiveSession<Link>?
     /// Those without a link, in the order in which they expire.
     private var detached: [(address: Address, id: SessionID, until: Moment)] = []
 
     /// What became of a `hello`.
-    package struct Opening {
-        package let live: LiveSession<Link>
+    public struct Opening {
+        public let live: LiveSession<Link>
         /// Whether the session goes on.
-        package let isResumed: Bool
+        public let isResumed: Bool
         /// What spoke for the device until now, and does no more.
-        package let replaced: Link?
+        public let replaced: Link?
     }
 
     /// No device has a session.
-    package init() {}
+    public init() {}
 
     /// How many devices are connected or may come back.
-    package var count: Int { sessions.count }
+    public var count: Int { sessions.count }
 
     /// Whether one of them has yet to come back.
-    package var hasDetached: Bool { !detached.isEmpty }
+    public var hasDetached: Bool { !detached.isEmpty }
 
     /// The session of a device; nil: it has none.
-    package subscript(address: Address) -> LiveSession<Link>? { sessions[address] }
+    @inlinable public subscript(address: Address) -> LiveSession<Link>? { sessions[address] }
 
     /// The same, for whoever asks for one device many times.
-    package mutating func recent(_ address: Address) -> LiveSession<Link>? {
+    @inlinable public mutating func recent(_ address: Address) -> LiveSession<Link>? {
         if let recent, recent.address == address { return recent }
         guard let live = sessions[address] else { return nil }
         recent = live
@@ -59,7 +59,7 @@ package struct SessionTable<Link: Endpoint> {
 
     /// A device says `hello` over `link`, which speaks for it from now on. Its session goes on, or
     /// begins anew as `newID`.
-    package mutating func open(
+    public mutating func open(
         _ address: Address, over link: Link, _ resume: Hello.Resume?, newID: SessionID,
         at now: Moment
     ) -> Opening {
@@ -78,7 +78,7 @@ package struct SessionTable<Link: Endpoint> {
     /// Nothing speaks for the session any more.
     ///
     /// - Returns: whether it may come back; if not, it is gone.
-    package mutating func detach(
+    public mutating func detach(
         _ live: LiveSession<Link>, at now: Moment, limits: SessionLimits
     ) -> Bool {
         live.link = nil
@@ -94,7 +94,7 @@ package struct SessionTable<Link: Endpoint> {
     /// Ends the session of a device.
     ///
     /// - Returns: what spoke for it.
-    package mutating func end(_ address: Address) -> Link? {
+    public mutating func end(_ address: Address) -> Link? {
         guard let live = sessions.removeValue(forKey: address) else { return nil }
         live.session.logOut()
         return live.link.take()
@@ -103,7 +103,7 @@ package struct SessionTable<Link: Endpoint> {
     /// Ends sessions whose time to come back is over.
     ///
     /// - Returns: whose they were.
-    package mutating func expire(at now: Moment) -> [Address] {
+    public mutating func expire(at now: Moment) -> [Address] {
         let count = detached.prefix { $0.until <= now }.count
         guard count > 0 else { return [] }
         var gone: [Address] = []
