@@ -172,7 +172,8 @@ extension Switchboard {
     mutating func change(
         _ slot: CallSlot, by asker: Asker, _ reply: Commit.ReplyShape
     ) -> Commit {
-        Commit(take(slot), slot, by: asker, reply, isFirst: false)
+        assert(!isTrial, "a trial of \(asker.operation.name) changes a call")
+        return Commit(take(slot), slot, by: asker, reply, isFirst: false)
     }
 
     /// A change of the call at `slot` by a deadline or a rule.

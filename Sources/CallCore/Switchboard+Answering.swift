@@ -21,15 +21,6 @@ extension Switchboard {
 
     // MARK: call.accept
 
-    func checkAccept(_ asker: Asker, _ id: CallID) throws(Refusal) -> Place {
-        let place = try locate(asker, id)
-        if self[place].state == .joined, self[place].role != .invitee {
-            throw Refusal(.alreadyJoined, "\(asker.user) is in the call")
-        }
-        try checkMayAnswer(place)
-        return place
-    }
-
     /// A lost answer gets its own state's code first (A8).
     private func checkMayAnswer(_ place: Place) throws(Refusal) {
         switch self[place].state {
@@ -48,7 +39,12 @@ extension Switchboard {
     mutating func accept(
         _ asker: Asker, _ id: CallID, _ acceptance: Acceptance
     ) throws(Refusal) {
-        let place = try checkAccept(asker, id)
+        let place = try locate(asker, id)
+        if self[place].state == .joined, self[place].role != .invitee {
+            throw Refusal(.alreadyJoined, "\(asker.user) is in the call")
+        }
+        try checkMayAnswer(place)
+        guard !isTrial else { return }
         let mode = mode(place.slot)
         // An accept that a plugin decides is not bound by it (A12).
         if asker.device != nil, mode.has(.refusesBusy),
@@ -118,15 +114,11 @@ extension Switchboard {
 
     // MARK: call.reject
 
-    func checkReject(_ asker: Asker, _ id: CallID, busy: Bool) throws(Refusal) -> Place {
+    mutating func reject(_ asker: Asker, _ id: CallID, busy: Bool) throws(Refusal) {
         let saysBusy = busy && asker.device != nil
         let place = try locate(asker, id, needs: saysBusy ? .answersBusy : [])
         try checkMayAnswer(place)
-        return place
-    }
-
-    mutating func reject(_ asker: Asker, _ id: CallID, busy: Bool) throws(Refusal) {
-        let place = try checkReject(asker, id, busy: busy)
+        guard !isTrial else { return }
         var commit = change(place.slot, by: asker, .call)
         commit.move(place.index, to: .rejected, busy ? .busy : .declined)
         commit.say(asker.text, place.index)

@@ -90,44 +90,7 @@ extension Switchboard {
             case .ifAlone: joined <= 1
             case .never: false
             }
-        if isDone || joined == 0 { commit.end(outcome(of: commit.call)) }
-    }
-
-    /// Why a call ends that nobody is pending in any more: the first rule that fits.
-    private func outcome(of call: Call) -> Call.End {
-        if call.answeredAt != nil { return Call.End(.settled, detail: .answered) }
-        var (others, late, refused, busy, failed, last) = (0, 0, 0, 0, 0, 0)
-        for index in call.participants.indices
-        where call.participants[index].role != .caller
-            && call.participants[index].reason != .forwarded
-        {
-            (others, last) = (others + 1, index)
-            let state = call.participants[index].state
-            if state == .timedOut { late += 1 }
-            if state == .failed { failed += 1 }
-            if state == .rejected { refused += 1 }
-            if state == .rejected, call.participants[index].reason == .busy { busy += 1 }
-        }
-        if late == others { return Call.End(.noAnswer) }
-        if refused == others {
-            let by = others == 1 ? call.participants[last].user : nil
-            return Call.End(busy == others ? .busy : .rejected, by: by)
-        }
-        if failed == others { return failure(call.participants[last].reason) }
-        return Call.End(.settled, detail: .mixed)
-    }
-
-    private func failure(_ reason: Participant.Reason?) -> Call.End {
-        switch reason {
-        case .offline: Call.End(.peerOffline)
-        case .noAck: Call.End(.peerNoAck)
-        case .expired: Call.End(.expired)
-        case .callerOffline: Call.End(.acceptFailed, detail: .callerOffline)
-        case .acceptUnacked: Call.End(.acceptFailed, detail: .noAck)
-        case .dialFailed, .acceptFailed, .declined, .busy, .byInviter, .whole, .callerLost,
-            .forwarded, .itself, .lost, .kicked, .idle, nil:
-            Call.End(.acceptFailed)
-        }
+        if isDone || joined == 0 { commit.end(commit.call.outcome) }
     }
 
     /// Starts or stops the time alone (C38): one joined participant at most is there.

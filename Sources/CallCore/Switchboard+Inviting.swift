@@ -36,6 +36,10 @@ extension Switchboard {
     mutating func invite(
         _ asker: Asker, _ invitation: Invitation, mayWait: Bool = true
     ) throws(Refusal) {
+        if isTrial {
+            _ = try checkInvite(asker, invitation)
+            return
+        }
         if mayWait, let part = inTheWay(of: asker, invitation) {
             let until = now + settings.heldWithin
             return delayed.append(asker, until: until.milliseconds, behind: part)
@@ -78,25 +82,19 @@ extension Switchboard {
 
     // MARK: call.add
 
-    func checkAdd(
-        _ asker: Asker, _ id: CallID, _ invitees: [UserID]
-    ) throws(Refusal) -> (CallSlot, Selection) {
+    mutating func add(
+        _ asker: Asker, _ id: CallID, _ invitees: [UserID], push: PushText?
+    ) throws(Refusal) {
         let slot = try locateJoined(asker, id, needs: .add).slot
         let mode = mode(slot)
         let live = calls[slot].participants.count { $0.state.isLive }
-        let selection = select(
+        var selection = select(
             invitees, by: asker.user, in: calls[slot],
             limit: min(mode.invitees, mode.participants - live))
         if selection.usable.isEmpty, selection.errors.allSatisfy({ $0.code == .tooMany }) {
             throw .tooMany(selection.errors)
         }
-        return (slot, selection)
-    }
-
-    mutating func add(
-        _ asker: Asker, _ id: CallID, _ invitees: [UserID], push: PushText?
-    ) throws(Refusal) {
-        var (slot, selection) = try checkAdd(asker, id, invitees)
+        guard !isTrial else { return }
         selection.leaveOut(asker.shaping.refused)
         guard !selection.usable.isEmpty else {
             let call = calls[slot]

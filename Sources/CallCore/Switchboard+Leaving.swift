@@ -14,7 +14,7 @@ extension Switchboard {
         var errors: [InviteeError] = []
     }
 
-    func checkCancel(
+    private func checkCancel(
         _ asker: Asker, _ id: CallID, _ users: [UserID]
     ) throws(Refusal) -> Cancellation {
         let place = try locate(asker, id)
@@ -77,6 +77,7 @@ extension Switchboard {
         _ asker: Asker, _ id: CallID, _ users: [UserID], push: PushText?
     ) throws(Refusal) {
         let cancellation = try checkCancel(asker, id, users)
+        guard !isTrial else { return }
         var commit = change(
             cancellation.slot, by: asker, .callWithErrors(cancellation.errors))
         commit.push = push
@@ -91,7 +92,9 @@ extension Switchboard {
 
     // MARK: call.join
 
-    func checkJoin(_ asker: Asker, _ id: CallID) throws(Refusal) -> (CallSlot, index: Int?) {
+    private func checkJoin(
+        _ asker: Asker, _ id: CallID
+    ) throws(Refusal) -> (CallSlot, index: Int?) {
         let slot = try find(id, needs: .join)
         let index = calls[slot].index(of: asker.user)
         let participant = index.map { calls[slot].participants[$0] }
@@ -114,6 +117,7 @@ extension Switchboard {
         _ asker: Asker, _ id: CallID, _ acceptance: Acceptance
     ) throws(Refusal) {
         let (slot, known) = try checkJoin(asker, id)
+        guard !isTrial else { return }
         var commit = change(slot, by: asker, .call)
         if let known, commit.call.participants[known].state == .joined {
             commit.moveCall(known, to: asker)
@@ -136,6 +140,7 @@ extension Switchboard {
 
     mutating func leave(_ asker: Asker, _ id: CallID, push: PushText?) throws(Refusal) {
         let place = try locateJoined(asker, id, needs: .leave)
+        guard !isTrial else { return }
         var commit = change(place.slot, by: asker, .call)
         commit.cause = asker.user
         (commit.push, commit.isFarewell) = (push, push != nil)
@@ -146,46 +151,34 @@ extension Switchboard {
 
     // MARK: call.end
 
-    /// What a `call.end` would do.
-    enum Ending {
-        case end(CallSlot, EndReason, EndDetail?)
-        case cancel(CallSlot)
-        case reject
-    }
-
-    func checkEnd(_ asker: Asker, _ id: CallID) throws(Refusal) -> Ending {
+    mutating func end(_ asker: Asker, _ id: CallID, push: PushText?) throws(Refusal) {
         let place = try locate(asker, id, needs: .end)
-        let meansCancel = mode(place.slot).has(.endMeansCancelOrReject)
+        let mode = mode(place.slot)
         let state = self[place].state
         let isLive = calls[place.slot].isLive
-        if meansCancel, isLive, state.mayAnswer { return .reject }
+        if mode.has(.endMeansCancelOrReject), isLive, state.mayAnswer {
+            return try reject(asker, id, busy: false)
+        }
         guard state == .joined else { throw .wrongState(asker.user, state) }
         guard isLive else { throw .callEnded }
-        if calls[place.slot].state == .active {
-            return .end(place.slot, reasonOfEnd(calls[place.slot]), nil)
-        }
-        if meansCancel { return .cancel(place.slot) }
-        guard mode(place.slot).has(.endUnanswered) else {
+        let isAnswered = calls[place.slot].state == .active
+        guard isAnswered || mode.has(.endMeansCancelOrReject) || mode.has(.endUnanswered) else {
             throw .wrongState("nobody has accepted: cancel the call instead")
         }
-        return .end(place.slot, .cancelled, .endedWhileRinging)
-    }
-
-    mutating func end(_ asker: Asker, _ id: CallID, push: PushText?) throws(Refusal) {
-        switch try checkEnd(asker, id) {
-        case .reject: try reject(asker, id, busy: false)
-        case .cancel(let slot):
-            var commit = change(slot, by: asker, .call)
-            commit.push = push
+        guard !isTrial else { return }
+        var commit = change(place.slot, by: asker, .call)
+        commit.push = push
+        if !isAnswered, mode.has(.endMeansCancelOrReject) {
             commit.cancelWhole(.byCaller)
-            finish(&commit)
-        case .end(let slot, let reason, let detail):
-            var commit = change(slot, by: asker, .call)
-            (commit.push, commit.isFarewell) = (push, push != nil)
+        } else {
+            commit.isFarewell = push != nil
             commit.end(
-                Call.End(reason, detail: detail, by: asker.user, extendedData: asker.text))
-            finish(&commit)
+                Call.End(
+                    isAnswered ? reasonOfEnd(commit.call) : .cancelled,
+                    detail: isAnswered ? nil : .endedWhileRinging, by: asker.user,
+                    extendedData: asker.text))
         }
+        finish(&commit)
     }
 
     /// A policy or the operator ends a call, whatever its mode and state.

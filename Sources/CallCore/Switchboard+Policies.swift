@@ -276,6 +276,7 @@ extension Switchboard {
 
     /// Invites `target` in the place of the asker; a loop or too many hops is no decision.
     mutating func forward(_ asker: Asker, _ id: CallID, to target: UserID) throws(Refusal) {
+        guard !isTrial else { return }
         let place = try locate(asker, id)
         let forwarder = self[place]
         guard calls[place.slot].isLive, forwarder.state.mayAnswer else { throw .callEnded }

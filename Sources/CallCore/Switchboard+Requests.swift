@@ -114,21 +114,26 @@ extension Switchboard {
     /// Carries out an operation that no policy has to shape any more.
     mutating func commit(_ asker: Asker) {
         do throws(Refusal) {
-            switch asker.operation {
-            case .invite(let invitation): try invite(asker, invitation)
-            case .call(let id, let action, _): try commit(asker, id, action)
-            case .list(let query):
-                if let id = asker.id { effects.append(.list(id, asker.user, query)) }
-            case .pushRegister(let registration):
-                try registerPush(asker, registration.provider, registration)
-            case .pushUnregister(let provider): try registerPush(asker, provider, nil)
-            }
+            try perform(asker)
         } catch {
             answer(asker, .refused(error))
         }
     }
 
-    private mutating func commit(
+    /// Carries out an operation, or in a trial only checks it.
+    mutating func perform(_ asker: Asker) throws(Refusal) {
+        switch asker.operation {
+        case .invite(let invitation): try invite(asker, invitation)
+        case .call(let id, let action, _): try perform(asker, id, action)
+        case .list(let query):
+            if let id = asker.id { effects.append(.list(id, asker.user, query)) }
+        case .pushRegister(let registration):
+            try registerPush(asker, registration.provider, registration)
+        case .pushUnregister(let provider): try registerPush(asker, provider, nil)
+        }
+    }
+
+    private mutating func perform(
         _ asker: Asker, _ id: CallID, _ action: CallAction
     ) throws(Refusal) {
         switch action {

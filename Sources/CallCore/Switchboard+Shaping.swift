@@ -60,27 +60,10 @@ extension Switchboard {
     }
 
     /// Whether an operation that policies may shape would be carried out now.
-    private func check(_ asker: Asker) throws(Refusal) {
-        switch asker.operation {
-        case .invite(let invitation): _ = try checkInvite(asker, invitation)
-        case .call(let id, let action, _): try check(asker, id, action)
-        case .list, .pushRegister, .pushUnregister: break
-        }
-    }
-
-    private func check(_ asker: Asker, _ id: CallID, _ action: CallAction) throws(Refusal) {
-        switch action {
-        case .add(let invitees, _): _ = try checkAdd(asker, id, invitees)
-        case .accept: _ = try checkAccept(asker, id)
-        case .reject(let busy): _ = try checkReject(asker, id, busy: busy)
-        case .cancel(let users, _): _ = try checkCancel(asker, id, users)
-        case .join: _ = try checkJoin(asker, id)
-        case .leave: _ = try locateJoined(asker, id, needs: .leave)
-        case .end: _ = try checkEnd(asker, id)
-        case .ringing, .acceptAck, .report, .media, .hold, .items, .signal, .get, .token,
-            .forward, .finish:
-            break
-        }
+    private mutating func check(_ asker: Asker) throws(Refusal) {
+        isTrial = true
+        defer { isTrial = false }
+        try perform(asker)
     }
 
     /// Whether an operation of `user` for `call` is being shaped.

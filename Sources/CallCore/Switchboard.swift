@@ -57,6 +57,9 @@ public struct Switchboard: Sendable {
     private var unasked: [CallID] = []
     /// What `handle` has to tell so far.
     var effects: [Effect] = []
+    /// Whether an operation is only tried: it throws what it would be refused with and changes
+    /// nothing.
+    var isTrial = false
     var now: Moment
     private let names: SecretNames
     private var lastQuestion: UInt64 = 0

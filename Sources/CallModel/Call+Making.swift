@@ -86,3 +86,43 @@ extension CallEvent.Change {
         return CallEvent.Change(user, state, reason: reason, extendedData: text)
     }
 }
+
+/// How a call ends by itself.
+extension Call {
+    /// Why a call ends that nobody is pending in any more: the first rule that fits.
+    package var outcome: End {
+        if answeredAt != nil { return End(.settled, detail: .answered) }
+        var (others, late, refused, busy, failed, last) = (0, 0, 0, 0, 0, 0)
+        for index in participants.indices
+        where participants[index].role != .caller
+            && participants[index].reason != .forwarded
+        {
+            (others, last) = (others + 1, index)
+            let state = participants[index].state
+            if state == .timedOut { late += 1 }
+            if state == .failed { failed += 1 }
+            if state == .rejected { refused += 1 }
+            if state == .rejected, participants[index].reason == .busy { busy += 1 }
+        }
+        if late == others { return End(.noAnswer) }
+        if refused == others {
+            let by = others == 1 ? participants[last].user : nil
+            return End(busy == others ? .busy : .rejected, by: by)
+        }
+        if failed == others { return Self.failure(participants[last].reason) }
+        return End(.settled, detail: .mixed)
+    }
+
+    private static func failure(_ reason: Participant.Reason?) -> End {
+        switch reason {
+        case .offline: End(.peerOffline)
+        case .noAck: End(.peerNoAck)
+        case .expired: End(.expired)
+        case .callerOffline: End(.acceptFailed, detail: .callerOffline)
+        case .acceptUnacked: End(.acceptFailed, detail: .noAck)
+        case .dialFailed, .acceptFailed, .declined, .busy, .byInviter, .whole, .callerLost,
+            .forwarded, .itself, .lost, .kicked, .idle, nil:
+            End(.acceptFailed)
+        }
+    }
+}

@@ -36,36 +36,45 @@ extension FetchRequest {
 }
 
 extension Operation {
-    /// What a test sees of it.
+    /// What a test sees of it: the method's name, and what the script gave it.
     var described: LuaValue {
         guard case .call(_, let action, _) = self else {
             return .described(("op", .text("other")))
         }
-        switch action {
-        case .signal(let to, let data):
-            let value = (try? JSONValue(parsing: data)).map { LuaValue($0) } ?? .null
-            return .described(
-                ("op", .text("signal")), ("data", value),
-                ("to", to.map { .text($0.text) } ?? .null))
-        case .items(let change):
-            var items = change.put.map {
-                LuaValue.Pair(key: .text($0.key), value: .text($0.value))
-            }
-            items += change.delete.map { LuaValue.Pair(key: .text($0), value: .bool(false)) }
-            items.sort { ($0.key.text ?? "") < ($1.key.text ?? "") }
-            return .described(("op", .text("set_items")), ("items", .table(items)))
-        case .add(let users, _):
-            return .described(
-                ("op", .text("invite")),
-                ("users", .list(users.map { .text($0.text) })))
-        case .leave: return .described(("op", .text("leave")))
-        case .end: return .described(("op", .text("finish")))
-        case .finish(let code):
+        // No request says this one: a policy's end, with its code.
+        if case .finish(let code) = action {
             return .described(
                 ("op", .text("finish")), ("code", code.map { .text($0.rawValue) } ?? .null))
-        case .ringing, .accept, .acceptAck, .reject, .cancel, .join, .report, .media, .hold, .get,
-            .token, .forward:
-            return .described(("op", .text("other")))
         }
+        let given = values
+        return .described(
+            ("op", .text(action.method)), ("data", given.has(.data) { $0.json }),
+            ("to", given.has(.to) { .text($0.user.text) }), ("items", action.items),
+            ("users", given.hasUsers ? .list(given.users.map { .text($0.text) }) : .null),
+            ("extended_data", given.has(.extendedData) { .text($0.extendedData ?? "") }))
+    }
+}
+
+extension CallAction {
+    /// The texts that are set, and false for those that are removed.
+    fileprivate var items: LuaValue {
+        guard case .items(let change) = self else { return .null }
+        var items = change.put.map { LuaValue.Pair(key: .text($0.key), value: .text($0.value)) }
+        items += change.delete.map { LuaValue.Pair(key: .text($0), value: .bool(false)) }
+        items.sort { ($0.key.text ?? "") < ($1.key.text ?? "") }
+        return .table(items)
+    }
+}
+
+extension FieldValues {
+    /// What `value` makes of a field that was given.
+    fileprivate func has(_ field: Field, _ value: (FieldValues) -> LuaValue) -> LuaValue {
+        given.contains(field) ? value(self) : .null
+    }
+
+    fileprivate var hasUsers: Bool { given.contains(.users) || given.contains(.invitees) }
+
+    fileprivate var json: LuaValue {
+        (try? JSONValue(parsing: data)).map { LuaValue($0) } ?? .null
     }
 }

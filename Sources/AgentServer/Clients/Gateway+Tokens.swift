@@ -111,14 +111,3 @@ extension Gateway {
         return closed
     }
 }
-
-extension Operation {
-    /// How many users it invites.
-    var inviteeCount: Int {
-        switch self {
-        case .invite(let invitation): invitation.invitees.count
-        case .call(_, .add(let invitees, _), _): invitees.count
-        case .call, .list, .pushRegister, .pushUnregister: 0
-        }
-    }
-}

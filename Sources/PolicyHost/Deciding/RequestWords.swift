@@ -46,16 +46,14 @@ extension Operation {
 }
 
 extension CallAction {
-    fileprivate var method: String {
+    /// The method of a call in Lua: the last word of the operation's name, unless it has one of
+    /// its own.
+    package var method: String {
         switch self {
-        case .signal: "signal"
-        case .items: "set_items"
         case .add: "invite"
-        case .leave: "leave"
+        case .items: "set_items"
         case .end, .finish: "finish"
-        case .ringing, .accept, .acceptAck, .reject, .cancel, .join, .report, .media, .hold, .get,
-            .token, .forward:
-            "operation"
+        default: "\(name.rawValue.split(separator: ".").last ?? "operation")"
         }
     }
 }

@@ -1,5 +1,98 @@
-// Operations of those who are in a call.
+// What may be done with a call that there is: the actions, their names and their rows. A new one
+// needs no other file to be decoded, encoded, routed, documented and written in scenarios.
 
+/// What may be done with a call that there is. `accept`, `reject`, `cancel`, `join`, `leave` and
+/// `end` may say something: their extended data stands beside the action.
+public enum CallAction: Sendable, Equatable {
+    /// `call.add`.
+    case add([UserID], push: PushText? = nil)
+    /// `call.ringing`.
+    case ringing
+    /// `call.accept`.
+    case accept(Acceptance = Acceptance())
+    /// `call.accept_ack`.
+    case acceptAck(UserID)
+    /// `call.reject`.
+    case reject(busy: Bool = false)
+    /// `call.cancel`; no users: all.
+    case cancel([UserID] = [], push: PushText? = nil)
+    /// `call.join`; nil: as in `Acceptance`.
+    case join(audio: Bool? = nil, video: Bool? = nil)
+    /// `call.leave`.
+    case leave(push: PushText? = nil)
+    /// `call.end`.
+    case end(push: PushText? = nil)
+    /// `call.report`.
+    case report(MediaReport)
+    /// `call.media`; nil: as it was.
+    case media(audio: Bool?, video: Bool?)
+    /// `call.hold`.
+    case hold(on: Bool, force: Bool = false)
+    /// `call.items`.
+    case items(ItemsChange)
+    /// `call.signal`; nil: to all other joined participants. `data` is one JSON value.
+    case signal(to: UserID?, data: [UInt8])
+    /// `call.get`.
+    case get
+    /// `call.token`.
+    case token
+    /// Not on the wire: a policy's decision to invite another user in the invitee's place.
+    case forward(to: UserID)
+    /// Not on the wire: a policy or the operator ends the call, whatever its mode and state.
+    case finish(code: EndDetail?)
+}
+
+/// What a client may ask for, by its name on the wire.
+public enum OperationName: String, CaseIterable, Sendable {
+    case hello, ping, bye
+    case invite = "call.invite"
+    case add = "call.add"
+    case ringing = "call.ringing"
+    case accept = "call.accept"
+    case acceptAck = "call.accept_ack"
+    case reject = "call.reject"
+    case cancel = "call.cancel"
+    case join = "call.join"
+    case leave = "call.leave"
+    case end = "call.end"
+    case report = "call.report"
+    case media = "call.media"
+    case hold = "call.hold"
+    case items = "call.items"
+    case signal = "call.signal"
+    case get = "call.get"
+    case list = "call.list"
+    case token = "call.token"
+    case pushRegister = "device.push_register"
+    case pushUnregister = "device.push_unregister"
+}
+
+extension CallAction {
+    /// The name on the wire.
+    public var name: OperationName {
+        switch self {
+        case .add: .add
+        case .ringing: .ringing
+        case .accept: .accept
+        case .acceptAck: .acceptAck
+        case .reject: .reject
+        case .cancel: .cancel
+        case .join: .join
+        case .leave: .leave
+        case .end: .end
+        case .report: .report
+        case .media: .media
+        case .hold: .hold
+        case .items: .items
+        case .signal: .signal
+        case .get: .get
+        case .token: .token
+        case .forward, .finish: preconditionFailure("a policy's decision is not on the wire")
+        }
+    }
+}
+
+/// The rows of the operations of those who are in a call.
 extension OperationDescriptor {
     static let inCall: [OperationDescriptor] = [
         OperationDescriptor(
