@@ -33,7 +33,7 @@ struct Command: Sendable {
 
     /// Every command, in the order of the help.
     static let all: [Command] = [
-        .run, .call, .phone, .calls, .get, .end, .status, .plugins, .reload,
+        .run, .call, .phone, .ask, .calls, .get, .end, .status, .plugins, .reload,
         .rollback, .new, .check, .test, .attempt, .config, .meta, .explain, .trace, .replay,
         .webhooks, .simulate, .token, .revoke, .doctor, .version,
     ]
