@@ -106,6 +106,22 @@ extension CallClient {
         ask(.call(call, .leave(push: push), saying: text), completion)
     }
 
+    /// Asks that `user` takes one's place in a call, saying `text`.
+    public func transfer(
+        _ call: CallID, to user: UserID, saying text: String? = nil, push: PushText? = nil,
+        _ completion: @escaping CallAnswer
+    ) {
+        ask(.call(call, .transfer(to: user, push: push), saying: text), completion)
+    }
+
+    /// Sends `users` out of a call, for its caller.
+    public func remove(
+        _ users: [UserID], from call: CallID,
+        _ completion: @escaping (Result<Invited, RequestFailure>) -> Void
+    ) {
+        perform(.call(call, .remove(users)), Reading.answer(Reading.invited, completion))
+    }
+
     /// Ends a call for everybody.
     public func end(
         _ call: CallID, saying text: String? = nil, push: PushText? = nil,

@@ -25,6 +25,8 @@ struct Commit: ~Copyable {
             case everybody
             /// One device.
             case device(Address)
+            /// All devices of a user.
+            case devices(of: UserID)
         }
 
         let receivers: Receivers
@@ -152,6 +154,8 @@ struct Commit: ~Copyable {
         call.endedAt = now
         call.mediaAlarm = nil
         call.idleAlarm = nil
+        if !call.transfers.isEmpty { call.transfers = [] }
+        if !call.removed.isEmpty { call.removed = [] }
         for index in call.participants.indices
         where call.participants[index].deliveryAlarm != nil {
             call.participants[index].deliveryAlarm = nil

@@ -142,12 +142,8 @@ extension Commit {
         at now: Moment
     ) {
         say(text, index)
-        call.participants[index].device = device
-        call.participants[index].audio = acceptance.audio ?? true
-        call.participants[index].video = acceptance.video ?? (call.kind == "video")
-        call.participants[index].answeredAt = now
-        call.participants[index].held = false
-        call.participants[index].mediaConnected = false
-        call.participants[index].isAnsweredFor = device == nil
+        let sendsVideo = acceptance.video ?? (call.kind == "video")
+        call.participants[index].join(
+            with: device, audio: acceptance.audio ?? true, video: sendsVideo, at: now)
     }
 }

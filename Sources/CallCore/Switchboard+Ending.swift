@@ -7,6 +7,7 @@ extension Switchboard {
     /// a device leave when nobody else is there, the call ends when its mode says so.
     func settle(_ commit: inout Commit) {
         guard commit.call.isLive else { return }
+        if !commit.call.transfers.isEmpty { settleTransfers(&commit) }
         activate(&commit)
         cancelWithoutCaller(&commit)
         guard commit.call.isLive else { return }
@@ -23,8 +24,7 @@ extension Switchboard {
         commit.call.answeredAt = now
         let mode = settings.mode(commit.call.mode)
         if let limit = mode.connectWithin {
-            commit.call.media = .establishing
-            commit.call.mediaAlarm = now + limit
+            commit.call.connectAnew(until: now + limit)
             commit.notify(.joinedPrimaries(except: nil), .mediaPhase(.establishing))
         }
     }

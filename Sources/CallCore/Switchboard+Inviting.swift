@@ -4,12 +4,6 @@ import Collections
 import CallModel
 
 extension Switchboard {
-    /// The invitees that can be invited, and why the others cannot.
-    struct Selection {
-        var usable: [UserID] = []
-        var errors: [InviteeError] = []
-    }
-
     // MARK: call.invite
 
     func checkInvite(_ asker: Asker, _ invitation: Invitation) throws(Refusal) -> Selection {
@@ -29,7 +23,7 @@ extension Switchboard {
         let selection = select(
             invitation.invitees, by: asker.user, in: nil,
             limit: min(mode.invitees, mode.participants - 1))
-        try refuseUnusable(selection, mode)
+        try selection.refuse(in: mode)
         return selection
     }
 
@@ -46,7 +40,7 @@ extension Switchboard {
         }
         var selection = try checkInvite(asker, invitation)
         selection.leaveOut(asker.shaping.refused)
-        try refuseUnusable(selection, mode(of: invitation))
+        try selection.refuse(in: mode(of: invitation))
         try hold(asker, invitation, selection)
     }
 
@@ -87,10 +81,9 @@ extension Switchboard {
     ) throws(Refusal) {
         let slot = try locateJoined(asker, id, needs: .add).slot
         let mode = mode(slot)
-        let live = calls[slot].participants.count { $0.state.isLive }
         var selection = select(
             invitees, by: asker.user, in: calls[slot],
-            limit: min(mode.invitees, mode.participants - live))
+            limit: min(mode.invitees, mode.participants - calls[slot].placeCount))
         if selection.usable.isEmpty, selection.errors.allSatisfy({ $0.code == .tooMany }) {
             throw .tooMany(selection.errors)
         }
@@ -115,6 +108,7 @@ extension Switchboard {
     /// Makes `user` a pending participant, or again one; returns its place.
     @discardableResult
     func admit(_ user: UserID, by inviter: UserID, into commit: inout Commit) -> Int {
+        if !commit.call.removed.isEmpty { commit.call.removed.removeAll { $0 == user } }
         var newcomer = invitee(user, by: inviter, in: commit.call)
         newcomer.begunBy = UInt16(
             clamping: commit.by.user.flatMap { commit.call.index(of: $0) } ?? 0)
@@ -145,7 +139,11 @@ extension Switchboard {
         }
         var invitees = 0
         for index in commit.call.participants.indices
-        where commit.call.participants[index].countsAsInvitee { invitees += 1 }
+        where commit.call.participants[index].countsAsInvitee
+            && commit.call.transfer(to: commit.call.participants[index].user) == nil
+        {
+            invitees += 1
+        }
         if invitees > 1 { commit.call.isGroup = true }
         return place
     }
@@ -175,8 +173,8 @@ extension Switchboard {
         return selection
     }
 
-    private func obstacle(
-        to user: UserID, by inviter: UserID, in call: Call?, _ chosen: [UserID]
+    func obstacle(
+        to user: UserID, by inviter: UserID, in call: Call?, _ chosen: [UserID] = []
     ) -> InviteeError.Code? {
         if user == inviter { return .itself }
         if chosen.contains(user) { return .duplicate }
@@ -189,27 +187,6 @@ extension Switchboard {
         return nil
     }
 
-    /// Nobody can be invited: which refusal that is (D39).
-    private func refuseUnusable(_ selection: Selection, _ mode: Mode) throws(Refusal) {
-        let errors = selection.errors
-        if mode.invitees == 1, errors.contains(where: { $0.code == .tooMany }) {
-            throw .tooMany(errors)
-        }
-        guard selection.usable.isEmpty else { return }
-        func all(_ code: InviteeError.Code) -> Bool { errors.allSatisfy { $0.code == code } }
-        if all(.itself) {
-            throw Refusal(.selfCall, "nobody can call themselves", detail: .errors(errors))
-        }
-        if all(.tooMany) { throw .tooMany(errors) }
-        if all(.unknownUser) {
-            throw Refusal(.notFound, "none of the invitees is known", detail: .errors(errors))
-        }
-        if all(.refused) {
-            throw Refusal(.refused, "every invitee was refused", detail: .errors(errors))
-        }
-        throw Refusal(.badRequest, "none of the invitees can be called", detail: .errors(errors))
-    }
-
     /// The live call that keeps a user from placing one of `mode`.
     private func callInTheWay(of user: UserID, _ mode: Mode) -> CallSlot? {
         if mode.has(.refusesBusy) { return busyCall(of: user) }
@@ -217,13 +194,5 @@ extension Switchboard {
         return users[place].calls.first(where: {
             settings.mode(calls[$0].mode).has(.refusesBusyCaller) && isCounted(place, in: $0)
         })
-    }
-}
-
-extension Switchboard.Selection {
-    mutating func leaveOut(_ refused: [UserID]) {
-        guard !refused.isEmpty else { return }
-        errors += usable.filter(refused.contains).map { InviteeError($0, .refused) }
-        usable.removeAll { refused.contains($0) }
     }
 }

@@ -19,7 +19,9 @@ extension Switchboard {
     ) throws(Refusal) -> Cancellation {
         let place = try locate(asker, id)
         let state = self[place].state
-        let isWhole = users.isEmpty || !mode(place.slot).has(.cancelListed)
+        let call = calls[place.slot]
+        let isTransfer = users.contains { call.transfer(to: $0)?.by == asker.user }
+        let isWhole = users.isEmpty || !(isTransfer || mode(place.slot).has(.cancelListed))
         if isWhole, self[place].role != .caller {
             throw Refusal(.notInviter, "only the caller cancels the whole call")
         }
@@ -35,42 +37,13 @@ extension Switchboard {
         {
             throw .notInvited(first)
         }
-        return isWhole ? Cancellation(slot: place.slot) : try checkListed(asker, place, users)
-    }
-
-    private func checkListed(
-        _ asker: Asker, _ place: Place, _ users: [UserID]
-    ) throws(Refusal) -> Cancellation {
-        var chosen: [Int] = []
-        var errors: [InviteeError] = []
-        for user in users {
-            let index = calls[place.slot].index(of: user)
-            if let code = obstacle(to: asker, place, cancelling: index) {
-                errors.append(InviteeError(user, code))
-            } else if let index, !chosen.contains(index) {
-                chosen.append(index)
-            }
-        }
-        if chosen.isEmpty, let first = errors.first {
-            throw Refusal(
-                Refusal.Code(rawValue: first.code.rawValue) ?? .badRequest,
-                "\(first.user) cannot be cancelled", detail: .errors(errors))
+        if isWhole { return Cancellation(slot: place.slot) }
+        let isCaller = self[place].role == .caller
+        let (chosen, errors) = try call.choose(users, for: "cancelled") {
+            let mayCancel = isCaller || $0.invitedBy == asker.user
+            return $0.obstacleToCancel ?? (mayCancel ? nil : .notInviter)
         }
         return Cancellation(slot: place.slot, chosen: chosen, errors: errors)
-    }
-
-    private func obstacle(
-        to asker: Asker, _ place: Place, cancelling index: Int?
-    ) -> InviteeError.Code? {
-        guard let index else { return .notInvited }
-        let participant = calls[place.slot].participants[index]
-        switch participant.state {
-        case .inviting, .undelivered, .ringing, .accepting:
-            let mayCancel = self[place].role == .caller || participant.invitedBy == asker.user
-            return mayCancel ? nil : .notInviter
-        case .joined, .rejected: return .alreadyAnswered
-        case .cancelled, .timedOut, .left, .failed: return .wrongState
-        }
     }
 
     mutating func cancel(
@@ -100,13 +73,14 @@ extension Switchboard {
         let participant = index.map { calls[slot].participants[$0] }
         if let participant, !participant.isVisible { throw .notInvited(asker.user) }
         guard calls[slot].isLive else { throw .callEnded }
+        if calls[slot].removed.contains(asker.user) { throw .notInvited(asker.user) }
         if let participant, participant.state == .joined {
             guard participant.device != asker.device else {
                 throw Refusal(.alreadyPrimary, "this device is in the call")
             }
         } else if participant?.state.isLive != true {
             let limit = mode(slot).participants
-            guard calls[slot].participants.count(where: \.state.isLive) < limit else {
+            guard calls[slot].placeCount < limit else {
                 throw Refusal(.tooMany, "the call has \(limit) participants")
             }
         }

@@ -290,6 +290,9 @@ extension Switchboard {
         var commit = change(place.slot, by: asker, .done)
         commit.push = question.push
         commit.move(place.index, to: .cancelled, .forwarded)
+        if !commit.call.transfers.isEmpty {
+            commit.call.hand(transferTo: forwarder.user, on: target)
+        }
         let index = admit(target, by: forwarder.user, into: &commit)
         commit.call.participants[index].begunBy = forwarder.begunBy
         commit.call.participants[index].deadlineAt = forwarder.deadlineAt

@@ -149,6 +149,8 @@ extension Switchboard {
             try join(asker, id, acceptance)
         case .leave(let push): try leave(asker, id, push: push)
         case .end(let push): try end(asker, id, push: push)
+        case .transfer(let to, let push): try transfer(asker, id, to: to, push: push)
+        case .remove(let users): try remove(asker, id, users)
         case .report(let report): try self.report(asker, id, report)
         case .media(let audio, let video): try media(asker, id, audio: audio, video: video)
         case .hold(let on, let force): try hold(asker, id, on: on, force: force)

@@ -77,7 +77,9 @@ extension Switchboard {
             return false
         }
         switch operation {
-        case .invite, .call(_, .add, _), .call(_, .join, _), .call(_, .forward, _): return true
+        case .invite, .call(_, .add, _), .call(_, .join, _), .call(_, .forward, _),
+            .call(_, .transfer, _):
+            return true
         case .call, .list, .pushRegister, .pushUnregister: return operation.extendedData != nil
         }
     }

@@ -85,7 +85,8 @@ extension Switchboard {
     func incoming(_ call: Call, _ participant: Participant) -> CallEvent.Kind {
         .incoming(
             call, inviter: participant.invitedBy ?? call.caller,
-            expiresIn: participant.deadlineAt.map { max(0, $0 - now) })
+            expiresIn: participant.deadlineAt.map { max(0, $0 - now) },
+            transfer: call.transferOffer(to: participant.user))
     }
 
     /// A user's other devices learn what one of them, or a policy, did.
@@ -228,6 +229,7 @@ extension Switchboard {
         case .joinedPrimaries(let except): return primaries(of: call, except: except)
         case .device(let address):
             addDevice(address.device, of: address.user, to: &receivers)
+        case .devices(let user): addDevices(of: user, to: &receivers)
         case .everybody:
             for participant in call.participants
             where participant.state.isLive && participant.isVisible {

@@ -41,6 +41,17 @@ extension Participant {
         if rings { deadlineAt = now + call.ringTime }
     }
 
+    /// It is in the call with `device`, or by a policy's decision alone.
+    package mutating func join(
+        with device: DeviceID?, audio: Bool, video: Bool, at now: Moment
+    ) {
+        self.device = device
+        (self.audio, self.video) = (audio, video)
+        answeredAt = now
+        (held, mediaConnected) = (false, false)
+        isAnsweredFor = device == nil
+    }
+
     /// Its part is answered or over: no deadline runs, and no policy is asked.
     package mutating func stopDeadlines() {
         deadlineAt = nil
@@ -53,6 +64,47 @@ extension Participant {
 }
 
 extension Call {
+    /// The transfer to `user` that has yet to be answered.
+    package func transfer(to user: UserID) -> Transfer? {
+        transfers.first { $0.isPending && $0.to == user }
+    }
+
+    /// Whose place `user` is asked to take, with the text that `user` sees.
+    package func transferOffer(to user: UserID) -> CallEvent.TransferOffer? {
+        guard let transfer = transfer(to: user) else { return nil }
+        return CallEvent.TransferOffer(
+            by: transfer.by, extendedData: extendedData(of: .transfer, for: user))
+    }
+
+    /// How many places of its mode the call takes: who is to take a place has none of his own.
+    package var placeCount: Int {
+        count(\.isLive) - transfers.count(where: \.isPending)
+    }
+
+    /// All who have joined are to report their media, within a time that begins anew.
+    package mutating func connectAnew(until deadline: Moment) {
+        for index in participants.indices where participants[index].mediaConnected {
+            participants[index].mediaConnected = false
+        }
+        media = .establishing
+        mediaAlarm = deadline
+    }
+
+    /// `user` is asked in the place of who was asked to take somebody's.
+    package mutating func hand(transferTo old: UserID, on user: UserID) {
+        for index in transfers.indices
+        where transfers[index].isPending && transfers[index].to == old {
+            transfers[index].to = user
+        }
+    }
+
+    /// The transfer at `index` is answered or void.
+    package mutating func close(transfer index: Int) {
+        let to = transfers[index].to
+        transfers[index].isPending = false
+        views.removeAll { $0.owner == .transfer && $0.receiver == to }
+    }
+
     /// Whom questions and decisions about the invitation at `index` count for: who began it (G71).
     package func cause(of index: Int) -> Cause {
         let place = Int(participants[index].begunBy)
@@ -121,7 +173,7 @@ extension Call {
         case .callerOffline: End(.acceptFailed, detail: .callerOffline)
         case .acceptUnacked: End(.acceptFailed, detail: .noAck)
         case .dialFailed, .acceptFailed, .declined, .busy, .byInviter, .whole, .callerLost,
-            .forwarded, .itself, .lost, .kicked, .idle, nil:
+            .forwarded, .itself, .lost, .kicked, .idle, .transferred, nil:
             End(.acceptFailed)
         }
     }

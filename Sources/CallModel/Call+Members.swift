@@ -123,10 +123,24 @@ extension Call {
     }
     /// Nil while the call lives.
     public var end: End? {
-        get { body.fields.ended?.end }
-        set {
-            separate()
-            body.fields.ended = newValue.map { Ended($0) }
-        }
+        get { body.fields.rare?.value.end }
+        set { change { $0.end = newValue } }
+    }
+    /// Every transfer that was asked for, in this order; none any more when the call has ended.
+    public var transfers: [Transfer] {
+        get { body.fields.rare?.value.transfers ?? [] }
+        set { change { $0.transfers = newValue } }
+    }
+    /// Who was removed and has not been invited again; nobody when the call has ended.
+    public var removed: [UserID] {
+        get { body.fields.rare?.value.removed ?? [] }
+        set { change { $0.removed = newValue } }
+    }
+
+    private mutating func change(_ change: (inout Rare) -> Void) {
+        var rare = body.fields.rare?.value ?? Rare()
+        change(&rare)
+        separate()
+        body.fields.rare = rare == Rare() ? nil : RareBox(rare)
     }
 }

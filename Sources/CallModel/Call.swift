@@ -88,6 +88,26 @@ public struct Call: Sendable, Equatable {
         }
     }
 
+    /// A participant's wish that somebody else takes his place (K103).
+    public struct Transfer: Sendable, Equatable {
+        /// Who takes the place.
+        public internal(set) var to: UserID
+        /// Who gives it up.
+        public let by: UserID
+        /// What he says to that.
+        public let extendedData: String?
+        /// Whether `to` has yet to answer.
+        public internal(set) var isPending = true
+
+        /// `by` wishes that `to` takes his place, saying `extendedData`.
+        public init(to: UserID, by: UserID, extendedData: String?, isPending: Bool = true) {
+            self.to = to
+            self.by = by
+            self.extendedData = extendedData
+            self.isPending = isPending
+        }
+    }
+
     /// A new call without participants.
     public init(
         id: CallID, mode: ModeIndex, kind: String, ringTime: Milliseconds,
@@ -158,6 +178,7 @@ public struct Call: Sendable, Equatable {
         case .call: return extendedData
         case .participant(let user): return participant(user)?.extendedData
         case .end: return end?.extendedData
+        case .transfer: return transfer(to: receiver)?.extendedData
         }
     }
 }
@@ -170,6 +191,8 @@ public enum TextOwner: Sendable, Hashable {
     case participant(UserID)
     /// What came with the cancel or the end.
     case end
+    /// What came with the transfer to who sees it.
+    case transfer
 }
 
 /// Why a call ended.

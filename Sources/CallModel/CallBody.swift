@@ -16,7 +16,7 @@ extension Call {
         @Packed @usableFromInline var endedAt: Moment? = nil
         @Packed @usableFromInline var mediaAlarm: Moment? = nil
         @Packed @usableFromInline var idleAlarm: Moment? = nil
-        @usableFromInline var ended: Ended?
+        @usableFromInline var rare: RareBox?
         // The small ones stand together, the ring time in four bytes: there are many calls, and
         // with their header the members fill the 192 bytes of an allocator's size.
         @usableFromInline let ringTime: Int32
@@ -42,17 +42,25 @@ extension Call {
         }
     }
 
-    /// An end in memory of its own: most of the calls that are held have none.
+    /// What most of the calls that are held do not have.
     @usableFromInline
-    final class Ended: Sendable, Equatable, CustomStringConvertible {
-        let end: End
+    struct Rare: Sendable, Equatable {
+        var end: End?
+        var transfers: [Transfer] = []
+        var removed: [UserID] = []
+    }
 
-        init(_ end: End) { self.end = end }
+    /// The same in memory of its own.
+    @usableFromInline
+    final class RareBox: Sendable, Equatable, CustomStringConvertible {
+        let value: Rare
+
+        init(_ value: Rare) { self.value = value }
 
         @usableFromInline
-        static func == (left: Ended, right: Ended) -> Bool { left.end == right.end }
+        static func == (left: RareBox, right: RareBox) -> Bool { left.value == right.value }
 
-        @usableFromInline var description: String { "\(end)" }
+        @usableFromInline var description: String { "\(value)" }
     }
 
     /// The members in memory that copies share. Whoever changes them has separated them before, so

@@ -48,7 +48,8 @@ public struct CallEvent: Sendable, Equatable {
         /// `call.created`, to the caller.
         case created(Call)
         /// `call.incoming`, to an invitee; its time runs out `expiresIn` after the event was made.
-        case incoming(Call, inviter: UserID, expiresIn: Milliseconds?)
+        case incoming(
+            Call, inviter: UserID, expiresIn: Milliseconds?, transfer: TransferOffer? = nil)
         /// `call.changed`.
         case changed([Change])
         /// `call.timed_out`.
@@ -59,6 +60,10 @@ public struct CallEvent: Sendable, Equatable {
         indirect case ended(Call.End, at: Moment, duration: Milliseconds)
         /// `call.elsewhere`.
         case elsewhere(Elsewhere, DeviceID?)
+        /// `call.transferred`, to who gave his place up: his last event of the call.
+        case transferred(to: UserID)
+        /// `call.removed`, to who was sent out: his last event of the call.
+        case removed(by: UserID)
         /// `call.failed`.
         case failed(Participant.Reason)
         /// `call.media_phase`.
@@ -78,6 +83,20 @@ public struct CallEvent: Sendable, Equatable {
         /// `call.ended` of `call`, which ended as `end` tells.
         public static func ended(_ end: Call.End, of call: borrowing Call) -> Kind {
             .ended(end, at: call.endedAt ?? call.createdAt, duration: call.duration)
+        }
+    }
+
+    /// Whose place an invitee is asked to take.
+    public struct TransferOffer: Sendable, Equatable {
+        /// Who gives it up.
+        public let by: UserID
+        /// What he says to that.
+        public let extendedData: String?
+
+        /// `by` gives his place up, saying `extendedData`.
+        public init(by: UserID, extendedData: String? = nil) {
+            self.by = by
+            self.extendedData = extendedData
         }
     }
 
@@ -126,6 +145,8 @@ public enum EventName: String, CaseIterable, Sendable {
     case cancelled = "call.cancelled"
     case ended = "call.ended"
     case elsewhere = "call.elsewhere"
+    case transferred = "call.transferred"
+    case removed = "call.removed"
     case failed = "call.failed"
     case mediaPhase = "call.media_phase"
     case mediaFlags = "call.media_flags"
@@ -144,6 +165,8 @@ public enum EventName: String, CaseIterable, Sendable {
         case .cancelled: self = .cancelled
         case .ended: self = .ended
         case .elsewhere: self = .elsewhere
+        case .transferred: self = .transferred
+        case .removed: self = .removed
         case .failed: self = .failed
         case .mediaPhase: self = .mediaPhase
         case .mediaFlags: self = .mediaFlags
@@ -160,7 +183,7 @@ extension CallEvent.Kind {
     @inlinable
     public var call: Call? {
         if case .created(let call) = self { return call }
-        if case .incoming(let call, _, _) = self { return call }
+        if case .incoming(let call, _, _, _) = self { return call }
         if case .missed(let call, _) = self { return call }
         return nil
     }
@@ -173,10 +196,11 @@ extension CallEvent.Kind {
     ) {
         switch self {
         case .created(let call): show("call", call, &visitor)
-        case .incoming(let call, let inviter, let expiresIn):
+        case .incoming(let call, let inviter, let expiresIn, let transfer):
             show("call", call, &visitor)
             visitor.member("inviter", inviter)
             visitor.member("expires_in_ms", time: expiresIn)
+            if let transfer { visitor.member("transfer", transfer) }
         case .changed(let changes): visitor.member("changes", changes)
         case .timedOut: break
         case .cancelled(let inviter, let text, let reason):
@@ -190,6 +214,8 @@ extension CallEvent.Kind {
         case .elsewhere(let what, let device):
             visitor.member("what", word: what.rawValue)
             visitor.member("device", device)
+        case .transferred(let to): visitor.member("to", to)
+        case .removed(let by): visitor.member("by", by)
         case .failed(let reason): visitor.member("reason", word: reason.rawValue)
         case .missed(let call, let count):
             show("call", call, &visitor)
@@ -216,8 +242,8 @@ extension CallEvent.Kind {
         case .signal(let from, let data):
             visitor.member("from", from)
             visitor.member("data", json: data)
-        case .created, .incoming, .changed, .timedOut, .cancelled, .ended, .elsewhere, .failed,
-            .missed:
+        case .created, .incoming, .changed, .timedOut, .cancelled, .ended, .elsewhere,
+            .transferred, .removed, .failed, .missed:
             break
         }
     }
@@ -234,12 +260,16 @@ extension EventDescriptor {
             [
                 .call, DataMember("inviter", .name),
                 DataMember("expires_in_ms", .orNull(.time), "null: no ring time runs yet"),
-            ], words: "{call}",
+                DataMember(
+                    "transfer", .named("Transfer"), "whose place to take", optional: true),
+            ], words: "{call}[ in place of {transfer}]",
             make: {
                 guard let call = $0.call("call"), let inviter = $0.user("inviter") else {
                     return nil
                 }
-                return .incoming(call, inviter: inviter, expiresIn: $0.integer("expires_in_ms"))
+                return .incoming(
+                    call, inviter: inviter, expiresIn: $0.integer("expires_in_ms"),
+                    transfer: $0.transfer("transfer"))
             }),
         EventDescriptor(
             .changed, "Participants have new states.",
@@ -280,6 +310,14 @@ extension EventDescriptor {
             make: { members in
                 members.word("what").map { .elsewhere($0, members.device("device")) }
             }),
+        EventDescriptor(
+            .transferred, "To who gave his place up: he has left the call.",
+            [DataMember("to", .name, "who has taken it")], words: "to {to}",
+            make: { $0.user("to").map { .transferred(to: $0) } }),
+        EventDescriptor(
+            .removed, "To who was sent out of the call.", [DataMember("by", .name)],
+            words: "by {by}",
+            make: { $0.user("by").map { .removed(by: $0) } }),
         EventDescriptor(
             .failed, "To a device: its part of the call failed.", [.reason], words: "{reason}",
             make: { $0.word("reason").map { .failed($0) } }),

@@ -74,6 +74,10 @@ public struct Mode: Sendable, Equatable {
         public static let refusesBusy = Features(rawValue: 1 << 15)
         /// The whole call is cancelled when the caller leaves and nobody is joined.
         public static let leaveCancels = Features(rawValue: 1 << 16)
+        /// `call.transfer`.
+        public static let transfer = Features(rawValue: 1 << 17)
+        /// `call.remove`, for the caller.
+        public static let remove = Features(rawValue: 1 << 18)
     }
 
     /// `invitees` of a mode that says nothing else; the operator's limit replaces it.
@@ -129,6 +133,7 @@ extension Mode {
         name: "advanced", endWhenAnswered: .never, endWhenJoinedAtMost: 0, callerLost: .cancels,
         features: [
             .add, .join, .leave, .end, .cancelListed, .endUnanswered, .deliveryCheck, .answersBusy,
+            .transfer, .remove,
         ])
 
     /// ZEGOCLOUD's call demo: busy users reject by themselves, a caller left alone leaves.
@@ -137,7 +142,7 @@ extension Mode {
         callerLost: .cancels, lost: .leaves(after: 60_000),
         features: [
             .add, .join, .leave, .end, .cancelListed, .endUnanswered, .rejectsBusy, .refusesBusy,
-            .leaveCancels, .answersBusy,
+            .leaveCancels, .answersBusy, .transfer, .remove,
         ])
 
     /// Sendbird's direct call: one to one, media phases, hold, items.
@@ -145,7 +150,9 @@ extension Mode {
         name: "direct", invitees: 1, participants: 2, ringTime: 60_000, connectWithin: 60_000,
         reconnectWithin: 30_000, endWhenAnswered: .ifNobodyJoined, endWhenJoinedAtMost: 1,
         lost: .media,
-        features: [.end, .endMeansCancelOrReject, .media, .hold, .items, .answersBusy])
+        features: [
+            .end, .endMeansCancelOrReject, .media, .hold, .items, .answersBusy, .transfer,
+        ])
 
     /// CometChat's ringing: one to one, ring then session, busy as an answer.
     static let ringing = Mode(
@@ -157,7 +164,7 @@ extension Mode {
     static let group = Mode(
         name: "group", invitees: 49, participants: 50, ringTime: 45_000, idleLimit: 180_000,
         endWhenAnswered: .ifNobodyJoined, endWhenJoinedAtMost: 0, lost: .leaves(after: 60_000),
-        features: [.join, .leave, .end, .refusesBusyCaller])
+        features: [.join, .leave, .end, .refusesBusyCaller, .remove])
 
     /// Agora's call invitation: one to one, with delivery and accept acknowledgements.
     static let handshake = Mode(

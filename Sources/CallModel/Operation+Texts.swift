@@ -24,7 +24,12 @@ extension Operation {
         switch self {
         case .invite(let invitation): show(.call, extendedData, to: invitation.invitees)
         case .call(_, .add(let invitees, _), _): invitees.forEach(showAll)
-        case .call(_, .forward(let target), _): showAll(to: target)
+        case .call(_, .forward(let target), _):
+            showAll(to: target)
+            show(.transfer, call.transfer(to: user)?.extendedData, to: [target])
+        case .call(_, .transfer(let target, _), _):
+            showAll(to: target)
+            show(.transfer, extendedData, to: [target])
         case .call(_, .accept, _), .call(_, .reject, _), .call(_, .leave, _):
             show(own, extendedData, to: present)
         case .call(_, .join, _):

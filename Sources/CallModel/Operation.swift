@@ -43,7 +43,9 @@ public enum Operation: Sendable, Equatable {
     public var push: PushText? {
         switch self {
         case .invite(let invitation): invitation.push
-        case .call(_, .add(_, let push), _), .call(_, .cancel(_, let push), _): push
+        case .call(_, .add(_, let push), _), .call(_, .cancel(_, let push), _),
+            .call(_, .transfer(_, let push), _):
+            push
         case .call, .list, .pushRegister, .pushUnregister: nil
         }
     }
@@ -56,6 +58,7 @@ public enum Operation: Sendable, Equatable {
         switch self {
         case .invite(let invitation): invitation.invitees
         case .call(_, .add(let invitees, _), _): invitees
+        case .call(_, .transfer(let to, _), _): [to]
         case .call, .list, .pushRegister, .pushUnregister: nil
         }
     }

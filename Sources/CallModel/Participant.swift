@@ -52,7 +52,7 @@ public struct Participant: Sendable, Equatable {
         case callerLost = "caller_lost"
         case forwarded
         case itself = "self"
-        case lost, kicked, idle
+        case lost, kicked, idle, transferred
         case offline
         case noAck = "no_ack"
         case expired
@@ -139,9 +139,12 @@ public struct Participant: Sendable, Equatable {
     @inlinable
     public var isInQuestion: Bool { asking.isInQuestion }
 
-    /// Whether the call is one with this invitee; who forwarded it gave the place away.
+    /// Whether the call is one with this invitee; who forwarded or transferred it gave the place
+    /// away.
     @inlinable
-    public var countsAsInvitee: Bool { role == .invitee && reason != .forwarded }
+    public var countsAsInvitee: Bool {
+        role == .invitee && reason != .forwarded && reason != .transferred
+    }
 
     /// Whether the user is in the call by a policy's decision alone, without a device.
     public var isUnattended: Bool { isAnsweredFor && state == .joined && device == nil }

@@ -69,6 +69,8 @@ public struct Settings: Sendable, Equatable {
     public var callAgeMax: Milliseconds = 24 * 3_600_000
     /// Texts of one call (D43).
     public var itemsMax = 10
+    /// Transfers of one call (K103).
+    public var transfersMax = 10
     /// How long a deadline waits for an answer that is being shaped (F65).
     public var shapingGrace: Milliseconds = 200
     /// Live calls in the answer to `hello`; the others are for `call.list` (B31).

@@ -67,7 +67,7 @@ public struct ConsistencyChecker: Sendable {
         defer { hear(event.revision, of: event.callID, device) }
         switch event.kind {
         case .created(let call): show(call, to: device)
-        case .incoming(let call, _, _):
+        case .incoming(let call, _, _, _):
             show(call, to: device)
             // A phone rings only for its own user's pending part (H89).
             let mayAnswer = call.participant(device.user)?.state.mayAnswer ?? false
@@ -88,7 +88,7 @@ public struct ConsistencyChecker: Sendable {
             view.states[device.user] = nil
             view.revision = max(view.revision, event.revision)
             devices[device, default: [:]][event.callID] = view
-        case .ended:
+        case .ended, .transferred, .removed:
             devices[device]?[event.callID] = nil
             over[device, default: []].insert(event.callID)
         case .elsewhere(let what, _):

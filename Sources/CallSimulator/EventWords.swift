@@ -80,6 +80,11 @@ struct EventWords: EventVisitor {
         set(name, writer.text(changes))
     }
 
+    mutating func member(_ name: StaticString, _ offer: CallEvent.TransferOffer) {
+        let text = offer.extendedData.map { " " + writer.quoted($0) } ?? ""
+        set(name, offer.by.text + text)
+    }
+
     mutating func member(_ name: StaticString, _ texts: [String]) {
         set(name, texts.joined(separator: ", "))
     }

@@ -171,9 +171,10 @@ struct ScenarioWriter {
     private func text(_ event: CallEvent, _ now: Moment, to viewer: UserID) -> String {
         let name = names.name(event.callID)
         let ago = event.at == now ? "" : ", \(written(now - event.at)) ago"
-        if case .incoming(let call, let inviter, let left) = event.kind {
+        if case .incoming(let call, let inviter, let left, let transfer) = event.kind {
             return "incoming \(name) from \(inviter)" + byPolicy(event.actor)
                 + said(call.extendedData(of: .call, for: viewer))
+                + (transfer.map { ", in place of \($0.by)" + said($0.extendedData) } ?? "")
                 + (left.map { ", \(written($0)) left" } ?? "") + ago
                 + ": " + participants(of: call, viewer)
         }
@@ -244,6 +245,7 @@ struct ScenarioWriter {
         case .call: "call"
         case .participant(let user): user.text
         case .end: "end"
+        case .transfer: "transfer"
         }
     }
 

@@ -33,6 +33,7 @@ extension Settings {
         case "held_signals": heldSignalsMax = try number()
         case "held_signal_bytes": heldSignalBytesMax = try number()
         case "held_signal_bytes_of_sender": heldSignalBytesOfSenderMax = try number()
+        case "transfers": transfersMax = try number()
         case "questions": questionsPerCause = try number()
         case "key_lifetime": keyLifetime = try time()
         case "calls_in_hello": welcomeCallsMax = try number()

@@ -78,9 +78,9 @@ extension StepParser {
             try words.must("sees")
             let text = words.take("nothing") ? nil : try words.next("a text")
             try words.must("of")
-            let owner = try words.next("a user, `call` or `end`")
-            let whose: TextOwner =
-                owner == "call" ? .call : owner == "end" ? .end : .participant(UserID(owner))
+            let owner = try words.next("a user, `call`, `end` or `transfer`")
+            let named: [String: TextOwner] = ["call": .call, "end": .end, "transfer": .transfer]
+            let whose = named[owner] ?? .participant(UserID(owner))
             views.append(Call.View(receiver: receiver, owner: whose, text: text))
             guard words.takeComma() else { break }
         }

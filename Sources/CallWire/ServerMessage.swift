@@ -141,6 +141,12 @@ private struct EventJSON: EventMembers {
         data[name]?.array?.compactMap(CallEvent.Change.init)
     }
 
+    func transfer(_ name: String) -> CallEvent.TransferOffer? {
+        guard let by = data[name]?["by"]?.user else { return nil }
+        return CallEvent.TransferOffer(
+            by: by, extendedData: data[name]?["extended_data"]?.string)
+    }
+
     func texts(_ name: String) -> [String]? { data[name]?.texts }
     func items(_ name: String) -> [Call.Item]? { data[name]?.items }
 

@@ -105,7 +105,8 @@ extension CallEvent.Kind {
         case .timedOut: "timed_out"
         case .cancelled: "cancelled"
         case .ended: "ended"
-        case .elsewhere, .failed, .mediaPhase, .mediaFlags, .hold, .items, .signal, .missed:
+        case .elsewhere, .transferred, .removed, .failed, .mediaPhase, .mediaFlags, .hold, .items,
+            .signal, .missed:
             "other"
         }
     }

@@ -172,7 +172,7 @@ final class TestDevice {
 
     func incoming(sourceLocation: SourceLocation = #_sourceLocation) throws -> Call {
         try event("the incoming call", sourceLocation: sourceLocation) {
-            if case .incoming(let call, _, _) = $0 { call } else { nil }
+            if case .incoming(let call, _, _, _) = $0 { call } else { nil }
         }
     }
 

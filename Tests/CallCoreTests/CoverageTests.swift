@@ -83,7 +83,6 @@ import Testing
         "timer decide": "the plugin decides, or `default` in its place: they are the actor",
         "timer wait": "the accept that waited is the plugin's, which is the actor",
         "timer for": "a question follows, and its answer has an actor",
-        "left kicked": "no operation takes somebody else out of a call",
         "failed accept_failed": "an accept that fails is an error, and the invitation rings on",
         "error blocked": "a plugin blocks, and what it refuses is `refused`",
         "refusal unauthenticated": "a request without a user never reaches the core",
@@ -103,7 +102,7 @@ import Testing
         let reasons: [(Participant.State, [Participant.Reason])] = [
             (.rejected, [.declined, .busy]),
             (.cancelled, [.byInviter, .whole, .callerLost, .forwarded]),
-            (.left, [.itself, .lost, .kicked, .idle]),
+            (.left, [.itself, .lost, .kicked, .idle, .transferred]),
             (
                 .failed,
                 [
@@ -135,7 +134,8 @@ import Testing
         #expect(Self.unseen.keys.filter { !Self.words.contains($0) } == [], "no such word")
         let events = [
             "created", "incoming", "changed", "timed_out", "cancelled", "ended", "elsewhere",
-            "failed", "media_phase", "media_flags", "hold", "items", "signal",
+            "transferred", "removed", "failed", "media_phase", "media_flags", "hold", "items",
+            "signal",
         ]
         #expect(events.filter { !seen.contains("event \($0)") } == [])
     }

@@ -88,6 +88,11 @@ import Testing
         Example(.join, #"{"call_id":ID,"extended_data":"j"}"#, .call(id, .join(), saying: "j")),
         Example(.leave, #"{"call_id":ID}"#, .call(id, .leave())),
         Example(.end, #"{"call_id":ID,"extended_data":"bye"}"#, .call(id, .end(), saying: "bye")),
+        Example(.transfer, #"{"call_id":ID,"to":"bob"}"#, .call(id, .transfer(to: "bob"))),
+        Example(
+            .transfer, #"{"call_id":ID,"to":"bob","extended_data":"hi","push":{}}"#,
+            .call(id, .transfer(to: "bob", push: PushText()), saying: "hi")),
+        Example(.remove, #"{"call_id":ID,"users":["bob"]}"#, .call(id, .remove(["bob"]))),
         Example(.report, #"{"call_id":ID,"media":"recovered"}"#, .call(id, .report(.recovered))),
         Example(
             .media, #"{"call_id":ID,"audio":true}"#, .call(id, .media(audio: true, video: nil))),

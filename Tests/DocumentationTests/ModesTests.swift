@@ -62,7 +62,8 @@ import Testing
         ("rejects busy invitees", .rejectsBusy), ("refuses a busy caller", .refusesBusyCaller),
         ("refuses a busy user", .refusesBusy),
         ("a caller who leaves cancels", .leaveCancels), ("answer busy", .answersBusy),
-        ("media phases", .media), ("`call.hold`", .hold),
+        ("media phases", .media), ("`call.transfer`", .transfer),
+        ("`call.remove`, by the caller", .remove), ("`call.hold`", .hold),
         ("`call.items`", .items), ("delivery check", .deliveryCheck),
         ("`call.accept_ack`", .acceptAck),
     ]

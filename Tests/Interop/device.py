@@ -15,7 +15,7 @@ PATIENCE = 15  # seconds that an answer or an event may take
 EVENTS = {
     "call.created", "call.incoming", "call.changed", "call.timed_out", "call.cancelled",
     "call.ended", "call.elsewhere", "call.failed", "call.media_phase", "call.media_flags",
-    "call.hold", "call.items", "call.signal", "call.missed",
+    "call.hold", "call.items", "call.signal", "call.missed", "call.transferred", "call.removed",
 }
 
 ERRORS = {

@@ -52,6 +52,8 @@ import Testing
                 function() return call:signal { hi = 1 } end,
                 function() return call:set_items { a = "b" } end,
                 function() return call:invite "dora" end,
+                function() return call:transfer("carol", { extended_data = { why = 1 } }) end,
+                function() return call:remove({ "carol" }) end,
                 function() return call:leave() end,
                 function() return call:finish() end,
               } do

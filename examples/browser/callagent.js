@@ -33,6 +33,8 @@ export const FIELDS = {
   "call.join": "call_id extended_data audio video",
   "call.leave": "call_id extended_data push",
   "call.end": "call_id extended_data push",
+  "call.transfer": "call_id to extended_data push",
+  "call.remove": "call_id users",
   "call.report": "call_id media",
   "call.media": "call_id audio video",
   "call.hold": "call_id on force",

@@ -140,7 +140,7 @@ extension PushJob {
             switch call.participant(user)?.reason {
             case .forwarded, .acceptUnacked, .acceptFailed, .callerOffline: return false
             case .declined, .busy, .byInviter, .whole, .callerLost, .itself, .lost, .kicked,
-                .idle, .offline, .noAck, .expired, .dialFailed, nil:
+                .idle, .transferred, .offline, .noAck, .expired, .dialFailed, nil:
                 return true
             }
         }

@@ -101,7 +101,10 @@ struct WebhookGatherer {
             else { continue }
             let kind = CallEvent.Kind.incoming(
                 call, inviter: participant.invitedBy ?? call.caller,
-                expiresIn: participant.deadlineAt.map { max(0, $0 - group.at) })
+                expiresIn: participant.deadlineAt.map { max(0, $0 - group.at) },
+                transfer: call.transfer(to: participant.user).map {
+                    CallEvent.TransferOffer(by: $0.by, extendedData: $0.extendedData)
+                })
             events.append(group.event(kind, to: .one(participant.user)))
         }
         let changed = group.changes.compactMap { call.participant($0.user) }
@@ -118,7 +121,7 @@ struct WebhookGatherer {
         var over: [(kind: CallEvent.Kind, users: [UserID])] = []
         for change in group.changes {
             guard let participant = group.call.participant(change.user),
-                let kind = own(participant, from: change.from, group.cancelText)
+                let kind = own(participant, from: change.from, in: group)
             else { continue }
             if let place = over.firstIndex(where: { $0.kind == kind }) {
                 over[place].users.append(change.user)
@@ -130,15 +133,18 @@ struct WebhookGatherer {
     }
 
     private static func own(
-        _ participant: Participant, from: Participant.State?, _ cancelText: String?
+        _ participant: Participant, from: Participant.State?, in group: Group
     ) -> CallEvent.Kind? {
         switch participant.state {
         case .timedOut: .timedOut
         case .failed: .failed(participant.reason ?? .acceptFailed)
         case .cancelled where from?.isPending == true:
             .cancelled(
-                inviter: participant.invitedBy, extendedData: cancelText,
+                inviter: participant.invitedBy, extendedData: group.cancelText,
                 reason: participant.reason ?? .byInviter)
+        case .left where participant.reason == .transferred:
+            group.call.transfers.last { $0.by == participant.user }.map { .transferred(to: $0.to) }
+        case .left where participant.reason == .kicked: .removed(by: group.call.caller)
         case .cancelled, .inviting, .undelivered, .ringing, .accepting, .joined, .rejected, .left:
             nil
         }
@@ -148,8 +154,8 @@ struct WebhookGatherer {
     private static func isOfTheCall(_ kind: CallEvent.Kind) -> Bool {
         switch kind {
         case .mediaPhase, .mediaFlags, .hold, .items: true
-        case .created, .incoming, .changed, .timedOut, .cancelled, .ended, .elsewhere, .failed,
-            .missed, .signal:
+        case .created, .incoming, .changed, .timedOut, .cancelled, .ended, .elsewhere,
+            .transferred, .removed, .failed, .missed, .signal:
             false
         }
     }

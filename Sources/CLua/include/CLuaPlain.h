@@ -49,7 +49,8 @@ enum {
     PLAIN_CALL_ITEMS = 10,
     PLAIN_CALL_GROUP = 11,
     PLAIN_CALL_RECEIVER = 12,
-    PLAIN_CALL_FIELDS = 13,
+    PLAIN_CALL_TRANSFERRED_BY = 13,
+    PLAIN_CALL_FIELDS = 14,
 };
 
 // The kinds of decisions.

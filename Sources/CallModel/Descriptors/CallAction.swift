@@ -22,6 +22,10 @@ public enum CallAction: Sendable, Equatable {
     case leave(push: PushText? = nil)
     /// `call.end`.
     case end(push: PushText? = nil)
+    /// `call.transfer`.
+    case transfer(to: UserID, push: PushText? = nil)
+    /// `call.remove`.
+    case remove([UserID])
     /// `call.report`.
     case report(MediaReport)
     /// `call.media`; nil: as it was.
@@ -55,6 +59,8 @@ public enum OperationName: String, CaseIterable, Sendable {
     case join = "call.join"
     case leave = "call.leave"
     case end = "call.end"
+    case transfer = "call.transfer"
+    case remove = "call.remove"
     case report = "call.report"
     case media = "call.media"
     case hold = "call.hold"
@@ -80,6 +86,8 @@ extension CallAction {
         case .join: .join
         case .leave: .leave
         case .end: .end
+        case .transfer: .transfer
+        case .remove: .remove
         case .report: .report
         case .media: .media
         case .hold: .hold
@@ -142,6 +150,32 @@ extension OperationDescriptor {
                 guard case .add(let invitees, let push) = action else { return }
                 values.give(.invitees, invitees, \.users)
                 values.give(.push, push, \.push)
+            }),
+        OperationDescriptor(
+            onCall: .transfer, "call.transfer", "Has somebody else take one's place.",
+            ([.to], [.extendedData, .push]), reply: [.call],
+            phrases: ["transfers {call_id} to {to} {push} {extended_data}"],
+            needs: .transfer,
+            rule: "Joined participants. `to` is invited in one's name, and the two count as one "
+                + "until he answers; when he accepts, one has left. `self_call`, `not_found`, "
+                + "`already_joined`, `refused` say why nobody can; `wrong_state`: one's last "
+                + "transfer has no answer yet; `too_many`: the call had all its transfers.",
+            make: { .transfer(to: $0.user, push: $0.push) },
+            give: { action, values in
+                guard case .transfer(let to, let push) = action else { return }
+                values.give(.to, to, \.user)
+                values.give(.push, push, \.push)
+            }),
+        OperationDescriptor(
+            onCall: .remove, "call.remove", "Sends people out of the call.", ([.users], []),
+            reply: [.call, .errors], phrases: ["removes {users} from {call_id}"],
+            needs: .remove,
+            rule: "The caller, who has joined. Who has joined leaves (`kicked`), a pending "
+                + "invitation is withdrawn, and neither may join again before somebody invites "
+                + "him. Who could not be removed is in `errors[]`.",
+            make: { .remove($0.users) },
+            give: { action, values in
+                if case .remove(let users) = action { values.give(.users, users, \.users) }
             }),
         OperationDescriptor(
             onCall: .acceptAck, "call.accept_ack",

@@ -12,6 +12,7 @@ public protocol EventVisitor: ~Copyable {
     mutating func member(_ name: StaticString, count: Int)
     mutating func member(_ name: StaticString, _ end: Call.End)
     mutating func member(_ name: StaticString, _ changes: [CallEvent.Change])
+    mutating func member(_ name: StaticString, _ offer: CallEvent.TransferOffer)
     mutating func member(_ name: StaticString, _ texts: [String])
     mutating func member(_ name: StaticString, _ items: [Call.Item])
     /// One JSON value, as it was written.
@@ -28,6 +29,7 @@ public protocol EventMembers {
     func integer(_ name: String) -> Int64?
     func end(_ name: String) -> Call.End?
     func changes(_ name: String) -> [CallEvent.Change]?
+    func transfer(_ name: String) -> CallEvent.TransferOffer?
     func texts(_ name: String) -> [String]?
     func items(_ name: String) -> [Call.Item]?
     /// One JSON value, byte for byte as it was written.

@@ -62,9 +62,9 @@ public enum Field: UInt8, CaseIterable, Sendable {
         switch self {
         case .callID, .on: ""
         case .user: "whose accept is acknowledged"
-        case .to: "one participant; absent: all other joined ones"
+        case .to: "one user; call.signal without it: all other joined ones"
         case .invitees: "whom to call"
-        case .users: "whose invitation to withdraw; absent or empty: all"
+        case .users: "whom it is about; call.cancel without or with none: all who are invited"
         case .mode: "how the call behaves; absent: advanced, unless the operator says otherwise"
         case .kind: "audio, video, or the app's own word; call.list: only those"
         case .peer: "only calls with this user"

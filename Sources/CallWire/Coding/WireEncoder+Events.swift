@@ -89,6 +89,13 @@ extension JSONWriter: EventVisitor {
         }
     }
 
+    public mutating func member(_ name: StaticString, _ offer: CallEvent.TransferOffer) {
+        object(name) {
+            $0.field("by", offer.by.text)
+            $0.field("extended_data", offer.extendedData)
+        }
+    }
+
     fileprivate mutating func field(_ key: StaticString, _ actor: Actor) {
         object(key) {
             switch actor {

@@ -69,6 +69,13 @@ struct ProtocolSchemas {
             ("Call", Self.call), ("Participant", Self.participant), ("End", Self.end),
             ("Change", Self.change),
             (
+                "Transfer",
+                [
+                    SchemaMember("by", Schema.ref("Name"), "whose place to take"),
+                    SchemaMember("extended_data", Self.text),
+                ]
+            ),
+            (
                 "InviteeError",
                 [name("user"), SchemaMember("code", Schema.word(InviteeError.Code.self))]
             ),

@@ -30,6 +30,25 @@ extension Bindings {
             try state.operating(arguments) { () throws(Refused) in .add(try arguments.users()) }
         },
         Binding(
+            "call:transfer", outside,
+            type: "fun(self: Call, user: string|User, options?: { extended_data?: any }): "
+                + "true?, string?",
+            help: "Has another user take the account's place in the call."
+        ) { state, arguments throws(Refused) in
+            try state.operating(arguments, saying: arguments[2]["extended_data"]) {
+                () throws(Refused) in .transfer(to: try arguments.user(1))
+            }
+        },
+        Binding(
+            "call:remove", outside,
+            type: "fun(self: Call, users: string|string[]): true?, string?",
+            help: "Sends people out of the call."
+        ) { state, arguments throws(Refused) in
+            try state.operating(arguments) { () throws(Refused) in
+                .remove(try arguments.users())
+            }
+        },
+        Binding(
             "call:leave", outside, type: "fun(self: Call): true?, string?",
             help: "Leaves the call."
         ) { state, arguments throws(Refused) in
@@ -121,14 +140,21 @@ extension PluginState {
     /// What a method of a call does. Its values may come from a user, so bad ones are `nil, err`
     /// rather than a failure of the plugin.
     fileprivate func operating(
-        _ arguments: Arguments, _ action: () throws(Refused) -> CallAction
+        _ arguments: Arguments, saying data: LuaValue = .null,
+        _ action: () throws(Refused) -> CallAction
     ) throws(Refused) -> Response {
         let call = try arguments.call()
         guard let account else {
             return .trouble("no account that the plugins answer for is in the call")
         }
+        let text: String?
+        do throws(BadReturn) {
+            text = try Returned.data(data, max: setting.extendedDataMax)
+        } catch {
+            return .trouble(error.isTooLarge ? "too_large" : error.message)
+        }
         do throws(Refused) {
-            return .wait(.operation(account, .call(call, try action())))
+            return .wait(.operation(account, .call(call, try action(), saying: text)))
         } catch {
             return .trouble(error.message)
         }

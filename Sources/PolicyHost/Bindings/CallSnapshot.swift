@@ -102,6 +102,10 @@ extension PlainWriter {
                 if let inviter = place(of: people[callee].invitedBy, in: people) {
                     mark(PLAIN_CALL_INVITER, places[inviter])
                 }
+                let transfer = view.call.transfer(to: people[callee].user)
+                if let transferor = place(of: transfer?.by, in: people) {
+                    mark(PLAIN_CALL_TRANSFERRED_BY, places[transferor])
+                }
             }
             mark(PLAIN_CALL_USERS, nil)
             listPlaces(of: people.indices) { people[$0].state.isLive }

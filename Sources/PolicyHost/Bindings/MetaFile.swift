@@ -106,6 +106,7 @@ public enum MetaFile {
         ("timeout", "number"), ("remaining", "number"), ("extended_data", "table?"),
         ("extended_raw", "string?"), ("items", "table<string, string>?"), ("vars", "table"),
         ("alive", "boolean"), ("group", "boolean"), ("receiver", "User?"),
+        ("transferred_by", "User?"),
     ]
 
     static var callFieldNames: [String] { callFieldTypes.map(\.0) }

@@ -240,6 +240,8 @@ extension Configuration {
         public var participants = 10
         /// Items of one call.
         public var items = 10
+        /// Transfers of one call.
+        public var transfers = 10
         /// Requests of one user.
         public var requestsPerSecond = 200
         /// Connections in all.
@@ -403,6 +405,7 @@ extension Configuration {
         settings.keysPerUser = server.limits.keysPerUser
         settings.keysMax = server.limits.keys
         settings.itemsMax = server.limits.items
+        settings.transfersMax = server.limits.transfers
         settings.questionsPerCause = server.limits.questionsPerCause
         settings.heldWithin = server.limits.heldTime
         // Receivers of events are told of what the report hooks are told of.

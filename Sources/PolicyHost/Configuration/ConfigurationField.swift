@@ -238,6 +238,9 @@ extension ConfigurationField {
         .server("limits.items", "integer", "10", "Items of one call.") {
             c, v throws(LuaProblem) in c.limits.items = try v.integer(0...100)
         },
+        .server("limits.transfers", "integer", "10", "Transfers of one call.") {
+            c, v throws(LuaProblem) in c.limits.transfers = try v.integer(0...100)
+        },
         .server("limits.requests_per_second", "integer", "200", "Requests of one user.") {
             c, v throws(LuaProblem) in c.limits.requestsPerSecond = try v.integer(1...1_000_000)
         },

@@ -129,6 +129,7 @@ extension TextOwner {
         switch json["of"]?.string {
         case "call": self = .call
         case "end": self = .end
+        case "transfer": self = .transfer
         default:
             guard let user = json.user("participant") else { return nil }
             self = .participant(user)
@@ -272,6 +273,11 @@ extension Call {
             ?? []
         participants = people
         views = json["views"]?.array?.compactMap { View($0) } ?? []
+        guard let asked = json["transfers"]?.array else { return }
+        transfers = asked.compactMap { transfer in
+            guard let to = transfer.user("to"), let by = transfer.user("by") else { return nil }
+            return Transfer(to: to, by: by, extendedData: nil)
+        }
     }
 }
 

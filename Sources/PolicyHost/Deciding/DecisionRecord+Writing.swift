@@ -145,6 +145,7 @@ extension TextOwner {
         switch self {
         case .call: writer.field("of", literal: "call")
         case .end: writer.field("of", literal: "end")
+        case .transfer: writer.field("of", literal: "transfer")
         case .participant(let user):
             writer.field("of", literal: "participant")
             writer.field("participant", user.text)
@@ -290,6 +291,16 @@ extension JSONWriter {
             }
             $0.array("participants") {
                 for participant in call.participants { $0.participant(participant) }
+            }
+            if !call.transfers.isEmpty {
+                $0.array("transfers") {
+                    for transfer in call.transfers where transfer.isPending {
+                        $0.object {
+                            $0.field("to", transfer.to.text)
+                            $0.field("by", transfer.by.text)
+                        }
+                    }
+                }
             }
             if !call.views.isEmpty {
                 $0.array("views") {

@@ -45,7 +45,8 @@ enum CallBytes {
     /// as items or texts that single users see.
     static func canWrite(_ call: Call) -> Bool {
         guard !call.isLive, call.end != nil, !call.participants.isEmpty, call.items.isEmpty,
-            call.views.isEmpty, call.mediaAlarm == nil, call.idleAlarm == nil
+            call.views.isEmpty, call.mediaAlarm == nil, call.idleAlarm == nil,
+            call.transfers.isEmpty, call.removed.isEmpty
         else { return false }
         return withParticipants(of: call) { first, count in
             for place in 0..<count where !isOver(first + place) { return false }

@@ -41,6 +41,8 @@ private struct CallDraft {
     var mediaAlarm: Moment?
     var idleAlarm: Moment?
     var end: Call.End?
+    var transfers: [Call.Transfer] = []
+    var removed: [UserID] = []
 
     /// Reads the member `name`; false: unknown, left unread.
     mutating func read(
@@ -77,6 +79,11 @@ private struct CallDraft {
         case "media_alarm": mediaAlarm = try reader.moment()
         case "idle_alarm": idleAlarm = try reader.moment()
         case "end": end = try readEnd(from: &reader)
+        case "transfers": try readTransfers(from: &reader)
+        case "removed":
+            try reader.elements { (reader) throws(RecordDamage) in
+                removed.append(UserID(try reader.text()))
+            }
         default: return false
         }
         return true
@@ -108,6 +115,28 @@ private struct CallDraft {
         }
     }
 
+    private mutating func readTransfers(from reader: inout RecordReader) throws(RecordDamage) {
+        try reader.elements { (reader) throws(RecordDamage) in
+            var (to, by, data): (String?, String?, String?)
+            var isPending = false
+            try reader.members { (reader, name) throws(RecordDamage) in
+                switch name {
+                case "to": to = try reader.text()
+                case "by": by = try reader.text()
+                case "data": data = try reader.text()
+                case "pending": isPending = try reader.flag()
+                default: return false
+                }
+                return true
+            }
+            guard let to else { throw reader.damage("is missing", at: "to") }
+            guard let by else { throw reader.damage("is missing", at: "by") }
+            transfers.append(
+                Call.Transfer(
+                    to: UserID(to), by: UserID(by), extendedData: data, isPending: isPending))
+        }
+    }
+
     private mutating func readViews(from reader: inout RecordReader) throws(RecordDamage) {
         try reader.elements { (reader) throws(RecordDamage) in
             var (to, text): (String?, String?)
@@ -117,6 +146,7 @@ private struct CallDraft {
                 case "to": to = try reader.text()
                 case "of": owner = .participant(UserID(try reader.text()))
                 case "of_end": if try reader.flag() { owner = .end }
+                case "of_transfer": if try reader.flag() { owner = .transfer }
                 case "text": text = try reader.text()
                 default: return false
                 }
@@ -190,6 +220,8 @@ private struct CallDraft {
         call.endedAt = endedAt
         call.mediaAlarm = mediaAlarm
         call.idleAlarm = idleAlarm
+        if !transfers.isEmpty { call.transfers = transfers }
+        if !removed.isEmpty { call.removed = removed }
         call.end = end
     }
 }

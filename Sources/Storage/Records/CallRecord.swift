@@ -23,6 +23,12 @@ enum CallRecord {
             writeTexts(call, &$0)
             writeMoments(call, &$0)
             if let end = call.end { write(end, &$0) }
+            if !call.transfers.isEmpty { writeTransfers(call, &$0) }
+            if !call.removed.isEmpty {
+                $0.array("removed") {
+                    for user in call.removed { $0.value(user.text) }
+                }
+            }
             $0.object("users") {
                 var before: Participant?
                 for participant in call.participants {
@@ -77,6 +83,20 @@ enum CallRecord {
         case .call: break
         case .participant(let user): writer.field("of", user.text)
         case .end: writer.field("of_end", true)
+        case .transfer: writer.field("of_transfer", true)
+        }
+    }
+
+    private static func writeTransfers(_ call: Call, _ writer: inout JSONWriter) {
+        writer.array("transfers") {
+            for transfer in call.transfers {
+                $0.object {
+                    $0.field("to", transfer.to.text)
+                    $0.field("by", transfer.by.text)
+                    $0.present("data", transfer.extendedData)
+                    if transfer.isPending { $0.field("pending", true) }
+                }
+            }
         }
     }
 

@@ -95,7 +95,7 @@ final class OutgoingCall: DeviceScript {
         case .changed(let changes):
             progress?.take(changes, at: event.revision)
             advance()
-        case .ended, .elsewhere: finish()
+        case .ended, .elsewhere, .transferred, .removed: finish()
         case .created, .incoming, .timedOut, .cancelled, .failed, .mediaPhase, .mediaFlags, .hold,
             .items, .signal, .missed:
             break

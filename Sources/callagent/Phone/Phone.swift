@@ -68,11 +68,11 @@ final class Phone: DeviceScript {
     func happened(_ event: CallEvent) {
         let id = event.callID
         switch event.kind {
-        case .incoming(let call, _, _): incoming(call)
+        case .incoming(let call, _, _, _): incoming(call)
         case .changed(let changes):
             calls[id]?.progress.take(changes, at: event.revision)
             advance(id)
-        case .ended, .cancelled, .timedOut, .failed, .elsewhere: over(id)
+        case .ended, .cancelled, .timedOut, .failed, .elsewhere, .transferred, .removed: over(id)
         case .created, .mediaPhase, .mediaFlags, .hold, .items, .signal, .missed: break
         }
     }

@@ -65,11 +65,12 @@ extension Ladder {
     func sees(_ event: CallEvent.Kind) {
         switch event {
         case .created: break
-        case .incoming(let call, let inviter, _):
+        case .incoming(let call, let inviter, _, let transfer):
             let mode = Mode.all[Int(call.mode.value)].name
             sees(
                 "incoming \(call.kind) call \(call.id) from \(inviter) (\(mode))"
-                    + Self.saying(call.extendedData))
+                    + (transfer.map { ", to take the place of \($0.by)" } ?? "")
+                    + Self.saying(transfer?.extendedData ?? call.extendedData))
         case .changed(let changes): for change in changes { sees(change) }
         case .cancelled(_, let text, let reason):
             sees("cancelled (\(reason.rawValue))\(Self.saying(text))")
