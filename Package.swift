@@ -103,7 +103,8 @@ let package = Package(
         .executableTarget(
             name: "callagent",
             dependencies: [
-                "AgentServer", "CallSimulator", "CallClient", "PolicyTesting", "CJemalloc",
+                "AgentServer", "AgentCore", "CallSimulator", "CallClient", "PolicyTesting",
+                "CJemalloc",
             ],
             swiftSettings: strict,
             // Retaining and releasing through a table of the linker costs 2 % of a request; and
@@ -132,7 +133,7 @@ let package = Package(
             exclude: ["Scenarios"]),
         tests("SimulationTests", ["CallSimulator", "CallModel", "CallCore"]),
         tests("CallWireTests", ["CallWire", "CallModel", "CallCore", "JSON"]),
-        tests("AgentCoreTests", ["AgentCore", "CallModel", "CallWire"]),
+        tests("AgentCoreTests", ["AgentCore", "CallModel", "CallWire", "JSON", "WebProtocols"]),
         program(
             "StorageRig", at: "Tests/StorageRig",
             ["Storage", "CallModel", "CallCore", "TestSupport"]),
@@ -162,7 +163,7 @@ let package = Package(
         tests(
             "CallClientTests",
             [
-                "CallClient", "AgentServer", "CallModel", "CallCore", "callagent",
+                "CallClient", "AgentServer", "AgentCore", "CallModel", "CallCore", "callagent",
                 "AgentTestSupport", "TestSupport",
             ]),
         tests(
@@ -176,7 +177,7 @@ let package = Package(
             "DocumentationTests",
             [
                 "CallModel", "CallCore", "CallWire", "JSON", "WebProtocols", "EventLoop",
-                "PolicyHost", "PolicyTesting", "AgentServer", "CallSimulator",
+                "PolicyHost", "PolicyTesting", "AgentServer", "AgentCore", "CallSimulator",
             ]),
         program("echo-server", at: "Tests/EchoServer", ["WebProtocols", "EventLoop"]),
     ],

@@ -40,6 +40,25 @@ public struct HTTPTarget: Sendable, Equatable {
         return (try? decode(spaced)) ?? spaced
     }
 
+    /// A part of a path with its percent encodings resolved; nil: they are wrong.
+    public static func decoded(_ text: some StringProtocol) -> String? { try? decode(text) }
+
+    /// `text` with all but letters and digits percent-encoded, for a part of a path or query.
+    public static func encoded(_ text: String) -> String {
+        var encoded = ""
+        for byte in text.utf8 {
+            let scalar = Unicode.Scalar(byte)
+            if scalar.isASCII, Character(scalar).isLetter || Character(scalar).isNumber {
+                encoded.unicodeScalars.append(scalar)
+            } else {
+                encoded +=
+                    "%" + (byte < 16 ? "0" : "")
+                    + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return encoded
+    }
+
     /// `text` with its percent encodings resolved (RFC 3986 section 2.1).
     static func decode(_ text: some StringProtocol) throws(HTTPError) -> String {
         guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }

@@ -1,5 +1,6 @@
 // One question over HTTP and its answer, for commands that ask and end.
 
+import AgentCore
 import CallClient
 import CallModel
 import EventLoop
@@ -16,23 +17,36 @@ enum AdminAnswer {
     /// It did not answer.
     case unreachable(String)
 
-    /// The answer to `GET path` of the operator's socket.
-    static func get(_ path: String, from server: ServerAddress) -> AdminAnswer {
-        ask(.get, path, of: server)
-    }
-
-    /// The answer to `POST path` of the operator's socket.
-    static func post(_ path: String, to server: ServerAddress) -> AdminAnswer {
-        ask(.post, path, of: server)
-    }
-
-    private static func ask(
-        _ method: HTTPMethod, _ path: String, of server: ServerAddress
+    /// The answer to an operation of the operator's socket; what has no value is left out.
+    static func ask(
+        _ name: ManagementOperation.Name, _ values: [String: String?] = [:],
+        of server: ServerAddress
     ) -> AdminAnswer {
+        let operation = ManagementOperation.of(name)
+        let values = values.compactMapValues { $0 }
+        let others = values.filter { !operation.hasInPath($0.key) }.sorted { $0.key < $1.key }
+        var path = operation.path(with: values)
+        var body: [UInt8] = []
+        if operation.method == .get {
+            let query = others.map { "\($0.key)=\(HTTPTarget.encoded($0.value))" }
+            if !query.isEmpty { path += "?" + query.joined(separator: "&") }
+        } else if !others.isEmpty {
+            body =
+                JSONValue.object(
+                    JSONObject(others.map { .init(key: $0.key, value: .string($0.value)) })
+                ).bytes
+        }
+        return ask(HTTPRequest(operation.method, server.target(path), body: body), of: server)
+    }
+
+    /// The answer to `GET path` of the operator's socket, for what is no operation.
+    static func get(_ path: String, from server: ServerAddress) -> AdminAnswer {
+        ask(HTTPRequest(.get, server.target(path)), of: server)
+    }
+
+    private static func ask(_ request: HTTPRequest, of server: ServerAddress) -> AdminAnswer {
         let answer = waiting(for: server) { loop, completion in
-            HTTPExchange.send(
-                HTTPRequest(method, server.target(path)), to: server, on: loop
-            ) { result in
+            HTTPExchange.send(request, to: server, on: loop) { result in
                 completion(AdminAnswer(result, from: server))
             }
         }
@@ -76,7 +90,7 @@ enum AdminAnswer {
         let value = try? JSONValue(
             parsing: response.body, limits: JSONLimits(bytes: max(response.body.count, 1)))
         guard response.status.rawValue < 300 else {
-            let words = value?["error"]?.string ?? value?["detail"]?.string
+            let words = value?["detail"]?.string
             self = .refused(words ?? "the server answered \(response.status.rawValue)")
             return
         }

@@ -1,5 +1,6 @@
 // Why a call went as it did: what the process knows, and what the decision log's files have.
 
+import AgentCore
 import AgentServer
 import CallClient
 import CallModel
@@ -15,7 +16,7 @@ struct Explanation {
     /// files, which have more.
     init(_ call: CallID, _ arguments: CommandArguments) throws(CommandError) {
         self.call = call
-        answer = .get("/admin/explain?call=\(call)", from: try Installation.admin(arguments))
+        answer = .ask(.explain, ["call_id": "\(call)"], of: try Installation.admin(arguments))
         guard let files = try Installation.decisions(arguments) else { return }
         let kept = files.lines(about: call)
         let filesMax = try Installation.configuration(arguments).decisionLog.files

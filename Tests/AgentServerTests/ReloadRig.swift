@@ -201,13 +201,13 @@ final class ReloadRig {
 
     /// What a request to the admin socket comes to, later.
     func tell(
-        _ method: HTTPMethod, _ path: String, _ done: @escaping (HTTPStatus?, JSONValue) -> Void
+        _ method: HTTPMethod, _ path: String, _ body: JSONValue? = nil,
+        _ done: @escaping (HTTPStatus?, JSONValue) -> Void
     ) {
         var options = HTTPExchange.Options()
         options.timeout = 60_000
-        HTTPExchange.send(
-            HTTPRequest(method, admin.target(path)), to: admin, on: waiter.loop, options: options
-        ) { result in
+        let request = HTTPRequest(method, admin.target(path), body: body?.bytes ?? [])
+        HTTPExchange.send(request, to: admin, on: waiter.loop, options: options) { result in
             guard case .success(let response) = result else { return done(nil, .null) }
             let limits = JSONLimits(bytes: max(1, response.body.count))
             let text = String(decoding: response.body, as: UTF8.self)

@@ -37,7 +37,7 @@ import WebProtocols
             } else {
                 ReloadRig.writePlugins(version: round, in: rig.folder)
             }
-            let (status, answer) = try rig.ask(.post, "/admin/reload")
+            let (status, answer) = try rig.ask(.post, "/admin/v1/reload")
             note(status, answer, isBroken: isBroken, log)
             // Between two reloads comes a fifth of a second's invitations.
             let wanted = rig.calls.count + Int(Self.rate) / 5
@@ -67,7 +67,7 @@ import WebProtocols
     ) {
         #expect(status?.rawValue == (isBroken ? 409 : 200), "\(answer)")
         if let generation = answer["generation"]?.string { log.generations.append(generation) }
-        if let refusal = answer["error"]?.string { log.refusals.append(refusal) }
+        if let refusal = answer["detail"]?.string { log.refusals.append(refusal) }
     }
 
     /// G2, G5: every call was answered once, by the plugins.
@@ -114,7 +114,7 @@ import WebProtocols
 
     /// G6: nothing of older generations runs any more.
     private func checkRest(_ rig: ReloadRig) throws {
-        let status = try rig.ask(.get, "/admin/plugins").1
+        let status = try rig.ask(.get, "/admin/v1/plugins").1
         #expect(status["draining"]?.integer == 0)
         #expect(status["plugins"]?[2]?["by_hook"]?["invite"]?["failures"] == [:])
         #expect(try rig.figure("callagent_policy_draining") == 0)
@@ -126,13 +126,13 @@ import WebProtocols
         let rig = try ReloadRig()
         defer { rig.close() }
         rig.writeDirectory(version: 0)
-        #expect(try rig.ask(.post, "/admin/reload").0?.rawValue == 200)
+        #expect(try rig.ask(.post, "/admin/v1/reload").0?.rawValue == 200)
         rig.invitees = ["support", "mark-0", "mark-1"]
         rig.invite(perSecond: Self.isFull ? 1_000 : 400)
         for round in 1...Self.reloads {
             rig.writeDirectory(version: round)
             ReloadRig.writePlugins(version: round, in: rig.folder)
-            let (status, answer) = try rig.ask(.post, "/admin/reload")
+            let (status, answer) = try rig.ask(.post, "/admin/v1/reload")
             #expect(status?.rawValue == 200, "\(answer)")
             let wanted = rig.calls.count + 40
             try rig.waiter.wait(for: "invitations", upTo: 60_000) { rig.calls.count >= wanted }
@@ -157,13 +157,13 @@ import WebProtocols
         for round in 1...(Self.isFull ? 20 : 5) {
             ReloadRig.writePlugins(version: round, in: rig.folder)
             var answers: [JSONValue] = []
-            for _ in 0..<3 { rig.tell(.post, "/admin/reload") { answers.append($1) } }
-            rig.tell(.post, "/admin/reload?shadow=1") { answers.append($1) }
-            rig.tell(.post, "/admin/rollback?generation=nonsense") { answers.append($1) }
+            for _ in 0..<3 { rig.tell(.post, "/admin/v1/reload") { answers.append($1) } }
+            rig.tell(.post, "/admin/v1/shadow") { answers.append($1) }
+            rig.tell(.post, "/admin/v1/rollback", ["generation": "nonsense"]) { answers.append($1) }
             try rig.waiter.wait(for: "all answers", upTo: 60_000) { answers.count == 5 }
             let names = Set(answers.compactMap { $0["generation"]?.string })
             #expect(names.count == 1, "\(answers)")
-            #expect(answers.count { $0["error"]?.string?.contains("nonsense") == true } == 1)
+            #expect(answers.count { $0["detail"]?.string?.contains("nonsense") == true } == 1)
             #expect(answers.count { $0["shadow"]?.bool == true } == 1)
         }
         rig.stopInviting()

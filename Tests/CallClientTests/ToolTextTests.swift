@@ -1,5 +1,6 @@
 // What the tool reads and shows: the operator's file, calls, answers, figures.
 
+import AgentCore
 import CallClient
 import CallModel
 import EventLoop
@@ -70,7 +71,7 @@ import Testing
         let alice = try rig.connected("alice")
         let calls = [try alice.invite("bob"), try alice.invite("carol")]
         let server = ServerAddress(rig.server.admin)
-        let all = AdminAnswer.get("/admin/calls?limit=10", from: server)
+        let all = AdminAnswer.ask(.calls, ["limit": "10"], of: server)
         let shown = show(all)
         #expect(shown.code == ExitCode.success)
         #expect(
@@ -85,7 +86,7 @@ import Testing
         let rig = try Rig()
         defer { rig.close() }
         let server = ServerAddress(rig.server.admin)
-        guard case .refused(let words) = AdminAnswer.post("/admin/reload", to: server) else {
+        guard case .refused(let words) = AdminAnswer.ask(.reload, of: server) else {
             Issue.record("there is nothing to reload")
             return
         }

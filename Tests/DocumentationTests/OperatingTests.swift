@@ -1,7 +1,9 @@
 // The pages for operators show the names and figures of the process.
 
+import AgentCore
 import EventLoop
 import Testing
+import WebProtocols
 
 @testable import AgentServer
 @testable import PolicyHost
@@ -17,6 +19,18 @@ import Testing
         }
         try Page("AgentServer", "Configuration").expect(
             "names", table(["name", "type", "default", ""], rows))
+    }
+
+    @Test func theManagementAPI() throws {
+        let rows = ManagementOperation.all.map { operation in
+            let names = operation.parameters.map(\.name).filter { !operation.hasInPath($0) }
+            return [
+                code("\(operation.method.rawValue) \(ManagementOperation.root)\(operation.path)"),
+                names.isEmpty ? "-" : names.map(code).joined(separator: " "), operation.summary,
+            ]
+        }
+        try Page("AgentServer", "Operating").expect(
+            "management", table(["request", "parameters", ""], rows))
     }
 
     @Test func everyNameIsSaidToTakeEffectSomewhere() throws {

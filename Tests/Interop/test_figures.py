@@ -36,7 +36,7 @@ def test_figures_can_be_read_and_nothing_else(make_agent):
     assert ask(port, "GET", "/readyz").status == 200
     head = ask(port, "HEAD", "/metrics")
     assert head.status == 200 and head.text == ""
-    for path in ("/", "/v1/ws", "/v1/call/invite", "/admin/status", "/admin/reload"):
+    for path in ("/", "/v1/ws", "/v1/call/invite", "/admin/v1/status", "/admin/v1/reload"):
         for method in ("GET", "POST"):
             assert ask(port, method, path).status == 404, path
     assert ask(port, "POST", "/metrics").status == 405

@@ -19,7 +19,7 @@ private let table: [String: Set<String>] = [
     ],
     "CallSimulator": ["CallCore", "AgentCore", "CallWire", "JSON", "PolicyHost"],
     "CallClient": ["CallWire", "WebProtocols", "EventLoop"],
-    "callagent": ["AgentServer", "CallSimulator", "CallClient", "PolicyTesting"],
+    "callagent": ["AgentServer", "AgentCore", "CallSimulator", "CallClient", "PolicyTesting"],
 ]
 
 private let shims: Set<String> = ["CLua", "CSQLite", "CUV", "COpenSSL", "CCurl", "CJemalloc"]

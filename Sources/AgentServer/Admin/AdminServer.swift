@@ -9,12 +9,15 @@ import WebProtocols
 
 /// Serves the admin socket. Owner: the loop's thread.
 final class AdminServer {
-    /// A route: answers now or later, once.
-    typealias Handler = (HTTPRequest, @escaping (HTTPResponse) -> Void) -> Void
+    /// What is done for an operation: answers now or later, once.
+    typealias Handler = (ManagementRequest, @escaping (HTTPResponse) -> Void) -> Void
+    /// A page that is no operation, such as the figures.
+    typealias Page = (@escaping (HTTPResponse) -> Void) -> Void
 
     private let exchange: Exchange
     private let limits: ServerLimits
-    private var routes: [String: (method: HTTPMethod, handler: Handler)] = [:]
+    private var handlers: [ManagementOperation.Name: Handler] = [:]
+    private var pages: [String: Page] = [:]
     private var links: [ObjectIdentifier: ClientLink] = [:]
 
     init(exchange: Exchange, limits: ServerLimits) {
@@ -22,10 +25,13 @@ final class AdminServer {
         self.limits = limits
     }
 
-    /// Answers `method path` with `handler`.
-    func route(_ method: HTTPMethod, _ path: String, _ handler: @escaping Handler) {
-        routes[path] = (method, handler)
+    /// Carries out the operation `name` by `handler`.
+    func serve(_ name: ManagementOperation.Name, _ handler: @escaping Handler) {
+        handlers[name] = handler
     }
+
+    /// Answers `GET path` with `page`.
+    func show(_ path: String, _ page: @escaping Page) { pages[path] = page }
 
     /// Takes a new connection over.
     func accept(_ transport: Connection) {
@@ -42,15 +48,26 @@ final class AdminServer {
 
 extension AdminServer: ClientLinkOwner {
     func link(_ link: ClientLink, asks request: HTTPRequest) {
-        guard let route = routes[request.target.rawPath] else {
-            return link.respond(.trouble(404, "no such resource: \(request.target.rawPath)"))
+        let respond = { [weak link] (response: HTTPResponse) -> Void in link?.respond(response) }
+        if request.method == .get, let page = pages[request.target.rawPath] {
+            return page(respond)
         }
-        guard route.method == request.method else {
-            var response = HTTPResponse.trouble(405, "only \(route.method.rawValue) is allowed")
-            response.headers.append("Allow", route.method.rawValue)
-            return link.respond(response)
+        do throws(Refusal) {
+            // Whoever may open the socket is the operator.
+            let asked = try ManagementRequest(request, by: .socket)
+            guard let handler = handlers[asked.operation.name] else {
+                throw Refusal(.unavailable, "the server begins or ends")
+            }
+            handler(asked, respond)
+        } catch {
+            let isMethod = error.code == .unsupported
+            var response = HTTPResponse(HTTPReply(error, status: isMethod ? 405 : nil))
+            if isMethod {
+                let allowed = ManagementOperation.methods(at: request.target.rawPath)
+                response.headers.append("Allow", allowed.joined(separator: ", "))
+            }
+            respond(response)
         }
-        route.handler(request) { [weak link] response in link?.respond(response) }
     }
 
     func link(_ link: ClientLink, says message: UnsafeRawBufferPointer) {}
@@ -60,9 +77,9 @@ extension AdminServer: ClientLinkOwner {
 }
 
 extension HTTPResponse {
-    /// An error for a tool: `{"error": text}`.
-    static func trouble(_ status: HTTPStatus, _ text: String) -> HTTPResponse {
-        json(status, ["error": .string(text)])
+    /// The problem document of a refusal.
+    static func refused(_ code: Refusal.Code, _ text: String) -> HTTPResponse {
+        HTTPResponse(HTTPReply(Refusal(code, text)))
     }
 
     /// A JSON value.

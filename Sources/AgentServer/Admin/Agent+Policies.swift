@@ -1,5 +1,6 @@
 // What the operator's tools may ask and do about the plugins.
 
+import AgentCore
 import CallCore
 import CallModel
 import JSON
@@ -9,24 +10,20 @@ import WebProtocols
 
 extension Agent {
     func addPolicyRoutes() {
-        admin.route(.post, "/admin/reload") { [unowned self] request, respond in
-            guard let reloader else {
-                return respond(.trouble(409, "this process has no file to read again"))
-            }
-            let isShadow = request.target.query("shadow") == "1"
-            reloader.carryOut(isShadow ? .shadow : .reload) { respond(HTTPResponse($0)) }
-        }
-        admin.route(.post, "/admin/shadow/end") { [unowned self] _, respond in
+        admin.serve(.reload) { [unowned self] _, respond in readAgain(.reload, respond) }
+        admin.serve(.shadow) { [unowned self] _, respond in readAgain(.shadow, respond) }
+        admin.serve(.endShadow) { [unowned self] _, respond in
             guard let policies, let shadow = policies.shadow else {
-                return respond(.trouble(409, "nothing is asked beside the active generation"))
+                return respond(
+                    .refused(.wrongState, "nothing is asked beside the active generation"))
             }
             policies.endShadow()
             respond(.json(200, shadow.json))
         }
-        admin.route(.post, "/admin/rollback") { [unowned self] request, respond in
-            rollBack(to: request.target.query("generation")) { respond(HTTPResponse($0)) }
+        admin.serve(.rollback) { [unowned self] request, respond in
+            rollBack(to: request.text("generation")) { respond(HTTPResponse($0)) }
         }
-        admin.route(.get, "/admin/plugins") { [unowned self] _, respond in
+        admin.serve(.plugins) { [unowned self] _, respond in
             guard let policies else { return respond(.json(200, ["plugins": []])) }
             policies.status { [unowned policies] status in
                 var json = status.json.object ?? JSONObject()
@@ -34,24 +31,28 @@ extension Agent {
                 respond(.json(200, .object(json)))
             }
         }
-        admin.route(.get, "/admin/files") { [unowned self] _, respond in
+        admin.serve(.files) { [unowned self] _, respond in
             var json = reloader?.active.loaded.json.object ?? JSONObject()
             json["alarms"] = .array(alarms.map { .string($0) })
             respond(.json(200, .object(json)))
         }
-        admin.route(.get, "/admin/explain") { [unowned self] request, respond in
-            guard let id = request.target.query("call").flatMap({ CallID($0) }) else {
-                return respond(.trouble(400, "call: 32 lower-case hex digits are wanted"))
-            }
-            explain(id, respond)
+        admin.serve(.explain) { [unowned self] request, respond in
+            if let id = request.callID { explain(id, respond) }
         }
-        admin.route(.get, "/admin/decisions") { [unowned self] request, respond in
-            let count = request.target.query("limit").flatMap { Int($0) } ?? 100
+        admin.serve(.decisions) { [unowned self] request, respond in
+            let count = request.integer("limit") ?? 100
             respond(.decisions(Array(policies?.decisions.newest(count) ?? [])))
         }
-        admin.route(.get, "/admin/trace") { [unowned self] request, respond in
-            trace(request, respond)
+        admin.serve(.trace) { [unowned self] request, respond in trace(request, respond) }
+    }
+
+    private func readAgain(
+        _ aim: Reloader.Aim, _ respond: @escaping (HTTPResponse) -> Void
+    ) {
+        guard let reloader else {
+            return respond(.refused(.wrongState, "this process has no file to read again"))
         }
+        reloader.carryOut(aim) { respond(HTTPResponse($0)) }
     }
 
     /// How the plugins are doing; nil: there is nobody to ask.
@@ -65,7 +66,7 @@ extension Agent {
         let unreached = outbound.unreached(of: id)
         tellWhetherKnown(id) { [unowned self] isKnown in
             guard isKnown || !entries.isEmpty else {
-                return respond(.trouble(404, "nobody knows a call \(id)"))
+                return respond(.refused(.notFound, "nobody knows a call \(id)"))
             }
             let keptSince = policies?.decisions.keptSince
             outbound.outcomes(of: id) {
@@ -84,23 +85,16 @@ extension Agent {
         }
     }
 
-    private func trace(_ request: HTTPRequest, _ respond: @escaping (HTTPResponse) -> Void) {
+    private func trace(
+        _ request: ManagementRequest, _ respond: @escaping (HTTPResponse) -> Void
+    ) {
+        guard let policies else {
+            return respond(.refused(.wrongState, "this process has no plugins"))
+        }
         var filter = DecisionFilter()
-        if let text = request.target.query("call") {
-            guard let call = CallID(text) else {
-                return respond(.trouble(400, "call: 32 lower-case hex digits are wanted"))
-            }
-            filter.call = call
-        }
-        if let text = request.target.query("user") {
-            guard let user = UserID(checking: text) else {
-                return respond(.trouble(400, "user: '\(text)' is no user"))
-            }
-            filter.user = user
-        }
-        filter.plugin = request.target.query("plugin")
-        guard let policies else { return respond(.trouble(409, "this process has no plugins")) }
-        let after = request.target.query("after").flatMap { Int($0) }
+        (filter.call, filter.user) = (request.callID, request.user)
+        filter.plugin = request.text("plugin")
+        let after = request.integer("after")
         policies.decisions.trace(after: after, filter) { respond(.page($0)) }
     }
 }
@@ -131,7 +125,7 @@ extension HTTPResponse {
     fileprivate init(_ outcome: Reloader.Outcome) {
         switch outcome {
         case .success(let reloaded): self = .json(200, reloaded.json)
-        case .failure(let error): self = .trouble(409, "\(error)")
+        case .failure(let error): self = .refused(.wrongState, "\(error)")
         }
     }
 

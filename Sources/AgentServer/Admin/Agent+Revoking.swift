@@ -10,20 +10,21 @@ import WebProtocols
 extension Agent {
     /// Answers `callagent revoke`.
     func addRevokingRoutes() {
-        admin.route(.post, "/admin/revoke") { [unowned self] request, respond in
+        admin.serve(.revoke) { [unowned self] request, respond in
             guard !(gateway.tokens is DevelopmentTokens) else {
                 return respond(
-                    .trouble(409, "without auth everybody may be anybody: nothing to revoke"))
+                    .refused(
+                        .wrongState, "without auth everybody may be anybody: nothing to revoke"))
             }
             do throws(AgentError) {
                 let revocation = try Revocation(request)
                 keep(revocation) { [unowned self] in
                     respond(
                         $0 == .durable
-                            ? revoked(revocation) : .trouble(503, "the store is away"))
+                            ? revoked(revocation) : .refused(.unavailable, "the store is away"))
                 }
             } catch {
-                respond(.trouble(400, "\(error)"))
+                respond(.refused(.badRequest, "\(error)"))
             }
         }
     }
@@ -50,24 +51,12 @@ extension Agent {
 
 extension Revocation {
     /// What a tool asks to take back.
-    fileprivate init(_ request: HTTPRequest) throws(AgentError) {
-        let query = request.target
-        switch (query.query("token"), query.query("user"), query.query("device")) {
-        case (let id?, nil, nil) where !id.isEmpty:
-            self = .token(id, issuer: query.query("issuer"))
-        case (nil, let user?, let device):
-            guard let user = UserID(checking: user) else {
-                throw .refused("user: 1-64 bytes of printable ASCII without space")
-            }
-            guard let device else {
-                self = .user(user)
-                return
-            }
-            guard let device = DeviceID(checking: device) else {
-                throw .refused("device: 1-64 bytes of printable ASCII without space")
-            }
-            self = .device(Address(user, device))
-        default: throw .refused("a token, or a user with or without a device, is wanted")
+    fileprivate init(_ request: ManagementRequest) throws(AgentError) {
+        switch (request.text("jti"), request.user, request.device) {
+        case (let id?, nil, nil): self = .token(id, issuer: request.text("issuer"))
+        case (nil, let user?, nil): self = .user(user)
+        case (nil, let user?, let device?): self = .device(Address(user, device))
+        default: throw .refused("a jti, or a user with or without a device, is wanted")
         }
     }
 }

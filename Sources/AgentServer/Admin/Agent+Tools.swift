@@ -19,10 +19,8 @@ extension Agent {
             guard path.hasSuffix("api.json") else { return nil }
             return HTTPResponse(200, headers: ["Content-Type": "application/json"], body: body)
         }
-        admin.route(.get, "/healthz") { _, respond in
-            respond(HTTPResponse(200, text: "ok\n"))
-        }
-        admin.route(.get, "/metrics") { [unowned self] _, respond in
+        admin.show("/healthz") { respond in respond(HTTPResponse(200, text: "ok\n")) }
+        admin.show("/metrics") { [unowned self] respond in
             tellPolicyStatus { [unowned self] status in
                 let text = metricsText + PolicyMetrics(status: status).text
                 respond(
@@ -31,35 +29,40 @@ extension Agent {
                         body: Array(text.utf8)))
             }
         }
-        admin.route(.get, "/admin/status") { [unowned self] _, respond in
-            respond(.json(200, status))
+        admin.serve(.document) { _, respond in
+            respond(.json(200, ManagementOperation.document(version: Self.version)))
         }
+        admin.serve(.status) { [unowned self] _, respond in respond(.json(200, status)) }
         outbound.addRoutes(to: admin)
         addPolicyRoutes()
-        admin.route(.get, "/admin/calls") { [unowned self] request, respond in
-            respond(liveCalls(request.target))
+        admin.serve(.calls) { [unowned self] request, respond in
+            let limit = request.integer("limit") ?? Self.callsListed
+            respond(live(exchange.switchboard.newestCalls(limit)))
         }
-        admin.route(.post, "/admin/end") { [unowned self] request, respond in
-            end(request, respond)
+        admin.serve(.call) { [unowned self] request, respond in
+            let call = request.callID.flatMap { exchange.switchboard.call($0) }
+            respond(live([call].compactMap { $0 }.filter(\.isLive)))
         }
+        admin.serve(.endCall) { [unowned self] request, respond in end(request, respond) }
     }
 
     /// Ends a call for the operator: `callagent end`.
-    private func end(_ request: HTTPRequest, _ respond: @escaping (HTTPResponse) -> Void) {
-        guard let id = request.target.query("call").flatMap({ CallID($0) }) else {
-            return respond(.trouble(400, "call: 32 lower-case hex digits are wanted"))
-        }
-        let code = request.target.query("code")
+    private func end(
+        _ request: ManagementRequest, _ respond: @escaping (HTTPResponse) -> Void
+    ) {
+        guard let id = request.callID else { return }
+        let code = request.text("reason")
         let detail = code.flatMap { EndDetail(code: $0) }
         guard code == nil || detail != nil else {
-            return respond(.trouble(400, "code: 1-64 bytes of printable ASCII without space"))
+            return respond(
+                .refused(.badRequest, "reason must be 1-64 bytes of printable ASCII, no space"))
         }
-        guard exchange.isReady else { return respond(.trouble(503, "the store is away")) }
+        guard exchange.isReady else { return respond(.refused(.unavailable, "the store is away")) }
         let ticket = gateway.newRequest(
             .tool { [log] reply in
                 if reply.status == 200 {
                     log.info(
-                        "call ended by the operator", ("call", "\(id)"), ("code", code ?? ""))
+                        "call ended by the operator", ("call", "\(id)"), ("reason", code ?? ""))
                 }
                 respond(HTTPResponse(reply))
             })
@@ -118,16 +121,8 @@ extension Agent {
     /// So many calls one answer has at most: the loop writes it whole.
     private static let callsListed = 100
 
-    /// Live calls as their callers see them: the one that is asked for, or the newest ones.
-    private func liveCalls(_ target: HTTPTarget) -> HTTPResponse {
-        let calls: [Call]
-        if let text = target.query("call") {
-            let call = CallID(text).flatMap { exchange.switchboard.call($0) }
-            calls = [call].compactMap { $0 }.filter(\.isLive)
-        } else {
-            let limit = target.query("limit").flatMap { Int($0) } ?? Self.callsListed
-            calls = exchange.switchboard.newestCalls(min(limit, Self.callsListed))
-        }
+    /// Live calls as their callers see them.
+    private func live(_ calls: [Call]) -> HTTPResponse {
         var writer = JSONWriter()
         writer.object {
             $0.array("calls") {

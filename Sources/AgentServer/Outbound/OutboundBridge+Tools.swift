@@ -1,5 +1,6 @@
 // What the operator's tools ask about pushes and webhooks.
 
+import AgentCore
 import CallModel
 import EventLoop
 import JSON
@@ -9,32 +10,50 @@ import WebProtocols
 extension OutboundBridge {
     /// Adds the routes of `callagent webhooks`, and what became of pushes.
     func addRoutes(to admin: AdminServer) {
-        admin.route(.get, "/admin/webhooks") { [unowned self] request, respond in
-            do throws(Unusable) {
-                list(try WebhookChoice(request, state: nil), respond)
-            } catch {
-                respond(.trouble(400, error.reason))
-            }
+        admin.serve(.webhooks) { [unowned self] request, respond in
+            choose(request, orElse: nil, respond) { self.list($0, respond) }
         }
-        admin.route(.post, "/admin/webhooks/replay") { [unowned self] request, respond in
-            do throws(Unusable) {
-                webhooks.replay(try WebhookChoice(request, state: .failed)) { count in
-                    guard let count else { return respond(.trouble(503, "the store is away")) }
+        admin.serve(.replayWebhooks) { [unowned self] request, respond in
+            choose(request, orElse: .failed, respond) {
+                self.webhooks.replay($0) { count in
+                    guard let count else {
+                        return respond(.refused(.unavailable, "the store is away"))
+                    }
                     respond(.json(200, ["replayed": .integer(Int64(count))]))
                 }
-            } catch {
-                respond(.trouble(400, error.reason))
             }
         }
-        admin.route(.post, "/admin/webhooks/enable") { [unowned self] request, respond in
-            let name = request.target.query("endpoint") ?? ""
+        admin.serve(.enableWebhook) { [unowned self] request, respond in
+            let name = request.text("name") ?? ""
             webhooks.enable(name) { isKnown in
                 guard isKnown else {
-                    return respond(.trouble(404, "no endpoint '\(name)' in webhooks"))
+                    return respond(.refused(.notFound, "no endpoint '\(name)' in webhooks"))
                 }
                 respond(.json(200, ["enabled": .string(name)]))
             }
         }
+    }
+
+    /// Hands the events that `request` is about to `use`; `usual` is their state unless it says
+    /// otherwise.
+    private func choose(
+        _ request: ManagementRequest, orElse usual: WebhookProgress.State?,
+        _ respond: (HTTPResponse) -> Void, _ use: (WebhookChoice) -> Void
+    ) {
+        var choice = WebhookChoice()
+        choice.filter.endpoint = request.text("endpoint")
+        choice.filter.call = request.callID
+        if let limit = request.integer("limit") { choice.filter.limit = limit }
+        if let text = request.text("event") {
+            guard let id = WebhookChoice.job(of: text) else {
+                return respond(.refused(.badRequest, "event: no event is called '\(text)'"))
+            }
+            choice.filter.id = id
+        }
+        let state = request.text("state").flatMap { WebhookProgress.State(rawValue: $0) }
+        choice.isOfEvents = state != nil
+        choice.filter.state = state ?? usual ?? .failed
+        use(choice)
     }
 
     /// Who had neither a device nor a registration when `call` was to ring, as far as it is
@@ -58,48 +77,10 @@ extension OutboundBridge {
         }
         exchange.find(.webhooks(choice.filter)) {
             guard case .webhooks(let found) = $0 else {
-                return respond(.trouble(503, "the store is away"))
+                return respond(.refused(.unavailable, "the store is away"))
             }
             respond(.json(200, ["events": .array(found.map(\.json))]))
         }
-    }
-}
-
-/// A choice that cannot be read.
-private struct Unusable: Error {
-    let reason: String
-}
-
-extension WebhookChoice {
-    /// What a request asks for; `state` unless it says otherwise.
-    fileprivate init(
-        _ request: HTTPRequest, state usual: WebhookProgress.State?
-    ) throws(Unusable) {
-        self.init()
-        filter.endpoint = request.target.query("endpoint")
-        if let text = request.target.query("call") {
-            guard let call = CallID(text) else {
-                throw Unusable(reason: "call: 32 lower-case hex digits are wanted")
-            }
-            filter.call = call
-        }
-        if let text = request.target.query("event") {
-            guard let id = Self.job(of: text) else {
-                throw Unusable(reason: "event: no event is called '\(text)'")
-            }
-            filter.id = id
-        }
-        if let text = request.target.query("limit") {
-            guard let limit = Int(text), (1...10_000).contains(limit) else {
-                throw Unusable(reason: "limit: 1 to 10000")
-            }
-            filter.limit = limit
-        }
-        let word = request.target.query("state")
-        isOfEvents = word != nil
-        guard let state = word.map({ WebhookProgress.State(rawValue: $0) }) ?? usual ?? .failed
-        else { throw Unusable(reason: "state: one of open, delivered, failed") }
-        filter.state = state
     }
 }
 

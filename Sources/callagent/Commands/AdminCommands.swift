@@ -1,5 +1,6 @@
 // The commands that ask a running server: `status`, `plugins`.
 
+import AgentCore
 import CallClient
 import JSON
 
@@ -27,7 +28,7 @@ extension Command {
         guard by == nil || by == "account" else {
             throw .usage("--by: 'account' is wanted, not '\(by ?? "")'")
         }
-        let answer = AdminAnswer.get("/admin/plugins", from: try Installation.admin(arguments))
+        let answer = AdminAnswer.ask(.plugins, of: try Installation.admin(arguments))
         return answer.show(isJSON: arguments.has("--json")) { answer in
             let lines = by == nil ? PluginText.lines(answer) : PluginText.accounts(answer)
             for line in lines { Screen.say(line) }

@@ -1,5 +1,6 @@
 // The command `doctor`: what is wrong with an installation, and what to do.
 
+import AgentCore
 import AgentServer
 import CallClient
 import Glibc
@@ -29,7 +30,7 @@ extension Command {
 extension Doctor {
     /// Asks the process that has the state directory.
     fileprivate mutating func examine(_ process: Int32, at server: ServerAddress) {
-        guard case .answer(let status) = AdminAnswer.get("/admin/status", from: server) else {
+        guard case .answer(let status) = AdminAnswer.ask(.status, of: server) else {
             return note(
                 .trouble(
                     "process \(process) has the state directory and does not answer at \(server)",
@@ -62,9 +63,9 @@ extension Doctor {
         }
         if let proxy = status["unnamed_proxy"]?.string { examineProxy(at: proxy) }
         examineLoad(status)
-        examinePlugins(AdminAnswer.get("/admin/plugins", from: server))
-        examineFiles(AdminAnswer.get("/admin/files", from: server))
-        examineReceivers(AdminAnswer.get("/admin/webhooks", from: server))
+        examinePlugins(AdminAnswer.ask(.plugins, of: server))
+        examineFiles(AdminAnswer.ask(.files, of: server))
+        examineReceivers(AdminAnswer.ask(.webhooks, of: server))
     }
 
     /// Whether the file that the process was started from is gone, as after an update.

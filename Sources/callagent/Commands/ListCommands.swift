@@ -1,5 +1,6 @@
 // The commands `calls`, `get` and `end`: calls as their users or the operator see them.
 
+import AgentCore
 import CallClient
 import CallModel
 import CallWire
@@ -23,7 +24,8 @@ extension Command {
         let limit = try arguments.number("--limit", in: 1...100) ?? 20
         var query = ListQuery()
         query.limit = limit
-        let answer = try Inquiry(arguments).ask(.list(query), "/admin/calls?limit=\(limit)")
+        let answer = try Inquiry(arguments).ask(
+            .list(query), orElse: .calls, ["limit": "\(limit)"])
         return answer.show(isJSON: arguments.has("--json")) { answer in
             let calls = answer["calls"]?.array ?? []
             for call in calls { Screen.say(CallText.line(call)) }
@@ -35,8 +37,8 @@ extension Command {
         "get", "show one call", operands: .one("CALL"), options: viewer
     ) { (arguments) throws(CommandError) in
         let id = try callID(arguments.operands[0])
-        let path = "/admin/calls?call=\(id)"
-        let answer = try Inquiry(arguments).ask(.call(id, .get), path).only(id)
+        let answer = try Inquiry(arguments)
+            .ask(.call(id, .get), orElse: .call, ["call_id": "\(id)"]).only(id)
         return answer.show(isJSON: arguments.has("--json")) { answer in
             for line in CallText.lines(answer["call"] ?? .null) { Screen.say(line) }
         }
@@ -48,15 +50,16 @@ extension Command {
             Option("--code", "TEXT", "why: the detail of the end's reason, which is policy")
         ] + Installation.options
     ) { (arguments) throws(CommandError) in
-        var query = URLQuery()
-        query.add("call", try callID(arguments.operands[0]).description)
+        var values: [String: String?] = [
+            "call_id": try callID(arguments.operands[0]).description
+        ]
         if let code = arguments.text("--code") {
             let detail = try CommandArguments.identifier(
                 code, "--code", "code", EndDetail.init(code:))
-            query.add("code", detail.rawValue)
+            values["reason"] = detail.rawValue
         }
         let server = try Installation.admin(arguments)
-        return AdminAnswer.post("/admin/end?\(query.text)", to: server).show(isJSON: false) {
+        return AdminAnswer.ask(.endCall, values, of: server).show(isJSON: false) {
             Screen.say(CallText.line($0["call"] ?? .null))
         }
     }
@@ -89,10 +92,13 @@ private struct Inquiry {
         }
     }
 
-    /// Asks for `operation` as a user, or for `path` as the operator.
-    func ask(_ operation: Operation, _ path: String) -> AdminAnswer {
+    /// Asks for `operation` as a user, or for `other` as the operator.
+    func ask(
+        _ operation: Operation, orElse other: ManagementOperation.Name,
+        _ values: [String: String?]
+    ) -> AdminAnswer {
         switch way {
-        case .admin(let server): AdminAnswer.get(path, from: server)
+        case .admin(let server): AdminAnswer.ask(other, values, of: server)
         case .user(let server, let credential):
             AdminAnswer.waiting(for: server) { loop, completion in
                 HTTPCaller(server, token: credential.token, on: loop).perform(operation) {

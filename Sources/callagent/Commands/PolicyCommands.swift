@@ -1,5 +1,6 @@
 // The commands about the plugins' decisions: `reload`, `rollback`, `explain`, `trace`, `replay`.
 
+import AgentCore
 import AgentServer
 import CallClient
 import CallModel
@@ -20,13 +21,13 @@ extension Command {
         let isJSON = arguments.has("--json")
         switch try arguments.oneOf("--shadow", "--end-shadow") {
         case "--shadow":
-            let answer = AdminAnswer.post("/admin/reload?shadow=1", to: server)
+            let answer = AdminAnswer.ask(.shadow, of: server)
             return answer.show(isJSON: isJSON) { ReloadText.show($0) }
         case "--end-shadow":
-            let answer = AdminAnswer.post("/admin/shadow/end", to: server)
+            let answer = AdminAnswer.ask(.endShadow, of: server)
             return answer.show(isJSON: isJSON) { ReloadText.showShadow($0) }
         default:
-            let answer = AdminAnswer.post("/admin/reload", to: server)
+            let answer = AdminAnswer.ask(.reload, of: server)
             return answer.show(isJSON: isJSON) { ReloadText.show($0) }
         }
     }
@@ -35,11 +36,10 @@ extension Command {
         "rollback", "go back to the last set of plugins, or to the one named",
         operands: .optional("GENERATION"), options: json + Installation.options
     ) { (arguments) throws(CommandError) in
-        var path = "/admin/rollback"
-        if let generation = arguments.operands.first {
-            path += "?generation=\(try ReloadText.checked(generation))"
-        }
-        let answer = AdminAnswer.post(path, to: try Installation.admin(arguments))
+        var generation = arguments.operands.first
+        if let given = generation { generation = try ReloadText.checked(given) }
+        let answer = AdminAnswer.ask(
+            .rollback, ["generation": generation], of: try Installation.admin(arguments))
         return answer.show(isJSON: arguments.has("--json")) { ReloadText.show($0) }
     }
 
@@ -130,7 +130,7 @@ enum ReloadText {
 /// Follows the decisions of a running process.
 struct DecisionTrace {
     private let server: ServerAddress
-    private let query: URLQuery
+    private let values: [String: String?]
     private let isJSON: Bool
     private let isLong: Bool
     private let most: Int
@@ -140,18 +140,18 @@ struct DecisionTrace {
         isJSON = arguments.has("--json")
         isLong = arguments.has("--long")
         most = try arguments.number("--count", in: 1...Int.max) ?? Int.max
-        var query = URLQuery()
+        var values: [String: String?] = [:]
         if let text = arguments.text("--call") {
             guard CallID(text) != nil else {
                 throw .usage("--call '\(text)' is no call id, which has 32 lower-case hex digits")
             }
-            query.add("call", text)
+            values["call_id"] = text
         }
         if let text = arguments.text("--user") {
-            query.add("user", try CommandArguments.user(text, "--user").text)
+            values["user"] = try CommandArguments.user(text, "--user").text
         }
-        if let text = arguments.text("--plugin") { query.add("plugin", text) }
-        self.query = query
+        values["plugin"] = arguments.text("--plugin")
+        self.values = values
     }
 
     /// Shows decisions until there are enough, or the server goes; returns the exit code.
@@ -159,9 +159,9 @@ struct DecisionTrace {
         var left = most
         var after: Int64?
         while true {
-            var query = query
-            if let after { query.add("after", "\(after)") }
-            let answer = AdminAnswer.get("/admin/trace?\(query.text)", from: server)
+            var values = values
+            values["after"] = after.map { "\($0)" }
+            let answer = AdminAnswer.ask(.trace, values, of: server)
             guard case .answer(let page) = answer else {
                 return answer.show(isJSON: false) { _ in }
             }
@@ -189,7 +189,7 @@ struct DecisionTrace {
     ) throws(CommandError) -> [DecisionRecord] {
         if let files = try Installation.decisions(arguments) { return files.newest(count) }
         let server = try Installation.admin(arguments)
-        switch AdminAnswer.get("/admin/decisions?limit=\(count)", from: server) {
+        switch AdminAnswer.ask(.decisions, ["limit": "\(count)"], of: server) {
         case .answer(let page):
             return (page["decisions"]?.array ?? []).compactMap { DecisionRecord($0) }
         case .refused(let text), .unreachable(let text): throw .failure(text)

@@ -1,5 +1,6 @@
 // The commands `token` and `revoke`: development tokens, and taking tokens back.
 
+import AgentCore
 import AgentServer
 import CallClient
 import CallModel
@@ -71,44 +72,25 @@ extension Command {
             Option("--issuer", "TEXT", "of this iss only"),
         ] + Installation.options
     ) { (arguments) throws(CommandError) in
-        var query = URLQuery()
+        var values: [String: String?] = [:]
         switch (arguments.operands.first, arguments.text("--token")) {
         case (let user?, nil):
-            query.add("user", try CommandArguments.user(user, "USER").text)
+            values["user"] = try CommandArguments.user(user, "USER").text
             if let device = arguments.text("--device") {
-                query.add("device", try CommandArguments.device(device).text)
+                values["device"] = try CommandArguments.device(device).text
             }
         case (nil, let id?):
             if arguments.has("--device") { throw .usage("--device goes with USER") }
-            query.add("token", id)
-            if let issuer = arguments.text("--issuer") { query.add("issuer", issuer) }
+            values["jti"] = id
+            values["issuer"] = arguments.text("--issuer")
         case (nil, nil): throw .usage("USER or --token JTI is missing")
         case (_?, _?): throw .usage("USER and --token exclude each other")
         }
         let server = try Installation.admin(arguments)
-        let answer = AdminAnswer.post("/admin/revoke?\(query.text)", to: server)
+        let answer = AdminAnswer.ask(.revoke, values, of: server)
         return answer.show(isJSON: false) { value in
             let closed = value["closed"]?.integer ?? 0
             Screen.say("revoked; \(closed) connection\(closed == 1 ? "" : "s") closed")
-        }
-    }
-}
-
-/// The query of a URL: names with values, percent-encoded (RFC 3986 section 2.1).
-struct URLQuery {
-    /// `a=1&b=%26`.
-    private(set) var text = ""
-
-    /// Adds a value under a name of letters.
-    mutating func add(_ name: String, _ value: String) {
-        text += (text.isEmpty ? "" : "&") + name + "="
-        for byte in value.utf8 {
-            let scalar = Unicode.Scalar(byte)
-            if scalar.isASCII, Character(scalar).isLetter || Character(scalar).isNumber {
-                text.unicodeScalars.append(scalar)
-            } else {
-                text += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-            }
         }
     }
 }

@@ -1,5 +1,6 @@
 // The command `webhooks`: receivers of events, and the events that did not reach them.
 
+import AgentCore
 import CallClient
 import CallModel
 import JSON
@@ -23,20 +24,18 @@ extension Command {
         let isJSON = arguments.has("--json")
         switch (words.first ?? "list", words.count) {
         case ("list", 0...1):
-            let path = "/admin/webhooks"
-            return AdminAnswer.get(path, from: server).show(isJSON: isJSON, showReceivers)
+            return AdminAnswer.ask(.webhooks, of: server).show(isJSON: isJSON, showReceivers)
         case ("events", 1):
-            let query = try query(arguments, with: "state=\(try state(arguments))")
-            let path = "/admin/webhooks?\(query)"
-            return AdminAnswer.get(path, from: server).show(isJSON: isJSON, showEvents)
+            return AdminAnswer.ask(.webhooks, try choice(arguments), of: server)
+                .show(isJSON: isJSON, showEvents)
         case ("replay", 1...2):
-            var query = try query(arguments, with: "state=\(try state(arguments))")
-            if words.count == 2 { query += "&event=\(try plain("EVENT", words[1]))" }
-            let path = "/admin/webhooks/replay?\(query)"
-            return AdminAnswer.post(path, to: server).show(isJSON: isJSON) { PlainJSON.show($0) }
+            var values = try choice(arguments)
+            if words.count == 2 { values["event"] = words[1] }
+            return AdminAnswer.ask(.replayWebhooks, values, of: server)
+                .show(isJSON: isJSON) { PlainJSON.show($0) }
         case ("enable", 2):
-            let path = "/admin/webhooks/enable?endpoint=\(try plain("NAME", words[1]))"
-            return AdminAnswer.post(path, to: server).show(isJSON: isJSON) { PlainJSON.show($0) }
+            return AdminAnswer.ask(.enableWebhook, ["name": words[1]], of: server)
+                .show(isJSON: isJSON) { PlainJSON.show($0) }
         case ("enable", 1): throw .usage("enable needs the NAME of a receiver")
         case ("list", _), ("events", _), ("replay", _), ("enable", _):
             throw .usage("\(words[0]) does not take '\(words[words.count - 1])'")
@@ -56,32 +55,14 @@ extension Command {
         return state
     }
 
-    private static func query(
-        _ arguments: CommandArguments, with first: String
-    ) throws(CommandError) -> String {
-        var query = first
-        if let name = arguments.text("--endpoint") {
-            query += "&endpoint=\(try plain("--endpoint", name))"
-        }
-        if let call = arguments.text("--call") { query += "&call=\(try plain("--call", call))" }
-        if let limit = try arguments.number("--limit", in: 1...10_000) {
-            query += "&limit=\(limit)"
-        }
-        return query
-    }
-
-    /// A word that may stand in an address as it is.
-    private static func plain(_ what: String, _ word: String) throws(CommandError) -> String {
-        let isFine = word.utf8.allSatisfy { byte in
-            switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
-            default: false  // external: what was typed
-            }
-        }
-        guard isFine, !word.isEmpty else {
-            throw .usage("\(what) '\(word)' is not made of letters, digits, '-', '.' and '_'")
-        }
-        return word
+    private static func choice(
+        _ arguments: CommandArguments
+    ) throws(CommandError) -> [String: String?] {
+        [
+            "state": try state(arguments), "endpoint": arguments.text("--endpoint"),
+            "call_id": arguments.text("--call"),
+            "limit": try arguments.number("--limit", in: 1...10_000).map { "\($0)" },
+        ]
     }
 
     private static func showReceivers(_ answer: JSONValue) {
