@@ -151,16 +151,22 @@ class Agent:
 
     # What it says of itself
 
-    def metrics(self):
-        """The numbers for Prometheus, by name, from the admin socket."""
+    def admin(self, method, path, body=None):
+        """A request at the operator's socket."""
         with socket.socket(socket.AF_UNIX) as admin:
             admin.settimeout(PATIENCE)
             folder = os.open(self.folder / self.state, os.O_PATH)
             admin.connect(f"/proc/self/fd/{folder}/admin.sock")  # its full path may be too long
             os.close(folder)
-            admin.sendall(b"GET /metrics HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n")
-            text = b"".join(iter(lambda: admin.recv(65_536), b"")).decode()
-        lines = (line for line in text.split("\r\n\r\n", 1)[1].splitlines() if line[0] != "#")
+            connection = http.client.HTTPConnection("admin")
+            connection.sock = admin
+            data = None if body is None else json.dumps(body)
+            connection.request(method, path, data, {"Connection": "close"})
+            return HTTPReply(connection.getresponse())
+
+    def metrics(self):
+        """The numbers for Prometheus, by name, from the operator's socket."""
+        lines = (line for line in self.admin("GET", "/metrics").text.splitlines() if line[0] != "#")
         return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
     def resident(self):

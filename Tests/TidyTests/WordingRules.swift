@@ -54,6 +54,24 @@ let wordingRules: [Rule] = [
         return (named + plain).map { Finding(file, $0, "a sleep: wait for the event itself") }
     },
     Rule(
+        "paths of the management API stand in its table alone",
+        planted: [SourceFile("Sources/callagent/a.swift", "ask(\"/admin/v1/calls\")")],
+        clean: [
+            SourceFile("Sources/callagent/a.swift", "ask(.calls) // GET /admin/v1/calls"),
+            SourceFile(
+                "Sources/AgentCore/Management/ManagementOperation.swift",
+                "let root = \"/admin/v1\""),
+        ]
+    ) { file in
+        guard file.language == .swift, file.target != nil,
+            !file.path.hasSuffix("/ManagementOperation.swift")
+        else { return [] }
+        return file.lines.indices.compactMap { index in
+            guard file.lines[index].contains("\"/admin") else { return nil }
+            return Finding(file, index + 1, "a path written out: ask by the operation's name")
+        }
+    },
+    Rule(
         "nothing is left for later",
         planted: ["TO" + "DO", "FIX" + "ME", "XX" + "X"].map {
             SourceFile("Sources/A/a.swift", "// \($0): tidy up")

@@ -2,7 +2,7 @@
 
 import JSON
 
-/// Shows the answer to `GET /admin/plugins`.
+/// Shows the answer to the operation `plugins`.
 enum PluginText {
     /// The generation, the chain of each hook, and each plugin with its counts.
     static func lines(_ answer: JSONValue) -> [String] {

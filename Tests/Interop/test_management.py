@@ -1,0 +1,67 @@
+"""The management API at the operator's socket, by a client that nobody here wrote."""
+
+import pytest
+
+from agent import wait_for
+from support import ACCEPT, SUPPORT, call
+
+
+@pytest.fixture
+def agent(make_agent):
+    return make_agent(SUPPORT, {"support": ACCEPT}).start()
+
+
+def test_what_is_described_is_there(agent):
+    document = agent.admin("GET", "/admin/v1/openapi.json").body
+    assert document["openapi"].startswith("3.")
+    operations = [
+        (method.upper(), path) for path, row in document["paths"].items() for method in row]
+    assert len(operations) > 15
+    for method, path in operations:
+        if method == "GET" and "{" not in path and not path.endswith("/trace"):
+            reply = agent.admin(method, path)
+            assert reply.status == 200, (method, path, reply.text)
+            assert reply.headers["Content-Type"] == "application/json"
+        other = agent.admin("PUT", path)
+        assert other.status == 405 and method in other.headers["Allow"], (method, path)
+
+
+def test_a_call_is_listed_shown_and_ended(agent):
+    call_id, _ = call(agent, "ann")
+    listed = agent.admin("GET", "/admin/v1/calls?limit=5").body["calls"]
+    assert [one["call_id"] for one in listed] == [call_id]
+    assert agent.admin("GET", f"/admin/v1/calls/{call_id}").status == 200
+    assert agent.admin("GET", f"/admin/v1/calls/{call_id}/explain").status == 200
+    reply = agent.admin("POST", f"/admin/v1/calls/{call_id}/end", {"reason": "fraud"})
+    assert reply.status == 200, reply.text
+    wait_for("the end", lambda: agent.admin("GET", "/admin/v1/calls").body["calls"] == [])
+    # What was done is done: again it says so, and changes nothing.
+    assert agent.admin("POST", f"/admin/v1/calls/{call_id}/end", {}).status in (404, 409)
+
+
+@pytest.mark.parametrize("method, path, body, status, named", [
+    ("GET", "/admin/v1/nothing", None, 404, ""),
+    ("GET", "/admin/calls", None, 404, ""),
+    ("GET", "/admin/v1/calls?limit=none", None, 400, "limit"),
+    ("GET", "/admin/v1/calls?limit=0", None, 400, "limit"),
+    ("GET", "/admin/v1/calls?limt=5", None, 400, "limt"),
+    ("GET", "/admin/v1/calls/xyz", None, 400, "call_id"),
+    ("GET", "/admin/v1/webhooks?state=lost", None, 400, "state"),
+    ("POST", "/admin/v1/rollback", {"generation": ["x"]}, 400, "generation"),
+    ("POST", "/admin/v1/rollback", {"generation": "x" * 257}, 400, "generation"),
+    ("POST", "/admin/v1/rollback", ["x"], 400, ""),
+    ("POST", "/admin/v1/reload", {"now": True}, 400, "now"),
+    ("POST", "/admin/v1/webhooks/none/enable", {}, 404, "none"),
+])
+def test_what_is_wrong_is_named_and_changes_nothing(agent, method, path, body, status, named):
+    before = agent.admin("GET", "/admin/v1/files").body
+    reply = agent.admin(method, path, body)
+    assert reply.status == status, reply.text
+    assert reply.headers["Content-Type"] == "application/problem+json"
+    assert named in reply.text
+    assert agent.admin("GET", "/admin/v1/files").body == before
+
+
+def test_it_is_not_there_for_clients(agent):
+    for path in ("/admin/v1/status", "/admin/v1/openapi.json"):
+        assert agent.request("GET", path).status == 404
