@@ -67,7 +67,7 @@ let wordingRules: [Rule] = [
             !file.path.hasSuffix("/ManagementOperation.swift")
         else { return [] }
         return file.lines.indices.compactMap { index in
-            guard file.lines[index].contains("\"/admin") else { return nil }
+            guard file.lines[index].contains("\"/admin/") else { return nil }
             return Finding(file, index + 1, "a path written out: ask by the operation's name")
         }
     },
