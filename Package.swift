@@ -66,6 +66,7 @@ let package = Package(
         module("CallModel", and: inlined),
         module("Collections", and: inlined),
         module("CallCore", ["CallModel", "Collections"], and: inlined),
+        module("StoreContract", ["CallModel"], and: inlined),
         // wire
         module("JSON", and: inlined),
         module("WebProtocols", and: inlined),
@@ -73,12 +74,16 @@ let package = Package(
         // server
         module(
             "AgentCore",
-            ["CallModel", "Collections", "CallCore", "JSON", "WebProtocols", "CallWire"],
+            [
+                "CallModel", "Collections", "CallCore", "StoreContract", "JSON", "WebProtocols",
+                "CallWire",
+            ],
             and: confined + inlined),
         // adapter
         module("EventLoop", ["CUV", "COpenSSL"]),
         module(
-            "Storage", ["CallModel", "Collections", "JSON", "CSQLite"], and: confined + inlined),
+            "Storage", ["CallModel", "Collections", "StoreContract", "JSON", "CSQLite"],
+            and: confined + inlined),
         module(
             "PolicyHost",
             ["CallModel", "Collections", "JSON", "WebProtocols", "CLua", "COpenSSL"],
@@ -92,7 +97,8 @@ let package = Package(
             "AgentServer",
             [
                 "CallModel", "CallCore", "JSON", "WebProtocols", "CallWire", "AgentCore",
-                "EventLoop", "Storage", "PolicyHost", "PolicyTesting", "Outbound",
+                "EventLoop", "StoreContract", "Storage", "PolicyHost", "PolicyTesting",
+                "Outbound",
             ], and: confined),
         // tool
         module(

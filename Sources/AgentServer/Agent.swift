@@ -6,6 +6,7 @@ import CallWire
 import EventLoop
 import PolicyHost
 import Storage
+import StoreContract
 
 /// What a process is started with: the operator's file, read.
 public struct AgentOptions: Sendable {

@@ -1,7 +1,7 @@
 // Why the process cannot start or go on.
 
 import EventLoop
-import Storage
+import StoreContract
 
 /// An error that ends a start, told in one line.
 public enum AgentError: Error, Sendable, CustomStringConvertible {

@@ -8,6 +8,7 @@ import Glibc
 import JSON
 import PolicyHost
 import Storage
+import StoreContract
 import WebProtocols
 
 /// One state of the operator's files: the configuration and a loaded generation of its plugins.

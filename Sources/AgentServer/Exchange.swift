@@ -5,7 +5,7 @@ import CallCore
 import CallModel
 import CallWire
 import EventLoop
-import Storage
+import StoreContract
 
 /// Whoever carries replies and events to clients.
 protocol Deliverer: AnyObject {

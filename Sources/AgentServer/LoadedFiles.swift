@@ -3,7 +3,7 @@
 import JSON
 import Outbound
 import PolicyHost
-import Storage
+import StoreContract
 
 /// The files behind a deployment, each with a digest of its content: enough to tell whether they
 /// have changed since, and nothing of what they say.

@@ -5,6 +5,7 @@ import EventLoop
 import JSON
 import PolicyHost
 import Storage
+import StoreContract
 
 /// What the store keeps of the server's part.
 struct ServerMemory: Sendable, Equatable {

@@ -5,6 +5,7 @@ import EventLoop
 import Glibc
 import PolicyHost
 import Storage
+import StoreContract
 
 /// What a process starts with: the files on disk, or the generation that was last in force; and
 /// always the server's part on disk, if that can be read (G82).

@@ -3,6 +3,7 @@
 import CallModel
 import EventLoop
 import Storage
+import StoreContract
 import Synchronization
 
 /// A store on disk: one thread commits, one reads. The calls that ended last are answered here.

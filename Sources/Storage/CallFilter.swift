@@ -1,6 +1,7 @@
 // Which calls belong on a page of `call.list`.
 
 import CallModel
+import StoreContract
 
 /// A query of one user, checked against whole calls.
 struct CallFilter {

@@ -2,6 +2,7 @@
 // thread for it makes a `StoreLink` of it; `StoreInPlace` needs none.
 
 import CallModel
+import StoreContract
 
 /// The writing side of a store. Used by one thread at a time.
 public protocol CallStore: AnyObject {

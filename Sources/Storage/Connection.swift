@@ -1,6 +1,7 @@
 // One connection to the database file.
 
 import CSQLite
+import StoreContract
 
 /// A connection, used by one thread at a time. Closes itself when nothing refers to it any more.
 final class Connection {

@@ -1,6 +1,7 @@
 // Answers of the stores of this process: what they read, step by step.
 
 import CallModel
+import StoreContract
 
 /// What the stores of this process read, step by step; `find` makes answers of it.
 protocol EmbeddedReader: AnyObject {

@@ -1,6 +1,7 @@
 // Reads a kept generation without opening the store: of a process that runs or of one that ended.
 
 import CallModel
+import StoreContract
 
 /// The generations that a state directory keeps, for tools.
 public enum KeptGenerations {

@@ -1,6 +1,7 @@
 // Opens, makes, migrates and checks the database file.
 
 import CallModel
+import StoreContract
 
 /// How connections are opened.
 enum Opening {

@@ -2,6 +2,7 @@
 
 import CallModel
 import Glibc
+import StoreContract
 
 /// The pending timers in a state directory, for tools.
 public enum PendingTimers {

@@ -1,6 +1,7 @@
 // The directory of one server's durable state, held by one process at a time.
 
 import Glibc
+import StoreContract
 import Synchronization
 
 /// A claimed state directory. The claim ends with the object, or with the process however it ends.

@@ -2,6 +2,7 @@
 
 import CSQLite
 import CallModel
+import StoreContract
 
 /// A value given to a statement.
 enum SQLValue {

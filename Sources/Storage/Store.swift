@@ -1,7 +1,8 @@
 // The store on disk: one SQLite file, one writer, group commit.
 
-import Collections
 import CallModel
+import Collections
+import StoreContract
 import Synchronization
 
 /// Durable state in SQLite: write-ahead log, one transaction per batch.

@@ -2,6 +2,7 @@
 
 import CallModel
 import Glibc
+import StoreContract
 
 /// What there is in a state directory.
 public enum StoreExamination {

@@ -1,6 +1,7 @@
 // A store without a thread of its own: everything happens where it is ordered.
 
 import CallModel
+import StoreContract
 
 /// The way to a store that answers at once, such as one in memory.
 public final class StoreInPlace: StoreLink {

@@ -1,6 +1,7 @@
 // Reads live calls after a start: page by page, or those of some users at once.
 
 import CallModel
+import StoreContract
 
 /// What is asked of the tables for it.
 final class LiveCallStatements {

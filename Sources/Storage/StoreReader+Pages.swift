@@ -1,6 +1,7 @@
 // Reads the pages of `call.list`.
 
 import CallModel
+import StoreContract
 
 extension StoreReader {
     func page(

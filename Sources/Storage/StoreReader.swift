@@ -1,6 +1,7 @@
 // Reads the store on disk beside its writer.
 
 import CallModel
+import StoreContract
 import Synchronization
 
 /// A read-only connection: sees every commit that was durable when a method is called.

@@ -4,7 +4,7 @@ import AgentCore
 import CallModel
 import CallWire
 import EventLoop
-import Storage
+import StoreContract
 import Testing
 
 @testable import AgentServer

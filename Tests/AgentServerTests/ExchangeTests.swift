@@ -6,6 +6,7 @@ import CallModel
 import CallWire
 import EventLoop
 import Storage
+import StoreContract
 import Testing
 
 @testable import AgentServer

@@ -7,6 +7,7 @@ import CallWire
 import EventLoop
 import JSON
 import Storage
+import StoreContract
 import Testing
 import WebProtocols
 

@@ -5,7 +5,7 @@ import CallCore
 import CallModel
 import CallWire
 import EventLoop
-import Storage
+import StoreContract
 import Testing
 
 @testable import AgentServer

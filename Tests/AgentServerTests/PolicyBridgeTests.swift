@@ -5,7 +5,7 @@ import CallClient
 import CallModel
 import EventLoop
 import Outbound
-import Storage
+import StoreContract
 import Testing
 
 @testable import AgentServer

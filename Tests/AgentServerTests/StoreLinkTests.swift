@@ -5,6 +5,7 @@ import CallClient
 import CallModel
 import EventLoop
 import Storage
+import StoreContract
 import Synchronization
 import Testing
 

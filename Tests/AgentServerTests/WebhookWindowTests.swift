@@ -3,7 +3,7 @@
 import AgentCore
 import CallModel
 import Outbound
-import Storage
+import StoreContract
 import Testing
 
 @testable import AgentServer
@@ -18,8 +18,8 @@ import Testing
         window = WebhookWindow(endpoint, isSearching: false, limits: limits)
     }
 
-    private func job(_ id: Int64, _ caller: String) -> Storage.WebhookJob {
-        var job = Storage.WebhookJob(
+    private func job(_ id: Int64, _ caller: String) -> StoreContract.WebhookJob {
+        var job = StoreContract.WebhookJob(
             JobID(id), endpoint: "crm", call: CallID(high: 0, low: UInt64(id)),
             type: "call.ended", at: Moment(0), body: [])
         job.cause = Cause(UserID(caller))

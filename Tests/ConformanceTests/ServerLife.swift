@@ -6,6 +6,7 @@ import CallSimulator
 import CallWire
 import EventLoop
 import Storage
+import StoreContract
 
 @testable import AgentServer
 

@@ -2,6 +2,7 @@
 
 import CallModel
 import Storage
+import StoreContract
 import TestSupport
 
 /// Commits two-party calls in batches: each call is stored three times while it lives (created,

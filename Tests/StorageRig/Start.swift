@@ -2,6 +2,7 @@
 
 import CallModel
 import Storage
+import StoreContract
 import TestSupport
 
 /// Fills a store, opens it anew and times what a start does.

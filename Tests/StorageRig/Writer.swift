@@ -3,6 +3,7 @@
 import CallModel
 import Glibc
 import Storage
+import StoreContract
 
 /// The writer of the crash test.
 ///

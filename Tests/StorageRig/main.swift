@@ -7,7 +7,6 @@
 
 import CallModel
 import Glibc
-import Storage
 
 let arguments = CommandLine.arguments
 switch arguments.dropFirst().first {

@@ -1,9 +1,8 @@
 // All stores agree on everything, whatever is committed.
 
 import CallModel
+import StoreContract
 import Testing
-
-@testable import Storage
 
 /// Random commits for a handful of users, keys and calls, so that they meet often.
 private struct Workload {

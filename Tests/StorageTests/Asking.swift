@@ -1,6 +1,7 @@
 // Every question to a store, with the answer that belongs to it.
 
 import CallModel
+import StoreContract
 import Testing
 
 @testable import Storage

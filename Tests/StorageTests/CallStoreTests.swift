@@ -1,9 +1,8 @@
 // Calls, live and ended: one suite for the store on disk and the one in memory.
 
 import CallModel
+import StoreContract
 import Testing
-
-@testable import Storage
 
 @Suite struct CallStoreTests {
     @Test(arguments: Kind.allCases)

@@ -2,9 +2,9 @@
 
 import CallModel
 import Glibc
+import Storage
+import StoreContract
 import Testing
-
-@testable import Storage
 
 /// A `StorageRig` that writes until it is killed.
 private struct Victim {

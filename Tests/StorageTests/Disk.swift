@@ -2,6 +2,7 @@
 
 import CallModel
 import Glibc
+import StoreContract
 import TestSupport
 
 @testable import Storage

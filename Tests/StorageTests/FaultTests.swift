@@ -1,6 +1,7 @@
 // Full, read-only and failing disks: a failed commit is whole or absent, and the store recovers.
 
 import CallModel
+import StoreContract
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 // What is gathered on its way to the log is there for others as soon as a commit returns.
 
 import CallModel
+import StoreContract
 import TestSupport
 import Testing
 

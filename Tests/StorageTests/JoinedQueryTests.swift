@@ -1,9 +1,9 @@
 // What belongs to one decision is asked at once.
 
 import CallModel
+import Storage
+import StoreContract
 import Testing
-
-@testable import Storage
 
 @Suite struct JoinedQueryTests {
     private let bob = UserID("bob")

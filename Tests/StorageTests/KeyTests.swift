@@ -1,9 +1,8 @@
 // Idempotency keys and their limits (B25).
 
 import CallModel
+import StoreContract
 import Testing
-
-@testable import Storage
 
 private func entry(_ user: String, _ key: String, at later: Int64 = 0, _ reply: String = "{}")
     -> KeyEntry

@@ -2,6 +2,7 @@
 
 import CallModel
 import EventLoop
+import StoreContract
 import TestSupport
 import Testing
 

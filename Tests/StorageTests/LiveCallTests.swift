@@ -1,9 +1,8 @@
 // Live calls after a start: page by page, and those of some at once.
 
 import CallModel
+import StoreContract
 import Testing
-
-@testable import Storage
 
 @Suite struct LiveCallTests {
     private func ids(_ calls: [Call]) -> [Int64] { calls.map { $0.createdAt - start } }

@@ -3,6 +3,7 @@
 import CallModel
 import Glibc
 import JSON
+import StoreContract
 import Testing
 
 @testable import Storage

@@ -1,6 +1,7 @@
 // Stores as older versions wrote them, row by row: whatever changes, these must be read.
 
 import CallModel
+import StoreContract
 import Testing
 
 @testable import Storage

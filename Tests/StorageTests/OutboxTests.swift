@@ -1,9 +1,8 @@
 // Push registrations, push jobs, webhooks and missed calls.
 
 import CallModel
+import StoreContract
 import Testing
-
-@testable import Storage
 
 private let ann = UserID("ann")
 

@@ -1,6 +1,7 @@
 // Pages of `call.list`: filters, order, cursors and budgets.
 
 import CallModel
+import StoreContract
 import Testing
 
 @testable import Storage

@@ -1,6 +1,7 @@
 // Which calls a user was in, while they wait to be indexed and after.
 
 import CallModel
+import StoreContract
 import Testing
 
 @testable import Storage

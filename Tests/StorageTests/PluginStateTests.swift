@@ -1,9 +1,8 @@
 // What plugins own beyond their memory: timers, values, generations.
 
 import CallModel
+import StoreContract
 import Testing
-
-@testable import Storage
 
 @Suite struct TimerTests {
     @Test(arguments: Kind.allCases)

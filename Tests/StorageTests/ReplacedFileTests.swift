@@ -2,6 +2,7 @@
 
 import CallModel
 import Glibc
+import StoreContract
 import Testing
 
 @testable import Storage

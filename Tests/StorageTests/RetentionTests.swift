@@ -1,6 +1,7 @@
 // Old calls are forgotten, and everything that belongs to them.
 
 import CallModel
+import StoreContract
 import Testing
 
 @testable import Storage

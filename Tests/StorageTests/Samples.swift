@@ -4,8 +4,6 @@ import CallModel
 import Glibc
 import TestSupport
 
-@testable import Storage
-
 /// The moment at which most tests begin.
 let start = Moment(1_795_000_000_000)
 

@@ -1,6 +1,7 @@
 // What is committed together is written once.
 
 import CallModel
+import StoreContract
 import Testing
 
 @testable import Storage

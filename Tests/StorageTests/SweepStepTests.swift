@@ -1,6 +1,7 @@
 // The stores of this process remove what is too old a little at a time.
 
 import CallModel
+import StoreContract
 import TestSupport
 import Testing
 

@@ -8,9 +8,10 @@ private let table: [String: Set<String>] = [
     "JSON": [],
     "WebProtocols": [],
     "CallWire": ["CallModel", "JSON"],
-    "AgentCore": ["CallCore", "CallWire", "WebProtocols"],
+    "StoreContract": ["CallModel"],
+    "AgentCore": ["CallCore", "StoreContract", "CallWire", "WebProtocols"],
     "EventLoop": ["CUV", "COpenSSL"],
-    "Storage": ["CallModel", "Collections", "JSON", "CSQLite"],
+    "Storage": ["StoreContract", "Collections", "JSON", "CSQLite"],
     "PolicyHost": ["CallModel", "Collections", "JSON", "WebProtocols", "CLua", "COpenSSL"],
     "PolicyTesting": ["PolicyHost", "CallCore", "CLua"],
     "Outbound": ["JSON", "WebProtocols", "CCurl", "COpenSSL"],
@@ -27,6 +28,7 @@ private let shims: Set<String> = ["CLua", "CSQLite", "CUV", "COpenSSL", "CCurl",
 /// The core, wire and server rings: no module of the system at all.
 let pureTargets: Set<String> = [
     "CallModel", "Collections", "CallCore", "JSON", "WebProtocols", "CallWire", "AgentCore",
+    "StoreContract",
 ]
 
 /// What the toolchain offers and the outer rings may use.

@@ -5,7 +5,7 @@ import CallCore
 import CallModel
 import JSON
 import PolicyHost
-import Storage
+import StoreContract
 import WebProtocols
 
 extension Agent {

@@ -5,6 +5,7 @@ import CallModel
 import EventLoop
 import JSON
 import Storage
+import StoreContract
 import WebProtocols
 
 extension Agent {

@@ -5,6 +5,7 @@ import EventLoop
 import Glibc
 import PolicyHost
 import Storage
+import StoreContract
 
 extension Doctor {
     mutating func examineDirectory(_ place: String) {

@@ -5,7 +5,7 @@ import CallModel
 import CallWire
 import EventLoop
 import JSON
-import Storage
+import StoreContract
 import WebProtocols
 
 extension Gateway: Deliverer {

@@ -3,7 +3,7 @@
 import AgentCore
 import CallModel
 import CallWire
-import Storage
+import StoreContract
 
 /// Reads missed calls from the store when a device begins a session. Owner: the loop's thread.
 final class MissedCalls {

@@ -4,7 +4,7 @@ import AgentCore
 import CallModel
 import EventLoop
 import JSON
-import Storage
+import StoreContract
 import WebProtocols
 
 extension OutboundBridge {
@@ -101,7 +101,7 @@ extension StoredWebhook {
 
 extension JSONValue {
     /// What became of the pushes of a call.
-    fileprivate init(_ outcomes: [Storage.PushOutcome]) {
+    fileprivate init(_ outcomes: [StoreContract.PushOutcome]) {
         self = .array(
             outcomes.map { outcome in
                 [

@@ -5,7 +5,7 @@ import CallWire
 import EventLoop
 import Glibc
 import Outbound
-import Storage
+import StoreContract
 
 /// The loop's counterpart of the outbound thread. Owner: the loop's thread.
 final class OutboundBridge {

@@ -1,7 +1,7 @@
 // What the exchange asks of whoever sends things out.
 
 import CallModel
-import Storage
+import StoreContract
 
 /// Makes jobs of what the core tells, to be stored with the change that made them. Called on the
 /// loop's thread.

@@ -4,7 +4,7 @@ import CallModel
 import JSON
 import Outbound
 import PolicyHost
-import Storage
+import StoreContract
 
 extension PushJob {
     /// The kind as push services and plugins know it: who is called into a call under way is told

@@ -7,7 +7,7 @@ import EventLoop
 import JSON
 import Outbound
 import PolicyHost
-import Storage
+import StoreContract
 
 /// Carries out push jobs, from the moment that they are stored to their last outcome. Owner: the
 /// loop's thread.
@@ -348,7 +348,7 @@ final class PushDelivery {
         unconfirmed.keep([
             .push(
                 .outcome(
-                    Storage.PushOutcome(
+                    StoreContract.PushOutcome(
                         job: push.job, call: job.callID, address: push.address,
                         provider: push.notice.target.provider.rawValue, kind: job.kind,
                         at: exchange.now(), result: result)))

@@ -1,6 +1,6 @@
 // What belongs to no change of the switchboard, on its way to the store, which may be away.
 
-import Storage
+import StoreContract
 
 /// Keeps what is to be stored until it is durable, so that a store that failed and came back is
 /// told again. Owner: the loop's thread.

@@ -6,7 +6,7 @@ import CallWire
 import EventLoop
 import JSON
 import Outbound
-import Storage
+import StoreContract
 
 /// Feeds the outbound thread from the outbox of webhooks, and stores what comes of it. Owner: the
 /// loop's thread.
@@ -106,7 +106,7 @@ final class WebhookDelivery {
     /// The events of what was noted, to be stored with the change; nil: none.
     func takeEvents() -> OutboxEntry? {
         guard !windows.isEmpty else { return nil }
-        var jobs: [Storage.WebhookJob] = []
+        var jobs: [StoreContract.WebhookJob] = []
         for event in gatherer.takeEvents() {
             let receivers = plan.webhooks.filter {
                 plan.isWanted(event.type.rawValue, by: $0.name)
@@ -115,7 +115,7 @@ final class WebhookDelivery {
             guard !receivers.isEmpty else { continue }
             let body = gatherer.body(of: event)
             for receiver in receivers {
-                var job = Storage.WebhookJob(
+                var job = StoreContract.WebhookJob(
                     exchange.newJob(), endpoint: receiver.name, call: event.call.id,
                     type: event.type.rawValue, at: event.event.at, body: body)
                 job.cause = event.cause
@@ -129,7 +129,7 @@ final class WebhookDelivery {
         }
     }
 
-    private func isDurable(_ job: Storage.WebhookJob) {
+    private func isDurable(_ job: StoreContract.WebhookJob) {
         guard windows[job.endpoint]?.isDisabled == false else { return }
         if windows[job.endpoint]?.take(job) == true {
             send(StoredWebhook(job: job, progress: WebhookProgress(dueAt: job.at)))
@@ -149,7 +149,7 @@ final class WebhookDelivery {
     }
 
     /// The message's `webhook-id`: also another store never gives the same one.
-    static func name(of job: Storage.WebhookJob) -> String {
+    static func name(of job: StoreContract.WebhookJob) -> String {
         "evt_\(job.callID)_\(job.id)"
     }
 
@@ -308,7 +308,7 @@ final class WebhookDelivery {
         }
     }
 
-    private func reopened(_ jobs: [Storage.WebhookJob]) {
+    private func reopened(_ jobs: [StoreContract.WebhookJob]) {
         for job in jobs { windows[job.endpoint]?.rewind(before: (job.id, job.caller)) }
         for name in Set(jobs.map(\.endpoint)) { catchUp(name) }
     }

@@ -2,7 +2,7 @@
 
 import CallModel
 import Outbound
-import Storage
+import StoreContract
 
 /// The events of one receiver that are in memory, and who has others in the store.
 ///
@@ -86,7 +86,7 @@ struct WebhookWindow {
     // MARK: Events
 
     /// Takes a new event in; false: its turn comes later, out of the store.
-    mutating func take(_ job: Storage.WebhookJob) -> Bool {
+    mutating func take(_ job: StoreContract.WebhookJob) -> Bool {
         let caller = job.caller
         let wasBehind = isBehind.contains(caller)
         if !isSearching, !wasBehind, hasRoom(for: job) {
@@ -102,19 +102,19 @@ struct WebhookWindow {
     }
 
     /// Takes an event out of the store in; false: it is there already.
-    mutating func takeStored(_ job: Storage.WebhookJob) -> Bool {
+    mutating func takeStored(_ job: StoreContract.WebhookJob) -> Bool {
         lookedAt(job)
         guard !has(job.id) else { return false }
         add(job)
         return true
     }
 
-    func hasRoom(for job: Storage.WebhookJob) -> Bool {
+    func hasRoom(for job: StoreContract.WebhookJob) -> Bool {
         let cause = Self.cause(job.caller)
         return shares.admits(cause) && bytes.admits(cause, Self.size(job))
     }
 
-    private mutating func add(_ job: Storage.WebhookJob) {
+    private mutating func add(_ job: StoreContract.WebhookJob) {
         lookedAt(job)
         let event = Event(caller: job.caller, bytes: Self.size(job))
         open[job.id] = event
@@ -130,7 +130,7 @@ struct WebhookWindow {
         forgetCursor(event.caller)
     }
 
-    private mutating func lookedAt(_ job: Storage.WebhookJob) {
+    private mutating func lookedAt(_ job: StoreContract.WebhookJob) {
         cursors[job.caller] = cursors[job.caller].map { max($0, job.id) } ?? job.id
     }
 
@@ -144,7 +144,7 @@ struct WebhookWindow {
         SendingCause(nil, caller: caller.text)
     }
 
-    private static func size(_ job: Storage.WebhookJob) -> Int {
+    private static func size(_ job: StoreContract.WebhookJob) -> Int {
         min(job.body.count, longestBody)
     }
 

@@ -2,6 +2,7 @@
 
 import PolicyHost
 import Storage
+import StoreContract
 
 /// Replays recorded decisions without a server.
 public enum DecisionReplay {

@@ -6,7 +6,7 @@ import CallModel
 import EventLoop
 import JSON
 import PolicyHost
-import Storage
+import StoreContract
 
 /// The loop's counterpart of the policy thread. Owner: the loop's thread.
 final class PolicyBridge {

@@ -3,7 +3,7 @@
 import CallModel
 import EventLoop
 import PolicyHost
-import Storage
+import StoreContract
 
 /// What came of a reload that worked.
 struct Reloaded: Sendable {

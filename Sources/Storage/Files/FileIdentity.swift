@@ -1,6 +1,7 @@
 // Which file a name stands for: while one is open, its name can be taken away or given to another.
 
 import Glibc
+import StoreContract
 
 /// One file, whatever it is called.
 struct FileIdentity: Equatable, Sendable {

@@ -1,6 +1,7 @@
 // Idempotency keys in memory, within the limits of B25.
 
 import CallModel
+import StoreContract
 
 /// What `KeyTable` is on disk.
 struct MemoryKeys {

@@ -1,6 +1,7 @@
 // Registrations, push jobs and webhooks in memory.
 
 import CallModel
+import StoreContract
 
 /// What `OutboxTables` is on disk.
 struct MemoryOutbox {

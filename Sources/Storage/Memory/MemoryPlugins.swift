@@ -1,6 +1,7 @@
 // Timers, values and generations of plugins in memory.
 
 import CallModel
+import StoreContract
 
 /// What `PluginTables` and `GenerationTable` are on disk.
 struct MemoryPlugins {

@@ -1,6 +1,7 @@
 // The store of `state_dir = ":memory:"`: the same things, kept by this process only.
 
 import CallModel
+import StoreContract
 
 /// A store without a disk: commits cannot fail, and nothing survives the process. It reads and
 /// writes on the same thread.

@@ -1,6 +1,7 @@
 // Brings tokens of old registrations into the form in which today's are found.
 
 import CallModel
+import StoreContract
 
 /// Registrations as servers of store version 5 and before kept them: as the client wrote them.
 enum OldTokens {

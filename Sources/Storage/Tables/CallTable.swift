@@ -2,6 +2,7 @@
 
 import CallModel
 import JSON
+import StoreContract
 
 /// The tables `live_call`, `ended_call` and `missed_call`, and who is in the calls.
 final class CallTable {

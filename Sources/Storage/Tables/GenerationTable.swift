@@ -1,6 +1,7 @@
 // Keeps the last plugin generations with their sources. Rarely used, so nothing is prepared ahead.
 
 import CallModel
+import StoreContract
 
 /// The tables `generation` and `generation_file`.
 struct GenerationTable {

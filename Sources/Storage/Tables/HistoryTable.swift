@@ -1,6 +1,7 @@
 // Forgets ended calls when they are too old.
 
 import CallModel
+import StoreContract
 
 /// The end of the life of what `CallTable` wrote.
 final class HistoryTable {

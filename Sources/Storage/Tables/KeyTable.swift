@@ -1,6 +1,7 @@
 // Keeps replies under idempotency keys, within the limits of B25.
 
 import CallModel
+import StoreContract
 
 /// The table `kept_reply`.
 final class KeyTable {

@@ -2,6 +2,7 @@
 
 import CallModel
 import JSON
+import StoreContract
 
 /// The tables `registration`, `push_job`, `push_outcome` and `webhook`.
 final class OutboxTables {

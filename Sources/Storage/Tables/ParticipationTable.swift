@@ -1,6 +1,7 @@
 // Which calls a user was in.
 
 import CallModel
+import StoreContract
 
 /// The tables `participation` and `recent_participation`.
 ///

@@ -1,6 +1,7 @@
 // Writes what plugins own beyond their memory: timers, values and their own sources.
 
 import CallModel
+import StoreContract
 
 /// The tables `timer`, `plugin_value`, `generation` and `generation_file`.
 final class PluginTables {

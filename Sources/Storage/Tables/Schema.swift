@@ -1,5 +1,7 @@
 // The tables, version by version.
 
+import StoreContract
+
 /// How a database file gets from one version to the next. A file of version `n` has had the
 /// first `n` steps; so the steps also build a file of any older version, for tests.
 struct Schema: Sendable {

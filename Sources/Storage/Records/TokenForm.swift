@@ -1,24 +1,7 @@
-// Where pushes go, and what is to be pushed.
+// One form of a push token, whoever writes it.
 
 import CallModel
 import JSON
-
-/// A stored push registration.
-public struct Registration: Sendable, Equatable {
-    /// Whose.
-    public let address: Address
-    /// What was registered.
-    public let registration: PushRegistration
-    /// When; 0 if that was before the store kept it.
-    public let at: Moment
-
-    /// The registration of `address`, made at `at`.
-    public init(_ address: Address, _ registration: PushRegistration, at: Moment) {
-        self.address = address
-        self.registration = registration
-        self.at = at
-    }
-}
 
 extension PushRegistration {
     /// The same with the token in one form, so that it is found whoever writes it: of Apple in
@@ -38,12 +21,4 @@ extension PushRegistration {
         }
         return same
     }
-}
-
-/// A stored push job.
-public struct StoredPush: Sendable, Equatable {
-    /// The job.
-    public let id: JobID
-    /// Whom to wake, and why.
-    public let job: PushJob
 }

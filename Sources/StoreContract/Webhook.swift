@@ -62,7 +62,7 @@ public struct WebhookProgress: Sendable, Equatable {
     public var lastError: String?
 
     /// `lastError` of what was given up without an attempt.
-    static let neverTried = "not tried in time"
+    public static let neverTried = "not tried in time"
 
     /// A progress of these parts.
     public init(

@@ -48,4 +48,12 @@ public struct GenerationMark: Sendable, Equatable {
     public let rolledBackAt: Moment?
     /// Whether it is the active one.
     public let isActive: Bool
+
+    /// The generation `name`, last activated at `activatedAt`.
+    public init(name: String, activatedAt: Moment, rolledBackAt: Moment?, isActive: Bool) {
+        self.name = name
+        self.activatedAt = activatedAt
+        self.rolledBackAt = rolledBackAt
+        self.isActive = isActive
+    }
 }

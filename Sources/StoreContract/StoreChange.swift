@@ -29,7 +29,7 @@ public enum StoreChange: Sendable, Equatable {
     case seen(UserID, upTo: Moment)
 
     /// The new id that it brings, if it starts a job or timer.
-    var jobID: JobID? {
+    public var jobID: JobID? {
         switch self {
         case .push(.add(let id, _)): id
         case .webhook(.add(let job)): job.id

@@ -74,6 +74,13 @@ public struct MissedCall: Sendable, Equatable {
     public let at: Moment
     /// The call as it is now; nil: it is not kept any more.
     public let call: Call?
+
+    /// `callID` was missed at `at`.
+    public init(callID: CallID, at: Moment, call: Call?) {
+        self.callID = callID
+        self.at = at
+        self.call = call
+    }
 }
 
 /// A page of `call.list`.
@@ -89,15 +96,4 @@ public struct CallPage: Sendable, Equatable {
 
     /// An empty last page.
     public init() {}
-}
-
-/// An upper bound of a call's size on the wire.
-public enum CallSize {
-    /// Bytes of the JSON of `call`, at most: texts may be escaped.
-    public static func estimate(_ call: Call) -> Int {
-        var texts = (call.extendedData?.utf8.count ?? 0) + (call.end?.extendedData?.utf8.count ?? 0)
-        for participant in call.participants { texts += participant.extendedData?.utf8.count ?? 0 }
-        for item in call.items { texts += item.key.utf8.count + item.value.utf8.count + 8 }
-        return 600 + call.participants.count * 420 + texts * 2
-    }
 }
