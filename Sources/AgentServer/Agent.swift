@@ -281,10 +281,10 @@ public final class Agent {
             throw .system(error)
         }
         if options.store.faults != nil { log.warn("the store will fail as planned") }
-        if exchange.clock.gap > CoreClock.gapMax {
+        if exchange.wallGap > CoreClock.gapMax {
             log.warn(
                 "the wall clock is ahead of the calls' clock",
-                ("by_ms", "\(exchange.clock.gap)"))
+                ("by_ms", "\(exchange.wallGap)"))
         }
         if let reloader {
             gateway.isStarting = true

@@ -40,9 +40,9 @@ struct CoreClock {
         return Moment(last)
     }
 
-    /// When `moment` comes by the boot clock, in milliseconds; never, while the clock stands.
-    func bootMoment(of moment: Moment) -> Int64 {
-        standing == nil ? moment.milliseconds - base : .max
+    /// When `moment` comes by the boot clock, in milliseconds; nil: never, while the clock stands.
+    func bootMoment(of moment: Moment) -> Int64? {
+        standing == nil ? moment.milliseconds - base : nil
     }
 
     /// How far the wall clock is ahead, in milliseconds.

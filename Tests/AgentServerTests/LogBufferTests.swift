@@ -1,5 +1,6 @@
 // The log when nobody reads it: nobody waits, and what is missing is said.
 
+import AgentCore
 import EventLoop
 import Glibc
 import JSON

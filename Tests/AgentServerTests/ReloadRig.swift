@@ -1,6 +1,7 @@
 // A whole server on a thread of its own with plugins that say which version they are, a caller who
 // invites steadily, and an operator who reloads.
 
+import AgentCore
 import AgentTestSupport
 import CallClient
 import CallModel

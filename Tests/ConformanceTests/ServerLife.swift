@@ -51,7 +51,7 @@ final class ServerLife: PolicyLink {
         exchange.policies = self
         gateway.policyReplied = { [unowned self] in self.sees(.policy, .reply($1)) }
         store.pushed = { [unowned self] in
-            self.sees(.push, .job($0, now: exchange.clock.now()))
+            self.sees(.push, .job($0, now: exchange.now()))
         }
         exchange.restore(restored)
     }

@@ -112,7 +112,7 @@ extension Agent {
             "live_calls": .integer(Int64(exchange.switchboard.liveCallCount)),
             "connections": .integer(Int64(gateway.links.count)),
             "sessions": .integer(Int64(gateway.sessionCount)),
-            "clock_gap_ms": .integer(exchange.clock.gap),
+            "clock_gap_ms": .integer(exchange.wallGap),
             "unnamed_proxy": gateway.unnamedProxy.map { .string($0) } ?? .null,
             "store_error": exchange.storeTrouble.map { .string($0) } ?? .null,
         ]

@@ -1,5 +1,6 @@
 // What the process says of itself: one line an event, for a person or for a machine.
 
+import AgentCore
 import EventLoop
 import Glibc
 import JSON
@@ -8,20 +9,7 @@ import JSON
 /// see `LogBuffer`.
 public struct Log: Sendable {
     /// How much a line matters.
-    public enum Level: String, Sendable, CaseIterable, Comparable {
-        case debug, info, warn, error
-
-        private var rank: Int {
-            switch self {
-            case .debug: 0
-            case .info: 1
-            case .warn: 2
-            case .error: 3
-            }
-        }
-
-        public static func < (left: Level, right: Level) -> Bool { left.rank < right.rank }
-    }
+    public typealias Level = LogLevel
 
     /// What a line looks like.
     public enum Format: String, Sendable, CaseIterable {

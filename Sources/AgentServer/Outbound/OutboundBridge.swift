@@ -1,5 +1,6 @@
 // Everything that is sent out, as the loop sees it: who asked for what, and who is told.
 
+import AgentCore
 import CallModel
 import CallWire
 import EventLoop

@@ -146,7 +146,7 @@ final class PushDelivery {
         else { return finishIfDone(id) }
         if all.isEmpty { unreached.note(job) }
         for registrations in asleep(job, newest(all)) {
-            let targets = registrations.compactMap { PushTarget($0, gap: exchange.clock.gap) }
+            let targets = registrations.compactMap { PushTarget($0, gap: exchange.wallGap) }
             let chosen = PushTarget.route(job.kind.push, targets).map(\.provider.rawValue)
             for registration in registrations
             where chosen.contains(registration.registration.provider) {
@@ -206,7 +206,7 @@ final class PushDelivery {
     private func start(
         _ id: JobID, _ job: PushJob, _ call: Call, _ registration: Registration
     ) {
-        guard let target = PushTarget(registration, gap: exchange.clock.gap) else { return }
+        guard let target = PushTarget(registration, gap: exchange.wallGap) else { return }
         let now = Clock.wallMilliseconds()
         let address = registration.address
         // With the call: the ids of jobs begin anew in another store, and what the providers are
@@ -218,7 +218,7 @@ final class PushDelivery {
                 id: "\(call.id)", caller: call.caller.text, kind: call.kind,
                 mode: exchange.switchboard.settings.mode(call.mode).name),
             for: address.user.text, to: target,
-            ringEndsAt: job.expiresAt.map { $0.milliseconds + exchange.clock.gap }, now: now)
+            ringEndsAt: job.expiresAt.map { $0.milliseconds + exchange.wallGap }, now: now)
         if let text = job.text { notice.content.take(text) }
         // Jobs of a store that did not keep it are the caller's.
         let cause = job.cause.isNobody ? Cause(call.caller) : job.cause

@@ -143,7 +143,7 @@ final class WebhookDelivery {
         var sent = Outbound.WebhookJob(
             id: Self.name(of: job), endpoint: job.endpoint, order: "\(job.callID)",
             body: job.body, attempts: stored.progress.attempts,
-            notBefore: stored.progress.dueAt.milliseconds + exchange.clock.gap)
+            notBefore: stored.progress.dueAt.milliseconds + exchange.wallGap)
         sent.cause = SendingCause(job.cause)
         thread.add(.deliver(sent))
     }
@@ -247,7 +247,7 @@ final class WebhookDelivery {
                     .update(
                         id,
                         WebhookProgress(
-                            attempts: attempts, dueAt: Moment(until - exchange.clock.gap),
+                            attempts: attempts, dueAt: Moment(until - exchange.wallGap),
                             lastError: reason)))
             ])
         case .endpointGone: disable(outcome.endpoint)

@@ -50,7 +50,7 @@ final class PolicyBridge {
         }
         let thread = try PolicyThread(
             host,
-            clock: { [unowned exchange] in (exchange.now(), exchange.clock.gap) }, news: news)
+            clock: { [unowned exchange] in (exchange.now(), exchange.wallGap) }, news: news)
         self.thread = thread
         exchange.policies = thread
         loop.atEndOfTurn { [unowned decisions] in decisions.flush() }

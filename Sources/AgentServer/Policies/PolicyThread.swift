@@ -1,5 +1,6 @@
 // The policy thread, and the loop's side of it.
 
+import AgentCore
 import CallModel
 import EventLoop
 import Glibc

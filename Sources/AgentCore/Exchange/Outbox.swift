@@ -5,7 +5,7 @@ import StoreContract
 
 /// Makes jobs of what the core tells, to be stored with the change that made them. Called on the
 /// loop's thread.
-protocol Outbox: AnyObject {
+public protocol Outbox: AnyObject {
     /// What becomes of a wish to wake somebody; `records` are those of the same commit.
     func entry(for job: PushJob, of records: [Record]) -> OutboxEntry
     /// These records are on their way to the store.
@@ -19,9 +19,17 @@ protocol Outbox: AnyObject {
 }
 
 /// Something to be sent.
-struct OutboxEntry {
+public struct OutboxEntry {
     /// Stored with the change that made it.
-    var records: [StoreChange] = []
+    public var records: [StoreChange] = []
     /// Hears once what became of that.
-    var then: ((Stored) -> Void)?
+    public var then: ((Stored) -> Void)?
+
+    /// What stores `records`.
+    public init(
+        records: [StoreChange] = [], then: ((Stored) -> Void)? = nil
+    ) {
+        self.records = records
+        self.then = then
+    }
 }

@@ -4,15 +4,15 @@ import StoreContract
 
 /// Keeps what is to be stored until it is durable, so that a store that failed and came back is
 /// told again. Owner: the loop's thread.
-final class UnconfirmedRecords {
+public final class UnconfirmedRecords {
     private unowned let exchange: Exchange
     private var open: [UInt64: (changes: [StoreChange], then: (() -> Void)?)] = [:]
     private var last: UInt64 = 0
 
-    init(_ exchange: Exchange) { self.exchange = exchange }
+    public init(_ exchange: Exchange) { self.exchange = exchange }
 
     /// Stores `changes`, now or when the store is back, and calls back once they are durable.
-    func keep(_ changes: [StoreChange], andThen action: (() -> Void)? = nil) {
+    public func keep(_ changes: [StoreChange], andThen action: (() -> Void)? = nil) {
         last += 1
         let number = last
         open[number] = (changes, action)
@@ -23,7 +23,7 @@ final class UnconfirmedRecords {
 
     /// The store is back: everything that it did not confirm is stored again, and then `action`
     /// follows.
-    func keepAgain(andThen action: @escaping () -> Void = {}) {
+    public func keepAgain(andThen action: @escaping () -> Void = {}) {
         let lost = open.sorted { $0.key < $1.key }
         exchange.store(lost.flatMap(\.value.changes)) { [weak self] in
             guard $0 == .durable else { return }

@@ -1,0 +1,140 @@
+// What the switchboard wants done, in order, behind the barrier of the store.
+
+import CallCore
+import CallModel
+import CallWire
+import StoreContract
+
+extension Exchange {
+    func sort(_ effects: [Effect]) {
+        // By place, because a loop over the elements would copy each.
+        for place in effects.indices {
+            switch effects[place] {
+            case .persist(let records): keep(records)
+            case .consult(let question): policies?.ask(question)
+            case .withdraw(let question): policies?.withdraw(question)
+            case .tell(let report):
+                outbox?.note(report)
+                if report.isForHooks { queue.add(.effect(effects[place])) }
+            case .reply, .welcome, .send, .replace, .recall, .recallKey, .list:
+                queue.add(.effect(effects[place]))
+            }
+        }
+        if let entry = outbox?.takeEvents() { add(entry) }
+        drain()
+        arm()
+    }
+
+    func keep(_ records: [Record]) {
+        for place in records.indices {
+            if case .push(let job) = records[place], let outbox {
+                add(outbox.entry(for: job, of: records))
+            } else {
+                queue.add(storeRecord(records[place]))
+            }
+        }
+        outbox?.kept(records)
+        // Handlers of the policies end with their call.
+        for index in records.indices {
+            if let call = records[index].endedCall { callEnded(call) }
+        }
+    }
+
+    /// Stores what belongs to the change at hand; the rest follows when that is durable.
+    func add(_ entry: OutboxEntry) {
+        for record in entry.records { queue.add(record) }
+        if let then = entry.then { queue.add(.notice(ticket(for: .stored(then)))) }
+    }
+
+    func storeRecord(_ record: Record) -> StoreChange {
+        switch record {
+        case .call(let call): .call(call)
+        case .key(let key):
+            .key(
+                KeyEntry(
+                    user: key.user, key: key.key.text, at: key.at,
+                    kept: KeptReply(
+                        bodyHash: key.key.bodyHash, reply: encoder.kept(key.reply))))
+        case .push(let job): .push(.add(newJob(), job))
+        case .registration(let address, let provider, let registration):
+            .registration(address, provider: provider, registration)
+        }
+    }
+
+    /// Performs what nothing holds back. Performing may feed: that only adds to the queue.
+    func drain() {
+        guard !isDraining else { return }
+        isDraining = true
+        let deliverer = deliverer
+        var items: [Effects.Item] = []
+        swap(&items, &leaving)
+        while queue.takeReady(into: &items) {
+            for place in items.indices {
+                switch items[place] {
+                case .effect(let effect): perform(effect, by: deliverer)
+                case .notice(let ticket): stored(ticket, .durable)
+                }
+            }
+            items.removeAll(keepingCapacity: true)
+        }
+        swap(&items, &leaving)
+        isDraining = false
+    }
+
+    func perform(_ effect: Effect, by deliverer: (any Deliverer)?) {
+        switch effect {
+        case .reply(let request, let reply): deliverer?.deliver(reply, to: request)
+        case .welcome(let request, let calls, let more):
+            deliverer?.deliver(welcome: calls, more: more, to: request)
+        case .send(let receivers, let event): deliverer?.deliver(event, to: receivers)
+        case .replace(let address): deliverer?.replace(address)
+        case .tell(let report): policies?.tell(report)
+        case .recall(let id): find(.call(id), for: .call(id))
+        case .recallKey(let user, let key): find(.reply(user, key: key), for: .key(user, key))
+        case .list(let request, let user, let query):
+            find(
+                .page(user, query, bytes: limits.wire.pageBytes), for: .page(request, user))
+        case .persist, .consult, .withdraw:
+            preconditionFailure("\(effect) does not wait in the queue")
+        }
+    }
+
+    /// A turn is over: what it changed goes to the store, unless more of it is about to come.
+    public func endTurn() {
+        policies?.flush()
+        // By now, not by the turn's beginning.
+        turn = nil
+        queue.turnEnded(at: now())
+        if mayGrow { shell.endTurn(after: Self.batchWaits) } else { submit() }
+        policies?.flush()
+        turn = nil
+    }
+
+    /// Whether the batch that gathers had better wait for the policies at work: what begins and
+    /// ends within one batch is written once and leaves in one write.
+    var mayGrow: Bool {
+        guard let since = queue.gatheringSince, policies?.isThinking == true else { return false }
+        return now() - since < Self.batchWaits
+    }
+
+    /// How long a batch waits for the policies at most, in milliseconds.
+    static let batchWaits: Milliseconds = 2
+
+    func submit() {
+        while let batch = queue.takeBatch(at: now()) {
+            submittedCounting = counting
+            counting = []
+            store?.commit(batch, at: now(), as: newTicket())
+            // A store in memory has answered already; one on disk answers later.
+            if queue.isSubmitted { return }
+        }
+    }
+
+    /// Has the shell call `wake` at the next deadline.
+    func arm() {
+        guard let next = switchboard.nextDeadline else { return }
+        if let wakesAt, wakesAt <= next { return }
+        wakesAt = next
+        shell.wake(at: next)
+    }
+}

@@ -1,0 +1,116 @@
+// What comes from the store, and what happens while it is away.
+
+import CallCore
+import CallModel
+import CallWire
+import StoreContract
+
+extension Exchange {
+    /// Something came from the store.
+    public func receive(_ news: StoreNews) {
+        switch news {
+        case .answered(_, .committed(let result, let duration)): committed(result, in: duration)
+        case .answered(_, .opened(let state)): storeIsBack(state)
+        case .answered(let ticket, let answer):
+            guard let who = waiting.removeValue(forKey: ticket) else { return }
+            if case .failed(let error) = answer {
+                shell.log(.warn, "store look-up failed", ("error", "\(error)"))
+            }
+            found(answer, for: who)
+        case .lost(let error): storeFailed(error)
+        }
+    }
+
+    func found(_ answer: StoreAnswer, for who: Waiting) {
+        switch (who, answer) {
+        case (.call(let id), .call(let call)): feed(.recalled(id, call))
+        case (.call(let id), _): feed(.recallFailed(id))
+        case (.key(let user, let key), .reply(let kept)):
+            feed(.recalledKey(user, key: key, kept))
+        case (.key(let user, let key), _): feed(.recallKeyFailed(user, key: key))
+        case (.page(let request, let user), .page(let page)):
+            deliverer?.deliver(page, to: request, of: user)
+        case (.page(let request, _), _): deliverer?.deliver(.refused(.notReady), to: request)
+        case (.live(let query), .liveCalls(let found, let damage)):
+            loaded(found, damage, for: query)
+        case (.live, .failed(let error)): storeFailed(error)
+        case (.live, _): break
+        case (.found(let done), _): done(answer)
+        case (.stored(let done), _): done(.lost)
+        }
+    }
+
+    /// Tells whoever waited for changes to be stored.
+    func stored(_ ticket: StoreTicket, _ result: Stored) {
+        guard case .stored(let done)? = waiting.removeValue(forKey: ticket) else { return }
+        done(result)
+    }
+
+    /// Everybody waited for this commit: who asks why is to find the disk.
+    func noteLateness(_ duration: Milliseconds) {
+        guard duration > limits.commitWithin else { return }
+        lateCommits += 1
+        guard let left = repeated.admit("commit", at: now()) else { return }
+        shell.log(.warn, "store was late", ("ms", "\(duration)"), ("like_it", "\(left)"))
+    }
+
+    func committed(_ result: CommitResult, in duration: Milliseconds) {
+        guard isReady else { return }
+        noteLateness(duration)
+        queue.batchIsDurable()
+        for (ticket, counter) in zip(submittedCounting, result.counters) {
+            stored(ticket, .counted(counter))
+        }
+        submittedCounting = []
+        drain()
+        submit()
+        loadMore()
+    }
+
+    /// Nothing behind the barrier leaves; everything begins again from what is stored.
+    func storeFailed(_ error: StoreError) {
+        reopenings = isReady ? 0 : reopenings + 1
+        storeTrouble = "\(error)"
+        // Looking whether a file is back costs nothing.
+        let isCheap = error.kind == .replaced
+        let pause = limits.reopenPause(after: isCheap ? 0 : reopenings)
+        shell.openStore(after: pause)
+        guard isReady else {
+            guard reopenings % 10 == 0 else { return }
+            return shell.log(
+                .warn, "store is still away", ("error", "\(error)"), ("tries", "\(reopenings)"))
+        }
+        shell.log(
+            .error, "store failed: nothing is acknowledged until it is back", ("error", "\(error)"))
+        isReady = false
+        for question in switchboard.unanswered { policies?.withdraw(question) }
+        for ticket in queue.removeAll() + counting + submittedCounting {
+            stored(ticket, .lost)
+        }
+        counting = []
+        submittedCounting = []
+        let held = loader?.removeHeld { _ in true } ?? []
+        loader = nil
+        // What the store says of them now is of before.
+        waiting = waiting.filter { if case .live = $0.value { false } else { true } }
+        deliverer?.dropEverything()
+        // Requests that are held are dropped with all others.
+        for case .action(let action) in held { action() }
+    }
+
+    func storeIsBack(_ state: StoredState) {
+        shell.log(.info, "store is open again")
+        lastJob = max(lastJob, state.lastJob?.value ?? 0)
+        let now = now()
+        callsBefore += switchboard.liveCalls.map(\.id)
+        switchboard = switchboard.successor(
+            seed: seed ^ UInt64(bitPattern: now.milliseconds), at: now)
+        isReady = true
+        storeTrouble = nil
+        load(state)
+        unconfirmed.keepAgain()
+        outbox?.storeIsBack()
+        // Those that had nothing to store again wait for nothing.
+        drain()
+    }
+}

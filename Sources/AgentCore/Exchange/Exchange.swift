@@ -1,0 +1,241 @@
+// The switchboard at work: inputs go in, effects are performed in order.
+
+import CallCore
+import CallModel
+import CallWire
+import StoreContract
+
+/// What became of changes that others than the switchboard gave to the store.
+public enum Stored: Equatable {
+    case durable
+    /// Durable, and with it an increment.
+    case counted(CommitResult.Counter)
+    /// The store is away, or lost them.
+    case lost
+}
+
+/// Who waits for the store.
+enum Waiting {
+    case call(CallID)
+    case key(UserID, String)
+    case page(RequestID, UserID)
+    case live(LiveCallQuery)
+    case found((StoreAnswer) -> Void)
+    case stored((Stored) -> Void)
+}
+
+/// Owns the switchboard and the queue of its effects: the way of every change to the store, and of
+/// what waits for it to whoever is told. Owner: one thread.
+public final class Exchange {
+    typealias Effects = EffectQueue<StoreChange, StoreTicket>
+
+    public internal(set) var switchboard: Switchboard
+    public internal(set) var isReady = true
+    let encoder: WireEncoder
+    var limits: ServerLimits
+    /// Holds this exchange where it is a loop's.
+    public let shell: any Shell
+    let seed: UInt64
+    var queue = Effects()
+    /// What is being performed; kept for its memory.
+    var leaving: [Effects.Item] = []
+    var isDraining = false
+    /// Until all live calls are loaded.
+    var loader: LiveCallLoader<Held>?
+    /// Live calls of before the store failed, until it is known which of them are left.
+    var callsBefore: [CallID] = []
+    /// The moment of this turn, once somebody has asked for it.
+    var turn: Moment?
+    /// When the shell will call `wake`.
+    var wakesAt: Moment?
+    /// Why the store is away.
+    public internal(set) var storeTrouble: String?
+    /// For changes of others whose owners go on as if they were stored: when the store is away, or
+    /// loses them, they are stored when it is back.
+    public internal(set) lazy var unconfirmed = UnconfirmedRecords(self)
+    /// How often the store could not be opened again.
+    var reopenings = 0
+    var lastJob: Int64
+    /// Set once, before the loop runs.
+    public var store: (any StoreLink)?
+    /// Holds this exchange; set before the loop runs.
+    public unowned var deliverer: (any Deliverer)?
+    public var policies: (any PolicyLink)?
+    /// Makes jobs of what the core tells; nil: nobody sends anything.
+    public var outbox: (any Outbox)?
+    var waiting: [StoreTicket: Waiting] = [:]
+    var lastTicket: UInt64 = 0
+    /// Commits that took longer than `commitWithin`.
+    public internal(set) var lateCommits: UInt64 = 0
+    var repeated = RepeatedLine()
+    /// A call has ended.
+    public var callEnded: (CallID) -> Void = { _ in }
+    /// Who counts in the batch that gathers, and in the one with the store.
+    var counting: [StoreTicket] = []
+    var submittedCounting: [StoreTicket] = []
+
+    public init(
+        _ settings: Settings, restored: StoredState, seed: UInt64, limits: ServerLimits,
+        shell: any Shell
+    ) {
+        self.shell = shell
+        switchboard = Switchboard(settings: settings, seed: seed, at: shell.now())
+        encoder = WireEncoder(modes: settings.modes)
+        lastJob = restored.lastJob?.value ?? 0
+        self.limits = limits
+        self.seed = seed
+    }
+
+    /// The present moment of the core's clock, the same during one turn.
+    public func now() -> Moment {
+        if let turn { return turn }
+        let now = shell.now()
+        turn = now
+        return now
+    }
+
+    /// How far the wall clock is ahead of the core's, in milliseconds.
+    public var wallGap: Milliseconds { shell.wallGap }
+
+    /// A deadline has come.
+    public func wake() {
+        wakesAt = nil
+        // The turn may have begun before it.
+        turn = nil
+        feed(.deadlineReached)
+    }
+
+    /// To begin with, and after it failed: asks for the store.
+    public func openStore() { store?.open(at: now(), as: newTicket()) }
+
+    /// Takes over what the store kept. Call once, when everything is connected.
+    public func restore(_ state: StoredState) {
+        load(state)
+    }
+
+    /// Goes on with other settings and limits.
+    public func configure(_ settings: Settings, _ limits: ServerLimits) {
+        let names = (settings.modes.map(\.name), switchboard.settings.modes.map(\.name))
+        let readsAlike = limits.wire == self.limits.wire && names.0 == names.1
+        if !readsAlike { refuseHeld() }
+        self.limits = limits
+        feed(.configured(settings, readsAlike: readsAlike))
+    }
+
+    /// Lets go on what waits for others: what comes behind it follows another operator's file.
+    public func settle() { feed(.configured(switchboard.settings)) }
+
+    /// Whether `user` has made this very request under `key` before.
+    public func isRepetition(by user: UserID, _ key: IdempotencyKey) -> Bool {
+        switchboard.isRepetition(by: user, key)
+    }
+
+    /// How many of the live calls `user` made.
+    public func liveCalls(madeBy user: UserID) -> Int { switchboard.liveCalls(madeBy: user) }
+
+    /// How many signals of one sender, and bytes of them, may wait for somebody who is called and
+    /// has not answered (G80).
+    public var signalsHeld: (count: Int, bytes: Int) {
+        (switchboard.settings.heldSignalsMax, switchboard.settings.heldSignalBytesMax)
+    }
+
+    /// Something happened.
+    public func feed(_ input: Input) {
+        guard isReady else { return }
+        if loader != nil, holds(input) { return }
+        sort(switchboard.handle(input, at: now()))
+    }
+
+    /// The devices of a user that are connected or may resume.
+    public func devices(of user: UserID) -> [Address] { switchboard.addresses(of: user) }
+
+    /// Stores changes of others than the switchboard, such as a plugin's values; `done` hears once
+    /// what became of them. An increment that is waited for comes alone.
+    public func store(_ changes: [StoreChange], then done: ((Stored) -> Void)? = nil) {
+        guard isReady else {
+            done?(.lost)
+            return
+        }
+        for change in changes { queue.add(change) }
+        guard let done else { return }
+        let ticket = ticket(for: .stored(done))
+        if changes.count == 1, case .value(.increment) = changes[0] {
+            counting.append(ticket)
+        } else {
+            queue.add(.notice(ticket))
+        }
+    }
+
+    /// Reads for others than the switchboard; `done` hears once what was found, `failed` when the
+    /// store is away.
+    public func find(_ query: StoreQuery, _ done: @escaping (StoreAnswer) -> Void) {
+        find(query, for: .found(done))
+    }
+
+    func find(_ query: StoreQuery, for who: Waiting) {
+        store?.find(query, as: ticket(for: who))
+    }
+
+    /// The ticket under which `who` is answered.
+    func ticket(for who: Waiting) -> StoreTicket {
+        let ticket = newTicket()
+        waiting[ticket] = who
+        return ticket
+    }
+
+    func newTicket() -> StoreTicket {
+        lastTicket += 1
+        return StoreTicket(lastTicket)
+    }
+
+    /// A job number never used before.
+    public func newJob() -> JobID {
+        lastJob += 1
+        return JobID(lastJob)
+    }
+
+    /// Why a change cannot be taken at this moment, or nil.
+    public var overload: Refusal? {
+        guard isReady else { return .notReady }
+        let isLate = commitAge > limits.commitWithin && store?.isCommitting == true
+        guard isLate || queue.count * Self.effectBytes > limits.heldBytes else { return nil }
+        return Refusal(
+            .unavailable, "the store is behind: repeat with the same key", retryAfter: 1_000)
+    }
+
+    /// Why no call can begin or grow at this moment: the plugins have too much to hear already.
+    /// Calls that are there go on, and what happens to them is told late, never left out.
+    public var policyOverload: Refusal? {
+        guard let backlog = policies?.backlog, backlog >= limits.policyBacklog else { return nil }
+        if let left = repeated.admit("plugins", at: now()) {
+            shell.log(.warn, "plugins are behind", ("events", "\(backlog)"), ("like_it", "\(left)"))
+        }
+        return Refusal(
+            .unavailable, "the plugins are behind: repeat with the same key", retryAfter: 1_000)
+    }
+
+    /// Why `user` cannot bring about more that the plugins have to hear (G76): the calls that are
+    /// there go on, and what happens to them is told late.
+    public func reportOverload(of user: UserID) -> Refusal? {
+        guard let policies, policies.reportsWaiting(for: user) >= limits.reportsPerCause else {
+            return nil
+        }
+        return Refusal(
+            .rateLimited, "too many events of yours wait for the plugins", retryAfter: 1_000)
+    }
+
+    /// What one waiting effect takes, roughly: most hold a call.
+    static let effectBytes = 1_024
+
+    /// Whether something waits for the store.
+    public var hasOpenCommits: Bool { queue.isOpen }
+
+    /// For how long the oldest of it has waited for the store; 0 where nothing does.
+    public var commitAge: Milliseconds { queue.openSince.map { now() - $0 } ?? 0 }
+}
+
+extension Refusal {
+    /// The store is away.
+    public static let notReady = Refusal(
+        .unavailable, "the store is away: repeat with the same key", retryAfter: 1_000)
+}
