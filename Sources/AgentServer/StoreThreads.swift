@@ -11,7 +11,7 @@ final class StoreThreads: StoreLink {
     private enum Order: Sendable {
         /// `since`: when it was ordered, by `Clock.bootMilliseconds`.
         case commit([StoreChange], Moment, StoreTicket, since: Milliseconds)
-        case open(Moment, StoreTicket)
+        case open(Moment, Term, StoreTicket)
         case limit(StoreLimits)
         /// The reader cannot read any more.
         case renewReader
@@ -119,10 +119,10 @@ final class StoreThreads: StoreLink {
         }
     }
 
-    func open(at now: Moment, as ticket: StoreTicket) {
+    func open(at now: Moment, in term: Term, as ticket: StoreTicket) {
         // Some of them may not be stored.
         ended = EndedCalls()
-        _ = orders.post(.open(now, ticket))
+        _ = orders.post(.open(now, term, ticket))
     }
 
     func limit(to limits: StoreLimits) { _ = orders.post(.limit(limits)) }
@@ -176,13 +176,13 @@ final class StoreThreads: StoreLink {
                     // Without success the next reading fails too, and asks again.
                     if let reader = try? store?.makeReader() { readBy(ReaderBox(reader: reader)) }
                     return nil
-                case .open(let now, let ticket):
+                case .open(let now, let term, let ticket):
                     store = nil
                     try lost?.rescue()
                     lost = nil
                     let fresh = try open()
                     if let limits { fresh.limits = limits }
-                    let state = try fresh.restore(at: now)
+                    let state = try fresh.restore(at: now, in: term)
                     try Self.tryWriting(fresh, now)
                     readBy(ReaderBox(reader: try fresh.makeReader()))
                     store = fresh

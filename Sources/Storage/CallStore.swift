@@ -9,13 +9,16 @@ public protocol CallStore: AnyObject {
     /// How much is kept; a change counts from the next call on.
     var limits: StoreLimits { get set }
 
-    /// What a start needs. Comes before the first `commit`.
-    func restore(at now: Moment) throws(StoreError) -> StoredState
+    /// What a start in `term` needs. Comes before the first `commit`.
+    ///
+    /// - Throws: `notOwner`, if the store is in a later term or in another one of this epoch.
+    func restore(at now: Moment, in term: Term) throws(StoreError) -> StoredState
 
     /// Stores all of `batch` or nothing; when it returns, the batch is durable.
     ///
     /// - Parameter now: the core's time; the newest one is restored.
-    /// - Throws: after a failure nothing of the batch is stored and the store must be opened again.
+    /// - Throws: after a failure nothing of the batch is stored and the store must be opened again;
+    ///   `notOwner`: somebody has, in a later term.
     @discardableResult
     func commit(_ batch: [StoreChange], at now: Moment) throws(StoreError) -> CommitResult
 
@@ -42,6 +45,11 @@ public protocol CallStore: AnyObject {
 }
 
 extension CallStore {
+    /// What the start of a server that is alone needs.
+    public func restore(at now: Moment) throws(StoreError) -> StoredState {
+        try restore(at: now, in: .alone)
+    }
+
     public func checkFiles() throws(StoreError) {}
     public func rescue() throws(StoreError) {}
 }

@@ -8,6 +8,9 @@ protocol EmbeddedReader: AnyObject {
     /// A call, live or ended.
     func call(_ id: CallID) throws(StoreError) -> Call?
 
+    /// Which version of a call is stored.
+    func version(of id: CallID) throws(StoreError) -> StoredVersion?
+
     /// Live calls of before the start, and what could not be read of them.
     func liveCalls(
         _ query: LiveCallQuery
@@ -74,6 +77,7 @@ extension EmbeddedReader {
     func find(_ query: StoreQuery) throws(StoreError) -> StoreAnswer {
         switch query {
         case .call(let id): .call(try call(id))
+        case .version(let id): .version(try version(of: id))
         case .liveCalls(let query): try live(query)
         case .reply(let user, let key): .reply(try reply(of: user, under: key))
         case .page(let user, let query, let bytes):

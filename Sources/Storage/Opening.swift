@@ -50,7 +50,8 @@ enum Opening {
 
     /// The tables that a start reads whole, and those whose size does not grow with history.
     private static let liveTables = [
-        "mark", "live_call", "recent_participation", "kept_reply", "registration", "push_job",
+        "mark", "term", "live_call", "recent_participation", "kept_reply", "registration",
+        "push_job",
         "timer", "plugin_value", "generation", "generation_file",
     ]
 

@@ -18,12 +18,15 @@ public final class Store: CallStore {
     private let begin: Statement
     private let end: Statement
     private let putMark: Statement
+    private let terms: TermTable
     private let participation: ParticipationTable
     private let calls: CallTable
     private let keys: KeyTable
     private let outbox: OutboxTables
     private let plugins: PluginTables
     private let history: HistoryTable
+    /// In which it was restored.
+    private var term = Term.alone
     /// The highest id of a job or timer.
     private var highestJob: Int64 = 0
     private var state = State.opened
@@ -63,6 +66,7 @@ public final class Store: CallStore {
         end = try connection.prepare("COMMIT", for: "committing")
         putMark = try connection.prepare(
             "UPDATE mark SET value = max(value, ?) WHERE name = ?", for: "storing a mark")
+        terms = try TermTable(connection)
         participation = try ParticipationTable(connection)
         calls = try CallTable(connection, participation)
         keys = try KeyTable(connection)
@@ -74,16 +78,19 @@ public final class Store: CallStore {
 
     deinit { directory.users.subtract(1, ordering: .releasing) }
 
-    public func restore(at now: Moment) throws(StoreError) -> StoredState {
+    public func restore(at now: Moment, in term: Term) throws(StoreError) -> StoredState {
         guard state != .over else { throw notOpen("restoring", "an earlier commit failed") }
+        try terms.begin(term)
+        self.term = term
         var stored = StoredState()
+        stored.term = term
         stored.core.lastCall = try calls.lastLive()
         stored.core.keys = try keys.marks(after: now + -limits.keyLifetime)
         stored.timers = try plugins.timers()
         let newest = try mark("newest")
         stored.newestMoment = newest > 0 ? Moment(newest) : nil
         stored.endedCleanly = try mark("clean") == 1
-        highestJob = try mark("job")
+        highestJob = max(try mark("job"), JobID.last(before: term.epoch)?.value ?? 0)
         stored.lastJob = highestJob > 0 ? JobID(highestJob) : nil
         try connection.execute(
             "UPDATE mark SET value = 0 WHERE name = 'clean'", for: "marking the start")
@@ -121,7 +128,7 @@ public final class Store: CallStore {
     ) throws(StoreError) {
         if let job = record.jobID { highestJob = max(highestJob, job.value) }
         switch record {
-        case .call(let call): try calls.put(call)
+        case .call(let call): try calls.put(call, in: term.epoch)
         case .key(let entry): try keys.put(entry, limits: limits)
         case .registration(let address, let provider, let registration):
             try outbox.put(
@@ -181,6 +188,7 @@ public final class Store: CallStore {
         }
         do {
             try begin.run()
+            try terms.require(term, for: "committing")
             try body()
             try end.run()
             // Not later: what is in no file that the next start finds must not be acknowledged.

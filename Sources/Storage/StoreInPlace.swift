@@ -33,9 +33,9 @@ public final class StoreInPlace: StoreLink {
         told(.answered(ticket, StoreAnswer(query, from: reader)))
     }
 
-    public func open(at now: Moment, as ticket: StoreTicket) {
+    public func open(at now: Moment, in term: Term, as ticket: StoreTicket) {
         do throws(StoreError) {
-            told(.answered(ticket, .opened(try store.restore(at: now))))
+            told(.answered(ticket, .opened(try store.restore(at: now, in: term))))
         } catch {
             told(.lost(error))
         }

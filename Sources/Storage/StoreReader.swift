@@ -127,6 +127,21 @@ public final class StoreReader: CallReader, EmbeddedReader {
         }
     }
 
+    func version(of id: CallID) throws(StoreError) -> StoredVersion? {
+        let stored = try connection.prepare(
+            """
+            SELECT c.id, c.record, t.owner, t.epoch FROM
+            (SELECT id, record, epoch FROM live_call WHERE id = ?1 UNION ALL
+            SELECT id, record, epoch FROM ended_call WHERE id = ?1) AS c
+            JOIN term AS t ON t.epoch = c.epoch
+            """, for: "reading the version of a call")
+        return try stored.first(.id(id)) { (row) throws(StoreError) in
+            let call = try connection.call(of: row, id: 0, record: 1)
+            let term = Term(owner: row.text(2), epoch: UInt32(clamping: row.integer(3)))
+            return StoredVersion(term: term, revision: call.revision)
+        }
+    }
+
     func reply(of user: UserID, under key: String) throws(StoreError) -> KeptReply? {
         try keptReply.first(.text(user.text), .text(key)) { row in
             KeptReply(bodyHash: UInt64(bitPattern: row.integer(0)), reply: row.bytes(1))

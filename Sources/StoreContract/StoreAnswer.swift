@@ -12,6 +12,7 @@ public enum StoreAnswer: Sendable {
     case failed(StoreError)
     // To a `StoreQuery` of the same name:
     case call(Call?)
+    case version(StoredVersion?)
     /// `damage`: records that were left out because they cannot be read.
     case liveCalls(LiveCalls, damage: [StoreError])
     case reply(KeptReply?)
@@ -53,13 +54,16 @@ public struct CommitResult: Sendable, Equatable {
 public struct StoredState: Sendable {
     /// Kept keys, oldest first, and the last live call: those up to it are asked for in pages.
     public var core = Restored()
+    /// In which it was opened.
+    public var term = Term.alone
     /// The newest moment ever committed: time never goes below it.
     public var newestMoment: Moment?
     /// Whether the process before this one called `close`.
     public var endedCleanly = true
     /// Pending timers, by id.
     public var timers: [NamedTimer] = []
-    /// The highest id ever given to a job or timer.
+    /// Ids of new jobs and timers are higher: it is the highest that was ever stored, or the last
+    /// before those of the epoch.
     public var lastJob: JobID?
 
     /// A start from nothing.

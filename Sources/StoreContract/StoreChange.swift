@@ -61,7 +61,8 @@ public struct KeyEntry: Sendable, Equatable {
     }
 }
 
-/// A job of an outbox: chosen by the shell, growing, never used twice.
+/// A job of an outbox: chosen by the shell, growing, never used twice. The high 32 bits are the
+/// epoch of the term in which it was given: owners who do not know of each other give no id twice.
 public struct JobID: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// At most `Int64.max`.
     public let value: Int64

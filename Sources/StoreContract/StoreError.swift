@@ -24,6 +24,8 @@ public struct StoreError: Error, Sendable, Equatable {
         case newer(found: Int, known: Int)
         /// One stored record cannot be read; `detail` names it and its field.
         case damagedRecord
+        /// Another has taken it over, and this is his term. What the refused one writes is nowhere.
+        case notOwner(since: Term)
         /// A file of the store is not the one that was opened: removed, or another has its name.
         case replaced
         /// An earlier operation failed or the store was closed: open it again.
@@ -59,6 +61,8 @@ extension StoreError: CustomStringConvertible {
         case .newer(let found, let known):
             "\(path): written by a newer version (store version \(found), this program knows "
                 + "\(known)); start that version or give another state_dir"
+        case .notOwner(let term):
+            "\(path): belongs to \(term), and takes nothing from \(detail) while \(operation)"
         case .diskFull, .readOnly, .cannotOpen, .inputOutput, .busy, .corrupt, .foreign,
             .damagedRecord, .replaced, .notOpen, .other:
             "\(path): \(summary) while \(operation)\(detail.isEmpty ? "" : " (\(detail))")\(advice)"
@@ -77,6 +81,7 @@ extension StoreError: CustomStringConvertible {
         case .foreign: "not a store of callagent, or damaged"
         case .newer: "too new"
         case .damagedRecord: "a record is damaged"
+        case .notOwner: "belongs to another"
         case .replaced: "not the file that was opened"
         case .notOpen: "not open"
         case .other: "failed"
@@ -93,7 +98,7 @@ extension StoreError: CustomStringConvertible {
         case .inputOutput:
             "; look for the disk in the system's log (dmesg), mend or change it, then try again"
         case .replaced: "; put it back, or restart to go on with what is there"
-        case .inUse, .busy, .newer, .notOpen, .other: ""
+        case .inUse, .busy, .newer, .notOwner, .notOpen, .other: ""
         }
     }
 }

@@ -25,9 +25,9 @@ public protocol StoreLink: AnyObject {
     func commit(_ batch: [StoreChange], at now: Moment, as ticket: StoreTicket)
     /// Reads. What was committed before is seen.
     func find(_ query: StoreQuery, as ticket: StoreTicket)
-    /// To begin with, and after `lost`: opens the store. The answer is `opened`, or `lost` once
-    /// more.
-    func open(at now: Moment, as ticket: StoreTicket)
+    /// To begin with, and after `lost`: opens the store, and takes it over from whoever has it in
+    /// an earlier term. The answer is `opened`, or `lost` once more.
+    func open(at now: Moment, in term: Term, as ticket: StoreTicket)
     /// Keeps as much as this from now on.
     func limit(to limits: StoreLimits)
     /// Ends in good order; nothing is under way.

@@ -6,6 +6,8 @@ import CallModel
 public enum StoreQuery: Sendable, Equatable {
     /// A call, live or ended.
     case call(CallID)
+    /// Which version of a call is stored.
+    case version(CallID)
     /// Live calls of before the start.
     case liveCalls(LiveCallQuery)
     /// What is kept under an idempotency key.

@@ -52,7 +52,7 @@ final class StoreDouble: StoreLink {
     func limit(to limits: StoreLimits) { self.limits = limits }
     func close() {}
 
-    func open(at now: Moment, as ticket: StoreTicket) {
+    func open(at now: Moment, in term: Term, as ticket: StoreTicket) {
         reopenings += 1
         onReopen()
     }

@@ -32,7 +32,9 @@ private final class FlakyStore: CallStore {
         set { kept.limits = newValue }
     }
 
-    func restore(at now: Moment) throws(StoreError) -> StoredState { try kept.restore(at: now) }
+    func restore(at now: Moment, in term: Term) throws(StoreError) -> StoredState {
+        try kept.restore(at: now, in: term)
+    }
 
     func commit(_ batch: [StoreChange], at now: Moment) throws(StoreError) -> CommitResult {
         guard faults.left.load(ordering: .relaxed) == 0 else {
@@ -139,7 +141,7 @@ private final class FlakyStore: CallStore {
         rig.submit(1)
         rig.submit(2)
         #expect(try rig.told(2) == ["lost inputOutput", "lost notOpen"])
-        rig.link?.open(at: Moment(2_000), as: StoreTicket(5))
+        rig.link?.open(at: Moment(2_000), in: .alone, as: StoreTicket(5))
         rig.submit(3)
         #expect(try rig.told(4).suffix(2) == ["opened", "committed"])
         #expect(rig.faults.opened.load(ordering: .relaxed) == 1)
@@ -151,7 +153,7 @@ private final class FlakyStore: CallStore {
         rig.faults.left.store(3, ordering: .relaxed)
         rig.submit(1)
         _ = try rig.told(1)
-        for _ in 0..<3 { rig.link?.open(at: Moment(2_000), as: StoreTicket(5)) }
+        for _ in 0..<3 { rig.link?.open(at: Moment(2_000), in: .alone, as: StoreTicket(5)) }
         let expected = ["lost inputOutput", "lost inputOutput", "opened"]
         #expect(try rig.told(4).dropFirst() == expected[...])
     }
@@ -160,7 +162,7 @@ private final class FlakyStore: CallStore {
         let rig = try Rig()
         defer { rig.close() }
         rig.submit(7)
-        rig.link?.open(at: Moment(2_000), as: StoreTicket(5))
+        rig.link?.open(at: Moment(2_000), in: .alone, as: StoreTicket(5))
         _ = try rig.told(2)
         rig.read()
         #expect(try rig.told(3).last == "value none", "the new store is another one")
@@ -178,7 +180,7 @@ private final class FlakyStore: CallStore {
         rig.submit(endedAt: 1_000)
         rig.readCall(of: 1_000)
         #expect(try rig.told(2).sorted() == ["call of 1000", "lost inputOutput"])
-        rig.link?.open(at: Moment(2_000), as: StoreTicket(5))
+        rig.link?.open(at: Moment(2_000), in: .alone, as: StoreTicket(5))
         _ = try rig.told(3)
         rig.readCall(of: 1_000)
         #expect(try rig.told(4).last == "no call")

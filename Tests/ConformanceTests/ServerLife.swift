@@ -152,7 +152,7 @@ private final class WatchedStore: StoreLink {
         link.find(query, as: ticket)
     }
 
-    func open(at now: Moment, as ticket: StoreTicket) {
+    func open(at now: Moment, in term: Term, as ticket: StoreTicket) {
         preconditionFailure("the rig's store does not fail")
     }
     func limit(to limits: StoreLimits) { link.limit(to: limits) }

@@ -22,6 +22,8 @@ def test_a_decision_is_explained_while_it_runs_and_after(bot):
     for words in ("on.invite for support", "ann → support", "users.get ann", "kv.incr asked → 1",
                   "→ accept", "by support"):
         assert words in live, live
+    stored = json.loads(agent.tool("explain", call_id, "--json")[1])["stored"]
+    assert stored == {"owner": "", "epoch": 0, "revision": 2}
     agent.stop()
     assert agent.tool("explain", call_id) == (0, live)
     code, raw = agent.tool("explain", call_id, "--json")

@@ -140,6 +140,7 @@ private struct Picture: Equatable {
     var missed: [[MissedCall]] = []
     var pushes: [StoredPush] = []
     var outcomes: [PushOutcome] = []
+    var versions: [StoredVersion?] = []
     var webhooks: [StoredWebhook] = []
     var values: [String: [UInt8]] = [:]
 
@@ -156,7 +157,10 @@ private struct Picture: Equatable {
             }
         }
         pushes = try rig.reader.openPushes(after: nil, limit: 999)
-        for call in load.calls { outcomes += try rig.reader.pushOutcomes(of: call.id) }
+        for call in load.calls {
+            outcomes += try rig.reader.pushOutcomes(of: call.id)
+            versions.append(try rig.reader.version(of: call.id))
+        }
         for state in WebhookProgress.State.allCases {
             webhooks += try rig.reader.webhooks(state, after: nil, limit: 999)
         }

@@ -26,6 +26,10 @@ extension CallReader {
         try ask(.call(id)) { if case .call(let found) = $0 { .some(found) } else { nil } }
     }
 
+    func version(of id: CallID) throws -> StoredVersion? {
+        try ask(.version(id)) { if case .version(let found) = $0 { .some(found) } else { nil } }
+    }
+
     /// All live calls up to `last`, or those of some, page by page.
     func liveCalls(
         upTo last: CallID?, of users: [UserID] = [], and calls: [CallID] = [], limit: Int = 7

@@ -13,26 +13,31 @@ struct Kind: Sendable, CustomTestStringConvertible {
     /// Who hears what a store tells.
     typealias Told = @Sendable (StoreNews) -> Void
 
-    let testDescription: String
-    /// The way to an empty store, which keeps its things in `folder` if it needs one.
-    let connect: @Sendable (_ folder: String, StoreLimits, @escaping Told) throws -> any StoreLink
+    /// Makes a way to a store. Every way that it makes leads to the same one.
+    typealias Connect = (@escaping Told) throws -> any StoreLink
 
-    static let disk = Kind(testDescription: "disk") { folder, limits, told in
-        try StoreInPlace(try embedded(in: folder, limits), told: told)
+    let testDescription: String
+    /// An empty store, which keeps its things in `folder` if it needs one.
+    let prepare: @Sendable (_ folder: String, StoreLimits) throws -> Connect
+
+    static let disk = Kind(testDescription: "disk") { folder, limits in
+        let directory = try StateDirectory(claiming: folder)
+        return { told in try StoreInPlace(try embedded(in: directory, limits), told: told) }
     }
-    static let memory = Kind(testDescription: "memory") { _, limits, told in
-        try StoreInPlace(MemoryStore(limits: limits), told: told)
+    static let memory = Kind(testDescription: "memory") { _, limits in
+        let first = MemoryStore(limits: limits)
+        return { told in try StoreInPlace(MemoryStore(sharing: first), told: told) }
     }
     /// A further store is one more of these.
     static let allCases = [disk, memory]
 }
 
 /// A store on disk. What is tested here does not depend on when the disk has it.
-func embedded(in folder: String, _ limits: StoreLimits) throws -> Store {
+func embedded(in directory: StateDirectory, _ limits: StoreLimits) throws -> Store {
     var options = StoreOptions()
     options.limits = limits
     options.synchronous = .off
-    return try Store(in: try StateDirectory(claiming: folder), options: options)
+    return try Store(in: directory, options: options)
 }
 
 /// An open store, with a directory of its own, that is asked one thing after the other.
@@ -40,13 +45,23 @@ final class Rig {
     private let link: any StoreLink
     private let news = WorkerMailbox<StoreNews>()
     private var last: UInt64 = 0
-    private let folder = TemporaryFolder()
+    private let folder: TemporaryFolder
+    private let connect: Kind.Connect
 
-    init(_ kind: Kind, limits: StoreLimits = StoreLimits()) throws {
-        let news = news
-        link = try kind.connect(folder.state, limits) { news.post($0) }
+    convenience init(_ kind: Kind, limits: StoreLimits = StoreLimits()) throws {
+        let folder = TemporaryFolder()
+        try self.init(folder, try kind.prepare(folder.state, limits))
         try restored(at: start)
     }
+
+    private init(_ folder: TemporaryFolder, _ connect: @escaping Kind.Connect) throws {
+        let news = news
+        (self.folder, self.connect) = (folder, connect)
+        link = try connect { news.post($0) }
+    }
+
+    /// Another way to the same store, not open yet.
+    func another() throws -> Rig { try Rig(folder, connect) }
 
     deinit { link.close() }
 
@@ -78,8 +93,8 @@ final class Rig {
 
     /// What a start at `now` gets, with the live calls.
     @discardableResult
-    func restored(at now: Moment) throws -> StoredState {
-        let answer = try order { link.open(at: now, as: $0) }
+    func restored(at now: Moment, in term: Term = .alone) throws -> StoredState {
+        let answer = try order { link.open(at: now, in: term, as: $0) }
         guard case .opened(var state) = answer else { throw NoAnswer(told: []) }
         state.core.calls = try reader.liveCalls(upTo: state.core.lastCall)
         return state

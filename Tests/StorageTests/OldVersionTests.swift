@@ -12,21 +12,6 @@ private let rows: [Int: String] = [
     1: """
     UPDATE mark SET value = 1795000000777 WHERE name = 'newest';
     UPDATE mark SET value = 12 WHERE name = 'job';
-    INSERT INTO live_call VALUES (x'01A1EE565E0000000000000000000001', CAST('{"v":1,"mode":3,
-      "kind":"video","ring":60000,"created":1795000000000,"rev":4,"state":"active",
-      "media":"establishing","check":true,"group":true,"data":"hi",
-      "items":[{"key":"k","value":"v"}],
-      "views":[{"to":"bob","text":"ho"},{"to":"bob","of":"ann"},{"to":"ann","of_end":true}],
-      "answered":1795000000100,"connected":1795000000200,"media_alarm":1,"idle_alarm":2,
-      "users":{"ann":{"role":"caller","state":"joined","at":1795000000000,"answered":3,
-      "device":"tab","audio":false,"video":true,"held":true,"media":true,"was_connected":true},
-      "bob":{"state":"failed","reason":"no_ack","by":"ann","data":"x","at":5,"until":6,
-      "delivery_alarm":7,"answered_for":true,"hops":2,"ask_from":1,"asking":"waiting",
-      "policy_alarm":8,"waiting":{"plugin":"desk","data":"y"}}}}' AS BLOB));
-    INSERT INTO ended_call VALUES (1, x'01A1EE565E0000010000000000000001', 1795000000500,
-      'rejected', CAST('{"v":1,"mode":0,"kind":"audio","ring":1,"created":9,"rev":2,
-      "state":"ended","ended":1795000000500,"end":{"reason":"rejected","detail":"mixed","by":"bob",
-      "data":"no"},"users":{"ann":{"role":"caller","state":"left","at":9}}}' AS BLOB));
     INSERT INTO participation VALUES ('ann', x'01A1EE565E0000000000000000000001'),
       ('bob', x'01A1EE565E0000000000000000000001'), ('ann', x'01A1EE565E0000010000000000000001');
     INSERT INTO missed_call VALUES ('bob', x'01A1EE565E0000010000000000000001', 1795000000400);
@@ -43,8 +28,44 @@ private let rows: [Int: String] = [
     """
 ]
 
+/// The records of a live call and of one that ended.
+private let (liveRecord, endedRecord) = (
+    """
+    CAST('{"v":1,"mode":3,
+      "kind":"video","ring":60000,"created":1795000000000,"rev":4,"state":"active",
+      "media":"establishing","check":true,"group":true,"data":"hi",
+      "items":[{"key":"k","value":"v"}],
+      "views":[{"to":"bob","text":"ho"},{"to":"bob","of":"ann"},{"to":"ann","of_end":true}],
+      "answered":1795000000100,"connected":1795000000200,"media_alarm":1,"idle_alarm":2,
+      "users":{"ann":{"role":"caller","state":"joined","at":1795000000000,"answered":3,
+      "device":"tab","audio":false,"video":true,"held":true,"media":true,"was_connected":true},
+      "bob":{"state":"failed","reason":"no_ack","by":"ann","data":"x","at":5,"until":6,
+      "delivery_alarm":7,"answered_for":true,"hops":2,"ask_from":1,"asking":"waiting",
+      "policy_alarm":8,"waiting":{"plugin":"desk","data":"y"}}}}' AS BLOB)
+    """,
+    """
+    CAST('{"v":1,"mode":0,"kind":"audio","ring":1,"created":9,"rev":2,
+      "state":"ended","ended":1795000000500,"end":{"reason":"rejected","detail":"mixed","by":"bob",
+      "data":"no"},"users":{"ann":{"role":"caller","state":"left","at":9}}}' AS BLOB)
+    """
+)
+
+/// Version 7 added the term in which a call was stored.
+private let calls: [Int: String] = [
+    1: """
+    INSERT INTO live_call VALUES (x'01A1EE565E0000000000000000000001', \(liveRecord));
+    INSERT INTO ended_call VALUES (1, x'01A1EE565E0000010000000000000001', 1795000000500,
+      'rejected', \(endedRecord));
+    """,
+    7: """
+    INSERT INTO live_call VALUES (x'01A1EE565E0000000000000000000001', \(liveRecord), 0);
+    INSERT INTO ended_call VALUES (1, x'01A1EE565E0000010000000000000001', 1795000000500,
+      'rejected', \(endedRecord), 0);
+    """,
+]
+
 /// Versions that wrote the same rows as an earlier one, but for those that follow.
-private let likeEarlier = [2: 1, 3: 1, 4: 1, 5: 1, 6: 1]
+private let likeEarlier = [2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 7: 1]
 
 /// Version 5 added who brought a webhook about.
 private let webhooks: [Int: String] = [
@@ -117,6 +138,7 @@ private let participations = """
         try disk.build(Schema(steps: Array(Schema.current.steps.prefix(version))))
         let written = rows[likeEarlier[version] ?? version]
         try disk.execute(try #require(written, "a new version needs its rows here"))
+        try disk.execute(try #require(calls[version < 7 ? 1 : 7]))
         try disk.execute(try #require(registrations[version < 3 ? 1 : 3]))
         try disk.execute(try #require(webhooks[version < 5 ? 1 : 5]))
         if version >= 4 { try disk.execute(participations) }
@@ -147,6 +169,8 @@ private let participations = """
         #expect(
             over?.end == Call.End(.rejected, detail: .mixed, by: bob, extendedData: "no"))
         #expect(over?.endedAt == start + 500)
+        #expect(try reader.version(of: liveID) == StoredVersion(term: .alone, revision: 4))
+        #expect(try reader.version(of: endedID) == StoredVersion(term: .alone, revision: 2))
         let page = try reader.page(of: ann, matching: ListQuery())
         #expect(page.calls.map(\.id) == [endedID, liveID])
         #expect(
@@ -198,6 +222,23 @@ private let participations = """
         let file = StoredGeneration.File(path: "callagent.lua", source: Array("--".utf8))
         #expect(
             try reader.generation(named: "3fa9") == StoredGeneration(name: "3fa9", files: [file]))
+    }
+
+    @Test func `a store of before the term belongs to a server that is alone`() throws {
+        let disk = Disk()
+        try disk.build(Schema(steps: Array(Schema.current.steps.prefix(6))))
+        try disk.execute(try #require(calls[1]))
+        try disk.execute("UPDATE mark SET value = 12 WHERE name = 'job'")
+        let store = try disk.open()
+        let state = try store.wholeState(at: start)
+        #expect(state.term == .alone && state.core.calls == [live])
+        #expect(state.lastJob == JobID(12), "jobs go on where they were")
+        try store.commit([.call(live)], at: start)
+        let version = StoredVersion(term: .alone, revision: 4)
+        #expect(try store.makeReader().version(of: liveID) == version)
+        // A cluster that takes it over gives other ids than it ever did.
+        let taken = try store.restore(at: start, in: Term(owner: "a", epoch: 1))
+        #expect(taken.lastJob == JobID(1 << 32))
     }
 
     /// What a browser gave, and what is kept of it since version 6.

@@ -14,7 +14,8 @@ import Testing
         var limits = StoreLimits()
         change(&limits)
         let stores: [any CallStore] = [
-            try embedded(in: folder.state, limits), MemoryStore(limits: limits),
+            try embedded(in: StateDirectory(claiming: folder.state), limits),
+            MemoryStore(limits: limits),
         ]
         for store in stores { _ = try store.restore(at: start) }
         return stores

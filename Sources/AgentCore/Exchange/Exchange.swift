@@ -106,7 +106,7 @@ public final class Exchange {
     }
 
     /// To begin with, and after it failed: asks for the store.
-    public func openStore() { store?.open(at: now(), as: newTicket()) }
+    public func openStore() { store?.open(at: now(), in: .alone, as: newTicket()) }
 
     /// Takes over what the store kept. Call once, when everything is connected.
     public func restore(_ state: StoredState) {

@@ -64,7 +64,7 @@ extension Agent {
     private func explain(_ id: CallID, _ respond: @escaping (HTTPResponse) -> Void) {
         let entries = policies?.decisions.entries(about: id) ?? []
         let unreached = outbound.unreached(of: id)
-        tellWhetherKnown(id) { [unowned self] isKnown in
+        tellVersion(of: id) { [unowned self] isKnown, version in
             guard isKnown || !entries.isEmpty else {
                 return respond(.refused(.notFound, "nobody knows a call \(id)"))
             }
@@ -72,16 +72,20 @@ extension Agent {
             outbound.outcomes(of: id) {
                 respond(
                     .decisions(
-                        entries, pushes: $0, unreached: unreached, keptSince: keptSince))
+                        entries, pushes: $0, unreached: unreached, keptSince: keptSince,
+                        stored: version))
             }
         }
     }
 
-    /// Whether there is a call `id`, live or kept; a store that is away is believed to have it.
-    private func tellWhetherKnown(_ id: CallID, _ done: @escaping (Bool) -> Void) {
-        guard exchange.switchboard.call(id) == nil else { return done(true) }
-        exchange.find(.call(id)) {
-            if case .call(nil) = $0 { done(false) } else { done(true) }
+    /// Whether there is a call `id`, live or kept, and which version of it is stored; a store that
+    /// is away is believed to have it.
+    private func tellVersion(
+        of id: CallID, _ done: @escaping (_ isKnown: Bool, StoredVersion?) -> Void
+    ) {
+        exchange.find(.version(id)) { [unowned self] in
+            guard case .version(let version) = $0 else { return done(true, nil) }
+            done(version != nil || exchange.switchboard.call(id) != nil, version)
         }
     }
 
@@ -131,18 +135,18 @@ extension HTTPResponse {
 
     fileprivate static func decisions(
         _ entries: [DecisionEntry], pushes: JSONValue? = nil, unreached: [String] = [],
-        keptSince: Moment? = nil
+        keptSince: Moment? = nil, stored: StoredVersion? = nil
     ) -> HTTPResponse {
         page(
             DecisionPage(next: 0, missed: 0, entries: entries), pushes: pushes,
-            unreached: unreached, keptSince: keptSince)
+            unreached: unreached, keptSince: keptSince, stored: stored)
     }
 
     /// `next`, `missed`, `decisions[]`, and `pushes[]` and `unreached[]` if there were any;
-    /// `kept_since_at` where older decisions are not kept.
+    /// `kept_since_at` where older decisions are not kept; `stored{}`, the version that is.
     fileprivate static func page(
         _ page: DecisionPage, pushes: JSONValue? = nil, unreached: [String] = [],
-        keptSince: Moment? = nil
+        keptSince: Moment? = nil, stored: StoredVersion? = nil
     ) -> HTTPResponse {
         var writer = JSONWriter()
         writer.object {
@@ -152,6 +156,13 @@ extension HTTPResponse {
                 for entry in page.entries { entry.write(into: &$0) }
             }
             if let keptSince { $0.field("kept_since_at", keptSince.milliseconds) }
+            if let stored {
+                $0.object("stored") {
+                    $0.field("owner", stored.term.owner)
+                    $0.field("epoch", Int64(stored.term.epoch))
+                    $0.field("revision", Int64(stored.revision))
+                }
+            }
             if let pushes { $0.field("pushes", raw: pushes.bytes) }
             if !unreached.isEmpty {
                 let names = JSONValue.array(unreached.map { .string($0) })

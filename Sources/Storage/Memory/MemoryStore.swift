@@ -6,27 +6,55 @@ import StoreContract
 /// A store without a disk: commits cannot fail, and nothing survives the process. It reads and
 /// writes on the same thread.
 public final class MemoryStore: CallStore {
+    /// What is kept, whoever opened it.
+    private final class Kept {
+        var calls = MemoryCalls()
+        var keys = MemoryKeys()
+        var outbox = MemoryOutbox()
+        var plugins = MemoryPlugins()
+        var newestMoment: Moment?
+        var highestJob: JobID?
+        var term = Term.alone
+        /// Who owned it in which epoch.
+        var owners: [UInt32: String] = [:]
+        /// In which epoch calls were stored last, if not in the first.
+        var epochs: [CallID: UInt32] = [:]
+
+        func forget(_ call: CallID) {
+            outbox.forget(call)
+            if !epochs.isEmpty { epochs[call] = nil }
+        }
+    }
+
     public var limits: StoreLimits
 
-    private var calls = MemoryCalls()
-    private var keys = MemoryKeys()
-    private var outbox = MemoryOutbox()
-    private var plugins = MemoryPlugins()
-    private var newestMoment: Moment?
-    private var highestJob: JobID?
+    private let kept: Kept
+    /// In which it was restored.
+    private var term = Term.alone
 
     /// An empty store.
     public init(limits: StoreLimits = StoreLimits()) {
         self.limits = limits
+        kept = Kept()
     }
 
-    public func restore(at now: Moment) throws(StoreError) -> StoredState {
+    /// What `other` keeps, for another owner.
+    public init(sharing other: MemoryStore) {
+        limits = other.limits
+        kept = other.kept
+    }
+
+    public func restore(at now: Moment, in term: Term) throws(StoreError) -> StoredState {
+        guard term.mayFollow(kept.term) else { throw refusal(of: term, "opening") }
+        (kept.term, self.term) = (term, term)
+        kept.owners[term.epoch] = term.owner
         var state = StoredState()
-        state.core.lastCall = calls.lastLive
-        state.core.keys = keys.marks(after: now + -limits.keyLifetime)
-        state.timers = plugins.timers.values.sorted { $0.id < $1.id }
-        state.newestMoment = newestMoment
-        state.lastJob = highestJob
+        state.term = term
+        state.core.lastCall = kept.calls.lastLive
+        state.core.keys = kept.keys.marks(after: now + -limits.keyLifetime)
+        state.timers = kept.plugins.timers.values.sorted { $0.id < $1.id }
+        state.newestMoment = kept.newestMoment
+        state.lastJob = [kept.highestJob, JobID.last(before: term.epoch)].compactMap { $0 }.max()
         return state
     }
 
@@ -36,47 +64,55 @@ public final class MemoryStore: CallStore {
     ) throws(StoreError) -> CommitResult {
         var result = CommitResult()
         guard !batch.isEmpty else { return result }
+        guard term == kept.term else { throw refusal(of: term, "committing") }
         let superseded = Superseded(batch)
         for index in batch.indices where !superseded.contains(index) {
             apply(batch[index], at: now, &result)
         }
-        newestMoment = max(newestMoment ?? now, now)
+        kept.newestMoment = max(kept.newestMoment ?? now, now)
         return result
     }
 
     private func apply(_ record: StoreChange, at now: Moment, _ result: inout CommitResult) {
-        if let job = record.jobID { highestJob = max(highestJob ?? job, job) }
+        if let job = record.jobID { kept.highestJob = max(kept.highestJob ?? job, job) }
         switch record {
         case .call(let call):
-            for old in calls.put(call, endedMax: limits.endedCallsInMemory) { outbox.forget(old) }
-        case .key(let entry): keys.put(entry, limits: limits)
+            let old = kept.calls.put(call, endedMax: limits.endedCallsInMemory)
+            if term.epoch > 0 { kept.epochs[call.id] = term.epoch }
+            for call in old { kept.forget(call) }
+        case .key(let entry): kept.keys.put(entry, limits: limits)
         case .registration(let address, let provider, let registration):
-            outbox.put(
+            kept.outbox.put(
                 address, provider: provider, registration, at: now,
                 most: limits.registrationsPerUser)
-        case .deadRegistration(let dead): outbox.remove(dead)
-        case .push(let change): outbox.apply(change)
-        case .webhook(let change): outbox.apply(change, finishedMax: limits.endedCallsInMemory)
-        case .timer(let change): plugins.apply(change)
+        case .deadRegistration(let dead): kept.outbox.remove(dead)
+        case .push(let change): kept.outbox.apply(change)
+        case .webhook(let change): kept.outbox.apply(change, finishedMax: limits.endedCallsInMemory)
+        case .timer(let change): kept.plugins.apply(change)
         case .value(let change):
-            if let counter = plugins.apply(change, at: now) { result.counters.append(counter) }
-        case .generation(let change): plugins.apply(change, keep: limits.generationsMax)
-        case .missed(let user, let call, let at): calls.miss(user, call, at: at)
-        case .seen(let user, let moment): calls.see(user, upTo: moment)
+            if let counter = kept.plugins.apply(change, at: now) { result.counters.append(counter) }
+        case .generation(let change): kept.plugins.apply(change, keep: limits.generationsMax)
+        case .missed(let user, let call, let at): kept.calls.miss(user, call, at: at)
+        case .seen(let user, let moment): kept.calls.see(user, upTo: moment)
         }
     }
 
     public func sweep(at now: Moment) throws(StoreError) -> Bool {
+        guard term == kept.term else { throw refusal(of: term, "committing") }
         let step = limits.sweepStep
-        let old = calls.sweep(upTo: now + -limits.retention, step: step)
-        for call in old { outbox.forget(call) }
-        let keys = keys.sweep(upTo: now + -limits.keyLifetime, step: step)
-        let values = plugins.sweep(at: now, step: step)
+        let old = kept.calls.sweep(upTo: now + -limits.retention, step: step)
+        for call in old { kept.forget(call) }
+        let keys = kept.keys.sweep(upTo: now + -limits.keyLifetime, step: step)
+        let values = kept.plugins.sweep(at: now, step: step)
         let finished = now + -limits.webhookRetention
-        let delivered = outbox.sweep(.delivered, upTo: finished, step: step)
-        let failed = outbox.sweep(.failed, upTo: finished, step: step)
-        let hasLate = outbox.giveUp(dueUpTo: now + -limits.webhookPatience, step: step)
+        let delivered = kept.outbox.sweep(.delivered, upTo: finished, step: step)
+        let failed = kept.outbox.sweep(.failed, upTo: finished, step: step)
+        let hasLate = kept.outbox.giveUp(dueUpTo: now + -limits.webhookPatience, step: step)
         return hasLate || [old.count, keys, values, delivered, failed].contains(step)
+    }
+
+    private func refusal(of term: Term, _ operation: String) -> StoreError {
+        term.refusal(by: kept.term, at: ":memory:", operation)
     }
 
     public func makeReader() throws(StoreError) -> any CallReader { self }
@@ -87,16 +123,23 @@ public final class MemoryStore: CallStore {
 extension MemoryStore: CallReader, EmbeddedReader {
     public func answer(_ query: StoreQuery) throws(StoreError) -> StoreAnswer { try find(query) }
 
-    func call(_ id: CallID) throws(StoreError) -> Call? { calls[id] }
+    func call(_ id: CallID) throws(StoreError) -> Call? { kept.calls[id] }
+
+    func version(of id: CallID) throws(StoreError) -> StoredVersion? {
+        guard let call = kept.calls[id] else { return nil }
+        let epoch = kept.epochs[id] ?? 0
+        let term = Term(owner: kept.owners[epoch] ?? "", epoch: epoch)
+        return StoredVersion(term: term, revision: call.revision)
+    }
 
     func reply(of user: UserID, under key: String) throws(StoreError) -> KeptReply? {
-        keys.reply(of: user, under: key)
+        kept.keys.reply(of: user, under: key)
     }
 
     func liveCalls(
         _ query: LiveCallQuery
     ) throws(StoreError) -> (found: LiveCalls, damage: [StoreError]) {
-        (calls.live(query), [])
+        (kept.calls.live(query), [])
     }
 
     func page(
@@ -104,67 +147,67 @@ extension MemoryStore: CallReader, EmbeddedReader {
     ) throws(StoreError) -> CallPage {
         let filter = CallFilter(user: user, query: query)
         var builder = PageBuilder(filter, bytes: bytes, scanMax: limits.pageScanMax)
-        for id in calls.ids(of: user, filter.range) {
-            guard builder.look(at: id, { calls[id] }) else { break }
+        for id in kept.calls.ids(of: user, filter.range) {
+            guard builder.look(at: id, { kept.calls[id] }) else { break }
         }
         return builder.page
     }
 
     func missedCount(of user: UserID) throws(StoreError) -> Int {
-        calls.missedCount(of: user)
+        kept.calls.missedCount(of: user)
     }
 
     func missedCalls(
         of user: UserID, limit: Int
     ) throws(StoreError) -> [(id: CallID, at: Moment)] {
-        calls.missedCalls(of: user, limit: limit)
+        kept.calls.missedCalls(of: user, limit: limit)
     }
 
     func registrations(of user: UserID) throws(StoreError) -> [Registration] {
-        outbox.registrations(of: user)
+        kept.outbox.registrations(of: user)
     }
 
     func openPushes(after job: JobID?, limit: Int) throws(StoreError) -> [StoredPush] {
-        outbox.openPushes(after: job, limit: limit)
+        kept.outbox.openPushes(after: job, limit: limit)
     }
 
     func pushOutcomes(of call: CallID) throws(StoreError) -> [PushOutcome] {
-        outbox.outcomes(of: call)
+        kept.outbox.outcomes(of: call)
     }
 
     func webhooks(
         _ state: WebhookProgress.State, after job: JobID?, limit: Int
     ) throws(StoreError) -> [StoredWebhook] {
-        outbox.webhooks(state, after: job, limit: limit)
+        kept.outbox.webhooks(state, after: job, limit: limit)
     }
 
     func webhookCallers(
         of endpoint: String, after caller: UserID?, limit: Int
     ) throws(StoreError) -> [UserID] {
-        outbox.webhookCallers(of: endpoint, after: caller, limit: limit)
+        kept.outbox.webhookCallers(of: endpoint, after: caller, limit: limit)
     }
 
     func openWebhooks(
         of endpoint: String, _ turn: WebhookTurn, limit: Int
     ) throws(StoreError) -> [StoredWebhook] {
-        outbox.openWebhooks(of: endpoint, caller: turn.caller, after: turn.after, limit: limit)
+        kept.outbox.openWebhooks(of: endpoint, caller: turn.caller, after: turn.after, limit: limit)
     }
 
     func value(
         of plugin: String, key: String, at now: Moment
     ) throws(StoreError) -> [UInt8]? {
-        plugins.value(of: plugin, key: key, at: now)
+        kept.plugins.value(of: plugin, key: key, at: now)
     }
 
     func keys(
         of plugin: String, prefix: String, limit: Int, at now: Moment
     ) throws(StoreError) -> [String] {
-        plugins.keys(of: plugin, prefix: prefix, limit: limit, at: now)
+        kept.plugins.keys(of: plugin, prefix: prefix, limit: limit, at: now)
     }
 
-    func generations() throws(StoreError) -> [GenerationMark] { plugins.marks }
+    func generations() throws(StoreError) -> [GenerationMark] { kept.plugins.marks }
 
     func generation(named name: String) throws(StoreError) -> StoredGeneration? {
-        plugins.generation(named: name)
+        kept.plugins.generation(named: name)
     }
 }

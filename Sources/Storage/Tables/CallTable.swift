@@ -26,15 +26,15 @@ final class CallTable {
         self.participation = participation
         putLive = try connection.prepare(
             """
-            INSERT INTO live_call VALUES (?, ?)
-            ON CONFLICT DO UPDATE SET record = excluded.record
+            INSERT INTO live_call (id, record, epoch) VALUES (?, ?, ?)
+            ON CONFLICT DO UPDATE SET record = excluded.record, epoch = excluded.epoch
             """, for: "storing a call")
         removeLive = try connection.prepare(
             "DELETE FROM live_call WHERE id = ?", for: "removing a live call")
         putEnded = try connection.prepare(
             """
-            INSERT INTO ended_call (id, ended_at, reason, record) VALUES (?, ?, ?, ?)
-            ON CONFLICT (id) DO UPDATE SET record = excluded.record
+            INSERT INTO ended_call (id, ended_at, reason, record, epoch) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE SET record = excluded.record, epoch = excluded.epoch
             """, for: "storing an ended call")
         putMissed = try connection.prepare(
             "INSERT OR REPLACE INTO missed_call VALUES (?, ?, ?)", for: "storing a missed call")
@@ -42,8 +42,8 @@ final class CallTable {
             "DELETE FROM missed_call WHERE user = ? AND at <= ?", for: "removing missed calls")
     }
 
-    /// Stores `call` as it is now.
-    func put(_ call: Call) throws(StoreError) {
+    /// Stores `call` as it is now, in the term of `epoch`.
+    func put(_ call: Call, in epoch: UInt32) throws(StoreError) {
         writer.removeAll()
         CallRecord.write(call, to: &writer)
         let known = indexed[call.id]
@@ -54,9 +54,9 @@ final class CallTable {
             indexed[call.id] = nil
             try putEnded.run(
                 .id(call.id), .moment(call.endedAt ?? call.createdAt), .text(end.reason.rawValue),
-                .written(writer.written))
+                .written(writer.written), .integer(Int64(epoch)))
         } else {
-            try putLive.run(.id(call.id), .written(writer.written))
+            try putLive.run(.id(call.id), .written(writer.written), .integer(Int64(epoch)))
             indexed[call.id] = UInt16(clamping: call.participants.count)
         }
         for participant in call.participants.dropFirst(Int(known ?? 0)) {

@@ -9,7 +9,8 @@ struct Schema: Sendable {
     let steps: [String]
 
     /// What this program reads and writes.
-    static let current = Schema(steps: [version1, version2, version3, version4, version5, version6])
+    static let current = Schema(
+        steps: [version1, version2, version3, version4, version5, version6, version7])
     /// The version since which a token is stored in one form (`PushRegistration.inOneForm`).
     static let tokensInOneForm = 6
 
@@ -135,4 +136,13 @@ extension Schema {
 
     // A token belongs to one user, however it is written: those of before are rewritten.
     private static let version6 = ""
+
+    // Who wrote what: a call points to the term in which it was stored last, a job has the epoch in
+    // its id. A server that is alone writes zeros, which take no room in a row.
+    private static let version7 = """
+        CREATE TABLE term (epoch INTEGER PRIMARY KEY, owner TEXT NOT NULL);
+        INSERT INTO term VALUES (0, '');
+        ALTER TABLE live_call ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE ended_call ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
+        """
 }
