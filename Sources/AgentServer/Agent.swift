@@ -203,11 +203,11 @@ public final class Agent {
             modes: options.settings.modes, tokens: options.tokens ?? DevelopmentTokens(),
             log: log, metrics: metrics)
         gateway.revocations = try opened.revocations()
-        gateway.missedCalls = MissedCalls(gateway)
+        gateway.desk.tellMissedCalls()
         admin = AdminServer(exchange: exchange, limits: options.limits)
         outbound = try OutboundBridge(
             exchange, modes: options.settings.modes, loop: loop, log: log)
-        gateway.registrationRefusal = { [unowned outbound] in outbound.refusal(of: $0) }
+        gateway.desk.registrationRefusal = { [unowned outbound] in outbound.refusal(of: $0) }
         try connectStore(opened)
         configure(options)
         try connectPolicies(host)

@@ -8,7 +8,7 @@ import Testing
 @Suite struct RequestRegistryTests {
     @Test func aReplyFindsItsRequestOnce() {
         var requests = RequestRegistry()
-        let (first, second) = (requests.add(.policy), requests.add(.policy))
+        let (first, second) = (requests.add(.policy { _ in }), requests.add(.policy { _ in }))
         #expect(first != second && requests.count == 2)
         #expect(requests.remove(first) != nil)
         #expect(requests.remove(first) == nil)
@@ -20,7 +20,7 @@ import Testing
         var requests = RequestRegistry()
         var seen: Set<RequestID> = []
         for _ in 0..<100 {
-            let request = requests.add(.policy)
+            let request = requests.add(.policy { _ in })
             #expect(seen.insert(request).inserted)
             for old in seen where old != request { #expect(requests.remove(old) == nil) }
             #expect(requests.remove(request) != nil)
@@ -30,7 +30,7 @@ import Testing
     @Test func pagesOfAUserHaveTheirTurns() {
         var (requests, pages) = (RequestRegistry(), PageTurns<Int>())
         let (ann, bob) = (UserID("ann"), UserID("bob"))
-        let ids = (0..<5).map { _ in requests.add(.policy) }
+        let ids = (0..<5).map { _ in requests.add(.policy { _ in }) }
         let begun = (0..<4).map { pages.begins($0, ids[$0], for: ann, most: 2) }
         #expect(begun == [true, true, false, false])
         let isFree = pages.begins(4, ids[4], for: bob, most: 2)
@@ -51,7 +51,7 @@ import Testing
 
     @Test func aNumberFromElsewhereFindsNothing() {
         var requests = RequestRegistry()
-        let request = requests.add(.policy)
+        let request = requests.add(.policy { _ in })
         #expect(requests.remove(RequestID(0)) == nil)
         #expect(requests.remove(RequestID(.max)) == nil)
         #expect(requests.remove(RequestID(request.value + 1)) == nil)
@@ -60,11 +60,11 @@ import Testing
 
     @Test func allAreTakenOutAtOnce() {
         var requests = RequestRegistry()
-        let numbers = (0..<10).map { _ in requests.add(.policy) }
+        let numbers = (0..<10).map { _ in requests.add(.policy { _ in }) }
         _ = requests.remove(numbers[3])
         #expect(requests.removeAll().count == 9 && requests.count == 0)
         for number in numbers { #expect(requests.remove(number) == nil) }
-        let request = requests.add(.policy)
+        let request = requests.add(.policy { _ in })
         #expect(!numbers.contains(request) && requests.remove(request) != nil)
     }
 }

@@ -6,46 +6,40 @@ import CallWire
 import Testing
 
 @Suite struct SessionTableTests {
-    /// An endpoint that nobody listens to.
-    private final class Link: Endpoint {
-        func send(_ head: UnsafeRawBufferPointer, _ tail: UnsafeRawBufferPointer) {}
-        func respond(_ reply: HTTPReply) {}
-        func begins(_ weight: Int) {}
-        func ends(_ weight: Int) {}
-        func close(_ code: CloseCode, _ reason: String) {}
-    }
-
     private let phone = Address(UserID("ann"), DeviceID("phone"))
     private let limits = SessionLimits()
     private let now = Moment(1_000)
-    private var table = SessionTable<Link>()
+    private var table = SessionTable()
+
+    /// A line that leads nowhere.
+    private func line() -> Line { Line(at: now, limits: limits) }
 
     private func id(_ number: UInt64) -> SessionID { SessionID(high: 0, low: number) }
 
     /// Says `hello` as the session `number`, and is welcomed.
     private mutating func hello(
-        _ number: UInt64, resuming old: UInt64? = nil, over link: Link, at moment: Moment
-    ) -> SessionTable<Link>.Opening {
+        _ number: UInt64, resuming old: UInt64? = nil, over line: Line, at moment: Moment
+    ) -> SessionTable.Opening {
         let resume = old.map { Hello.Resume(session: id($0), seq: 0) }
-        let opening = table.open(phone, over: link, resume, newID: id(number), at: moment)
+        let opening = table.open(phone, over: line, resume, newID: id(number), at: moment)
         _ = opening.live.session.welcomed(limits: limits)
         return opening
     }
 
     @Test mutating func `A newer connection takes the place of the one before`() {
-        let (old, new) = (Link(), Link())
+        let (old, new) = (line(), line())
         let first = hello(1, over: old, at: now)
-        #expect(first.replaced == nil && !first.isResumed && first.live.link === old)
+        #expect(first.replaced == nil && !first.isResumed && first.live.line === old)
         let second = hello(2, over: new, at: now)
-        #expect(second.replaced === old && !second.isResumed && second.live.link === new)
+        #expect(second.replaced === old && !second.isResumed && second.live.line === new)
         #expect(table.count == 1 && second.live.session.id == id(2))
     }
 
     @Test mutating func `A device that comes back in time goes on`() {
-        let live = hello(1, over: Link(), at: now).live
+        let live = hello(1, over: line(), at: now).live
         let mayReturn = table.detach(live, at: now, limits: limits)
-        #expect(mayReturn && table.hasDetached && table[phone]?.link == nil)
-        let back = hello(2, resuming: 1, over: Link(), at: now + (limits.resumeWindow - 1))
+        #expect(mayReturn && table.hasDetached && table[phone]?.line == nil)
+        let back = hello(2, resuming: 1, over: line(), at: now + (limits.resumeWindow - 1))
         #expect(back.isResumed && back.live === live && back.replaced == nil)
         #expect(live.session.id == id(1))
         let gone = table.expire(at: now + limits.resumeWindow)
@@ -54,7 +48,7 @@ import Testing
     }
 
     @Test mutating func `A session that nobody comes back to ends in time, once`() {
-        let live = hello(1, over: Link(), at: now).live
+        let live = hello(1, over: line(), at: now).live
         _ = table.detach(live, at: now, limits: limits)
         let early = table.expire(at: now + (limits.resumeWindow - 1))
         let inTime = table.expire(at: now + limits.resumeWindow)
@@ -64,19 +58,19 @@ import Testing
     }
 
     @Test mutating func `A session that was never welcomed cannot be come back to`() {
-        let opening = table.open(phone, over: Link(), nil, newID: id(1), at: now)
+        let opening = table.open(phone, over: line(), nil, newID: id(1), at: now)
         let mayReturn = table.detach(opening.live, at: now, limits: limits)
         #expect(!mayReturn && table.count == 0 && !table.hasDetached)
     }
 
     @Test mutating func `What is ended is found no more, not even by who asked for it last`() {
-        let link = Link()
-        let live = hello(1, over: link, at: now).live
+        let end = line()
+        let live = hello(1, over: end, at: now).live
         let found = table.recent(phone)
         #expect(found === live)
         let ended = table.end(phone)
         let again = table.recent(phone)
-        #expect(ended === link && again == nil && live.link == nil)
+        #expect(ended === end && again == nil && live.line == nil)
         #expect(live.session.state == .gone)
         let nobody = table.end(phone)
         #expect(nobody == nil)

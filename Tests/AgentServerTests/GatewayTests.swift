@@ -392,7 +392,7 @@ import WebProtocols
         alice.say(invitation(1))
         alice.say(invitation(2))
         try rig.waiter.wait(for: "the commit") {
-            !store.batches.isEmpty && rig.gateway.awaited.count == 3
+            !store.batches.isEmpty && rig.gateway.desk.requests.count == 3
         }
         rig.exchange.receive(
             .lost(StoreError(.notOpen, path: "test", operation: "commit")))
@@ -400,7 +400,7 @@ import WebProtocols
         #expect(alice.closeCode == 4001)
         #expect(alice.refusal(of: 1) == "unavailable" && alice.refusal(of: 2) == "unavailable")
         #expect(http.status == 503)
-        #expect(rig.gateway.sessionCount == 0 && rig.gateway.awaited.count == 0)
+        #expect(rig.gateway.desk.sessions.count == 0 && rig.gateway.desk.requests.count == 0)
         let probe = try rig.client()
         probe.request("GET", "/readyz")
         try rig.waiter.wait(for: "readiness") { probe.status != nil }

@@ -132,6 +132,6 @@ private final class BridgeRig {
         try rig.waiter.wait(for: "the refusal") {
             rig.metrics.plugins.text.contains(#"{code="unavailable""#)
         }
-        #expect(rig.gateway.awaited.count == 0)
+        #expect(rig.gateway.desk.requests.count == 0)
     }
 }

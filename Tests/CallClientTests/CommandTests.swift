@@ -1,5 +1,6 @@
 // The commands `call` and `phone` against a real server: what they show, do and end with.
 
+import AgentCore
 import CallClient
 import CallModel
 import CallWire
@@ -274,7 +275,7 @@ extension Rig {
         try rig.server.cutOff("alice")
         try alice.sees("connection lost")
         try alice.sees("connected again")
-        try rig.server.run { $0.gateway.dropEverything() }
+        try rig.server.run { $0.gateway.desk.dropEverything() }
         try alice.sees("connected again, anew")
         try bob.sees("connected again, anew")
         alice.interrupt()

@@ -1,5 +1,6 @@
 // Connections that break: nothing is missed, nothing is told or done twice.
 
+import AgentCore
 import CallClient
 import CallModel
 import CallWire
@@ -73,7 +74,7 @@ import WebProtocols
         let (alice, bob) = (try rig.connected("alice"), try rig.connected("bob"))
         let call = try alice.invite("bob")
         _ = try bob.incoming()
-        try rig.server.run { $0.gateway.dropEverything() }
+        try rig.server.run { $0.gateway.desk.dropEverything() }
         guard case .closed(4001, _) = try bob.loss() else {
             Issue.record("closed otherwise")
             return

@@ -78,7 +78,7 @@ final class TestServer {
     /// Breaks every connection of `user` off.
     func cutOff(_ user: UserID) throws {
         try run { agent in
-            for link in agent.gateway.links where link.session?.address.user == user {
+            for link in agent.gateway.links where link.line.session?.address.user == user {
                 link.transport.abort()
             }
         }
@@ -87,7 +87,7 @@ final class TestServer {
     /// Closes every connection of `user` with `code`.
     func close(_ user: UserID, with code: CloseCode) throws {
         try run { agent in
-            for link in agent.gateway.links where link.session?.address.user == user {
+            for link in agent.gateway.links where link.line.session?.address.user == user {
                 link.close(code, "as the test says")
             }
         }

@@ -49,7 +49,6 @@ final class ServerLife: PolicyLink {
         store = try WatchedStore(disk, on: loop) { [unowned exchange] in exchange.receive($0) }
         exchange.store = store
         exchange.policies = self
-        gateway.policyReplied = { [unowned self] in self.sees(.policy, .reply($1)) }
         store.pushed = { [unowned self] in
             self.sees(.push, .job($0, now: exchange.now()))
         }

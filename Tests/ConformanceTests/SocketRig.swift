@@ -81,8 +81,7 @@ final class SocketRig: Rig {
         case .connect(let device, let resuming): try connect(device, resuming: resuming)
         case .disconnect(let device): try disconnect(device)
         case .forget(let device):
-            _ = server.gateway.sessions.end(device)
-            server.exchange.feed(.deviceGone(device.user, device.device, bye: false))
+            server.gateway.desk.forget(device)
         case .bye(let device):
             let client = phones[device]?.client
             client?.logOut()
@@ -98,9 +97,9 @@ final class SocketRig: Rig {
                 throw RigFailure("nobody asked the policies that")
             }
         case .policyRequest(let user, let operation):
-            let request = server.gateway.newRequest(.policy)
-            server.exchange.feed(
-                .policyRequest(request, user, plugin: "plugin", operation))
+            server.gateway.desk.request(operation, of: user, plugin: "plugin") {
+                [unowned server] in server.sees(.policy, .reply($0))
+            }
         case .setting(let name, let values):
             try settings.change(name, to: values)
             server.configure(settings)
@@ -186,7 +185,7 @@ final class SocketRig: Rig {
         }
         client.disconnect()
         try waiter.wait(for: "the server to notice") { [unowned self] in
-            server.gateway.sessions[device]?.link == nil
+            server.gateway.desk.sessions[device]?.line == nil
         }
     }
 
@@ -209,7 +208,7 @@ final class SocketRig: Rig {
     }
 
     private func askOverHTTP(_ device: Address, _ operation: Operation, _ key: String?) throws {
-        let before = server.metrics.requests
+        let before = server.gateway.desk.taken
         var isAnswered = false
         let caller = HTTPCaller(
             address, token: "dev:\(device.user)", device: device.device, on: waiter.loop)
@@ -223,7 +222,7 @@ final class SocketRig: Rig {
         }
         // Some requests are answered later: by a policy, or after another one.
         try waiter.wait(for: "the server to hear") { [unowned self] in
-            isAnswered || server.metrics.requests > before
+            isAnswered || server.gateway.desk.taken > before
         }
     }
 

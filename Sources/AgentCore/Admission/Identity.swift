@@ -40,3 +40,15 @@ public struct Identity: Sendable, Equatable {
     /// Who pays for what is asked; nil: nothing is counted.
     public var payer: UserID? { isRateLimited ? user : nil }
 }
+
+/// Who asks, and for which user and device.
+public struct Asker: Sendable {
+    public let identity: Identity
+    public let address: Address
+
+    /// `identity` asks in the name of `address`.
+    public init(_ identity: Identity, for address: Address) {
+        self.identity = identity
+        self.address = address
+    }
+}

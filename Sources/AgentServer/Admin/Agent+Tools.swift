@@ -57,30 +57,32 @@ extension Agent {
             return respond(
                 .refused(.badRequest, "reason must be 1-64 bytes of printable ASCII, no space"))
         }
-        guard exchange.isReady else { return respond(.refused(.unavailable, "the store is away")) }
-        let ticket = gateway.newRequest(
-            .tool { [log] reply in
+        gateway.desk.request(
+            .call(id, .finish(code: detail)),
+            ofTool: { [log] reply in
                 if reply.status == 200 {
                     log.info(
                         "call ended by the operator", ("call", "\(id)"), ("reason", code ?? ""))
                 }
                 respond(HTTPResponse(reply))
             })
-        let by = "operator"
-        exchange.feed(
-            .policyRequest(
-                ticket, UserID(by), plugin: by, .call(id, .finish(code: detail))))
     }
 
     /// Everything countable of the process itself as Prometheus text.
     var metricsText: String {
         metrics.text(
             with: [
+                Metrics.Sample("requests_total", "Requests of clients.", gateway.desk.taken),
+                Metrics.Sample("events_total", "Events sent to clients.", gateway.desk.events),
+                Metrics.Sample(
+                    "malformed_total", "Messages that could not be understood.",
+                    gateway.desk.malformed),
                 .gauge(
                     "live_calls", "Calls that are not ended.", exchange.switchboard.liveCallCount),
                 .gauge("connections", "Client connections.", gateway.links.count),
                 .gauge("unsent_bytes", "What clients have not read.", gateway.unsentBytes),
-                .gauge("sessions", "Sessions, connected or resumable.", gateway.sessionCount),
+                .gauge(
+                    "sessions", "Sessions, connected or resumable.", gateway.desk.sessions.count),
                 .gauge("ready", "Whether calls are accepted.", gateway.isReady ? 1 : 0),
                 .gauge("heap_bytes", "Memory in use, that of the store included.", Heap.bytes),
                 .gauge(
@@ -111,7 +113,7 @@ extension Agent {
             "ready": .bool(gateway.isReady),
             "live_calls": .integer(Int64(exchange.switchboard.liveCallCount)),
             "connections": .integer(Int64(gateway.links.count)),
-            "sessions": .integer(Int64(gateway.sessionCount)),
+            "sessions": .integer(Int64(gateway.desk.sessions.count)),
             "clock_gap_ms": .integer(exchange.wallGap),
             "unnamed_proxy": gateway.unnamedProxy.map { .string($0) } ?? .null,
             "store_error": exchange.storeTrouble.map { .string($0) } ?? .null,
@@ -126,7 +128,7 @@ extension Agent {
         var writer = JSONWriter()
         writer.object {
             $0.array("calls") {
-                for call in calls { gateway.encoder.write(call, for: call.caller, into: &$0) }
+                for call in calls { gateway.desk.encoder.write(call, for: call.caller, into: &$0) }
             }
         }
         return HTTPResponse(

@@ -4,9 +4,6 @@ import CallModel
 
 /// Counters of the process, written as Prometheus text.
 final class Metrics {
-    var requests: UInt64 = 0
-    var events: UInt64 = 0
-    var malformed: UInt64 = 0
     var refusedTokens: UInt64 = 0
     var slowReaders: UInt64 = 0
     var slowSenders: UInt64 = 0
@@ -28,9 +25,6 @@ final class Metrics {
     /// The counters, with `gauges` of others.
     func text(with gauges: [Sample]) -> String {
         let counters = [
-            Sample("requests_total", "Requests of clients.", requests),
-            Sample("events_total", "Events sent to clients.", events),
-            Sample("malformed_total", "Messages that could not be understood.", malformed),
             Sample("refused_tokens_total", "Tokens that were not good.", refusedTokens),
             Sample("slow_readers_total", "Clients cut off for not reading.", slowReaders),
             Sample(

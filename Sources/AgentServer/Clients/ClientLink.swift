@@ -18,6 +18,8 @@ protocol ClientLinkOwner: AnyObject {
     func linkIsAlive(_ link: ClientLink)
     /// What it keeps of what was said, and that is not whole or waits, may have changed.
     func linkKeeps(_ link: ClientLink)
+    /// It was told of an event, and may be slow to read.
+    func linkWasTold(_ link: ClientLink)
     /// The connection is gone.
     func linkIsGone(_ link: ClientLink)
 }
@@ -25,6 +27,8 @@ protocol ClientLinkOwner: AnyObject {
 extension ClientLinkOwner {
     /// Does nothing.
     func linkKeeps(_ link: ClientLink) {}
+    /// Does nothing.
+    func linkWasTold(_ link: ClientLink) {}
 }
 
 /// Speaks HTTP/1.1 and RFC 6455 over one transport. Owner: the loop's thread.
@@ -96,20 +100,12 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     private(set) var isResting = false
     /// The message under way, from when it was seen to be incomplete.
     private var unfinished: Unfinished?
-    /// The session that speaks over this connection.
-    var session: LiveSession<ClientLink>?
-    /// What a message means at this moment.
-    var machine: ClientConnection
-    /// How long the peer has been silent.
-    var keepAlive: KeepAlive
-    /// Who the peer is, once its token was checked.
-    var identity: Identity?
+    /// What speaks for the client, once messages are exchanged.
+    let line: Line
     /// Has much unsent.
     var isWatched = false
     /// What a stranger had not read when that was last looked at.
     var unreadBytes = 0
-    /// What of it others said to its user at will.
-    var unsentSignals = UnsentSignals()
     /// Place in the gateway's list of links.
     var index = 0
     /// What the gateway has counted of `incompleteBytes`, and the place among those who have any.
@@ -124,8 +120,8 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
         allowance = bounds.messages
         frames = FrameDecoder(role: .server, maximumMessage: limits.wire.messageBytes)
         phase = .http(HTTPBox(limits.http, at: now))
-        machine = ClientConnection(at: now, limits: limits.session)
-        keepAlive = KeepAlive(at: now)
+        line = Line(at: now, limits: limits.session)
+        line.begins(self)
         transport.handler = self
     }
 
@@ -392,7 +388,7 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     func upgrade(_ acceptance: WebSocketAcceptance, limits: SessionLimits, at now: Moment) {
         guard case .http = phase else { return }
         send(acceptance.response, answering: .get)
-        machine = ClientConnection(at: now, limits: limits)
+        line.opens(at: now, limits: limits)
         phase = .webSocket
         proceed()
     }
@@ -430,6 +426,11 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
             return place + count
         }
     }
+
+    var isOpen: Bool { transport.isOpen }
+    var sentBytes: UInt64 { transport.sentBytes }
+    func sendNow() { transport.sendNow() }
+    func wasTold() { owner?.linkWasTold(self) }
 
     /// Asks the peer whether it is there.
     func ping() {
@@ -485,6 +486,7 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
         phase = .closing
         owner?.linkIsGone(self)
         owner = nil
+        line.ends()
     }
 }
 

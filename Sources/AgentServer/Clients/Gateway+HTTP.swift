@@ -96,7 +96,7 @@ extension Gateway {
             // Strangers are not told what is wrong with the form.
             let asker = try asker(of: request)
             link.transport.isKnown = true
-            let body = try decoder.request(
+            let body = try desk.decoder.request(
                 name, body: request.body, key: try request.only("Idempotency-Key"))
             switch body {
             case .operation(let operation, let key):
@@ -105,8 +105,8 @@ extension Gateway {
                 }
             case .bye:
                 keepPlace(of: link, for: asker.identity)
-                logOut(asker.address)
-                link.respond(HTTPResponse(HTTPReply(tail: encoder.kept(.done))))
+                desk.logOut(asker.address)
+                link.respond(HTTPResponse(HTTPReply(tail: desk.encoder.kept(.done))))
             }
         }
     }
@@ -138,42 +138,8 @@ extension Gateway {
     private func perform(
         _ operation: Operation, key: IdempotencyKey?, by asker: Asker, _ link: ClientLink
     ) throws(Refusal) {
-        if let refusal = obstacle(to: operation, key, of: asker.identity) {
-            if refusal.code == .rateLimited { refusedForRate(asker.identity.user, over: link) }
-            throw refusal
-        }
-        guard exchange.isReady else { throw .notReady }
-        keepPlace(of: link, for: asker.identity)
-        metrics.requests += 1
-        var request = Request(
-            id: newRequest(.exchange(link, payer: asker.identity.payer)), user: asker.address.user,
-            device: asker.address.device, key: key, operation: operation)
-        request.standsAlone = !asker.identity.isServer
-        if case .list = operation { return page(request, link) }
-        exchange.feed(.request(request))
-    }
-
-    /// Has a page read, unless enough of them are under way for its user.
-    private func page(_ request: Request, _ link: ClientLink) {
-        let (user, most) = (request.user, limits.pagesUnderWay)
-        if pages.begins((request, link), request.id, for: user, most: most) {
-            exchange.feed(.request(request))
-        }
-    }
-
-    /// A request over HTTP was answered: if it was for a page, the next one of its user begins.
-    func hasAnswered(_ request: RequestID) {
-        guard let user = pages.ends(request) else { return }
-        while let (next, link) = pages.next(of: user) {
-            guard link.transport.isOpen else {
-                _ = awaited.remove(next.id)
-                continue
-            }
-            guard exchange.isReady else {
-                deliver(.refused(.notReady), to: next.id)
-                continue
-            }
-            return page(next, link)
+        try desk.request(operation, key: key, by: asker, over: link) {
+            keepPlace(of: link, for: asker.identity)
         }
     }
 
@@ -186,9 +152,6 @@ extension Gateway {
         }
         link.unreadBytes = 0
     }
-
-    /// Whose token a request has, and for which user and device it asks.
-    private typealias Asker = (identity: Identity, address: Address)
 
     private static func token(in request: HTTPRequest) throws(Refusal) -> String {
         guard let header = try request.only("Authorization") else {
@@ -214,7 +177,7 @@ extension Gateway {
                     .badRequest, "X-User is missing, and the token names no user",
                     detail: .field("X-User"))
             }
-            return (identity, Address(identity.user, device))
+            return Asker(identity, for: Address(identity.user, device))
         }
         guard identity.isServer else {
             throw Refusal(.forbidden, "only a server's token may act for another user")
@@ -227,7 +190,7 @@ extension Gateway {
                 .badRequest, "X-User is not a user: none begins with \(beginning)",
                 detail: .field("X-User"))
         }
-        return (identity, Address(user, device))
+        return Asker(identity, for: Address(user, device))
     }
 }
 

@@ -19,15 +19,15 @@ extension Gateway {
         }
         if lookedAt < links.count { return scheduleHousekeeping(after: 1) }
         lookedAt = 0
-        if !links.isEmpty || sessions.hasDetached { scheduleHousekeeping() }
+        if !links.isEmpty || desk.sessions.hasDetached { scheduleHousekeeping() }
     }
 
     /// So many links are looked at in one turn: about a millisecond.
     private static let looksMax = 4_096
 
     private func lookAtTables(at now: Moment) {
-        expireSessions(at: now)
-        forgetRates(at: now)
+        desk.lookAround(at: now)
+        invitations.withLock { $0.forget(at: now) }
         admission.forget(at: now, limits: limits)
         tellLateRefusals(at: now)
         moveSome()
@@ -45,17 +45,17 @@ extension Gateway {
     }
 
     private func look(after link: ClientLink, at now: Moment, wall: Int64) {
-        if let deadline = link.machine.nextDeadline, deadline <= now {
-            return handle(.deadlineReached, of: link)
+        if let deadline = link.line.machine.nextDeadline, deadline <= now {
+            return desk.handle(.deadlineReached, of: link.line)
         }
-        if let end = link.identity?.expiresAt, wall >= end + limits.tokenLeeway {
+        if let end = link.line.identity?.expiresAt, wall >= end + limits.tokenLeeway {
             return dismiss(link, .expired, "the token has run out")
         }
         if link.isDawdling(at: now, limits: limits) {
             return giveUp(link)
         }
-        if link.isExcused() { link.keepAlive.heard(at: now) }
-        switch link.keepAlive.due(at: now, limits: limits.session) {
+        if link.isExcused() { link.line.keepAlive.heard(at: now) }
+        switch link.line.keepAlive.due(at: now, limits: limits.session) {
         case .nothing: break
         case .ping: link.ping()
         case .close: dismiss(link, .pingTimeout, "nothing heard")
@@ -64,7 +64,7 @@ extension Gateway {
 
     /// Closes a connection whose end may never answer: its device counts as gone from now on.
     private func dismiss(_ link: ClientLink, _ code: CloseCode, _ reason: String) {
-        part(link, forSilence: code == .pingTimeout)
+        desk.part(link.line, forSilence: code == .pingTimeout)
         link.close(code, reason)
     }
 
@@ -80,7 +80,7 @@ extension Gateway {
     }
 
     func sendGreedyAway() {
-        for link in greedy.suffix(limits.newcomersPerTurn) where link.identity == nil {
+        for link in greedy.suffix(limits.newcomersPerTurn) where link.line.identity == nil {
             if link.counted.bytes > 0 { giveUp(link) }
         }
         greedy.removeLast(min(greedy.count, limits.newcomersPerTurn))
@@ -90,7 +90,7 @@ extension Gateway {
     /// Ends the connection of somebody who keeps us waiting.
     func giveUp(_ link: ClientLink) {
         beginners.forget(link)
-        part(link)
+        desk.part(link.line)
         guard link.unreadBytes == 0 else {
             // Whoever does not read would keep it until a close is over.
             metrics.slowReaders += 1
@@ -99,18 +99,6 @@ extension Gateway {
         }
         metrics.slowSenders += 1
         link.giveUp()
-    }
-
-    private func expireSessions(at now: Moment) {
-        for address in sessions.expire(at: now) {
-            exchange.feed(.deviceGone(address.user, address.device, bye: false))
-        }
-    }
-
-    /// Only users that have asked much lately need to be remembered.
-    private func forgetRates(at now: Moment) {
-        invitations.withLock { $0.forget(at: now) }
-        rates.forget(over: &ratesMark, at: now)
     }
 
     // MARK: Going away

@@ -55,46 +55,6 @@ extension Gateway {
         for refusal in due { refusal.tell() }
     }
 
-    /// Whether a request is repeated under its key: that costs nothing of any rate (H95). Another
-    /// request under that key does: it is none.
-    func isRepetition(_ operation: Operation, _ key: IdempotencyKey?, by user: UserID) -> Bool {
-        guard let key, !operation.isReading else { return false }
-        return exchange.isRepetition(by: user, key)
-    }
-
-    /// Why a user has to wait before it asks for that.
-    func rateRefusal(_ operation: Operation, of user: UserID) -> Refusal? {
-        if limits.requestsPerSecond > 0,
-            let wait = rates[user, default: RequestRate()]
-                .admit(perSecond: limits.requestsPerSecond, at: exchange.now())
-        {
-            return RequestRate.refusal(retryAfter: wait)
-        }
-        if case .invite = operation, limits.callsPerUser > 0,
-            exchange.liveCalls(madeBy: user) >= limits.callsPerUser
-        {
-            return Refusal(.rateLimited, "too many live calls", retryAfter: 1_000)
-        }
-        return tooManyInvitations(operation, of: user)
-    }
-
-    /// A long page costs as much as several requests: one begun part of it is paid for already.
-    func charge(_ payer: UserID?, forPage bytes: Int) {
-        guard let payer, limits.requestsPerSecond > 0 else { return }
-        rates[payer, default: RequestRate()].charge(
-            (bytes - 1) / limits.pagePart, of: limits.requestsPerSecond, in: 1_000,
-            at: exchange.now())
-    }
-
-    /// Why a user has to wait before it invites again; every invitee counts.
-    private func tooManyInvitations(_ operation: Operation, of user: UserID) -> Refusal? {
-        let count = operation.inviteeCount
-        guard count > 0, limits.invitationsPerMinute > 0,
-            let wait = invitations.withLock({ $0.admit(count, of: user, at: exchange.now()) })
-        else { return nil }
-        return Refusal(.rateLimited, "too many invitations", retryAfter: wait)
-    }
-
     /// Closes connections whose tokens were taken back, or whose key was.
     ///
     /// - Returns: how many.
@@ -102,7 +62,7 @@ extension Gateway {
     func closeRevoked() -> Int {
         var closed = 0
         for link in links {
-            guard let identity = link.identity, let device = link.session?.address.device,
+            guard let identity = link.line.identity, let device = link.line.session?.address.device,
                 !tokens.stillTrusts(identity) || revocations.cover(identity, on: device)
             else { continue }
             link.close(.revoked, "the token was revoked")

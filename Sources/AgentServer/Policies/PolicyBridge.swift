@@ -16,7 +16,6 @@ final class PolicyBridge {
     private let loop: EventLoop
     private let metrics: Metrics
     private var thread: PolicyThread?
-    private var requests: [RequestID: WaitID] = [:]
     private var stopped: (_ leftOut: Int) -> Void = { _ in }
     private var statusWanted: [(PolicyStatus) -> Void] = []
     /// A generation failed its probation: from, to, why.
@@ -55,7 +54,6 @@ final class PolicyBridge {
         exchange.policies = thread
         loop.atEndOfTurn { [unowned decisions] in decisions.flush() }
         exchange.callEnded = { [unowned thread] in thread.callEnded($0) }
-        gateway.policyReplied = { [unowned self] in replied($0, $1) }
         fetches.answer = { [unowned thread] in thread.reply($0, $1) }
     }
 
@@ -176,19 +174,9 @@ final class PolicyBridge {
             decisions.note(.decision(record))
             shadow?.ask(record)
         case .operate(let wait, let user, let plugin, let operation, let cause):
-            // The exchange hears nothing then, and the handler would wait for ever.
-            guard exchange.isReady else {
-                thread?.reply(wait, .operation(.notReady))
-                return
+            gateway.desk.request(operation, of: user, plugin: plugin, cause) { [weak self] in
+                self?.replied(wait, $0)
             }
-            if let refusal = gateway.crowding(operation, by: user) {
-                thread?.reply(wait, .operation(refusal))
-                return
-            }
-            let request = gateway.newRequest(.policy)
-            requests[request] = wait
-            exchange.feed(
-                .policyRequest(request, user, plugin: plugin, operation, cause))
         case .perform(let wait, let plugin, let request, _): perform(wait, plugin, request)
         case .keepTimer(let timer): exchange.unconfirmed.keep([.timer(.set(NamedTimer(timer)))])
         case .dropTimer(let id):
@@ -216,8 +204,7 @@ final class PolicyBridge {
         log.write(Log.Level(rawValue: line.level.rawValue) ?? .info, line.text, fields)
     }
 
-    private func replied(_ request: RequestID, _ reply: Reply) {
-        guard let wait = requests.removeValue(forKey: request) else { return }
+    private func replied(_ wait: WaitID, _ reply: Reply) {
         if case .refused(let refusal) = reply {
             thread?.reply(wait, .operation(refusal))
         } else {

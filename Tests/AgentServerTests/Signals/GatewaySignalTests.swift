@@ -1,6 +1,5 @@
 // Signals to somebody whose line is down or slow: nobody else's doing loses them, or the line.
 
-import AgentCore
 import CallClient
 import CallModel
 import CallWire
@@ -8,6 +7,7 @@ import EventLoop
 import JSON
 import Testing
 
+@testable import AgentCore
 @testable import AgentServer
 
 @Suite struct GatewaySignalTests {
@@ -135,7 +135,7 @@ import Testing
         mallory.say(signal(call, 2, "again", to: "bob"))
         try rig.waiter.wait(for: "an answer") { mallory.reply(to: 2) != nil }
         #expect(mallory.refusal(of: 2) == nil)
-        #expect(rig.gateway.crowded.isEmpty)
+        #expect(rig.gateway.desk.crowded.isEmpty)
     }
 
     @Test func `Small signals are counted`() throws {
@@ -146,8 +146,8 @@ import Testing
         try rig.waiter.wait(for: "the invitation") { bob.event("call.incoming") != nil }
         bob.pauseReading()
         _ = try flood(rig, mallory, call, String(repeating: "x", count: 16_000))
-        let link = rig.gateway.links.first { $0.session?.address.user.text == "bob" }
-        link?.unsentSignals = UnsentSignals()
+        let link = rig.gateway.links.first { $0.line.session?.address.user.text == "bob" }
+        link?.line.unsentSignals = UnsentSignals()
         for id in 1...64 {
             mallory.say(signal(call, Int64(5_000 + id), "x", to: "bob"))
         }

@@ -1,14 +1,14 @@
-// Which device has a session, and what speaks for it at the moment.
+// Which device has a session, and which line speaks for it at the moment.
 
 import CallModel
 import CallWire
 
-/// A device's session with the endpoint that speaks for it at the moment.
-public final class LiveSession<Link: Endpoint> {
+/// A device's session with the line that speaks for it at the moment.
+public final class LiveSession {
     public let address: Address
     public var session: ClientSession
     /// Nil: it waits for another one.
-    public fileprivate(set) var link: Link?
+    public fileprivate(set) var line: Line?
     /// The number of the last event that told of missed calls, and until when those were missed.
     public var missed: (seq: UInt64, until: Moment)?
     /// Whether it asked for those.
@@ -21,20 +21,20 @@ public final class LiveSession<Link: Endpoint> {
 }
 
 /// The sessions of devices that are connected or may come back.
-public struct SessionTable<Link: Endpoint> {
-    @usableFromInline var sessions: [Address: LiveSession<Link>] = [:] { didSet { recent = nil } }
+public struct SessionTable {
+    private var sessions: [Address: LiveSession] = [:] { didSet { recent = nil } }
     /// The session that was asked for last: mostly it is told the next thing too.
-    @usableFromInline var recent: LiveSession<Link>?
-    /// Those without a link, in the order in which they expire.
+    private var recent: LiveSession?
+    /// Those without a line, in the order in which they expire.
     private var detached: [(address: Address, id: SessionID, until: Moment)] = []
 
     /// What became of a `hello`.
     public struct Opening {
-        public let live: LiveSession<Link>
+        public let live: LiveSession
         /// Whether the session goes on.
         public let isResumed: Bool
         /// What spoke for the device until now, and does no more.
-        public let replaced: Link?
+        public let replaced: Line?
     }
 
     /// No device has a session.
@@ -47,30 +47,30 @@ public struct SessionTable<Link: Endpoint> {
     public var hasDetached: Bool { !detached.isEmpty }
 
     /// The session of a device; nil: it has none.
-    @inlinable public subscript(address: Address) -> LiveSession<Link>? { sessions[address] }
+    public subscript(address: Address) -> LiveSession? { sessions[address] }
 
     /// The same, for whoever asks for one device many times.
-    @inlinable public mutating func recent(_ address: Address) -> LiveSession<Link>? {
+    public mutating func recent(_ address: Address) -> LiveSession? {
         if let recent, recent.address == address { return recent }
         guard let live = sessions[address] else { return nil }
         recent = live
         return live
     }
 
-    /// A device says `hello` over `link`, which speaks for it from now on. Its session goes on, or
+    /// A device says `hello` over `line`, which speaks for it from now on. Its session goes on, or
     /// begins anew as `newID`.
     public mutating func open(
-        _ address: Address, over link: Link, _ resume: Hello.Resume?, newID: SessionID,
+        _ address: Address, over line: Line, _ resume: Hello.Resume?, newID: SessionID,
         at now: Moment
     ) -> Opening {
         guard let known = sessions[address] else {
-            let live = LiveSession<Link>(address, ClientSession(id: newID))
-            live.link = link
+            let live = LiveSession(address, ClientSession(id: newID))
+            live.line = line
             sessions[address] = live
             return Opening(live: live, isResumed: false, replaced: nil)
         }
-        let replaced = known.link
-        known.link = link
+        let replaced = known.line
+        known.line = line
         let isResumed = known.session.reconnect(resume, newID: newID, at: now)
         return Opening(live: known, isResumed: isResumed, replaced: replaced)
     }
@@ -79,9 +79,9 @@ public struct SessionTable<Link: Endpoint> {
     ///
     /// - Returns: whether it may come back; if not, it is gone.
     public mutating func detach(
-        _ live: LiveSession<Link>, at now: Moment, limits: SessionLimits
+        _ live: LiveSession, at now: Moment, limits: SessionLimits
     ) -> Bool {
-        live.link = nil
+        live.line = nil
         live.session.detach(at: now, limits: limits)
         guard case .detached(let until) = live.session.state else {
             sessions[live.address] = nil
@@ -94,10 +94,19 @@ public struct SessionTable<Link: Endpoint> {
     /// Ends the session of a device.
     ///
     /// - Returns: what spoke for it.
-    public mutating func end(_ address: Address) -> Link? {
+    public mutating func end(_ address: Address) -> Line? {
         guard let live = sessions.removeValue(forKey: address) else { return nil }
         live.session.logOut()
-        return live.link.take()
+        return live.line.take()
+    }
+
+    /// Forgets all sessions.
+    ///
+    /// - Returns: what spoke for them.
+    public mutating func removeAll() -> [Line] {
+        let lines = sessions.values.compactMap(\.line)
+        self = SessionTable()
+        return lines
     }
 
     /// Ends sessions whose time to come back is over.

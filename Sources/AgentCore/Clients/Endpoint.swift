@@ -16,6 +16,15 @@ public protocol Endpoint: AnyObject {
     func ends(_ weight: Int)
     /// Ends the connection, saying why.
     func close(_ code: CloseCode, _ reason: String)
+    /// Whether the other end may still hear.
+    var isOpen: Bool { get }
+    /// Bytes that it has been sent in all, and those that wait for it to read.
+    var sentBytes: UInt64 { get }
+    var unsentBytes: Int { get }
+    /// Sends at once what would leave at the end of this turn.
+    func sendNow()
+    /// It was told of an event, and may be slow to read.
+    func wasTold()
 }
 
 extension Endpoint {

@@ -1,23 +1,22 @@
 // Tells users of the calls that nobody told them of, at their next connection.
 
-import AgentCore
 import CallModel
 import CallWire
 import StoreContract
 
 /// Reads missed calls from the store when a device begins a session. Owner: the loop's thread.
 final class MissedCalls {
-    private unowned let gateway: Gateway
+    private unowned let desk: ClientDesk
 
     /// Missed calls that one session is told of; the count tells of the others.
     private static let most = 20
 
-    init(_ gateway: Gateway) { self.gateway = gateway }
+    init(_ desk: ClientDesk) { self.desk = desk }
 
     /// Tells a device of the calls that its user has missed.
-    func tell(_ live: LiveSession<ClientLink>) {
+    func tell(_ live: LiveSession) {
         let (user, session) = (live.address.user, live.session.id)
-        gateway.exchange.find(.missed(user, limit: Self.most)) { [weak self, weak live] answer in
+        desk.exchange.find(.missed(user, limit: Self.most)) { [weak self, weak live] answer in
             guard let self, let live, case .missed(let calls, let count) = answer,
                 live.session.id == session
             else { return }
@@ -25,7 +24,7 @@ final class MissedCalls {
         }
     }
 
-    private func tell(_ live: LiveSession<ClientLink>, _ all: [MissedCall], _ count: Int) {
+    private func tell(_ live: LiveSession, _ all: [MissedCall], _ count: Int) {
         var missed: [(call: Call, at: Moment)] = []
         var count = count
         for one in all {
@@ -40,7 +39,7 @@ final class MissedCalls {
             let event = CallEvent(
                 callID: call.id, revision: call.revision, at: at, actor: .policy("default"),
                 kind: .missed(call, count: count))
-            gateway.deliver(event, to: [live.address])
+            desk.deliver(event, to: [live.address])
         }
         guard let newest = missed.first?.at else { return }
         live.missed = (live.session.lastNumbered, newest)
@@ -48,16 +47,16 @@ final class MissedCalls {
 
     /// The device is about to have the events behind `seq` again, and with them how those calls
     /// went that its user missed while it was away.
-    func replay(to live: LiveSession<ClientLink>, after seq: UInt64) {
+    func replay(to live: LiveSession, after seq: UInt64) {
         guard live.session.lastNumbered > seq else { return }
-        live.missed = (live.session.lastNumbered, gateway.exchange.now())
+        live.missed = (live.session.lastNumbered, desk.exchange.now())
     }
 
     /// The client has the events up to `seq`.
-    func acknowledged(_ live: LiveSession<ClientLink>, _ seq: Int64) {
+    func acknowledged(_ live: LiveSession, _ seq: Int64) {
         guard let missed = live.missed, seq >= Int64(clamping: missed.seq) else { return }
         live.missed = nil
-        gateway.exchange.store([.seen(live.address.user, upTo: missed.until)])
+        desk.exchange.store([.seen(live.address.user, upTo: missed.until)])
     }
 }
 

@@ -1,18 +1,16 @@
 // Signals: those of one sender never fill a slow client that has not answered, and those of a
 // session that is lost are told in the next one.
 
-import AgentCore
 import CallCore
 import CallModel
 import CallWire
-import EventLoop
 
-extension Gateway {
+extension ClientDesk {
     // MARK: Who is called and reads slowly
 
     /// Notes what somebody says at will to a user whose client may be slow.
     func noteUnsent(
-        _ event: CallEvent, of size: Int, to user: UserID, over link: ClientLink
+        _ event: CallEvent, of size: Int, to user: UserID, over line: Line
     ) {
         let (sender, bytes): (UserID, Int)
         switch (event.kind, event.actor) {
@@ -20,17 +18,17 @@ extension Gateway {
         case (.items, .user(let user, _)): (sender, bytes) = (user, size)
         default: return
         }
-        let transport = link.transport
-        link.unsentSignals.sent(transport.sentBytes)
-        link.unsentSignals.note(
-            from: sender, bytes: bytes,
-            end: transport.sentBytes + UInt64(transport.unsentBytes))
-        if mayCrowd(link) { crowded.insert(user) }
+        guard let endpoint = line.endpoint else { return }
+        let sent = endpoint.sentBytes
+        line.unsentSignals.sent(sent)
+        line.unsentSignals.note(
+            from: sender, bytes: bytes, end: sent + UInt64(endpoint.unsentBytes))
+        if mayCrowd(line) { crowded.insert(user) }
     }
 
-    /// Whether one more signal of somebody could be too much for the link.
-    private func mayCrowd(_ link: ClientLink) -> Bool {
-        let (unsent, most) = (link.unsentSignals.all, exchange.signalsHeld)
+    /// Whether one more signal of somebody could be too much for the line.
+    private func mayCrowd(_ line: Line) -> Bool {
+        let (unsent, most) = (line.unsentSignals.all, exchange.signalsHeld)
         return unsent.count >= most.count
             || unsent.bytes + limits.wire.signalBytes > most.bytes
     }
@@ -63,13 +61,13 @@ extension Gateway {
         let most = exchange.signalsHeld
         var (isFull, mayBeFull) = (false, false)
         for address in exchange.devices(of: user) {
-            guard let link = sessions[address]?.link else { continue }
+            guard let line = sessions[address]?.line, let endpoint = line.endpoint else { continue }
             // Most devices take at once what would leave at the end of this turn.
-            link.transport.sendNow()
-            link.unsentSignals.sent(link.transport.sentBytes)
-            guard mayCrowd(link) else { continue }
+            endpoint.sendNow()
+            line.unsentSignals.sent(endpoint.sentBytes)
+            guard mayCrowd(line) else { continue }
             mayBeFull = true
-            let share = link.unsentSignals.share(of: sender)
+            let share = line.unsentSignals.share(of: sender)
             if share.count >= most.count || share.bytes + bytes > most.bytes { isFull = true }
         }
         if !mayBeFull { crowded.remove(user) }
@@ -80,7 +78,7 @@ extension Gateway {
 
     /// Tells the signals that the session before could not tell (B30). In calls that the user has
     /// not answered they wait for `call.incoming`; where it is no participant they go.
-    func tellUntold(_ live: LiveSession<ClientLink>, knowing calls: [Call]) {
+    func tellUntold(_ live: LiveSession, knowing calls: [Call]) {
         for mark in live.session.untoldSignals {
             let call =
                 calls.first { $0.id == mark.call } ?? exchange.switchboard.call(mark.call)
@@ -92,21 +90,21 @@ extension Gateway {
     }
 
     /// The device knows of the call now.
-    func tellUntold(_ live: LiveSession<ClientLink>, of call: CallID) {
+    func tellUntold(_ live: LiveSession, of call: CallID) {
         tell(live.session.takeUntold(of: call), to: live)
     }
 
     private func tell(
-        _ signals: [(mark: SignalMark, tail: [UInt8])], to live: LiveSession<ClientLink>
+        _ signals: [(mark: SignalMark, tail: [UInt8])], to live: LiveSession
     ) {
         for signal in signals {
             guard
                 let seq = live.session.number(signal.tail, signal.mark, limits: limits.session),
-                let link = live.link
+                let endpoint = live.line?.endpoint
             else { continue }
-            metrics.events += 1
-            send(signal.tail, seq: seq, over: link)
-            watch(link)
+            events += 1
+            send(signal.tail, seq: seq, over: endpoint)
+            endpoint.wasTold()
         }
     }
 }

@@ -8,12 +8,12 @@ public enum Requester {
     /// A connection that gave the request a number. `weight` counts against what it may have under
     /// way, and `payer` pays for a long answer; nil: nobody does.
     case connection(any Endpoint, MessageID, weight: Int, payer: UserID?)
-    /// The device that says `hello` over a connection.
-    case hello(any Endpoint, MessageID, Address)
+    /// The device that says `hello` over a line.
+    case hello(Line, MessageID, Address)
     /// An exchange over HTTP, and who pays for a long answer.
     case exchange(any Endpoint, payer: UserID?)
     /// A plugin.
-    case policy
+    case policy((Reply) -> Void)
     /// One of the operator's tools.
     case tool((HTTPReply) -> Void)
 }

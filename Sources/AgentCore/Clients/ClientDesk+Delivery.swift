@@ -1,0 +1,130 @@
+// What clients are told: replies, events, pages.
+
+import CallModel
+import CallWire
+import JSON
+import StoreContract
+
+extension ClientDesk: Deliverer {
+    public func deliver(_ reply: Reply, to request: RequestID) {
+        switch requests.remove(request) {
+        case .connection(let endpoint, let id, let weight, _):
+            send(reply, to: id, over: endpoint)
+            endpoint.ends(weight)
+        case .hello(let line, let id, _): send(reply, to: id, over: line)
+        case .exchange(let endpoint, _):
+            endpoint.respond(HTTPReply(tail: encoder.kept(reply)))
+            hasAnswered(request)
+        case .policy(let answered): answered(reply)
+        case .tool(let respond): respond(HTTPReply(tail: encoder.kept(reply)))
+        case nil: break
+        }
+    }
+
+    func send(_ reply: Reply, to id: MessageID?, over line: Line) {
+        if let endpoint = line.endpoint { send(reply, to: id, over: endpoint) }
+    }
+
+    private func send(_ reply: Reply, to id: MessageID?, over endpoint: any Endpoint) {
+        writer.removeAll()
+        WireEncoder.replyHead(id, into: &writer)
+        encoder.replyTail(reply, sharing: &callText, into: &writer)
+        endpoint.send(writer.written)
+    }
+
+    func send(_ tail: [UInt8], seq: UInt64, over endpoint: any Endpoint) {
+        writer.removeAll()
+        WireEncoder.eventHead(seq, into: &writer)
+        tail.withUnsafeBytes { endpoint.send(writer.written, $0) }
+    }
+
+    public func deliver(welcome calls: [Call], more: Bool, to request: RequestID) {
+        guard case .hello(let line, let id, let address) = requests.remove(request),
+            let live = sessions[address], live.line === line, let endpoint = line.endpoint
+        else { return }
+        var isResumed = false
+        if case .welcoming(let resumed) = live.session.state { isResumed = resumed }
+        let welcome = Welcome(
+            live.address, session: live.session.id, resumed: isResumed,
+            serverTime: exchange.now(), settings: welcomeSettings, calls: calls,
+            hasMoreCalls: more)
+        writer.removeAll()
+        WireEncoder.replyHead(id, into: &writer)
+        encoder.welcomeTail(welcome, into: &writer)
+        endpoint.send(writer.written)
+        for event in live.session.welcomed(limits: limits.session) {
+            send(event.tail, seq: event.seq, over: endpoint)
+        }
+        tellUntold(live, knowing: calls)
+        if !isResumed, live.wantsMissed { missedCalls?.tell(live) }
+    }
+
+    public func deliver(_ event: CallEvent, to receivers: [Address]) {
+        var tail: [UInt8]?
+        var viewer: UserID?
+        let mark = SignalMark(event)
+        for address in receivers {
+            guard let live = sessions.recent(address) else { continue }
+            if tail == nil || (event.kind.dependsOnViewer && viewer != address.user) {
+                writer.removeAll()
+                encoder.eventTail(
+                    event, for: address.user, sharing: &callText, into: &writer)
+                tail = writer.bytes
+                viewer = address.user
+            }
+            guard let text = tail,
+                let seq = live.session.number(text, mark, limits: limits.session),
+                let line = live.line, let endpoint = line.endpoint
+            else { continue }
+            events += 1
+            send(text, seq: seq, over: endpoint)
+            endpoint.wasTold()
+            noteUnsent(event, of: text.count, to: address.user, over: line)
+            if case .incoming = event.kind { tellUntold(live, of: event.callID) }
+        }
+    }
+
+    public func deliver(_ page: CallPage, to request: RequestID, of user: UserID) {
+        switch requests.remove(request) {
+        case .connection(let endpoint, let id, let weight, let payer):
+            writer.removeAll()
+            WireEncoder.replyHead(id, into: &writer)
+            encoder.pageTail(
+                page.calls, cursor: page.cursor, for: user, limits: limits.wire, into: &writer)
+            charge(payer, forPage: writer.count)
+            endpoint.send(writer.written)
+            endpoint.ends(weight)
+        case .exchange(let endpoint, let payer):
+            writer.removeAll()
+            encoder.pageTail(
+                page.calls, cursor: page.cursor, for: user, limits: limits.wire, into: &writer)
+            charge(payer, forPage: writer.count)
+            endpoint.respond(HTTPReply(tail: writer.bytes))
+            hasAnswered(request)
+        case .hello, .policy, .tool, nil: break
+        }
+    }
+
+    public func replace(_ address: Address) {
+        guard let line = sessions.end(address) else { return }
+        line.session = nil
+        line.endpoint?.close(.replaced, "too many devices of this user")
+    }
+
+    public func dropEverything() {
+        callText.forget()
+        pages = PageTurns()
+        for (_, requester) in requests.removeAll() {
+            switch requester {
+            case .connection(let endpoint, let id, _, _):
+                send(.refused(.notReady), to: id, over: endpoint)
+            case .hello(let line, let id, _): send(.refused(.notReady), to: id, over: line)
+            case .exchange(let endpoint, _): endpoint.respond(HTTPReply(.notReady))
+            case .policy(let answered): answered(.refused(.notReady))
+            case .tool(let respond): respond(HTTPReply(.notReady))
+            }
+        }
+        for line in sessions.removeAll() { line.session = nil }
+        owner?.dropEverybody()
+    }
+}

@@ -1,0 +1,194 @@
+// The one door for operations: whether a request may be made at all, and who is told of its answer.
+
+import CallCore
+import CallModel
+import CallWire
+
+extension ClientDesk {
+    // MARK: Over a line
+
+    func request(
+        _ id: MessageID, key: IdempotencyKey?, _ operation: Operation, from line: Line
+    ) {
+        guard let live = line.session else { return }
+        if exchange.isLoading {
+            // Only then his limits are exact.
+            return exchange.whenLoaded(live.address.user) { [weak self] in
+                self?.admit(id, key: key, operation, from: line)
+            }
+        }
+        admit(id, key: key, operation, from: line)
+    }
+
+    private func admit(
+        _ id: MessageID, key: IdempotencyKey?, _ operation: Operation, from line: Line
+    ) {
+        guard let live = line.session, let identity = line.identity, let endpoint = line.endpoint
+        else { return }
+        if let refusal = obstacle(to: operation, key, of: identity) {
+            if refusal.code == .rateLimited { owner?.asksTooOften(identity.user, over: endpoint) }
+            return send(.refused(refusal), to: id, over: line)
+        }
+        taken += 1
+        let weight = limits.weight(of: operation)
+        let request = requests.add(
+            .connection(endpoint, id, weight: weight, payer: identity.payer))
+        endpoint.begins(weight)
+        exchange.feed(
+            .request(
+                Request(
+                    id: request, user: live.address.user, device: live.address.device, key: key,
+                    operation: operation)))
+    }
+
+    // MARK: One by one, as over HTTP
+
+    /// A request whose answer ends an exchange over `endpoint`.
+    ///
+    /// - Parameter taken: called when it is let in, before anything follows from it.
+    /// - Throws: why it is not.
+    public func request(
+        _ operation: Operation, key: IdempotencyKey?, by asker: Asker,
+        over endpoint: any Endpoint, taken isTaken: () -> Void = {}
+    ) throws(Refusal) {
+        let (identity, address) = (asker.identity, asker.address)
+        if let refusal = obstacle(to: operation, key, of: identity) {
+            if refusal.code == .rateLimited { owner?.asksTooOften(identity.user, over: endpoint) }
+            throw refusal
+        }
+        guard exchange.isReady else { throw .notReady }
+        isTaken()
+        taken += 1
+        var request = Request(
+            id: requests.add(.exchange(endpoint, payer: identity.payer)), user: address.user,
+            device: address.device, key: key, operation: operation)
+        request.standsAlone = !identity.isServer
+        if case .list = operation { return page(request, endpoint) }
+        exchange.feed(.request(request))
+    }
+
+    /// Has a page read, unless enough of them are under way for its user.
+    private func page(_ request: Request, _ endpoint: any Endpoint) {
+        let (user, most) = (request.user, limits.pagesUnderWay)
+        if pages.begins((request, endpoint), request.id, for: user, most: most) {
+            exchange.feed(.request(request))
+        }
+    }
+
+    /// An exchange was answered: if it was for a page, the next one of its user begins.
+    func hasAnswered(_ request: RequestID) {
+        guard let user = pages.ends(request) else { return }
+        while let (next, endpoint) = pages.next(of: user) {
+            guard endpoint.isOpen else {
+                _ = requests.remove(next.id)
+                continue
+            }
+            guard exchange.isReady else {
+                deliver(.refused(.notReady), to: next.id)
+                continue
+            }
+            return page(next, endpoint)
+        }
+    }
+
+    // MARK: Policies and tools
+
+    /// A plugin asks in the name of an account; `answered` hears once.
+    public func request(
+        _ operation: Operation, of user: UserID, plugin: String, _ cause: Cause = .nobody,
+        _ answered: @escaping (Reply) -> Void
+    ) {
+        // The exchange hears nothing then, and the handler would wait for ever.
+        guard exchange.isReady else { return answered(.refused(.notReady)) }
+        if let refusal = crowding(operation, by: user) { return answered(.refused(refusal)) }
+        exchange.feed(
+            .policyRequest(
+                requests.add(.policy(answered)), user, plugin: plugin, operation, cause))
+    }
+
+    /// The operator asks; `answered` hears once.
+    public func request(
+        _ operation: Operation, ofTool answered: @escaping (HTTPReply) -> Void
+    ) {
+        guard exchange.isReady else { return answered(HTTPReply(.notReady)) }
+        let name = "operator"
+        exchange.feed(
+            .policyRequest(requests.add(.tool(answered)), UserID(name), plugin: name, operation))
+    }
+
+    // MARK: Who may
+
+    /// Why a request does not reach the switchboard: capabilities, rate, overload.
+    func obstacle(
+        to operation: Operation, _ key: IdempotencyKey?, of identity: Identity
+    ) -> Refusal? {
+        let name = operation.name
+        guard identity.allows(name.rawValue) else {
+            return Refusal(.forbidden, "the token does not allow \(name.rawValue)")
+        }
+        if identity.isRateLimited, !isRepetition(operation, key, by: identity.user),
+            let refusal = rateRefusal(operation, of: identity.user)
+        {
+            return refusal
+        }
+        if case .pushRegister(let registration) = operation,
+            let refusal = registrationRefusal(registration)
+        {
+            return refusal
+        }
+        guard !operation.isReading else { return nil }
+        if let refusal = exchange.overload { return refusal }
+        if !crowded.isEmpty, !isRepetition(operation, key, by: identity.user),
+            let refusal = crowding(operation, by: identity.user)
+        {
+            return refusal
+        }
+        if case .call(_, .signal, _) = operation {
+            return exchange.reportOverload(of: identity.user)
+        }
+        guard operation.inviteeCount > 0 else { return nil }
+        return exchange.policyOverload ?? exchange.reportOverload(of: identity.user)
+    }
+
+    /// Whether a request is repeated under its key: that costs nothing of any rate (H95). Another
+    /// request under that key does: it is none.
+    private func isRepetition(
+        _ operation: Operation, _ key: IdempotencyKey?, by user: UserID
+    ) -> Bool {
+        guard let key, !operation.isReading else { return false }
+        return exchange.isRepetition(by: user, key)
+    }
+
+    /// Why a user has to wait before it asks for that.
+    private func rateRefusal(_ operation: Operation, of user: UserID) -> Refusal? {
+        if limits.requestsPerSecond > 0,
+            let wait = rates[user, default: RequestRate()]
+                .admit(perSecond: limits.requestsPerSecond, at: exchange.now())
+        {
+            return RequestRate.refusal(retryAfter: wait)
+        }
+        if case .invite = operation, limits.callsPerUser > 0,
+            exchange.liveCalls(madeBy: user) >= limits.callsPerUser
+        {
+            return Refusal(.rateLimited, "too many live calls", retryAfter: 1_000)
+        }
+        return tooManyInvitations(operation, of: user)
+    }
+
+    /// Why a user has to wait before it invites again; every invitee counts.
+    private func tooManyInvitations(_ operation: Operation, of user: UserID) -> Refusal? {
+        let count = operation.inviteeCount
+        guard count > 0, limits.invitationsPerMinute > 0,
+            let wait = invitationWait(count, user, exchange.now())
+        else { return nil }
+        return Refusal(.rateLimited, "too many invitations", retryAfter: wait)
+    }
+
+    /// A long page costs as much as several requests: one begun part of it is paid for already.
+    func charge(_ payer: UserID?, forPage bytes: Int) {
+        guard let payer, limits.requestsPerSecond > 0 else { return }
+        rates[payer, default: RequestRate()].charge(
+            (bytes - 1) / limits.pagePart, of: limits.requestsPerSecond, in: 1_000,
+            at: exchange.now())
+    }
+}

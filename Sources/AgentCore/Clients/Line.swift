@@ -1,0 +1,43 @@
+// A client's connection, as far as the protocol goes.
+
+import CallModel
+import CallWire
+
+/// What speaks for a client: how far its talk is, who it is, and which session it has. Messages
+/// reach the client through the `endpoint`.
+public final class Line {
+    /// Nil: the connection is gone, or not there yet.
+    public private(set) var endpoint: (any Endpoint)?
+    /// What a message means at this moment.
+    public private(set) var machine: ClientConnection
+    /// How long the peer has been silent.
+    public var keepAlive: KeepAlive
+    /// Who the peer is, once its token was checked.
+    public internal(set) var identity: Identity?
+    /// The session that speaks over this line.
+    public internal(set) var session: LiveSession?
+    /// What others said to its user at will, and it was not sent yet.
+    var unsentSignals = UnsentSignals()
+
+    /// A line whose first message is due from `now`; `begins` tells where it leads.
+    public init(at now: Moment, limits: SessionLimits) {
+        machine = ClientConnection(at: now, limits: limits)
+        keepAlive = KeepAlive(at: now)
+    }
+
+    /// What is said over the line goes to `endpoint`, which has the line until it `ends`.
+    public func begins(_ endpoint: any Endpoint) { self.endpoint = endpoint }
+
+    /// Messages can be exchanged from `now` on: the first one is due.
+    public func opens(at now: Moment, limits: SessionLimits) {
+        machine = ClientConnection(at: now, limits: limits)
+    }
+
+    /// Something happened.
+    func handle(_ input: ClientConnection.Input, at now: Moment) -> ClientConnection.Output {
+        machine.handle(input, at: now)
+    }
+
+    /// The connection is gone.
+    public func ends() { endpoint = nil }
+}

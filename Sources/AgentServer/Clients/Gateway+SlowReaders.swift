@@ -1,0 +1,80 @@
+// Clients that do not read what they are sent.
+
+import AgentCore
+import CallModel
+import CallWire
+import EventLoop
+
+extension Gateway {
+    /// Looks again at a link with much unsent when the socket has had a turn to take it.
+    func watch(_ link: ClientLink) {
+        guard !link.isWatched, link.unsentBytes > watchedBytes(of: link) else { return }
+        link.isWatched = true
+        watched.append(link)
+    }
+
+    private func watchedBytes(of link: ClientLink) -> Int {
+        if isStranger(link) { return 0 }
+        return link.isWebSocket ? limits.watchedBytes : limits.watchedAnswerBytes
+    }
+
+    private func isStranger(_ link: ClientLink) -> Bool {
+        link.line.identity == nil && admission.isNewcomer(link.transport)
+    }
+
+    /// The end of a turn, before its writes.
+    func judgeSlowReaders() {
+        for link in judged {
+            link.isWatched = false
+            if isStranger(link) {
+                noteUnread(by: link)
+                continue
+            }
+            let unsent = link.unsentBytes
+            if link.isWebSocket, unsent > limits.unsentBytes {
+                cutOff(link)
+            } else if unsent > watchedBytes(of: link) {
+                boundUser(of: link)
+            }
+        }
+        judged = watched
+        watched.removeAll(keepingCapacity: true)
+    }
+
+    /// The socket has had its turn: what a stranger has not taken counts with what he has begun to
+    /// say, until he takes it.
+    private func noteUnread(by link: ClientLink) {
+        link.unreadBytes = link.transport.unsentBytes
+        if link.unreadBytes > 0 { link.transport.notifyWhenDrained() }
+        noteBeginning(of: link)
+    }
+
+    /// Bounds what one user leaves unread on all devices and over HTTP together: the slowest
+    /// connection goes (B27).
+    private func boundUser(of link: ClientLink) {
+        let asker = admission.asker(over: link.transport)
+        guard let user = link.line.session?.address.user ?? asker else { return }
+        let links =
+            exchange.devices(of: user).compactMap {
+                desk.sessions[$0]?.line?.endpoint as? ClientLink
+            }
+            + admission.connections(asking: user).compactMap { $0.handler as? ClientLink }
+        let unsent = links.reduce(0) { $0 + $1.unsentBytes }
+        guard unsent > limits.unsentBytesPerUser else { return }
+        if let slowest = links.max(by: { $0.unsentBytes < $1.unsentBytes }) { cutOff(slowest) }
+    }
+
+    /// Lets a client go that does not read (B27). Its session waits from here on, so that another
+    /// connection gets what this one is never sent; the close frame has the time that every closing
+    /// connection has.
+    private func cutOff(_ link: ClientLink) {
+        metrics.slowReaders += 1
+        // Over HTTP there is nobody to tell, and an answer of which a part is missing is none.
+        guard link.isWebSocket else {
+            admission.sendAway(link.transport)
+            return
+        }
+        desk.part(link.line)
+        link.close(.tooSlow, "events are not read")
+    }
+}
