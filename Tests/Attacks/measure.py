@@ -62,6 +62,7 @@ class Run:
     settled_after: float | None = None  # seconds; None: not within the time
     stood_still: float = 0  # milliseconds of the machine, quiet or not
     troubles: list = dataclasses.field(default_factory=list)
+    notes: list = dataclasses.field(default_factory=list)  # other figures
 
     @property
     def late(self):
@@ -125,4 +126,4 @@ def describe(run):
             f"most {meanwhile['most']:.1f} ms ({meanwhile['slowest']}), "
             f"grew {run.grown / 2**20:.1f} MiB, settled {settled}"
             + (f", the machine stood still for {run.stood_still:.0f} ms" if run.stood_still else "")
-            + "".join(f"\n           {one}" for one in run.troubles))
+            + "".join(f"\n           {one}" for one in run.notes + run.troubles))

@@ -65,10 +65,13 @@ class Outsider:
         """A phase begins; returns the figures of the one before."""
         return measure.figures(self.do("phase", bears=bears), self.metronome.stalls())
 
+    def took(self, since):
+        """How long it is since then, in milliseconds, while the machine was there."""
+        return without(self.metronome.stalls(), since, time.monotonic()) * 1_000
+
     def stood_still(self, since):
         """How long the machine was not there, in milliseconds."""
-        now = time.monotonic()
-        return (now - since - without(self.metronome.stalls(), since, now)) * 1_000
+        return (time.monotonic() - since) * 1_000 - self.took(since)
 
     def close(self):
         self.process.stdin.close()
@@ -79,8 +82,9 @@ class Outsider:
 class Scene:
     """What an attack sees: the server, its own time, and short ways to do harm."""
 
-    def __init__(self, entry, folder, full):
-        self.entry, self.folder, self.full = entry, folder, full
+    def __init__(self, entry, folder, full, outsider):
+        self.entry, self.folder, self.full, self.outsider = entry, folder, full, outsider
+        self.quiet, self.notes = {}, []  # the witness before; figures of the attack's own
         self.seconds = entry.attack.seconds[1 if full else 0]
         self.ends_at = 0
         self.number = 0  # of this attacker among its kind
@@ -198,7 +202,7 @@ class Stage:
     def __init__(self, entry, outsider, full):
         self.entry, self.outsider, self.full = entry, outsider, full
         self.folder = temporary_folder()
-        self.scene = Scene(entry, self.folder, full)
+        self.scene = Scene(entry, self.folder, full, outsider)
         self.quiet_for = 3.0 if full else 0.35
 
     def run(self):
@@ -229,7 +233,7 @@ class Stage:
         self.warm_up()
         self.outsider.phase()
         time.sleep(self.quiet_for)
-        self.quiet = self.outsider.phase()
+        self.quiet = scene.quiet = self.outsider.phase()
         assert not measure.is_lost(self.quiet), f"lost without any attack: {self.quiet}"
         self.before = self.look()
 
@@ -314,7 +318,7 @@ class Stage:
         fault(scene)
         scene.rest(scene.seconds)
         run = self.settle(Run(self.quiet, {}), bears=True)
-        run.grown = measure.memory(scene.pid) - least
+        run.grown, run.notes = measure.memory(scene.pid) - least, scene.notes
         found = self.outsider.do("recall")
         if not found["asked"]:
             run.troubles.append("nothing was acknowledged")
