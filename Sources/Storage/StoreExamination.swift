@@ -35,6 +35,8 @@ public enum StoreExamination {
         public let newest: Int
         /// Live calls in it.
         public let calls: Int
+        /// Those of them that a start would leave out.
+        public let damaged: DamagedCalls
         /// The moment that it has noted last.
         public let writtenAt: Moment
     }
@@ -49,11 +51,31 @@ public enum StoreExamination {
         let version = try Schema.current.examine(connection)
         guard version > 0 else { return nil }
         try Opening.quickCheck(connection, "PRAGMA integrity_check(10)")
-        let calls = try connection.integer("SELECT count(*) FROM live_call", for: "counting") ?? 0
+        let (calls, damaged) = try readCalls(connection)
         let written = try connection.integer(
             "SELECT value FROM mark WHERE name = 'newest'", for: "reading the newest moment")
         return Verdict(
-            version: version, newest: Schema.current.version, calls: Int(calls),
+            version: version, newest: Schema.current.version, calls: calls, damaged: damaged,
             writtenAt: Moment(written ?? 0))
+    }
+
+    /// Reads all live calls as a start does.
+    private static func readCalls(
+        _ connection: Connection
+    ) throws(StoreError) -> (count: Int, damaged: DamagedCalls) {
+        let all = try connection.prepare(
+            "SELECT id, record FROM live_call ORDER BY id", for: "reading live calls")
+        var (count, damaged) = (0, DamagedCalls())
+        try all.rows { (row) throws(StoreError) in
+            count += 1
+            do throws(StoreError) {
+                _ = try connection.call(of: row, id: 0, record: 1)
+            } catch {
+                guard error.kind == .damagedRecord else { throw error }
+                damaged.note(error)
+            }
+            return true
+        }
+        return (count, damaged)
     }
 }

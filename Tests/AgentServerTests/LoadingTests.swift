@@ -195,6 +195,31 @@ import Testing
         #expect(rig.endedCalls.isEmpty)
     }
 
+    @Test func `A damaged record counts once, whoever was asked about before`() throws {
+        let start = try Start()
+        let rig = start.rig
+        defer { rig.close() }
+        func damage(_ detail: String) -> StoreError {
+            StoreError(.damagedRecord, path: "test", operation: "reading a call", detail: detail)
+        }
+        func answer(ofUsers: Bool, _ damage: [StoreError]) throws {
+            let query = try #require(start.queries(ofUsers: ofUsers).first)
+            rig.exchange.receive(
+                rig.store.answer(.liveCalls(query), .liveCalls(LiveCalls(), damage: damage)))
+        }
+        rig.ask(invite("zoe"), as: "yan")
+        try answer(ofUsers: true, [damage("call 2")])
+        #expect(rig.exchange.damagedCalls.text == nil)
+        try answer(ofUsers: false, [damage("call 1"), damage("call 2")])
+        #expect(
+            rig.exchange.damagedCalls.text
+                == "2 live calls are left out because their records are damaged: "
+                + "call 1, and 1 more")
+        rig.fail()
+        rig.exchange.receive(.opened(StoredState()))
+        #expect(rig.exchange.damagedCalls == DamagedCalls(), "a start reads all of them again")
+    }
+
     /// (G84)
     @Test func `Who waits for calls over a change of what is read asks again`() throws {
         let start = try Start()

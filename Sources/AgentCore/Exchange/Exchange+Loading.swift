@@ -14,6 +14,7 @@ extension Exchange {
 
     /// Takes over what the store kept: live calls follow, page by page.
     func load(_ state: StoredState) {
+        damagedCalls = DamagedCalls()
         loader = state.core.lastCall.map { LiveCallLoader(upTo: $0, limit: limits.liveCallsPage) }
         sort(switchboard.restore(state.core, at: now()))
         loader == nil ? loadingEnded() : loadMore()
@@ -61,7 +62,9 @@ extension Exchange {
     }
 
     func loaded(_ found: LiveCalls, _ damage: [StoreError], for query: LiveCallQuery) {
-        for error in damage {
+        // Every call is in a page, whoever was asked about before.
+        for error in damage where query.users.isEmpty && query.calls.isEmpty {
+            damagedCalls.note(error)
             shell.log(.error, "a live call cannot be read", ("error", "\(error)"))
         }
         guard let (calls, more) = loader?.take(found, to: query) else { return }

@@ -46,6 +46,8 @@ public final class Exchange {
     var callsBefore: [CallID] = []
     /// The moment of this turn, once somebody has asked for it.
     var turn: Moment?
+    /// Live calls of before that the last start left out.
+    public internal(set) var damagedCalls = DamagedCalls()
     /// When the shell will call `wake`.
     var wakesAt: Moment?
     /// Why the store is away.

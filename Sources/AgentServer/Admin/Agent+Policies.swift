@@ -33,7 +33,8 @@ extension Agent {
         }
         admin.serve(.files) { [unowned self] _, respond in
             var json = reloader?.active.loaded.json.object ?? JSONObject()
-            json["alarms"] = .array(alarms.map { .string($0) })
+            let all = alarms + [exchange.damagedCalls.text].compactMap { $0 }
+            json["alarms"] = .array(all.map { .string($0) })
             respond(.json(200, .object(json)))
         }
         admin.serve(.explain) { [unowned self] request, respond in

@@ -7,6 +7,7 @@ import CallWire
 import EventLoop
 import JSON
 import Storage
+import StoreContract
 import WebProtocols
 
 extension Agent {
@@ -79,6 +80,9 @@ extension Agent {
                     gateway.desk.malformed),
                 .gauge(
                     "live_calls", "Calls that are not ended.", exchange.switchboard.liveCallCount),
+                .gauge(
+                    "damaged_calls", "Live calls left out because their records are damaged.",
+                    exchange.damagedCalls.count),
                 .gauge("connections", "Client connections.", gateway.links.count),
                 .gauge("unsent_bytes", "What clients have not read.", gateway.unsentBytes),
                 .gauge(

@@ -120,7 +120,15 @@ extension Doctor {
                             + "has noted last",
                         "set the clock (timedatectl): tokens and plugins go by it"))
             }
-            note(.good("the store is sound: \(verdict.calls) live calls"))
+            if let damage = verdict.damaged.text {
+                note(
+                    .trouble(
+                        damage,
+                        "stop the server, keep a copy of \(place), then restore a backup or delete "
+                            + "the rows from live_call"))
+            } else {
+                note(.good("the store is sound: \(verdict.calls) live calls"))
+            }
         } catch {
             note(.trouble("\(error)", "nothing starts with this store"))
         }

@@ -113,7 +113,11 @@ extension Doctor {
     private mutating func examineFiles(_ answer: AdminAnswer) {
         guard case .answer(let json) = answer else { return }
         for alarm in json["alarms"]?.array?.compactMap(\.string) ?? [] {
-            note(.trouble("alarm: \(alarm)", "mend what it names, then callagent reload"))
+            note(
+                .trouble(
+                    "alarm: \(alarm)",
+                    "mend what it names; files count after a reload, the store after a start"
+                ))
         }
         guard let running = LoadedFiles(json), let files else { return }
         let changed = files.difference(from: running)
