@@ -97,7 +97,7 @@ final class SocketRig: Rig {
                 throw RigFailure("nobody asked the policies that")
             }
         case .policyRequest(let user, let operation):
-            server.gateway.desk.request(operation, of: user, plugin: "plugin") {
+            server.gateway.desk.request(operation, by: .plugin("plugin", for: user)) {
                 [unowned server] in server.sees(.policy, .reply($0))
             }
         case .setting(let name, let values):

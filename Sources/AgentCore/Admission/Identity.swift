@@ -2,18 +2,31 @@
 
 import CallModel
 
-/// What a good token says. Whoever lets requests in has checked it.
+/// Who asks for operations. Whoever lets requests in has checked it: for clients it is what a good
+/// token says.
 public struct Identity: Sendable, Equatable {
+    /// What stands behind a request.
+    public enum Kind: Sendable, Equatable {
+        /// A client with a token of its user.
+        case user
+        /// A server, which may act for any user, over HTTP only.
+        case server
+        /// A plugin that acts for an account it answers for; what follows counts for the cause.
+        case plugin(String, Cause)
+        /// Somebody who looks after the server.
+        case `operator`(ManagementIdentity)
+    }
+
     /// The user; for a server the one it acts for by default.
     public let user: UserID
+    /// See `Kind`.
+    public var kind = Kind.user
     /// Whether the token says who that is: a server's need not.
     public var namesUser = true
     /// The only device that may use the token; nil: any.
     public var device: DeviceID?
     /// Operations that the token allows; nil: all.
     public var capabilities: [String]?
-    /// Whether it may act for any user, over HTTP only.
-    public var isServer = false
     /// When the token runs out, by the wall clock in milliseconds; nil: never.
     public var expiresAt: Int64?
     /// `jti` of the token, `iss`, and `iat` in milliseconds by the wall clock: by these a token is
@@ -28,6 +41,35 @@ public struct Identity: Sendable, Equatable {
 
     /// A token of `user`.
     public init(user: UserID) { self.user = user }
+
+    /// The plugin `name`, acting for `account`.
+    public static func plugin(
+        _ name: String, for account: UserID, _ cause: Cause = .nobody
+    ) -> Identity {
+        var identity = Identity(user: account)
+        identity.kind = .plugin(name, cause)
+        identity.isRateLimited = false
+        return identity
+    }
+
+    /// Somebody who looks after the server and takes no part in calls.
+    public static func `operator`(_ person: ManagementIdentity) -> Identity {
+        var identity = Identity(user: UserID("operator"))
+        identity.kind = .operator(person)
+        identity.isRateLimited = false
+        return identity
+    }
+
+    /// Whether it may act for any user.
+    public var isServer: Bool { kind == .server }
+
+    /// Whether it is a client's or a server's: those wait when the server is behind.
+    var isOutside: Bool {
+        switch kind {
+        case .user, .server: true
+        case .plugin, .operator: false
+        }
+    }
 
     /// Whether the token allows an operation. A capability may end with `*`, as in `call.*`.
     public func allows(_ name: String) -> Bool {

@@ -5,8 +5,40 @@ import CallModel
 import CallWire
 
 extension ClientDesk {
-    // MARK: Over a line
+    // MARK: Whoever asks
 
+    /// The one door: lets an operation in, whoever asks for it, and has it answered once to
+    /// `requester`.
+    ///
+    /// - Parameter taken: called when it is let in, before anything follows from it.
+    /// - Throws: why it is not let in; nothing has happened then.
+    private func enter(
+        _ operation: Operation, key: IdempotencyKey?, by identity: Identity, for address: Address,
+        _ requester: Requester, taken isTaken: () -> Void = {}
+    ) throws(Refusal) {
+        if let refusal = obstacle(to: operation, key, of: identity) { throw refusal }
+        guard exchange.isReady else { throw .notReady }
+        isTaken()
+        let id = requests.add(requester)
+        switch identity.kind {
+        case .user, .server:
+            taken += 1
+            var request = Request(
+                id: id, user: address.user, device: address.device, key: key, operation: operation)
+            if case .exchange(let endpoint, _) = requester {
+                request.standsAlone = !identity.isServer
+                if case .list = operation { return page(request, endpoint) }
+            }
+            exchange.feed(.request(request))
+        case .plugin(let name, let cause):
+            exchange.feed(.policyRequest(id, address.user, plugin: name, operation, cause))
+        case .operator:
+            let name = identity.user
+            exchange.feed(.policyRequest(id, name, plugin: name.text, operation))
+        }
+    }
+
+    /// A request over a line, whose answer goes back under `id`.
     func request(
         _ id: MessageID, key: IdempotencyKey?, _ operation: Operation, from line: Line
     ) {
@@ -25,47 +57,76 @@ extension ClientDesk {
     ) {
         guard let live = line.session, let identity = line.identity, let endpoint = line.endpoint
         else { return }
-        if let refusal = obstacle(to: operation, key, of: identity) {
-            if refusal.code == .rateLimited { owner?.asksTooOften(identity.user, over: endpoint) }
-            return send(.refused(refusal), to: id, over: line)
-        }
-        taken += 1
         let weight = limits.weight(of: operation)
-        let request = requests.add(
-            .connection(endpoint, id, weight: weight, payer: identity.payer))
-        endpoint.begins(weight)
-        exchange.feed(
-            .request(
-                Request(
-                    id: request, user: live.address.user, device: live.address.device, key: key,
-                    operation: operation)))
+        let requester = Requester.connection(endpoint, id, weight: weight, payer: identity.payer)
+        do throws(Refusal) {
+            try enter(operation, key: key, by: identity, for: live.address, requester) {
+                endpoint.begins(weight)
+            }
+        } catch {
+            note(error, of: identity, over: endpoint)
+            send(.refused(error), to: id, over: line)
+        }
     }
 
-    // MARK: One by one, as over HTTP
-
-    /// A request whose answer ends an exchange over `endpoint`.
+    /// A request whose answer ends an exchange over `endpoint`, as over HTTP.
     ///
     /// - Parameter taken: called when it is let in, before anything follows from it.
-    /// - Throws: why it is not.
     public func request(
         _ operation: Operation, key: IdempotencyKey?, by asker: Asker,
-        over endpoint: any Endpoint, taken isTaken: () -> Void = {}
-    ) throws(Refusal) {
-        let (identity, address) = (asker.identity, asker.address)
-        if let refusal = obstacle(to: operation, key, of: identity) {
-            if refusal.code == .rateLimited { owner?.asksTooOften(identity.user, over: endpoint) }
-            throw refusal
+        over endpoint: any Endpoint, taken isTaken: @escaping () -> Void = {}
+    ) {
+        exchange.whenLoaded(asker.address.user) { [weak self] in
+            self?.admit(operation, key: key, by: asker, over: endpoint, taken: isTaken)
         }
-        guard exchange.isReady else { throw .notReady }
-        isTaken()
-        taken += 1
-        var request = Request(
-            id: requests.add(.exchange(endpoint, payer: identity.payer)), user: address.user,
-            device: address.device, key: key, operation: operation)
-        request.standsAlone = !identity.isServer
-        if case .list = operation { return page(request, endpoint) }
-        exchange.feed(.request(request))
     }
+
+    private func admit(
+        _ operation: Operation, key: IdempotencyKey?, by asker: Asker,
+        over endpoint: any Endpoint, taken isTaken: () -> Void
+    ) {
+        let identity = asker.identity
+        do throws(Refusal) {
+            try enter(
+                operation, key: key, by: identity, for: asker.address,
+                .exchange(endpoint, payer: identity.payer), taken: isTaken)
+        } catch {
+            note(error, of: identity, over: endpoint)
+            endpoint.respond(HTTPReply(error))
+        }
+    }
+
+    /// A plugin asks for the account that it answers for; `answered` hears once.
+    public func request(
+        _ operation: Operation, by plugin: Identity, _ answered: @escaping (Reply) -> Void
+    ) {
+        let address = Address(plugin.user, DeviceID("plugin"))
+        do throws(Refusal) {
+            try enter(operation, key: nil, by: plugin, for: address, .policy(answered))
+        } catch {
+            answered(.refused(error))
+        }
+    }
+
+    /// Somebody who looks after the server asks; `answered` hears once.
+    public func request(
+        _ operation: Operation, by person: ManagementIdentity,
+        _ answered: @escaping (HTTPReply) -> Void
+    ) {
+        let identity = Identity.operator(person)
+        let address = Address(identity.user, DeviceID("operator"))
+        do throws(Refusal) {
+            try enter(operation, key: nil, by: identity, for: address, .tool(answered))
+        } catch {
+            answered(HTTPReply(error))
+        }
+    }
+
+    private func note(_ refusal: Refusal, of identity: Identity, over endpoint: any Endpoint) {
+        if refusal.code == .rateLimited { owner?.asksTooOften(identity.user, over: endpoint) }
+    }
+
+    // MARK: Pages
 
     /// Has a page read, unless enough of them are under way for its user.
     private func page(_ request: Request, _ endpoint: any Endpoint) {
@@ -91,37 +152,16 @@ extension ClientDesk {
         }
     }
 
-    // MARK: Policies and tools
-
-    /// A plugin asks in the name of an account; `answered` hears once.
-    public func request(
-        _ operation: Operation, of user: UserID, plugin: String, _ cause: Cause = .nobody,
-        _ answered: @escaping (Reply) -> Void
-    ) {
-        // The exchange hears nothing then, and the handler would wait for ever.
-        guard exchange.isReady else { return answered(.refused(.notReady)) }
-        if let refusal = crowding(operation, by: user) { return answered(.refused(refusal)) }
-        exchange.feed(
-            .policyRequest(
-                requests.add(.policy(answered)), user, plugin: plugin, operation, cause))
-    }
-
-    /// The operator asks; `answered` hears once.
-    public func request(
-        _ operation: Operation, ofTool answered: @escaping (HTTPReply) -> Void
-    ) {
-        guard exchange.isReady else { return answered(HTTPReply(.notReady)) }
-        let name = "operator"
-        exchange.feed(
-            .policyRequest(requests.add(.tool(answered)), UserID(name), plugin: name, operation))
-    }
-
     // MARK: Who may
 
     /// Why a request does not reach the switchboard: capabilities, rate, overload.
     func obstacle(
         to operation: Operation, _ key: IdempotencyKey?, of identity: Identity
     ) -> Refusal? {
+        // What plugins and operators do goes on when the server is behind.
+        guard identity.isOutside else {
+            return operation.isReading ? nil : crowding(operation, by: identity.user)
+        }
         let name = operation.name
         guard identity.allows(name.rawValue) else {
             return Refusal(.forbidden, "the token does not allow \(name.rawValue)")

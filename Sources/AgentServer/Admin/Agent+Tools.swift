@@ -58,15 +58,13 @@ extension Agent {
             return respond(
                 .refused(.badRequest, "reason must be 1-64 bytes of printable ASCII, no space"))
         }
-        gateway.desk.request(
-            .call(id, .finish(code: detail)),
-            ofTool: { [log] reply in
-                if reply.status == 200 {
-                    log.info(
-                        "call ended by the operator", ("call", "\(id)"), ("reason", code ?? ""))
-                }
-                respond(HTTPResponse(reply))
-            })
+        gateway.desk.request(.call(id, .finish(code: detail)), by: request.identity) {
+            [log] reply in
+            if reply.status == 200 {
+                log.info("call ended by the operator", ("call", "\(id)"), ("reason", code ?? ""))
+            }
+            respond(HTTPResponse(reply))
+        }
     }
 
     /// Everything countable of the process itself as Prometheus text.

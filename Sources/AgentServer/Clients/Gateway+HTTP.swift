@@ -85,9 +85,7 @@ extension Gateway {
         answering(request, link) { () throws(Refusal) in
             let asker = try asker(of: request)
             link.transport.isKnown = true
-            try whenLoaded(asker, request, link) { [unowned self] () throws(Refusal) in
-                try perform(.call(id, .get), key: nil, by: asker, link)
-            }
+            perform(.call(id, .get), key: nil, by: asker, link)
         }
     }
 
@@ -100,9 +98,7 @@ extension Gateway {
                 name, body: request.body, key: try request.only("Idempotency-Key"))
             switch body {
             case .operation(let operation, let key):
-                try whenLoaded(asker, request, link) { [unowned self] () throws(Refusal) in
-                    try perform(operation, key: key, by: asker, link)
-                }
+                perform(operation, key: key, by: asker, link)
             case .bye:
                 keepPlace(of: link, for: asker.identity)
                 desk.logOut(asker.address)
@@ -124,22 +120,11 @@ extension Gateway {
         }
     }
 
-    /// Does `body` when all live calls of who asks are loaded: only then his limits are exact.
-    private func whenLoaded(
-        _ asker: Asker, _ request: HTTPRequest, _ link: ClientLink,
-        _ body: @escaping () throws(Refusal) -> Void
-    ) throws(Refusal) {
-        guard exchange.isLoading else { return try body() }
-        exchange.whenLoaded(asker.address.user) { [weak self] in
-            self?.answering(request, link, body)
-        }
-    }
-
     private func perform(
         _ operation: Operation, key: IdempotencyKey?, by asker: Asker, _ link: ClientLink
-    ) throws(Refusal) {
-        try desk.request(operation, key: key, by: asker, over: link) {
-            keepPlace(of: link, for: asker.identity)
+    ) {
+        desk.request(operation, key: key, by: asker, over: link) { [weak self] in
+            self?.keepPlace(of: link, for: asker.identity)
         }
     }
 

@@ -174,7 +174,7 @@ final class PolicyBridge {
             decisions.note(.decision(record))
             shadow?.ask(record)
         case .operate(let wait, let user, let plugin, let operation, let cause):
-            gateway.desk.request(operation, of: user, plugin: plugin, cause) { [weak self] in
+            gateway.desk.request(operation, by: .plugin(plugin, for: user, cause)) { [weak self] in
                 self?.replied(wait, $0)
             }
         case .perform(let wait, let plugin, let request, _): perform(wait, plugin, request)

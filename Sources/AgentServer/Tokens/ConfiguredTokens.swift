@@ -70,7 +70,7 @@ struct ConfiguredTokens: TokenChecker {
             identity.device = device
         }
         identity.capabilities = claims.capabilities
-        identity.isServer = claims.isServer
+        identity.kind = claims.isServer ? .server : .user
         identity.expiresAt = claims.expiresAt
         identity.tokenID = claims.tokenID
         identity.issuer = claims.issuer
