@@ -19,6 +19,9 @@ let confined: [SwiftSetting] = [
     .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))
 ]
 
+/// Debug builds can plant bugs in the server, so that the simulator shows that it finds them.
+let withFaults: [SwiftSetting] = [.define("PLANTED_FAULTS", .when(configuration: .debug))]
+
 /// A library target: `Sources/NAME`, depending only downwards.
 func module(
     _ name: String, _ dependencies: [Target.Dependency] = [], and more: [SwiftSetting] = []
@@ -78,7 +81,7 @@ let package = Package(
                 "CallModel", "Collections", "CallCore", "StoreContract", "JSON", "WebProtocols",
                 "CallWire",
             ],
-            and: confined + inlined),
+            and: confined + inlined + withFaults),
         // adapter
         module("EventLoop", ["CUV", "COpenSSL"]),
         module(
@@ -103,7 +106,10 @@ let package = Package(
         // tool
         module(
             "CallSimulator",
-            ["CallModel", "CallCore", "AgentCore", "CallWire", "JSON", "PolicyHost"]),
+            [
+                "CallModel", "CallCore", "AgentCore", "CallWire", "JSON", "PolicyHost",
+                "StoreContract", "Storage",
+            ]),
         // product
         module("CallClient", ["CallModel", "CallWire", "JSON", "WebProtocols", "EventLoop"]),
         .executableTarget(
@@ -137,7 +143,7 @@ let package = Package(
         tests(
             "CallCoreTests", ["CallModel", "Collections", "CallCore", "CallSimulator"],
             exclude: ["Scenarios"]),
-        tests("SimulationTests", ["CallSimulator", "CallModel", "CallCore"]),
+        tests("SimulationTests", ["CallSimulator", "AgentCore", "CallModel", "CallCore"]),
         tests("CallWireTests", ["CallWire", "CallModel", "CallCore", "JSON"]),
         tests("AgentCoreTests", ["AgentCore", "CallModel", "CallWire", "JSON", "WebProtocols"]),
         program(

@@ -9,7 +9,7 @@ public struct CoreRig: Rig {
     public let abilities: Abilities = [.virtualTime, .policies, .restarts, .pushes]
 
     private var board: Switchboard
-    private var store = MemoryStore()
+    private var store = RecordStore()
     private var now = Moment(1_800_000_000_000)
     private var devices: [Address: Session] = [:]
     private var asked: [RequestID: Address?] = [:]
@@ -29,7 +29,7 @@ public struct CoreRig: Rig {
     /// The switchboard as it stands.
     public var switchboard: Switchboard { board }
     /// What the store holds.
-    public var stored: MemoryStore { store }
+    public var stored: RecordStore { store }
     /// The rig's clock.
     public var moment: Moment { now }
     /// What the policies are asked and have not answered.
@@ -250,7 +250,7 @@ public struct CoreRig: Rig {
 extension Call {
     /// The call without what is still to be decided: a decision on its way to be carried out is
     /// not stored, because after a restart the question is asked again.
-    fileprivate var withoutDecisions: Call {
+    var withoutDecisions: Call {
         var call = self
         for index in call.participants.indices {
             call.participants[index].asking = .nothing

@@ -1,5 +1,6 @@
 // The scenario notation: what it reads, and what it says when something is not as written.
 
+import AgentCore
 import CallSimulator
 import Foundation
 import Testing
@@ -95,7 +96,7 @@ import Testing
         let outcome = try run(try #require(parts.count > 1 ? parts[1] : nil))
         #expect(outcome.problems.isEmpty)
         #expect(outcome.recorded.text == parts[1])
-        for canary in Canary.allCases { #expect(text.contains("--canary \(canary.rawValue)")) }
+        for fault in PlantedFault.allCases { #expect(text.contains("| `\(fault.rawValue)` |")) }
     }
 
     @Test func longLinesAreWrappedAndReadAgain() throws {

@@ -18,7 +18,7 @@ private let table: [String: Set<String>] = [
     "AgentServer": [
         "AgentCore", "EventLoop", "Storage", "PolicyHost", "PolicyTesting", "Outbound",
     ],
-    "CallSimulator": ["CallCore", "AgentCore", "CallWire", "JSON", "PolicyHost"],
+    "CallSimulator": ["CallCore", "AgentCore", "CallWire", "JSON", "PolicyHost", "Storage"],
     "CallClient": ["CallWire", "WebProtocols", "EventLoop"],
     "callagent": ["AgentServer", "AgentCore", "CallSimulator", "CallClient", "PolicyTesting"],
 ]

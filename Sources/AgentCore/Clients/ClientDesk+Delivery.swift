@@ -9,13 +9,15 @@ extension ClientDesk: Deliverer {
     public func deliver(_ reply: Reply, to request: RequestID) {
         switch requests.remove(request) {
         case .connection(let endpoint, let id, let weight, _):
-            send(reply, to: id, over: endpoint)
+            if !exchange.shows(.lostReply) { send(reply, to: spoiled(id), over: endpoint) }
+            if exchange.shows(.replyTwice) { send(reply, to: id, over: endpoint) }
             endpoint.ends(weight)
         case .hello(let line, let id, _): send(reply, to: id, over: line)
         case .exchange(let endpoint, _):
             endpoint.respond(HTTPReply(tail: encoder.kept(reply)))
             hasAnswered(request)
-        case .policy(let answered): answered(reply)
+        case .policy(let answered):
+            if !exchange.shows(.lostPluginReply) { answered(reply) }
         case .tool(let respond): respond(HTTPReply(tail: encoder.kept(reply)))
         case nil: break
         }
@@ -46,13 +48,16 @@ extension ClientDesk: Deliverer {
         if case .welcoming(let resumed) = live.session.state { isResumed = resumed }
         let welcome = Welcome(
             live.address, session: live.session.id, resumed: isResumed,
-            serverTime: exchange.now(), settings: welcomeSettings, calls: calls,
+            serverTime: exchange.now(), settings: welcomeSettings,
+            calls: exchange.shows(.shortWelcome) ? Array(calls.dropFirst()) : calls,
             hasMoreCalls: more)
         writer.removeAll()
         WireEncoder.replyHead(id, into: &writer)
         encoder.welcomeTail(welcome, into: &writer)
         endpoint.send(writer.written)
-        for event in live.session.welcomed(limits: limits.session) {
+        var missed = live.session.welcomed(limits: limits.session)
+        if exchange.shows(.shortReplay) { missed = Array(missed.dropFirst()) }
+        for event in missed {
             send(event.tail, seq: event.seq, over: endpoint)
         }
         tellUntold(live, knowing: calls)
@@ -63,7 +68,7 @@ extension ClientDesk: Deliverer {
         var tail: [UInt8]?
         var viewer: UserID?
         let mark = SignalMark(event)
-        for address in receivers {
+        for address in receivers where !exchange.shows(.forgottenDevice) {
             guard let live = sessions.recent(address) else { continue }
             if tail == nil || (event.kind.dependsOnViewer && viewer != address.user) {
                 writer.removeAll()
@@ -77,7 +82,7 @@ extension ClientDesk: Deliverer {
                 let line = live.line, let endpoint = line.endpoint
             else { continue }
             events += 1
-            send(text, seq: seq, over: endpoint)
+            send(text, seq: spoiled(seq, text, live), over: endpoint)
             endpoint.wasTold()
             noteUnsent(event, of: text.count, to: address.user, over: line)
             if case .incoming = event.kind { tellUntold(live, of: event.callID) }
@@ -106,6 +111,11 @@ extension ClientDesk: Deliverer {
     }
 
     public func replace(_ address: Address) {
+        // Waiting for the store, this may have been overtaken: the device is back, as a new one.
+        guard
+            !exchange.devices(of: address.user).contains(address)
+                || exchange.shows(.lateReplacement)
+        else { return }
         guard let line = sessions.end(address) else { return }
         line.session = nil
         line.endpoint?.close(.replaced, "too many devices of this user")
@@ -125,6 +135,6 @@ extension ClientDesk: Deliverer {
             }
         }
         for line in sessions.removeAll() { line.session = nil }
-        owner?.dropEverybody()
+        if !exchange.shows(.nobodySentAway) { owner?.dropEverybody() }
     }
 }

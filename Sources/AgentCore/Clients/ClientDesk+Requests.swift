@@ -13,9 +13,10 @@ extension ClientDesk {
     /// - Parameter taken: called when it is let in, before anything follows from it.
     /// - Throws: why it is not let in; nothing has happened then.
     private func enter(
-        _ operation: Operation, key: IdempotencyKey?, by identity: Identity, for address: Address,
-        _ requester: Requester, taken isTaken: () -> Void = {}
+        _ operation: Operation, key: IdempotencyKey?, by asker: Asker, _ requester: Requester,
+        taken isTaken: () -> Void = {}
     ) throws(Refusal) {
+        let (identity, address) = (asker.identity, asker.address)
         if let refusal = obstacle(to: operation, key, of: identity) { throw refusal }
         guard exchange.isReady else { throw .notReady }
         isTaken()
@@ -60,7 +61,7 @@ extension ClientDesk {
         let weight = limits.weight(of: operation)
         let requester = Requester.connection(endpoint, id, weight: weight, payer: identity.payer)
         do throws(Refusal) {
-            try enter(operation, key: key, by: identity, for: live.address, requester) {
+            try enter(operation, key: key, by: Asker(identity, for: live.address), requester) {
                 endpoint.begins(weight)
             }
         } catch {
@@ -88,8 +89,8 @@ extension ClientDesk {
         let identity = asker.identity
         do throws(Refusal) {
             try enter(
-                operation, key: key, by: identity, for: asker.address,
-                .exchange(endpoint, payer: identity.payer), taken: isTaken)
+                operation, key: key, by: asker, .exchange(endpoint, payer: identity.payer),
+                taken: isTaken)
         } catch {
             note(error, of: identity, over: endpoint)
             endpoint.respond(HTTPReply(error))
@@ -100,9 +101,9 @@ extension ClientDesk {
     public func request(
         _ operation: Operation, by plugin: Identity, _ answered: @escaping (Reply) -> Void
     ) {
-        let address = Address(plugin.user, DeviceID("plugin"))
+        let asker = Asker(plugin, for: Address(plugin.user, DeviceID("plugin")))
         do throws(Refusal) {
-            try enter(operation, key: nil, by: plugin, for: address, .policy(answered))
+            try enter(operation, key: nil, by: asker, .policy(answered))
         } catch {
             answered(.refused(error))
         }
@@ -114,9 +115,9 @@ extension ClientDesk {
         _ answered: @escaping (HTTPReply) -> Void
     ) {
         let identity = Identity.operator(person)
-        let address = Address(identity.user, DeviceID("operator"))
+        let asker = Asker(identity, for: Address(identity.user, DeviceID("operator")))
         do throws(Refusal) {
-            try enter(operation, key: nil, by: identity, for: address, .tool(answered))
+            try enter(operation, key: nil, by: asker, .tool(answered))
         } catch {
             answered(HTTPReply(error))
         }
@@ -160,10 +161,10 @@ extension ClientDesk {
     ) -> Refusal? {
         // What plugins and operators do goes on when the server is behind.
         guard identity.isOutside else {
-            return operation.isReading ? nil : crowding(operation, by: identity.user)
+            return crowding(operation, by: identity.user)
         }
         let name = operation.name
-        guard identity.allows(name.rawValue) else {
+        guard identity.allows(name.rawValue) || exchange.shows(.capabilityIgnored) else {
             return Refusal(.forbidden, "the token does not allow \(name.rawValue)")
         }
         if identity.isRateLimited, !isRepetition(operation, key, by: identity.user),
@@ -201,6 +202,10 @@ extension ClientDesk {
 
     /// Why a user has to wait before it asks for that.
     private func rateRefusal(_ operation: Operation, of user: UserID) -> Refusal? {
+        if exchange.shows(.rateTwice) {
+            rates[user, default: RequestRate()].charge(
+                1, of: limits.requestsPerSecond, in: 1_000, at: exchange.now())
+        }
         if limits.requestsPerSecond > 0,
             let wait = rates[user, default: RequestRate()]
                 .admit(perSecond: limits.requestsPerSecond, at: exchange.now())

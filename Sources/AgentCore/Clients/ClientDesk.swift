@@ -122,7 +122,7 @@ public final class ClientDesk {
         let opening = sessions.open(
             address, over: line, hello.resume, newID: newID, at: exchange.now())
         let live = opening.live
-        if let older = opening.replaced {
+        if let older = opening.replaced, !exchange.shows(.deafAfterReplacement) {
             older.session = nil
             older.endpoint?.close(.replaced, "a newer connection of this device")
         }
@@ -150,6 +150,7 @@ public final class ClientDesk {
         guard let live = line.session else { return close(line) }
         _ = sessions.end(live.address)
         line.session = nil
+        guard !exchange.shows(.sessionAfterBye) else { return close(line) }
         exchange.feed(.deviceGone(live.address.user, live.address.device, bye: true))
         close(line)
     }
@@ -195,7 +196,7 @@ public final class ClientDesk {
     /// To be called now and then: ends sessions whose time to resume is over, and forgets who has
     /// asked little lately.
     public func lookAround(at now: Moment) {
-        for address in sessions.expire(at: now) {
+        for address in sessions.expire(at: now) where !exchange.shows(.sessionForEver) {
             exchange.feed(.deviceGone(address.user, address.device, bye: false))
         }
         rates.forget(over: &ratesMark, at: now)

@@ -11,13 +11,16 @@ extension Exchange {
         for place in effects.indices {
             switch effects[place] {
             case .persist(let records): keep(records)
-            case .consult(let question): policies?.ask(question)
-            case .withdraw(let question): policies?.withdraw(question)
+            case .consult(let question):
+                if !shows(.lostQuestion) { policies?.ask(question) }
+                if shows(.questionTwice) { policies?.ask(question) }
+            case .withdraw(let question):
+                if !shows(.lostWithdrawal) { policies?.withdraw(question) }
             case .tell(let report):
                 outbox?.note(report)
                 if report.isForHooks { queue.add(.effect(effects[place])) }
             case .reply, .welcome, .send, .replace, .recall, .recallKey, .list:
-                queue.add(.effect(effects[place]))
+                if !spoils(effects[place]) { queue.add(.effect(effects[place])) }
             }
         }
         if let entry = outbox?.takeEvents() { add(entry) }
@@ -29,7 +32,7 @@ extension Exchange {
         for place in records.indices {
             if case .push(let job) = records[place], let outbox {
                 add(outbox.entry(for: job, of: records))
-            } else {
+            } else if !spoils(records[place]) {
                 queue.add(storeRecord(records[place]))
             }
         }
@@ -135,6 +138,7 @@ extension Exchange {
         guard let next = switchboard.nextDeadline else { return }
         if let wakesAt, wakesAt <= next { return }
         wakesAt = next
+        if shows(.droppedDeadline) { return }
         shell.wake(at: next)
     }
 }

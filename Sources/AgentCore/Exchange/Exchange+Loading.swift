@@ -67,7 +67,8 @@ extension Exchange {
             damagedCalls.note(error)
             shell.log(.error, "a live call cannot be read", ("error", "\(error)"))
         }
-        guard let (calls, more) = loader?.take(found, to: query) else { return }
+        guard let (loaded, more) = loader?.take(found, to: query) else { return }
+        let calls = shows(.lostPage) ? [] : loaded
         if !calls.isEmpty || !more {
             sort(switchboard.handle(.loaded(calls, more: more), at: now()))
         }

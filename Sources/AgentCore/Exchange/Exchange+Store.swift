@@ -82,6 +82,10 @@ extension Exchange {
         }
         shell.log(
             .error, "store failed: nothing is acknowledged until it is back", ("error", "\(error)"))
+        if shows(.failureOverlooked) {
+            queue.batchIsDurable()
+            drain()
+        }
         isReady = false
         for question in switchboard.unanswered { policies?.withdraw(question) }
         for ticket in queue.removeAll() + counting + submittedCounting {

@@ -75,6 +75,11 @@ public final class Exchange {
     /// Who counts in the batch that gathers, and in the one with the store.
     var counting: [StoreTicket] = []
     var submittedCounting: [StoreTicket] = []
+    #if PLANTED_FAULTS
+        var bug: PlantedBug?
+        /// See `PlantedFault.lateEffect`.
+        var heldBack: Effect?
+    #endif
 
     public init(
         _ settings: Settings, restored: StoredState, seed: UInt64, limits: ServerLimits,
@@ -124,8 +129,11 @@ public final class Exchange {
         feed(.configured(settings, readsAlike: readsAlike))
     }
 
+    /// Goes on with other settings that change nothing of how requests are read.
+    public func configure(_ settings: Settings) { feed(.configured(settings)) }
+
     /// Lets go on what waits for others: what comes behind it follows another operator's file.
-    public func settle() { feed(.configured(switchboard.settings)) }
+    public func settle() { configure(switchboard.settings) }
 
     /// Whether `user` has made this very request under `key` before.
     public func isRepetition(by user: UserID, _ key: IdempotencyKey) -> Bool {
@@ -144,8 +152,8 @@ public final class Exchange {
     /// Something happened.
     public func feed(_ input: Input) {
         guard isReady else { return }
-        if loader != nil, holds(input) { return }
-        sort(switchboard.handle(input, at: now()))
+        if loader != nil, !shows(.answerUnloaded), holds(input) { return }
+        sort(switchboard.handle(spoiled(input), at: now()))
     }
 
     /// The devices of a user that are connected or may resume.
@@ -192,7 +200,7 @@ public final class Exchange {
 
     /// A job number never used before.
     public func newJob() -> JobID {
-        lastJob += 1
+        if !shows(.jobNumberTwice) { lastJob += 1 }
         return JobID(lastJob)
     }
 

@@ -40,7 +40,7 @@ struct Town {
     private var places: [Address: Int] = [:]
     private var plans = DeadlineHeap<Plan>()
     private var work: [Work] = []
-    private var store = MemoryStore()
+    private var store = RecordStore()
     private var pluginStores: [String: KeysInMemory] = [:]
     private var requests: [RequestID: Address] = [:]
     private var waits: [RequestID: WaitID] = [:]

@@ -3,6 +3,7 @@
 import CallModel
 import CallWire
 import PolicyHost
+import StoreContract
 
 /// One connection between a phone and the server.
 struct LineID: Hashable {
@@ -15,8 +16,9 @@ enum SimulatedEvent {
     case toServer(LineID, [UInt8])
     /// A message arrives at a phone.
     case toPhone(LineID, [UInt8])
-    /// The server notices that a line is gone.
-    case lostAtServer(LineID)
+    /// The server notices that a line is gone, because it was silent since then; nil: because it is
+    /// told so.
+    case lostAtServer(LineID, silentSince: Moment?)
     /// A phone notices that its line is gone, and why if it was closed.
     case lostAtPhone(LineID, CloseCode?)
     /// An HTTP request arrives at the server.
@@ -27,10 +29,14 @@ enum SimulatedEvent {
     case impatience(HTTPCall)
     /// A push arrives at a phone.
     case push(phone: Int)
-    /// The disk is done with a commit, or failed to.
-    case disk(life: Int, fails: Bool)
-    /// The store answers which live calls it has.
-    case loaded(life: Int, LiveCallQuery, LiveCalls)
+    /// The disk is done with a commit.
+    case disk(life: Int, StoreTicket, DiskOutcome)
+    /// The store answers.
+    case found(life: Int, StoreTicket, StoreAnswer)
+    /// The server tries to open its store again.
+    case reopen(life: Int)
+    /// The server's turn ends, whatever came.
+    case turn(life: Int)
     /// The policies answer a question.
     case answer(life: Int, QuestionID, Answer)
     /// A handler that was asked waits for something.
@@ -45,6 +51,15 @@ enum SimulatedEvent {
     case act(phone: Int)
     /// A phone tries to connect.
     case connect(phone: Int)
+}
+
+/// What becomes of a commit.
+enum DiskOutcome {
+    case durable
+    /// It is lost, and the server has to open the store again.
+    case lost
+    /// It is lost, and the server dies with it.
+    case fatal
 }
 
 /// A request over HTTP, which may be tried more than once.

@@ -1,5 +1,6 @@
 // What goes wrong in a simulated world, and how often.
 
+import AgentCore
 import CallModel
 
 /// Faults of the simulated world, each with its chances in a thousand.
@@ -14,7 +15,8 @@ public struct Faults: Sendable, Equatable {
     public var stall = 0
     /// Per commit: the disk takes its time.
     public var slowDisk = 0
-    /// Per commit: the disk fails, and nothing of the commit is stored.
+    /// Per commit: the disk fails, and nothing of the commit is stored; every other time the server
+    /// dies with it.
     public var failingDisk = 0
     /// Per question: the answer comes when it no longer matters.
     public var latePolicy = 0
@@ -49,6 +51,22 @@ public struct Faults: Sendable, Equatable {
         badPush = chance(50, 300)
     }
 
+    /// Makes common what `planted` needs in order to show.
+    mutating func bringOut(_ planted: PlantedFault) {
+        switch planted {
+        case .answerUnloaded, .lostPage: crash = max(crash, 20)
+        case .failureOverlooked, .nobodySentAway:
+            (failingDisk, slowDisk) = (max(failingDisk, 15), max(slowDisk, 400))
+        case .lostKey: (doubledHTTP, crash) = (max(doubledHTTP, 300), max(crash, 6))
+        case .shortReplay, .deafAfterReplacement: cutLine = max(cutLine, 25)
+        case .earlyReply, .earlyEvent, .lateReplacement: slowDisk = max(slowDisk, 400)
+        case .lostWithdrawal: latePolicy = max(latePolicy, 500)
+        // A start forgets all sessions.
+        case .sessionForEver: (crash, failingDisk) = (0, 0)
+        default: break
+        }
+    }
+
     /// The faults with their chances, for a person.
     public var text: String {
         let all: [(String, Int)] = [
@@ -62,14 +80,16 @@ public struct Faults: Sendable, Equatable {
     }
 }
 
-/// A bug planted in the simulated server, to see that the checks find it.
-public enum Canary: String, Sendable, CaseIterable {
-    /// What waits for the disk leaves at once.
-    case skipBarrier = "skip-barrier"
-    /// Now and then one device is not told.
-    case forgetDevice = "forget-device"
-    /// Now and then a deadline is not armed.
-    case dropDeadline = "drop-deadline"
-    /// After a start nobody waits until the calls of those whom it concerns are loaded.
-    case answerUnloaded = "answer-unloaded"
+extension PlantedFault {
+    /// Makes common what it needs in order to show.
+    func bringOut(_ settings: inout Settings) {
+        switch self {
+        case .jobNumberTwice: settings.wakesDevices = true
+        case .sessionForEver: settings.devicesPerUser = 3
+        case .lateReplacement: settings.devicesPerUser = 1
+        case .questionTwice, .lostQuestion, .lostWithdrawal, .answerToAnother, .lostPluginReply:
+            settings.hooks = Hooks(rawValue: 127)
+        default: break
+        }
+    }
 }

@@ -1,5 +1,6 @@
 // Runs a simulated world and says what was found.
 
+import AgentCore
 import CallModel
 
 /// A run of a simulated world, wholly decided by its seed.
@@ -10,8 +11,8 @@ public struct Simulation: Sendable {
     public var steps = 10_000
     /// What goes wrong; nil: what the seed chooses.
     public var faults: Faults?
-    /// A bug to be found.
-    public var canary: Canary?
+    /// A bug in the server, to be found.
+    public var planted: PlantedFault?
 
     /// The simulation of `seed`.
     public init(seed: UInt64) { self.seed = seed }
@@ -33,18 +34,18 @@ public struct Simulation: Sendable {
     /// What a person has to know before the run.
     public var heading: String {
         "seed \(seed), \(steps) steps, faults: \((faults ?? Faults(seed: seed)).text)"
-            + (canary.map { ", canary: \($0.rawValue)" } ?? "")
+            + (planted.map { ", planted: \($0.rawValue)" } ?? "")
     }
 
     /// The command that runs it again.
     public var replay: String {
         "callagent simulate --seed \(seed) --steps \(steps)"
-            + (canary.map { " --canary \($0.rawValue)" } ?? "")
+            + (planted.map { " --plant \($0.rawValue)" } ?? "")
     }
 
     /// Runs it.
     public func run() -> Report {
-        var world = World(seed: seed, faults: faults ?? Faults(seed: seed), canary: canary)
+        var world = World(seed: seed, faults: faults ?? Faults(seed: seed), planted: planted)
         let start = world.now
         var violation: String?
         do throws(RigFailure) {

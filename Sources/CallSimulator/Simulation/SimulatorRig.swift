@@ -1,12 +1,13 @@
-// The simulated server as a rig: the same scenarios, as bytes through the wire's machines.
+// The server without I/O as a rig.
 
-import CallCore
+import AgentCore
 import CallModel
 import CallWire
 import JSON
+import StoreContract
 
-/// Plays scenarios on the simulated server: every request, reply and event is encoded, carried and
-/// decoded. What goes wrong before each action nobody may notice.
+/// Plays scenarios on the product's server, without its sockets and threads: every request, reply
+/// and event is encoded, carried and decoded. What goes wrong before each action nobody may notice.
 public struct SimulatorRig: Rig {
     /// What goes wrong.
     public enum Trouble: Sendable {
@@ -22,7 +23,9 @@ public struct SimulatorRig: Rig {
     private let wrong: Trouble
     private var settings: Settings
     private var server: SimulatedServer
-    private var disk = SimulatedDisk()
+    private let disk = SimulatedDisk()
+    /// When the server wants to be woken.
+    private var deadline: Moment?
     private var now = Moment(1_800_000_000_000)
     private var phones: [SimulatedPhone] = []
     private var lastLine = 0
@@ -35,8 +38,21 @@ public struct SimulatorRig: Rig {
     public init(settings: Settings = Settings(), trouble: Trouble = .nothing) {
         self.settings = settings
         wrong = trouble
-        server = SimulatedServer(settings, life: 1, seed: 1, canary: nil, at: now)
+        server = Self.start(settings, over: disk, life: 1, at: now)
     }
+
+    private static func start(
+        _ settings: Settings, over disk: SimulatedDisk, life: Int, at now: Moment
+    ) -> SimulatedServer {
+        var limits = ServerLimits()
+        // So few that there are several pages.
+        limits.liveCallsPage = 2
+        return SimulatedServer(
+            settings, limits: limits, over: disk, seed: UInt64(life), at: now,
+            waitsForPolicies: false)
+    }
+
+    private func turn(_ what: (SimulatedServer) -> Void) { server.turn(at: now, what) }
 
     public mutating func perform(_ action: Action) throws(RigFailure) -> [Observation] {
         switch wrong {
@@ -45,23 +61,23 @@ public struct SimulatorRig: Rig {
         case .server: try crash()
         }
         seen = []
-        server.moved(to: now)
         switch action {
         case .request(let device, let operation, let key): ask(device, operation, key)
         case .connect(let device, let resuming): try connect(device, resuming: resuming)
         case .disconnect(let device): try disconnect(device)
-        case .forget(let device): server.expire(device, disk)
+        case .forget(let device): turn { $0.desk.forget(device) }
         case .bye(let device): sayBye(device)
         case .pass(let time): try pass(time)
         case .restart(let pause): try restart(after: pause)
         case .answer(let sort, let answer): try self.answer(sort, answer)
         case .think(let sort):
-            server.thinking(try questions.newest(sort).id, at: now, disk)
-        case .policyRequest(let user, let operation):
-            server.policyRequest(user, operation, disk)
+            let id = try questions.newest(sort).id
+            turn { $0.thinking(id) }
+        case .policyRequest(let user, let operation): turn { $0.policyRequest(user, operation) }
         case .setting(let name, let values):
             try settings.change(name, to: values)
-            server.configure(settings, disk)
+            let settings = settings
+            turn { $0.exchange.configure(settings) }
         }
         try settle()
         return seen
@@ -92,7 +108,7 @@ public struct SimulatorRig: Rig {
         phones[index].line = line
         phones[index].hasConnected = true
         let hello = phones[index].link.connected(token: phones[index].token)
-        server.message(hello, over: line, at: now, disk)
+        turn { $0.message(hello, over: line) }
     }
 
     private mutating func disconnect(_ device: Address) throws(RigFailure) {
@@ -101,12 +117,13 @@ public struct SimulatorRig: Rig {
         }
         phones[index].line = nil
         _ = phones[index].link.disconnected()
-        server.lost(line, at: now, disk)
+        turn { $0.lost(line) }
     }
 
     private mutating func sayBye(_ device: Address) {
         guard let index = place(of: device), let line = phones[index].line else { return }
-        server.message(phones[index].link.bye(), over: line, at: now, disk)
+        let bye = phones[index].link.bye()
+        turn { $0.message(bye, over: line) }
     }
 
     private mutating func breakEveryLine() throws(RigFailure) {
@@ -134,8 +151,8 @@ public struct SimulatorRig: Rig {
     private mutating func ask(_ device: Address, _ operation: Operation, _ key: String?) {
         if let index = place(of: device), let line = phones[index].line {
             let (number, message) = phones[index].link.request(operation, key: key)
-            phones[index].asked[number] = operation
-            if let message { server.message(message, over: line, at: now, disk) }
+            phones[index].asked[number] = Asked(operation: operation, key: key)
+            if let message { turn { $0.message(message, over: line) } }
             return
         }
         if place(of: device) == nil {
@@ -147,21 +164,22 @@ public struct SimulatorRig: Rig {
         let call = HTTPCall(
             phone: index, number: phones[index].lastRequest, attempt: 1, name: operation.name,
             body: RequestEncoder().body(operation), key: key, session: nil)
-        server.request(call, from: device, disk)
+        let asker = phones[index].asker
+        turn { $0.request(call, by: asker) }
     }
 
     // MARK: Time and restarts
 
     private mutating func pass(_ time: Milliseconds) throws(RigFailure) {
         let end = now + time
-        while let next = server.board.nextDeadline, next <= end {
+        while let next = deadline, next <= end {
             now = max(now, next)
-            server.timer(at: now, disk)
+            deadline = nil
+            turn { $0.exchange.wake() }
             try settle()
         }
         now = end
-        server.timer(at: now, disk)
-        server.keepHouse(at: now, disk)
+        turn { $0.desk.lookAround(at: end) }
     }
 
     private mutating func restart(after pause: Milliseconds) throws(RigFailure) {
@@ -172,13 +190,13 @@ public struct SimulatorRig: Rig {
             _ = phones[index].link.disconnected()
         }
         questions = []
-        server = SimulatedServer(
-            settings, life: lives, seed: UInt64(lives), canary: nil, at: now)
-        server.start(from: disk)
+        deadline = nil
+        server = Self.start(settings, over: disk, life: lives, at: now)
     }
 
     private mutating func answer(_ sort: QuestionSort, _ answer: Answer) throws(RigFailure) {
-        server.answered(try questions.takeOldest(sort).id, answer, at: now, disk)
+        let id = try questions.takeOldest(sort).id
+        turn { $0.answered(id, answer) }
     }
 
     // MARK: What the server does
@@ -193,7 +211,7 @@ public struct SimulatorRig: Rig {
         if let trouble { throw trouble }
     }
 
-    private mutating func perform(_ act: SimulatedServer.Act) throws(RigFailure) {
+    private mutating func perform(_ act: Act) throws(RigFailure) {
         switch act {
         case .send(let line, let bytes): receive(bytes, over: line)
         case .close(let line, let code): closed(line, code)
@@ -207,15 +225,19 @@ public struct SimulatorRig: Rig {
         case .tell(let report):
             if report.isForHooks { seen.append(Observation(.policy, .report(report))) }
         case .policyReply(let reply): seen.append(Observation(.policy, .reply(reply)))
-        case .push(let job): seen.append(Observation(.push, .job(job, now: now)))
-        case .commit(let records):
-            disk.begin(records)
-            disk.finish()
-            server.committed(at: now, disk)
-        case .find(let query):
-            server.loaded(disk.durable.live(query), for: query, at: now, disk)
-        case .observed, .accepted: break
-        case .wrong(let what): throw RigFailure(what)
+        case .commit(let changes, let moment, let ticket):
+            disk.begin(changes, at: moment)
+            let (changes, result) = disk.finish()
+            for case .push(.add(_, let job)) in changes {
+                seen.append(Observation(.push, .job(job, now: now)))
+            }
+            turn { $0.exchange.receive(.answered(ticket, .committed(result, in: 0))) }
+        case .find(let query, let ticket):
+            let answer = disk.answer(query)
+            turn { $0.exchange.receive(.answered(ticket, answer)) }
+        case .wake(let moment): deadline = moment
+        case .turn: turn { _ in }
+        case .open, .reopen: throw RigFailure("the store was away")
         }
     }
 
@@ -237,12 +259,11 @@ public struct SimulatorRig: Rig {
                     welcome.calls, viewer: address.user, more: welcome.hasMoreCalls,
                     resumed: welcome.resumed)
                 seen.append(Observation(.device(address), sight))
-            case .send(let message): server.message(message, over: line, at: now, disk)
+            case .send(let message): turn { $0.message(message, over: line) }
             case .reply(let number, let reply):
-                guard let operation = phones[index].asked.removeValue(forKey: number) else {
-                    break
-                }
-                seen.append(Observation(.device(address), reply.sight(of: operation, address.user)))
+                guard let asked = phones[index].asked.removeValue(forKey: number) else { break }
+                let sight = reply.sight(of: asked.operation, address.user)
+                seen.append(Observation(.device(address), sight))
             case .event(.call(let event)):
                 seen.append(Observation(.device(address), .event(event, now: now)))
             case .event(.unknown(let name, _)): trouble = RigFailure("unknown event \(name)")
@@ -255,16 +276,13 @@ public struct SimulatorRig: Rig {
 
     private mutating func respond(_ call: HTTPCall, _ reply: HTTPReply) {
         let address = phones[call.phone].address
-        guard let operation = phones[call.phone].requests.removeValue(forKey: call.number),
-            let value = try? JSONValue(parsing: reply.body)
-        else { return }
-        let message: JSONValue =
-            reply.status == 200
-            ? .object(["re": .integer(1), "ok": value])
-            : .object(["re": .integer(1), "error": value["error"] ?? .null])
-        guard case .reply(_, let decoded) = try? ServerMessageDecoder().message(message.bytes)
-        else { return trouble = RigFailure("an HTTP response that makes no sense") }
-        seen.append(Observation(.device(address), decoded.sight(of: operation, address.user)))
+        guard let operation = phones[call.phone].requests.removeValue(forKey: call.number) else {
+            return
+        }
+        guard let answer = ServerReply(reply) else {
+            return trouble = RigFailure("an HTTP response that makes no sense")
+        }
+        seen.append(Observation(.device(address), answer.sight(of: operation, address.user)))
     }
 }
 

@@ -1,5 +1,6 @@
 // `callagent simulate`: the whole system at virtual time.
 
+import AgentCore
 import CallSimulator
 import PolicyHost
 
@@ -10,17 +11,20 @@ extension Command {
             Option("--seed", "N", "decides everything (default: a new one, printed first)"),
             Option("--steps", "10000", "things that happen before the world comes to rest"),
             Option("--runs", "1", "worlds to run, with the following seeds"),
-            Option("--canary", "BUG", "plant a bug: skip-barrier, …; a wrong name shows all"),
+            Option("--plant", "BUG", "in a debug build: early-reply, …; a wrong name shows all"),
             Option("--attackers", "0", "also live a day with so many attackers and one without"),
         ]
     ) { (arguments) throws(CommandError) in
-        let names = Canary.allCases.map(\.rawValue)
-        let canary = try arguments.choice("--canary", among: names)
+        let names = PlantedFault.allCases.map(\.rawValue)
+        let planted = try arguments.choice("--plant", among: names)
+        guard planted == nil || PlantedFault.areCompiledIn else {
+            throw CommandError.usage("--plant needs a debug build: release builds have no bugs")
+        }
         let seed = try arguments.number("--seed", in: 0...Int.max)
         var simulation = Simulation(
             seed: seed.map(UInt64.init) ?? UInt64.random(in: 1...1_000_000_000))
         simulation.steps = try arguments.number("--steps", in: 1...100_000_000) ?? 10_000
-        simulation.canary = canary.flatMap(Canary.init)
+        simulation.planted = planted.flatMap(PlantedFault.init)
         let attackers = try arguments.number("--attackers", in: 0...100) ?? 0
         for _ in 0..<(try arguments.number("--runs", in: 1...1_000_000) ?? 1) {
             if attackers > 0, !livesUnfelt(attackers, seed: simulation.seed) {

@@ -1,9 +1,9 @@
-// A store in memory: what the simulated disk holds.
+// The records of a rig without a server.
 
 import CallModel
 
-/// Everything that `persist` made durable.
-public struct MemoryStore: Sendable {
+/// Everything that `persist` made durable, where nothing is between the switchboard and its rig.
+public struct RecordStore: Sendable {
     private var calls: [CallID: Call] = [:]
     private var keys: [KeyName: KeyRecord] = [:]
     private var keyOrder: [KeyMark] = []
@@ -44,25 +44,6 @@ public struct MemoryStore: Sendable {
         restored.calls = calls.values.filter(\.isLive).sorted { $0.id < $1.id }
         restored.keys = keyOrder
         return restored
-    }
-
-    /// The live calls that `query` asks for.
-    public func live(_ query: LiveCallQuery) -> LiveCalls {
-        let isOfAll = query.users.isEmpty && query.calls.isEmpty
-        let all = calls.values.filter { call in
-            guard call.isLive, query.covers(call.id) else { return false }
-            return isOfAll || query.calls.contains(call.id)
-                || query.users.contains { call.participant($0) != nil }
-        }
-        var found = LiveCalls()
-        found.calls = Array(all.sorted { $0.id < $1.id }.prefix(query.limit))
-        if found.calls.count < all.count { found.lookedUpTo = found.calls.last?.id }
-        return found
-    }
-
-    /// The live calls of `user`.
-    func liveCalls(of user: UserID) -> [Call] {
-        calls.values.filter { $0.isLive && $0.participant(user)?.state.isLive == true }
     }
 
     /// A page of the calls of `user`, newest first, and whether there are more.
