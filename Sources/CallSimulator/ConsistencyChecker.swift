@@ -9,6 +9,9 @@ public struct ConsistencyChecker: Sendable {
     fileprivate var devices: [Address: [CallID: View]] = [:]
     /// The calls of which a device has had the last event.
     private var over: [Address: Set<CallID>] = [:]
+    /// Those that a device's user was transferred away or removed from, in which revision: later he
+    /// may be invited back.
+    private var parted: [Address: [CallID: UInt32]] = [:]
 
     /// A call as one device knows it.
     fileprivate struct View: Sendable {
@@ -48,7 +51,9 @@ public struct ConsistencyChecker: Sendable {
     private mutating func show(_ call: Call, to device: Address) {
         var view = devices[device]?[call.id] ?? View()
         // Older news, overtaken by an event.
-        guard call.revision >= view.revision, !isOver(call.id, device) else { return }
+        guard call.revision >= view.revision, !isOver(call.id, device),
+            comesBack(to: call, device)
+        else { return }
         view.revision = call.revision
         view.isWhole = call.participant(device.user)?.state.isLive == true
         view.states = [:]
@@ -58,9 +63,20 @@ public struct ConsistencyChecker: Sendable {
         devices[device, default: [:]][call.id] = view
     }
 
+    /// Whether the device's user has a part in the call as it is shown, if he had lost it.
+    private mutating func comesBack(to call: Call, _ device: Address) -> Bool {
+        guard let parting = parted[device]?[call.id] else { return true }
+        guard call.revision > parting, call.participant(device.user)?.state.isLive == true else {
+            return false
+        }
+        parted[device]?[call.id] = nil
+        return true
+    }
+
     private mutating func see(_ event: CallEvent, _ device: Address) throws(RigFailure) {
         let before = devices[device]?[event.callID]
-        if isOver(event.callID, device) {
+        if case .incoming(let call, _, _, _) = event.kind { _ = comesBack(to: call, device) }
+        if isOver(event.callID, device) || parted[device]?[event.callID] != nil {
             throw RigFailure("\(device) is told \(event.kind) of a call that is over for it")
         }
         if isAtServer { try checkOrder(event, after: before, device) }
@@ -88,9 +104,12 @@ public struct ConsistencyChecker: Sendable {
             view.states[device.user] = nil
             view.revision = max(view.revision, event.revision)
             devices[device, default: [:]][event.callID] = view
-        case .ended, .transferred, .removed:
+        case .ended:
             devices[device]?[event.callID] = nil
             over[device, default: []].insert(event.callID)
+        case .transferred, .removed:
+            devices[device]?[event.callID] = nil
+            parted[device, default: [:]][event.callID] = event.revision
         case .elsewhere(let what, _):
             let revision = max(before?.revision ?? 0, event.revision)
             devices[device]?[event.callID]?.rings = false
@@ -128,6 +147,7 @@ public struct ConsistencyChecker: Sendable {
     public mutating func forget(_ device: Address) {
         devices[device] = nil
         over[device] = nil
+        parted[device] = nil
     }
 
     private func isOver(_ call: CallID, _ device: Address) -> Bool {
