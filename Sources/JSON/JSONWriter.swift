@@ -91,6 +91,12 @@ public struct JSONWriter: ~Copyable {
         try array(body)
     }
 
+    /// Begins an object whose members follow one by one, until `endObject`.
+    public mutating func beginObject() { open(UInt8(ascii: "{")) }
+
+    /// Ends the object that was begun last.
+    public mutating func endObject() { close(UInt8(ascii: "}")) }
+
     @usableFromInline
     mutating func open(_ bracket: UInt8) {
         let comma = needsComma

@@ -6,48 +6,7 @@ import JSON
 extension WireEncoder {
     /// Writes `call` as `viewer` sees it. What has not happened is null.
     public func write(_ call: Call, for viewer: UserID, into writer: inout JSONWriter) {
-        writer.object {
-            $0.field("call_id", call.id)
-            $0.field("mode", plain: name(of: call.mode))
-            $0.field("kind", call.kind)
-            $0.field("state", plain: call.state.rawValue)
-            $0.field("caller", call.caller.text)
-            $0.field("extended_data", call.extendedData(of: .call, for: viewer))
-            $0.field("items", call.items)
-            $0.field("created_at", call.createdAt)
-            $0.field("answered_at", call.answeredAt)
-            $0.field("connected_at", call.connectedAt)
-            $0.field("ended_at", call.endedAt)
-            $0.field("duration_ms", call.endedAt.map { _ in call.duration })
-            $0.field("timeout_ms", call.ringTime)
-            $0.field("revision", Int64(call.revision))
-            $0.field("media", plain: call.media.rawValue)
-            $0.key("end")
-            if let end = call.end { $0.value(call.end(end, for: viewer)) } else { $0.null() }
-            $0.array("participants") {
-                for index in call.participants.indices {
-                    $0.value(
-                        call.participants[index], text: call.text(ofParticipant: index, for: viewer)
-                    )
-                }
-            }
-        }
-    }
-}
-
-extension Call {
-    /// What `viewer` sees of the text of `participant`.
-    fileprivate func text(ofParticipant index: Int, for viewer: UserID) -> String? {
-        if views.isEmpty { return participants[index].extendedData }
-        return extendedData(of: .participant(participants[index].user), for: viewer)
-    }
-
-    /// `end` as `viewer` sees it.
-    fileprivate func end(_ end: End, for viewer: UserID) -> End {
-        if views.isEmpty { return end }
-        return End(
-            end.reason, detail: end.detail, by: end.by,
-            extendedData: extendedData(of: .end, for: viewer))
+        writer.object { call.visit(&$0, mode: name(of: call.mode), for: viewer) }
     }
 }
 
@@ -61,22 +20,74 @@ extension JSONWriter {
             $0.field("extended_data", end.extendedData)
         }
     }
+}
 
-    fileprivate mutating func value(_ participant: borrowing Participant, text: String?) {
-        object {
-            $0.field("user", participant.user.text)
-            $0.field("role", plain: participant.role.rawValue)
-            $0.field("invited_by", participant.invitedBy?.text)
-            $0.field("state", plain: participant.state.rawValue)
-            $0.field("reason", participant.reason?.rawValue)
-            $0.field("extended_data", text)
-            $0.field("invited_at", participant.invitedAt)
-            $0.field("deadline_at", participant.deadlineAt)
-            $0.field("answered_at", participant.answeredAt)
-            $0.field("device", participant.device?.text)
-            $0.field("audio", participant.audio)
-            $0.field("video", participant.video)
-            $0.field("held", participant.held)
+/// Every field that clients are shown, at its default too.
+extension JSONWriter: CallVisitor {
+    public mutating func visit(_ field: CallField, _ id: CallID) {
+        if let name = field.shown { self.field(name, id) }
+    }
+
+    public mutating func visit(_ field: CallField, _ mode: ModeIndex, name: String) {
+        if let key = field.shown { self.field(key, plain: name) }
+    }
+
+    public mutating func visit(_ field: CallField, text: String?) {
+        if let name = field.shown { self.field(name, text) }
+    }
+
+    public mutating func visit(_ field: CallField, word: String?, isUsual: Bool) {
+        guard let name = field.shown else { return }
+        if let word { self.field(name, plain: word) } else { null(name) }
+    }
+
+    public mutating func visit(_ field: CallField, _ user: UserID?) {
+        if let name = field.shown { self.field(name, user?.text) }
+    }
+
+    public mutating func visit(_ field: CallField, _ device: DeviceID?) {
+        if let name = field.shown { self.field(name, device?.text) }
+    }
+
+    public mutating func visit(_ field: CallField, _ flag: Bool, usual: Bool) {
+        if let name = field.shown { self.field(name, flag) }
+    }
+
+    public mutating func visit(_ field: CallField, _ moment: Moment?) {
+        if let name = field.shown { self.field(name, moment) }
+    }
+
+    public mutating func visit(_ field: CallField, time: Milliseconds?) {
+        if let name = field.shown { self.field(name, time) }
+    }
+
+    public mutating func visit(_ field: CallField, count: Int) {
+        if let name = field.shown { self.field(name, Int64(count)) }
+    }
+
+    public mutating func visit(_ field: CallField, _ items: [Call.Item]) {
+        if let name = field.shown { self.field(name, items) }
+    }
+
+    public mutating func visit(_ field: CallField, _ end: Call.End?) {
+        guard let name = field.shown else { return }
+        key(name)
+        if let end { value(end) } else { null() }
+    }
+
+    public mutating func visit(
+        _ field: CallField, of call: Call, _ show: (Int, inout JSONWriter) -> Void
+    ) {
+        guard let name = field.shown else { return }
+        array(name) {
+            for place in call.participants.indices { $0.object { show(place, &$0) } }
         }
     }
+
+    // What clients are not shown.
+
+    public mutating func visit(_ field: CallField, _ views: [Call.View]) {}
+    public mutating func visit(_ field: CallField, _ transfers: [Call.Transfer]) {}
+    public mutating func visit(_ field: CallField, _ users: [UserID]) {}
+    public mutating func visit(_ field: CallField, _ note: PolicyNote?) {}
 }

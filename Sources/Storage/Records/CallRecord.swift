@@ -17,79 +17,104 @@ enum CallRecord {
 
     /// Appends the record of `call`.
     static func write(_ call: Call, to writer: inout JSONWriter) {
-        writer.object {
-            $0.field("v", version)
-            writeHead(call, &$0)
-            writeTexts(call, &$0)
-            writeMoments(call, &$0)
-            if let end = call.end { write(end, &$0) }
-            if !call.transfers.isEmpty { writeTransfers(call, &$0) }
-            if !call.removed.isEmpty {
-                $0.array("removed") {
-                    for user in call.removed { $0.value(user.text) }
-                }
-            }
-            $0.object("users") {
-                var before: Participant?
-                for participant in call.participants {
-                    ParticipantRecord.write(participant, after: before, &$0)
-                    before = participant
+        var record = RecordVisitor()
+        swap(&record.writer, &writer)
+        record.writer.beginObject()
+        record.writer.field("v", version)
+        call.visit(&record, mode: "", for: nil)
+        record.writer.endObject()
+        swap(&record.writer, &writer)
+    }
+}
+
+/// Writes every field that is not at its default, under its name in records.
+private struct RecordVisitor: ~Copyable, CallVisitor {
+    var writer = JSONWriter(capacity: 0)
+    /// The participant before the one whose fields come.
+    private var before: Participant?
+
+    init() {}
+
+    mutating func visit(_ field: CallField, _ id: CallID) {}
+
+    mutating func visit(_ field: CallField, _ mode: ModeIndex, name: String) {
+        if let key = field.kept { writer.field(key, Int(mode.value)) }
+    }
+
+    mutating func visit(_ field: CallField, text: String?) {
+        if let name = field.kept { writer.present(name, text) }
+    }
+
+    mutating func visit(_ field: CallField, word: String?, isUsual: Bool) {
+        if let name = field.kept, let word, !isUsual { writer.field(name, plain: word) }
+    }
+
+    mutating func visit(_ field: CallField, _ user: UserID?) {
+        if let name = field.kept { writer.present(name, user?.text) }
+    }
+
+    mutating func visit(_ field: CallField, _ device: DeviceID?) {
+        if let name = field.kept { writer.present(name, device?.text) }
+    }
+
+    mutating func visit(_ field: CallField, _ flag: Bool, usual: Bool) {
+        if let name = field.kept, flag != usual { writer.field(name, flag) }
+    }
+
+    mutating func visit(_ field: CallField, _ moment: Moment?) {
+        if let name = field.kept { writer.present(name, moment) }
+    }
+
+    mutating func visit(_ field: CallField, time: Milliseconds?) {
+        guard let name = field.kept, let time else { return }
+        guard case .deliveryCheck = field else { return writer.field(name, time) }
+        writer.field(name, true)
+        if time != Invitation.usualDeliveryCheck { writer.field("check_ms", time) }
+    }
+
+    mutating func visit(_ field: CallField, count: Int) {
+        if let name = field.kept, count != 0 { writer.field(name, count) }
+    }
+
+    mutating func visit(_ field: CallField, _ items: [Call.Item]) {
+        guard let name = field.kept, !items.isEmpty else { return }
+        writer.array(name) {
+            for item in items {
+                $0.object {
+                    $0.field("key", item.key)
+                    $0.field("value", item.value)
                 }
             }
         }
     }
 
-    private static func writeHead(_ call: Call, _ writer: inout JSONWriter) {
-        writer.field("mode", Int(call.mode.value))
-        writer.field("kind", call.kind)
-        writer.field("ring", call.ringTime)
-        writer.field("created", call.createdAt.milliseconds)
-        writer.field("rev", Int(call.revision))
-        if call.state != .ringing { writer.field("state", plain: call.state.rawValue) }
-        if call.media != .none { writer.field("media", plain: call.media.rawValue) }
-        if let check = call.deliveryCheck {
-            writer.field("check", true)
-            if check != Invitation.usualDeliveryCheck { writer.field("check_ms", check) }
+    mutating func visit(_ field: CallField, _ end: Call.End?) {
+        guard let name = field.kept, let end else { return }
+        writer.object(name) {
+            $0.field("reason", plain: end.reason.rawValue)
+            $0.present("detail", end.detail?.rawValue)
+            $0.present("by", end.by?.text)
+            $0.present("data", end.extendedData)
         }
-        if call.isGroup { writer.field("group", true) }
     }
 
-    private static func writeTexts(_ call: Call, _ writer: inout JSONWriter) {
-        writer.present("data", call.extendedData)
-        if !call.items.isEmpty {
-            writer.array("items") {
-                for item in call.items {
-                    $0.object {
-                        $0.field("key", item.key)
-                        $0.field("value", item.value)
-                    }
-                }
-            }
-        }
-        guard !call.views.isEmpty else { return }
-        writer.array("views") {
-            for view in call.views {
+    mutating func visit(_ field: CallField, _ views: [Call.View]) {
+        guard let name = field.kept, !views.isEmpty else { return }
+        writer.array(name) {
+            for view in views {
                 $0.object {
                     $0.field("to", view.receiver.text)
-                    write(view.owner, &$0)
+                    $0.owner(view.owner)
                     $0.present("text", view.text)
                 }
             }
         }
     }
 
-    private static func write(_ owner: TextOwner, _ writer: inout JSONWriter) {
-        switch owner {
-        case .call: break
-        case .participant(let user): writer.field("of", user.text)
-        case .end: writer.field("of_end", true)
-        case .transfer: writer.field("of_transfer", true)
-        }
-    }
-
-    private static func writeTransfers(_ call: Call, _ writer: inout JSONWriter) {
-        writer.array("transfers") {
-            for transfer in call.transfers {
+    mutating func visit(_ field: CallField, _ transfers: [Call.Transfer]) {
+        guard let name = field.kept, !transfers.isEmpty else { return }
+        writer.array(name) {
+            for transfer in transfers {
                 $0.object {
                     $0.field("to", transfer.to.text)
                     $0.field("by", transfer.by.text)
@@ -100,25 +125,56 @@ enum CallRecord {
         }
     }
 
-    private static func writeMoments(_ call: Call, _ writer: inout JSONWriter) {
-        writer.present("answered", call.answeredAt)
-        writer.present("connected", call.connectedAt)
-        writer.present("ended", call.endedAt)
-        writer.present("media_alarm", call.mediaAlarm)
-        writer.present("idle_alarm", call.idleAlarm)
+    mutating func visit(_ field: CallField, _ users: [UserID]) {
+        guard let name = field.kept, !users.isEmpty else { return }
+        writer.array(name) {
+            for user in users { $0.value(user.text) }
+        }
     }
 
-    private static func write(_ end: Call.End, _ writer: inout JSONWriter) {
-        writer.object("end") {
-            $0.field("reason", plain: end.reason.rawValue)
-            $0.present("detail", end.detail?.rawValue)
-            $0.present("by", end.by?.text)
-            $0.present("data", end.extendedData)
+    /// A plugin says the same to all whom a caller invites, up to 12 KB: it is written once.
+    mutating func visit(_ field: CallField, _ note: PolicyNote?) {
+        guard let name = field.kept, let note else { return }
+        let isSame = note.push != nil && note.push == before?.policyNote?.push
+        writer.object(name) {
+            $0.present("plugin", note.plugin)
+            $0.present("data", note.extendedData)
+            if isSame {
+                $0.field("same_push", true)
+            } else if let push = note.push {
+                PushRecord.write(push, "push", &$0)
+            }
         }
+    }
+
+    mutating func visit(
+        _ field: CallField, of call: Call, _ show: (Int, inout RecordVisitor) -> Void
+    ) {
+        guard let name = field.kept else { return }
+        writer.key(name)
+        writer.beginObject()
+        for place in call.participants.indices {
+            writer.key(text: call.participants[place].user.text)
+            writer.beginObject()
+            show(place, &self)
+            writer.endObject()
+            before = call.participants[place]
+        }
+        writer.endObject()
     }
 }
 
 extension JSONWriter {
+    /// Writes whose text a view is of; nothing for the call's own.
+    fileprivate mutating func owner(_ owner: TextOwner) {
+        switch owner {
+        case .call: break
+        case .participant(let user): field("of", user.text)
+        case .end: field("of_end", true)
+        case .transfer: field("of_transfer", true)
+        }
+    }
+
     /// Writes a member unless there is no value.
     mutating func present(_ key: StaticString, _ value: String?) {
         if let value { field(key, value) }

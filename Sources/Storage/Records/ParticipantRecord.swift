@@ -1,72 +1,10 @@
-// The participants of stored calls: each field is written and read in this file.
+// The participants of stored calls, as they are read; `CallRecord` writes them.
 
 import CallModel
 import JSON
 
 /// One member of a record's `users`.
 enum ParticipantRecord {
-    // MARK: Writing
-
-    /// Writes the part of a participant, whose record stands behind that of `before`.
-    static func write(
-        _ participant: Participant, after before: Participant?, _ writer: inout JSONWriter
-    ) {
-        writer.key(text: participant.user.text)
-        writer.object {
-            if participant.role != .invitee { $0.field("role", plain: participant.role.rawValue) }
-            $0.field("state", plain: participant.state.rawValue)
-            $0.present("reason", participant.reason?.rawValue)
-            $0.present("by", participant.invitedBy?.text)
-            $0.present("data", participant.extendedData)
-            $0.present("device", participant.device?.text)
-            $0.field("at", participant.invitedAt.milliseconds)
-            $0.present("until", participant.deadlineAt)
-            $0.present("answered", participant.answeredAt)
-            writeFlags(participant, &$0)
-            writePolicy(participant, &$0)
-            guard let note = participant.policyNote else { return }
-            write(note, after: before?.policyNote, &$0)
-        }
-    }
-
-    private static func writeFlags(_ participant: Participant, _ writer: inout JSONWriter) {
-        if !participant.audio { writer.field("audio", false) }
-        if participant.video { writer.field("video", true) }
-        if participant.held { writer.field("held", true) }
-        if participant.mediaConnected { writer.field("media", true) }
-        if participant.wasConnected { writer.field("was_connected", true) }
-        writer.present("delivery_alarm", participant.deliveryAlarm)
-    }
-
-    private static func writePolicy(_ participant: Participant, _ writer: inout JSONWriter) {
-        if participant.isAnsweredFor { writer.field("answered_for", true) }
-        if participant.hops != 0 { writer.field("hops", Int(participant.hops)) }
-        if participant.askFrom != 0 { writer.field("ask_from", Int(participant.askFrom)) }
-        if participant.begunBy != 0 { writer.field("begun_by", Int(participant.begunBy)) }
-        if participant.asking != .nothing {
-            writer.field("asking", plain: participant.asking.rawValue)
-        }
-        writer.present("policy_alarm", participant.policyAlarm)
-    }
-
-    /// A plugin says the same to all whom a caller invites, up to 12 KB: it is written once.
-    private static func write(
-        _ note: PolicyNote, after before: PolicyNote?, _ writer: inout JSONWriter
-    ) {
-        writer.object("waiting") {
-            $0.present("plugin", note.plugin)
-            $0.present("data", note.extendedData)
-            guard let push = note.push else { return }
-            if push == before?.push {
-                $0.field("same_push", true)
-            } else {
-                PushRecord.write(push, "push", &$0)
-            }
-        }
-    }
-
-    // MARK: Reading
-
     /// Reads the part of `user`, whose record stands behind that of `before`.
     static func read(
         _ user: UserID, after before: Participant?, from reader: inout RecordReader

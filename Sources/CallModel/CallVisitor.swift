@@ -1,0 +1,205 @@
+// The fields of a call, one by one, for everybody who writes a call down: the wire, webhooks, the
+// store, the log of decisions.
+
+/// A field of a call or of one of its participants.
+public enum CallField: Sendable {
+    case callID, mode, kind, state, caller, extendedData, items, createdAt, answeredAt, connectedAt
+    case endedAt, duration, ringTime, revision, media, end, participants
+    case deliveryCheck, isGroup, views, mediaAlarm, idleAlarm, transfers, removed
+    case user, role, invitedBy, reason, invitedAt, deadlineAt, device, audio, video, held
+    case mediaConnected, wasConnected, deliveryAlarm, isAnsweredFor, hops, askFrom, begunBy, asking
+    case policyAlarm, policyNote
+
+    /// Its name where clients read it; nil: they are not shown it.
+    @inlinable public var shown: StaticString? {
+        switch self {
+        case .callID: "call_id"
+        case .mode: "mode"
+        case .kind: "kind"
+        case .state: "state"
+        case .caller: "caller"
+        case .extendedData: "extended_data"
+        case .items: "items"
+        case .createdAt: "created_at"
+        case .answeredAt: "answered_at"
+        case .connectedAt: "connected_at"
+        case .endedAt: "ended_at"
+        case .duration: "duration_ms"
+        case .ringTime: "timeout_ms"
+        case .revision: "revision"
+        case .media: "media"
+        case .end: "end"
+        case .participants: "participants"
+        case .user: "user"
+        case .role: "role"
+        case .invitedBy: "invited_by"
+        case .reason: "reason"
+        case .invitedAt: "invited_at"
+        case .deadlineAt: "deadline_at"
+        case .device: "device"
+        case .audio: "audio"
+        case .video: "video"
+        case .held: "held"
+        case .deliveryCheck, .isGroup, .views, .mediaAlarm, .idleAlarm, .transfers, .removed,
+            .mediaConnected, .wasConnected, .deliveryAlarm, .isAnsweredFor, .hops, .askFrom,
+            .begunBy, .asking, .policyAlarm, .policyNote:
+            nil
+        }
+    }
+
+    /// Its name in the records of the store; nil: it follows from others.
+    @inlinable public var kept: StaticString? {
+        switch self {
+        case .callID, .caller, .duration, .user: nil
+        case .mode, .kind, .state, .items, .media, .end, .role, .reason, .device, .audio, .video,
+            .held:
+            shown
+        case .extendedData: "data"
+        case .createdAt: "created"
+        case .answeredAt: "answered"
+        case .connectedAt: "connected"
+        case .endedAt: "ended"
+        case .ringTime: "ring"
+        case .revision: "rev"
+        case .participants: "users"
+        case .deliveryCheck: "check"
+        case .isGroup: "group"
+        case .views: "views"
+        case .mediaAlarm: "media_alarm"
+        case .idleAlarm: "idle_alarm"
+        case .transfers: "transfers"
+        case .removed: "removed"
+        case .invitedBy: "by"
+        case .invitedAt: "at"
+        case .deadlineAt: "until"
+        case .mediaConnected: "media"
+        case .wasConnected: "was_connected"
+        case .deliveryAlarm: "delivery_alarm"
+        case .isAnsweredFor: "answered_for"
+        case .hops: "hops"
+        case .askFrom: "ask_from"
+        case .begunBy: "begun_by"
+        case .asking: "asking"
+        case .policyAlarm: "policy_alarm"
+        case .policyNote: "waiting"
+        }
+    }
+}
+
+/// Takes the fields of a call. `usual`: what most calls have, so that it may be left out.
+public protocol CallVisitor: ~Copyable {
+    mutating func visit(_ field: CallField, _ id: CallID)
+    /// `name`: that of the mode.
+    mutating func visit(_ field: CallField, _ mode: ModeIndex, name: String)
+    /// Text of somebody.
+    mutating func visit(_ field: CallField, text: String?)
+    /// A word of the protocol.
+    mutating func visit(_ field: CallField, word: String?, isUsual: Bool)
+    mutating func visit(_ field: CallField, _ user: UserID?)
+    mutating func visit(_ field: CallField, _ device: DeviceID?)
+    mutating func visit(_ field: CallField, _ flag: Bool, usual: Bool)
+    mutating func visit(_ field: CallField, _ moment: Moment?)
+    mutating func visit(_ field: CallField, time: Milliseconds?)
+    mutating func visit(_ field: CallField, count: Int)
+    mutating func visit(_ field: CallField, _ items: [Call.Item])
+    mutating func visit(_ field: CallField, _ end: Call.End?)
+    mutating func visit(_ field: CallField, _ views: [Call.View])
+    mutating func visit(_ field: CallField, _ transfers: [Call.Transfer])
+    mutating func visit(_ field: CallField, _ users: [UserID])
+    mutating func visit(_ field: CallField, _ note: PolicyNote?)
+    /// The participants of `call`; `show` hands over the fields of the one at a place.
+    mutating func visit(
+        _ field: CallField, of call: Call, _ show: (_ place: Int, _ visitor: inout Self) -> Void)
+}
+
+extension Call {
+    /// Hands all fields over, in the order of the wire and what is not shown behind that.
+    ///
+    /// - Parameters:
+    ///   - mode: the name of its mode.
+    ///   - viewer: who sees it; nil: the texts as they were said.
+    @inlinable
+    public func visit<Visitor: CallVisitor & ~Copyable>(
+        _ visitor: inout Visitor, mode name: String, for viewer: UserID?
+    ) {
+        let viewer = views.isEmpty ? nil : viewer
+        visitor.visit(.callID, id)
+        visitor.visit(.mode, mode, name: name)
+        visitor.visit(.kind, text: kind)
+        visitor.visit(.state, word: state.rawValue, isUsual: state == .ringing)
+        visitor.visit(.caller, caller)
+        visitor.visit(.extendedData, text: text(of: .call, extendedData, for: viewer))
+        visitor.visit(.items, items)
+        visitor.visit(.createdAt, createdAt)
+        visitor.visit(.answeredAt, answeredAt)
+        visitor.visit(.connectedAt, connectedAt)
+        visitor.visit(.endedAt, endedAt)
+        visitor.visit(.duration, time: endedAt.map { _ in duration })
+        visitor.visit(.ringTime, time: ringTime)
+        visitor.visit(.revision, count: Int(revision))
+        visitor.visit(.media, word: media.rawValue, isUsual: media == .none)
+        visitor.visit(
+            .end, end.map { $0.saying(text(of: .end, $0.extendedData, for: viewer)) })
+        visitor.visit(.participants, of: self) { place, visitor in
+            let user = viewer == nil ? nil : participants[place].user
+            let own = participants[place].extendedData
+            participants[place].visit(
+                &visitor,
+                text: user.map { text(of: .participant($0), own, for: viewer) } ?? own)
+        }
+        visitKept(&visitor)
+    }
+
+    @inlinable
+    func text(of owner: TextOwner, _ original: String?, for viewer: UserID?) -> String? {
+        viewer.map { extendedData(of: owner, for: $0) } ?? original
+    }
+
+    @inlinable
+    func visitKept<Visitor: CallVisitor & ~Copyable>(_ visitor: inout Visitor) {
+        visitor.visit(.deliveryCheck, time: deliveryCheck)
+        visitor.visit(.isGroup, isGroup, usual: false)
+        visitor.visit(.views, views)
+        visitor.visit(.mediaAlarm, mediaAlarm)
+        visitor.visit(.idleAlarm, idleAlarm)
+        visitor.visit(.transfers, transfers)
+        visitor.visit(.removed, removed)
+    }
+}
+
+extension Participant {
+    /// Hands all fields over; `text` is the extended data as it is to be seen.
+    @inlinable
+    public func visit<Visitor: CallVisitor & ~Copyable>(
+        _ visitor: inout Visitor, text: String?
+    ) {
+        visitor.visit(.user, user)
+        visitor.visit(.role, word: role.rawValue, isUsual: role == .invitee)
+        visitor.visit(.invitedBy, invitedBy)
+        visitor.visit(.state, word: state.rawValue, isUsual: false)
+        visitor.visit(.reason, word: reason?.rawValue, isUsual: reason == nil)
+        visitor.visit(.extendedData, text: text)
+        visitor.visit(.invitedAt, invitedAt)
+        visitor.visit(.deadlineAt, deadlineAt)
+        visitor.visit(.answeredAt, answeredAt)
+        visitor.visit(.device, device)
+        visitor.visit(.audio, audio, usual: true)
+        visitor.visit(.video, video, usual: false)
+        visitor.visit(.held, held, usual: false)
+        visitKept(&visitor)
+    }
+
+    @inlinable
+    func visitKept<Visitor: CallVisitor & ~Copyable>(_ visitor: inout Visitor) {
+        visitor.visit(.mediaConnected, mediaConnected, usual: false)
+        visitor.visit(.wasConnected, wasConnected, usual: false)
+        visitor.visit(.deliveryAlarm, deliveryAlarm)
+        visitor.visit(.isAnsweredFor, isAnsweredFor, usual: false)
+        visitor.visit(.hops, count: Int(hops))
+        visitor.visit(.askFrom, count: Int(askFrom))
+        visitor.visit(.begunBy, count: Int(begunBy))
+        visitor.visit(.asking, word: asking.rawValue, isUsual: asking == .nothing)
+        visitor.visit(.policyAlarm, policyAlarm)
+        visitor.visit(.policyNote, policyNote)
+    }
+}
