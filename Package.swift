@@ -83,7 +83,7 @@ let package = Package(
             ],
             and: confined + inlined + withFaults),
         // adapter
-        module("EventLoop", ["CUV", "COpenSSL"]),
+        module("EventLoop", ["CUV", "COpenSSL"], and: confined + inlined),
         module(
             "Storage", ["CallModel", "Collections", "StoreContract", "JSON", "CSQLite"],
             and: confined + inlined),

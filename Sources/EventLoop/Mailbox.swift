@@ -18,10 +18,15 @@ public final class Mailbox<Element: Sendable>: @unchecked Sendable {
     /// Opens a mailbox; call it on the loop's thread, before `run` at best.
     ///
     /// - Parameter received: gets everything that had gathered, in order, on the loop's thread.
-    public init(
+    public convenience init(
         on loop: EventLoop, _ received: @escaping ([Element]) -> Void
     ) throws(EventLoopError) {
-        bell = try Bell(on: loop)
+        self.init(try Bell(on: loop), received)
+    }
+
+    /// Apart from what may throw: the compiler cannot specialise both in one.
+    private init(_ bell: Bell, _ received: @escaping ([Element]) -> Void) {
+        self.bell = bell
         // The cycle keeps an open mailbox alive; `close` breaks it.
         bell.rung = { [self] in deliver(to: received) }
         bell.silenced = { [self] in shut() }

@@ -1,6 +1,6 @@
 """Counts the instructions of a refused invitation, in user space, by callgrind.
 
-usage: instructions.py [--calls N] [--functions] NAME=EXECUTABLE…
+usage: instructions.py [--calls N] [--keep FILE] NAME=EXECUTABLE…
 
 Each executable serves one connection with one invitation in flight, in memory, and the plugin of
 `Policy/plugins` refuses. Counted is the difference between many and few invitations, so that what
@@ -81,8 +81,8 @@ def total(path):
     return int(re.search(r"^totals: (\d+)", path.read_text(), re.M)[1])
 
 
-def measure(executable, calls, shows_functions):
-    """Instructions of one call."""
+def measure(executable, calls, keep):
+    """Instructions of one call; what callgrind wrote is copied to `keep`, for callgrind_annotate."""
     with tempfile.TemporaryDirectory() as folder:
         server = Server(executable, folder)
         with connect(f"ws://127.0.0.1:{server.port}/v1/ws", compression=None) as client:
@@ -96,23 +96,20 @@ def measure(executable, calls, shows_functions):
         server.stop()
         files = sorted(pathlib.Path(folder).glob("counts*"))
         counts = max(files, key=total)
-        if shows_functions:
-            shown = subprocess.run(
-                ["callgrind_annotate", "--threshold=85", str(counts)], check=True,
-                capture_output=True, text=True)
-            print(shown.stdout)
+        if keep:
+            shutil.copy(counts, keep)
         return total(counts) / calls
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--calls", type=int, default=500)
-    parser.add_argument("--functions", action="store_true")
+    parser.add_argument("--keep")
     parser.add_argument("servers", nargs="+")
     arguments = parser.parse_args()
     for word in arguments.servers:
         name, _, executable = word.rpartition("=")
-        count = measure(os.path.abspath(executable), arguments.calls, arguments.functions)
+        count = measure(os.path.abspath(executable), arguments.calls, arguments.keep)
         print(f"{name or executable}: {count:,.0f} instructions for a refused invitation", flush=True)
 
 
