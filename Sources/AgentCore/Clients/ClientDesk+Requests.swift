@@ -16,25 +16,25 @@ extension ClientDesk {
         _ operation: Operation, key: IdempotencyKey?, by asker: Asker, _ requester: Requester,
         taken isTaken: () -> Void = {}
     ) throws(Refusal) {
-        let (identity, address) = (asker.identity, asker.address)
-        if let refusal = obstacle(to: operation, key, of: identity) { throw refusal }
+        if let refusal = obstacle(to: operation, key, of: asker) { throw refusal }
         guard exchange.isReady else { throw .notReady }
         isTaken()
         let id = requests.add(requester)
-        switch identity.kind {
+        switch asker.identity.kind {
         case .user, .server:
             taken += 1
             var request = Request(
-                id: id, user: address.user, device: address.device, key: key, operation: operation)
+                id: id, user: asker.address.user, device: asker.address.device, key: key,
+                operation: operation)
             if case .exchange(let endpoint, _) = requester {
-                request.standsAlone = !identity.isServer
+                request.standsAlone = !asker.identity.isServer
                 if case .list = operation { return page(request, endpoint) }
             }
             exchange.feed(.request(request))
         case .plugin(let name, let cause):
-            exchange.feed(.policyRequest(id, address.user, plugin: name, operation, cause))
+            exchange.feed(.policyRequest(id, asker.address.user, plugin: name, operation, cause))
         case .operator:
-            let name = identity.user
+            let name = asker.address.user
             exchange.feed(.policyRequest(id, name, plugin: name.text, operation))
         }
     }
@@ -56,16 +56,15 @@ extension ClientDesk {
     private func admit(
         _ id: MessageID, key: IdempotencyKey?, _ operation: Operation, from line: Line
     ) {
-        guard let live = line.session, let identity = line.identity, let endpoint = line.endpoint
+        guard line.session != nil, let asker = line.asker, let endpoint = line.endpoint
         else { return }
         let weight = limits.weight(of: operation)
-        let requester = Requester.connection(endpoint, id, weight: weight, payer: identity.payer)
+        let requester = Requester.connection(
+            endpoint, id, weight: weight, payer: asker.identity.payer)
         do throws(Refusal) {
-            try enter(operation, key: key, by: Asker(identity, for: live.address), requester) {
-                endpoint.begins(weight)
-            }
+            try enter(operation, key: key, by: asker, requester) { endpoint.begins(weight) }
         } catch {
-            note(error, of: identity, over: endpoint)
+            note(error, of: asker, over: endpoint)
             send(.refused(error), to: id, over: line)
         }
     }
@@ -86,13 +85,12 @@ extension ClientDesk {
         _ operation: Operation, key: IdempotencyKey?, by asker: Asker,
         over endpoint: any Endpoint, taken isTaken: () -> Void
     ) {
-        let identity = asker.identity
         do throws(Refusal) {
             try enter(
-                operation, key: key, by: asker, .exchange(endpoint, payer: identity.payer),
+                operation, key: key, by: asker, .exchange(endpoint, payer: asker.identity.payer),
                 taken: isTaken)
         } catch {
-            note(error, of: identity, over: endpoint)
+            note(error, of: asker, over: endpoint)
             endpoint.respond(HTTPReply(error))
         }
     }
@@ -123,8 +121,8 @@ extension ClientDesk {
         }
     }
 
-    private func note(_ refusal: Refusal, of identity: Identity, over endpoint: any Endpoint) {
-        if refusal.code == .rateLimited { owner?.asksTooOften(identity.user, over: endpoint) }
+    private func note(_ refusal: Refusal, of asker: Asker, over endpoint: any Endpoint) {
+        if refusal.code == .rateLimited { owner?.asksTooOften(asker.identity.user, over: endpoint) }
     }
 
     // MARK: Pages
@@ -157,18 +155,17 @@ extension ClientDesk {
 
     /// Why a request does not reach the switchboard: capabilities, rate, overload.
     func obstacle(
-        to operation: Operation, _ key: IdempotencyKey?, of identity: Identity
+        to operation: Operation, _ key: IdempotencyKey?, of asker: Asker
     ) -> Refusal? {
+        let user = asker.identity.user
         // What plugins and operators do goes on when the server is behind.
-        guard identity.isOutside else {
-            return crowding(operation, by: identity.user)
-        }
+        guard asker.identity.isOutside else { return crowding(operation, by: user) }
         let name = operation.name
-        guard identity.allows(name.rawValue) || exchange.shows(.capabilityIgnored) else {
+        guard asker.identity.allows(name.rawValue) || exchange.shows(.capabilityIgnored) else {
             return Refusal(.forbidden, "the token does not allow \(name.rawValue)")
         }
-        if identity.isRateLimited, !isRepetition(operation, key, by: identity.user),
-            let refusal = rateRefusal(operation, of: identity.user)
+        if asker.identity.isRateLimited, !isRepetition(operation, key, by: user),
+            let refusal = rateRefusal(operation, of: user)
         {
             return refusal
         }
@@ -179,16 +176,16 @@ extension ClientDesk {
         }
         guard !operation.isReading else { return nil }
         if let refusal = exchange.overload { return refusal }
-        if !crowded.isEmpty, !isRepetition(operation, key, by: identity.user),
-            let refusal = crowding(operation, by: identity.user)
+        if !crowded.isEmpty, !isRepetition(operation, key, by: user),
+            let refusal = crowding(operation, by: user)
         {
             return refusal
         }
         if case .call(_, .signal, _) = operation {
-            return exchange.reportOverload(of: identity.user)
+            return exchange.reportOverload(of: user)
         }
         guard operation.inviteeCount > 0 else { return nil }
-        return exchange.policyOverload ?? exchange.reportOverload(of: identity.user)
+        return exchange.policyOverload ?? exchange.reportOverload(of: user)
     }
 
     /// Whether a request is repeated under its key: that costs nothing of any rate (H95). Another

@@ -115,9 +115,9 @@ public final class ClientDesk {
 
     /// The token of `hello` is good: its session goes on over the line, or begins.
     public func admit(_ identity: Identity, _ hello: Hello, _ id: MessageID, over line: Line) {
-        line.identity = identity
-        handle(.admitted, of: line)
         let address = Address(identity.user, hello.device)
+        line.asker = Asker(identity, for: address)
+        handle(.admitted, of: line)
         let newID = SessionID(high: dice.next(), low: dice.next())
         let opening = sessions.open(
             address, over: line, hello.resume, newID: newID, at: exchange.now())

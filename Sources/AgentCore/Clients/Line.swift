@@ -12,8 +12,10 @@ public final class Line {
     public private(set) var machine: ClientConnection
     /// How long the peer has been silent.
     public var keepAlive: KeepAlive
+    /// Who the peer is, and with which device, once its token was checked.
+    public internal(set) var asker: Asker?
     /// Who the peer is, once its token was checked.
-    public internal(set) var identity: Identity?
+    public var identity: Identity? { asker?.identity }
     /// The session that speaks over this line.
     public internal(set) var session: LiveSession?
     /// What others said to its user at will, and it was not sent yet.
