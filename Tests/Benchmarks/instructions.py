@@ -37,8 +37,9 @@ class Server:
         self.folder = pathlib.Path(folder)
         self.port = free_port()
         shutil.copytree(HERE / "Policy/plugins", self.folder / "plugins")
-        text = FILE.format(port=self.port, folder=folder) + (HERE / "Policy/callagent.lua").read_text()
-        (self.folder / "callagent.lua").write_text(text)
+        head = FILE.format(port=self.port, folder=folder)
+        (self.folder / "callagent.lua").write_text(
+            head + (HERE / "Policy/callagent.lua").read_text())
         # Valgrind cannot read what Swift writes for debuggers.
         program = self.folder / "callagent"
         subprocess.run(["strip", "--strip-debug", "-o", program, executable], check=True)
@@ -68,7 +69,8 @@ class Server:
 def invite(client, count):
     """Makes so many calls, one after the other."""
     for number in range(count):
-        client.send(f'{{"id":{number},"op":"call.invite","data":{{"invitees":["support"],"mode":"common"}}}}')
+        data = '{"invitees":["support"],"mode":"common"}'
+        client.send(f'{{"id":{number},"op":"call.invite","data":{data}}}')
         seq = None
         while not seq:
             message = client.recv(timeout=60)
@@ -82,7 +84,7 @@ def total(path):
 
 
 def measure(executable, calls, keep):
-    """Instructions of one call; what callgrind wrote is copied to `keep`, for callgrind_annotate."""
+    """Instructions of one call; `keep` gets what callgrind wrote, for callgrind_annotate."""
     with tempfile.TemporaryDirectory() as folder:
         server = Server(executable, folder)
         with connect(f"ws://127.0.0.1:{server.port}/v1/ws", compression=None) as client:
@@ -110,7 +112,7 @@ def main():
     for word in arguments.servers:
         name, _, executable = word.rpartition("=")
         count = measure(os.path.abspath(executable), arguments.calls, arguments.keep)
-        print(f"{name or executable}: {count:,.0f} instructions for a refused invitation", flush=True)
+        print(f"{name}: {count:,.0f} instructions for a refused invitation", flush=True)
 
 
 if __name__ == "__main__":

@@ -210,7 +210,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "call.vars.big = ('x'):rep(65536)", "call.vars.big = ('x'):rep(3000000)",
+        "call.vars.big = ('x'):rep(65536)", "call.vars.big = ('x'):rep(1200000)",
         "call.vars.small.big = ('x'):rep(65536)", "table.insert(call.vars.list, ('x'):rep(65536))",
     ])
     func varsOverTheirSizeAreLeftOut(_ text: String) throws {
