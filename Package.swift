@@ -84,9 +84,10 @@ let package = Package(
         module(
             "Storage", ["CallModel", "Collections", "StoreContract", "JSON", "CSQLite"],
             and: confined + inlined),
+        module("Lua", ["CallModel", "JSON", "CLua"], and: confined + inlined),
         module(
             "PolicyHost",
-            ["CallModel", "Collections", "JSON", "WebProtocols", "CLua", "COpenSSL"],
+            ["CallModel", "Collections", "JSON", "WebProtocols", "Lua", "CLua", "COpenSSL"],
             and: confined + inlined),
         module(
             "PolicyTesting", ["PolicyHost", "CallModel", "CallCore", "JSON", "CLua"],

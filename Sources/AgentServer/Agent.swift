@@ -4,6 +4,7 @@ import AgentCore
 import CallModel
 import CallWire
 import EventLoop
+import Lua
 import PolicyHost
 import Storage
 import StoreContract

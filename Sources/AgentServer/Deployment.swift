@@ -6,6 +6,7 @@ import CallWire
 import EventLoop
 import Glibc
 import JSON
+import Lua
 import PolicyHost
 import Storage
 import StoreContract

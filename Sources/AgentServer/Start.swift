@@ -3,6 +3,7 @@
 import CallModel
 import EventLoop
 import Glibc
+import Lua
 import PolicyHost
 import Storage
 import StoreContract

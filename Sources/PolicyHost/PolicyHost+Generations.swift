@@ -3,6 +3,7 @@
 import CLua
 import CallModel
 import JSON
+import Lua
 
 /// Why a generation begins or ends, as `on.start` and `on.stop` are told.
 public enum ChangeReason: String, Sendable, CaseIterable {

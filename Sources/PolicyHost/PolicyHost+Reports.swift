@@ -4,6 +4,7 @@ import Collections
 import CLua
 import CallModel
 import JSON
+import Lua
 
 /// Something to be told to one plugin.
 enum Notice {

@@ -2,6 +2,7 @@
 
 import CLua
 import CallModel
+import Lua
 
 extension PolicyHost {
     /// Whether the plugin is run for what `origin` says; if so, notes who asks.

@@ -3,6 +3,7 @@
 import CLua
 import CallModel
 import JSON
+import Lua
 
 extension PolicyHost {
     /// Takes what a store has kept. To be called once, before the first input.

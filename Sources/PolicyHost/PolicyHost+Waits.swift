@@ -3,6 +3,7 @@
 import CLua
 import CallModel
 import JSON
+import Lua
 
 extension PolicyHost {
     /// Keeps a handler that waits, and asks for what it waits for.

@@ -4,6 +4,7 @@ import Collections
 import CLua
 import CallModel
 import JSON
+import Lua
 
 /// Runs plugins. A value of time goes in with every input; effects come out; nothing is waited for
 /// and no clock is read but to bound scripts. It belongs to one thread.

@@ -4,6 +4,7 @@
 import CLua
 import CallModel
 import JSON
+import Lua
 import PolicyHost
 
 /// What came of one test.

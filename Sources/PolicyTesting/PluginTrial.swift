@@ -3,6 +3,7 @@
 import CLua
 import CallModel
 import JSON
+import Lua
 import PolicyHost
 
 /// A question to plugins, and the world in which it is asked.

@@ -3,6 +3,7 @@
 import CallCore
 import CallModel
 import JSON
+import Lua
 import PolicyHost
 
 extension TestWorld {

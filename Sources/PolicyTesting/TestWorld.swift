@@ -5,6 +5,7 @@ import CLua
 import CallCore
 import CallModel
 import JSON
+import Lua
 import PolicyHost
 
 /// Everything that a test can reach.

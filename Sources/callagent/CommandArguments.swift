@@ -3,6 +3,7 @@
 import CallClient
 import CallModel
 import JSON
+import Lua
 import PolicyHost
 
 /// What was given to a command. Options may stand anywhere, as `--name value` or `--name=value`;

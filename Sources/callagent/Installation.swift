@@ -4,6 +4,7 @@ import AgentServer
 import CallClient
 import EventLoop
 import Glibc
+import Lua
 import PolicyHost
 
 enum Installation {

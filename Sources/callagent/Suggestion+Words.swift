@@ -1,5 +1,6 @@
 // "did you mean …" for words of the command line.
 
+import Lua
 import PolicyHost
 
 extension Suggestion {

@@ -4,6 +4,7 @@ import AgentCore
 import CallClient
 import CallModel
 import EventLoop
+import Lua
 import PolicyHost
 import Testing
 

@@ -2,6 +2,7 @@
 
 import AgentCore
 import EventLoop
+import Lua
 import Testing
 import WebProtocols
 

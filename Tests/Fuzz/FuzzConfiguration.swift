@@ -1,5 +1,6 @@
 // The operator's file: whatever is in it, it is judged the same twice, and a refusal says where.
 
+import Lua
 import PolicyHost
 
 extension Fuzzer {

@@ -1,6 +1,7 @@
 // What counts as processor time of a run: a vm whose one host function, `work`, takes long.
 
 import CLua
+import Lua
 import Testing
 
 @testable import PolicyHost

@@ -4,6 +4,7 @@
 import CallCore
 import CallModel
 import JSON
+import Lua
 import Testing
 
 @testable import PolicyHost

@@ -1,6 +1,7 @@
 // on.invite: what plugins may answer and what becomes of it.
 
 import CallModel
+import Lua
 import Testing
 
 @testable import PolicyHost

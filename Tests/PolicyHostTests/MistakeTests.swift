@@ -2,6 +2,7 @@
 
 import CallModel
 import Foundation
+import Lua
 import Testing
 
 @testable import PolicyHost

@@ -2,6 +2,7 @@
 
 import CLua
 import Glibc
+import Lua
 import Testing
 
 @testable import PolicyHost

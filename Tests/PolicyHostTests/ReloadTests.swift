@@ -2,6 +2,7 @@
 
 import CallModel
 import JSON
+import Lua
 import Testing
 
 @testable import PolicyHost

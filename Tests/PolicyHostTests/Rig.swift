@@ -3,6 +3,7 @@
 import CallModel
 import Glibc
 import JSON
+import Lua
 import Testing
 
 @testable import PolicyHost

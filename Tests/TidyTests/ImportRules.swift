@@ -12,7 +12,8 @@ private let table: [String: Set<String>] = [
     "AgentCore": ["CallCore", "StoreContract", "CallWire", "WebProtocols"],
     "EventLoop": ["CUV", "COpenSSL"],
     "Storage": ["StoreContract", "Collections", "JSON", "CSQLite"],
-    "PolicyHost": ["CallModel", "Collections", "JSON", "WebProtocols", "CLua", "COpenSSL"],
+    "Lua": ["CallModel", "JSON", "CLua"],
+    "PolicyHost": ["Collections", "WebProtocols", "Lua", "CLua", "COpenSSL"],
     "PolicyTesting": ["PolicyHost", "CallCore", "CLua"],
     "Outbound": ["JSON", "WebProtocols", "CCurl", "COpenSSL"],
     "AgentServer": [

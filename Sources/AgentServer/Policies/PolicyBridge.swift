@@ -5,6 +5,7 @@ import CallCore
 import CallModel
 import EventLoop
 import JSON
+import Lua
 import PolicyHost
 import StoreContract
 

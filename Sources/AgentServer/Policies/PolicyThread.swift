@@ -5,6 +5,7 @@ import CallModel
 import EventLoop
 import Glibc
 import JSON
+import Lua
 import PolicyHost
 import Synchronization
 

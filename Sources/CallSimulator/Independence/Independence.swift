@@ -1,6 +1,7 @@
 // Whether anybody feels a stranger: the same town with and without attackers in it.
 
 import CallModel
+import Lua
 import PolicyHost
 
 /// Lets some residents of a town live one day twice, with attackers in it and without, and

@@ -3,6 +3,7 @@
 import CallCore
 import CallModel
 import JSON
+import Lua
 import PolicyHost
 
 /// Carries inputs and effects between a switchboard, a policy host and the devices of residents.

@@ -2,6 +2,7 @@
 
 import CLua
 import CallModel
+import Lua
 
 extension Bindings {
     static let options: [Binding] =

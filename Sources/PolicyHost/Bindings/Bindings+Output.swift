@@ -3,6 +3,7 @@
 import CLua
 import CallModel
 import JSON
+import Lua
 
 extension Bindings {
     static let output: [Binding] =
@@ -91,22 +92,6 @@ extension PluginState {
         _ level: PolicyLog.Level, _ text: String, _ fields: JSONObject = JSONObject()
     ) {
         services.emit(.log(PolicyLog(level, text, plugin: name, call: call, fields: fields)))
-    }
-}
-
-extension LuaValue {
-    /// The value for a person: strings as they are, anything else as JSON.
-    package var shown: String {
-        switch self {
-        case .text(let text): text
-        case .null: "nil"
-        case .user(let facts): facts.user.text
-        case .call(let id): id.description
-        case .bool, .integer, .number, .list, .table:
-            (try? json()).map(\.description) ?? typeName
-        case .bytes(let bytes): String(decoding: bytes, as: UTF8.self)
-        case .function, .handle, .decision: typeName
-        }
     }
 }
 

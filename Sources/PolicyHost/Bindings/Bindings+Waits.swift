@@ -3,6 +3,7 @@
 import CLua
 import CallModel
 import JSON
+import Lua
 
 /// What a handler waits for.
 package enum Wait {

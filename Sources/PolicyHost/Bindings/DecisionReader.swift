@@ -3,6 +3,7 @@
 import CLua
 import CallModel
 import JSON
+import Lua
 
 /// What a script returned from a hook.
 package enum Returned {

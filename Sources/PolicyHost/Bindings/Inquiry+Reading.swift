@@ -3,6 +3,7 @@
 import CLua
 import CallModel
 import JSON
+import Lua
 
 extension Inquiry {
     /// Takes what a plugin returned. A shaping hook keeps the new shape for the next plugin.

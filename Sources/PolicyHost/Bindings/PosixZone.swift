@@ -1,5 +1,7 @@
 // The rule for the years to come at the end of a zone file: a POSIX `TZ` text (RFC 8536, 3.3).
 
+import Lua
+
 /// `CET-1CEST,M3.5.0,M10.5.0/3` and its like.
 struct PosixZone: Sendable, Equatable {
     private let standard: Int64

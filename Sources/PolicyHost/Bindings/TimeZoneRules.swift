@@ -1,6 +1,7 @@
 // Local time by the system's zone files (TZif, RFC 8536), without Foundation.
 
 import Glibc
+import Lua
 
 /// The rules of one time zone.
 public struct TimeZoneRules: Sendable, Equatable {

@@ -2,6 +2,7 @@
 
 import CallModel
 import JSON
+import Lua
 
 /// Everything that the operator decides: two parts, each a type of its own. What is named here
 /// by its own name is a member of the part that has it.

@@ -3,6 +3,7 @@
 
 import CallModel
 import JSON
+import Lua
 
 /// One name of the operator's file.
 public struct ConfigurationField: Sendable {

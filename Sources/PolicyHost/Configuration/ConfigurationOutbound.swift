@@ -1,6 +1,7 @@
 // What the operator decides about pushes and webhooks (`push` and `webhooks` of callagent.lua).
 
 import CallModel
+import Lua
 
 extension Configuration {
     /// The push services that are configured; nil: a provider is not.

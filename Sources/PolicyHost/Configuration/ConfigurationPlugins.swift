@@ -1,6 +1,7 @@
 // The names of what bounds one plugin, and one pair of accounts in it.
 
 import CallModel
+import Lua
 
 extension ConfigurationField {
     static let plugins: [ConfigurationField] = [

@@ -4,6 +4,7 @@ import CLua
 import CallModel
 import Glibc
 import JSON
+import Lua
 
 extension Configuration {
     /// What the file at `path` says. Paths in it begin at its folder. An unknown name or a wrong

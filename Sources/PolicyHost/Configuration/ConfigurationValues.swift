@@ -3,6 +3,7 @@
 import CallModel
 import Glibc
 import JSON
+import Lua
 
 extension LuaValue {
     func wrong(_ expected: String) -> LuaProblem {

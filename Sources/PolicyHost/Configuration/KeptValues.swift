@@ -2,6 +2,7 @@
 // stands for a secret, never with its text.
 
 import JSON
+import Lua
 
 /// What the operator's file assigned to the names of one part.
 public struct KeptValues: Sendable, Equatable {

@@ -1,6 +1,6 @@
 // The block of options of a plugin as the operator would write it (`callagent config NAME`).
 
-import JSON
+import Lua
 
 /// The options of a plugin for whoever sets them.
 public enum OptionBlock {
@@ -39,22 +39,5 @@ extension OptionField {
         if kind == .secret { return "\(name) = secret \"env:NAME\"" }
         if standard.isNull { return "-- \(name) = …" }
         return "\(name) = \(standard.literal)"
-    }
-}
-
-extension LuaValue {
-    /// The value as Lua source.
-    package var literal: String {
-        switch self {
-        case .text(let text): return JSONValue.string(text).description
-        case .list(let values):
-            return values.isEmpty
-                ? "{}" : "{ \(values.map(\.literal).joined(separator: ", ")) }"
-        case .table(let pairs):
-            let members = pairs.map { "[\($0.key.literal)] = \($0.value.literal)" }
-            return members.isEmpty ? "{}" : "{ \(members.joined(separator: ", ")) }"
-        case .null, .bool, .integer, .number: return shown
-        case .bytes, .function, .call, .user, .handle, .decision: return "nil"
-        }
     }
 }

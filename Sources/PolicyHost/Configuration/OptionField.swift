@@ -2,6 +2,7 @@
 
 import CallModel
 import JSON
+import Lua
 
 /// One option of a plugin's `config { … }`.
 struct OptionField: Equatable {

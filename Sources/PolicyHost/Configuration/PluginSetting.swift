@@ -2,20 +2,7 @@
 
 import CallModel
 import JSON
-
-/// One source file, as it was when the generation was made.
-public struct SourceFile: Sendable, Equatable {
-    /// For people: the path below the folder of plugins, `busy.lua` or `reception/init.lua`.
-    public let name: String
-    /// The whole text.
-    public let text: [UInt8]
-
-    /// The file `name` containing `text`.
-    public init(name: String, text: [UInt8]) {
-        self.name = name
-        self.text = text
-    }
-}
+import Lua
 
 /// The files of one plugin.
 public struct PluginSource: Sendable, Equatable {

@@ -3,6 +3,7 @@
 import CLua
 import CallModel
 import JSON
+import Lua
 
 extension DecisionRecord {
     /// The decision that a line of the log tells of; nil when it tells of none.

@@ -3,6 +3,7 @@
 import CLua
 import CallModel
 import JSON
+import Lua
 
 extension DecisionRecord {
     /// Writes the record as one JSON object.

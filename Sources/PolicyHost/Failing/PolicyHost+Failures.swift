@@ -3,6 +3,7 @@
 import CLua
 import CallModel
 import JSON
+import Lua
 
 extension PolicyHost {
     /// Logs and counts a failure, and passes the plugin over for whoever brought it about when it

@@ -3,6 +3,7 @@
 import CLua
 import CallModel
 import JSON
+import Lua
 
 /// What is watched after a generation took over.
 struct Probation {

@@ -2,6 +2,7 @@
 
 import CallModel
 import JSON
+import Lua
 
 /// The folders in which plugins are looked up, in this order.
 public struct PluginLibrary: Sendable {

@@ -4,6 +4,7 @@ import CallClient
 import CallModel
 import CallWire
 import JSON
+import Lua
 import PolicyHost
 
 extension Command {

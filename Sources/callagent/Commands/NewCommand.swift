@@ -2,6 +2,7 @@
 
 import AgentServer
 import Glibc
+import Lua
 import PolicyHost
 
 extension Command {

@@ -1,6 +1,7 @@
 // `callagent simulate`: the whole system at virtual time.
 
 import CallSimulator
+import Lua
 import PolicyHost
 
 extension Command {

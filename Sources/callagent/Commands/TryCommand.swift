@@ -4,6 +4,7 @@ import AgentServer
 import CallModel
 import EventLoop
 import JSON
+import Lua
 import PolicyHost
 import PolicyTesting
 

@@ -4,6 +4,7 @@ import AgentCore
 import CallClient
 import CallModel
 import JSON
+import Lua
 import PolicyHost
 
 extension Command {

@@ -6,6 +6,7 @@
 import CallModel
 import EventLoop
 import Glibc
+import Lua
 import PolicyHost
 
 // MARK: What is measured

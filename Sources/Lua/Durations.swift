@@ -40,21 +40,25 @@ package enum Duration {
 }
 
 /// A size written as a number and `B`, `KB`, `MB` or `GB` (of 1,024 each).
-enum ByteSize {
+package enum ByteSize {
     private static let units: [(String, Int64)] = [
         ("B", 1), ("KB", 1 << 10), ("MB", 1 << 20), ("GB", 1 << 30),
     ]
 
     /// The bytes that `text` says, or nil for anything else.
-    static func parse(_ text: String) -> Int? {
+    package static func parse(_ text: String) -> Int? {
         Duration.parse(text, units: units).map { Int($0) }
     }
 
     /// The shortest text for a size.
-    static func text(_ size: Int) -> String {
+    package static func text(_ size: Int) -> String {
         for (name, unit) in units.reversed() where size >= unit && Int64(size) % unit == 0 {
             return "\(Int64(size) / unit)\(name)"
         }
         return "\(size)B"
     }
+}
+
+extension Milliseconds {
+    package var nanoseconds: UInt64 { UInt64(Swift.max(0, self)) * 1_000_000 }
 }

@@ -161,4 +161,7 @@ package final class PlainWriter {
         integer(facts.calls)
         integer(facts.devices)
     }
+
+    /// Writes text without tag and length.
+    package func raw(_ text: String) { for byte in text.utf8 { tag(byte) } }
 }

@@ -1,26 +1,26 @@
 // Reads Lua 5.4 bytecode as far as needed to see which globals a file names.
 
 /// One use of a global: `reject`, or `log.info` where a field of it is read.
-struct GlobalUse: Equatable {
-    let name: String
+package struct GlobalUse: Equatable {
+    package let name: String
     /// The field that is read of it, if its name is in the code.
-    var member: String?
-    let line: Int
-    let isAssignment: Bool
+    package var member: String?
+    package let line: Int
+    package let isAssignment: Bool
     /// Whether it is called as a statement: nothing takes what it returns.
-    var isDiscarded = false
+    package var isDiscarded = false
 }
 
 /// The bytecode of one file, as `string.dump` makes it in Lua 5.4.
 package struct CompiledChunk {
     private let bytes: [UInt8]
     private var place = 0
-    private(set) var uses: [GlobalUse] = []
+    package private(set) var uses: [GlobalUse] = []
     /// Every line that has code.
     package private(set) var codeLines: Set<Int> = []
 
     /// Reads `bytes`; nil when they are no bytecode of this version.
-    init?(_ bytes: [UInt8]) {
+    package init?(_ bytes: [UInt8]) {
         self.bytes = bytes
         let head: [UInt8] = [0x1B, 0x4C, 0x75, 0x61, 0x54, 0x00]
         guard bytes.starts(with: head), bytes.count > 40 else { return nil }

@@ -32,3 +32,15 @@ public struct PolicyProblem: Error, Sendable, Equatable, CustomStringConvertible
         return line.map { "\(file):\($0): \(text)" } ?? "\(file): \(text)"
     }
 }
+
+/// Everything that is wrong with a generation.
+public struct PolicyProblems: Error, Sendable, Equatable, CustomStringConvertible {
+    /// At least one.
+    public let all: [PolicyProblem]
+
+    /// These faults.
+    public init(_ all: [PolicyProblem]) { self.all = all }
+
+    /// One line each.
+    public var description: String { all.map(\.description).joined(separator: "\n") }
+}
