@@ -86,11 +86,17 @@ let package = Package(
             and: confined + inlined),
         module("Lua", ["CallModel", "JSON", "CLua"], and: confined + inlined),
         module(
+            "Configuration", ["CallModel", "JSON", "Lua", "CLua"], and: confined + inlined),
+        module(
             "PolicyHost",
-            ["CallModel", "Collections", "JSON", "WebProtocols", "Lua", "CLua", "COpenSSL"],
+            [
+                "CallModel", "Collections", "JSON", "WebProtocols", "Configuration", "Lua", "CLua",
+                "COpenSSL",
+            ],
             and: confined + inlined),
         module(
-            "PolicyTesting", ["PolicyHost", "CallModel", "CallCore", "JSON", "CLua"],
+            "PolicyTesting",
+            ["PolicyHost", "Configuration", "CallModel", "CallCore", "JSON", "Lua", "CLua"],
             and: confined),
         module("Outbound", ["JSON", "WebProtocols", "CCurl", "COpenSSL"]),
         // shell
@@ -98,20 +104,23 @@ let package = Package(
             "AgentServer",
             [
                 "CallModel", "CallCore", "JSON", "WebProtocols", "CallWire", "AgentCore",
-                "EventLoop", "StoreContract", "Storage", "PolicyHost", "PolicyTesting",
-                "Outbound",
+                "EventLoop", "StoreContract", "Storage", "Configuration", "Lua", "PolicyHost",
+                "PolicyTesting", "Outbound",
             ], and: confined),
         // tool
         module(
             "CallSimulator",
-            ["CallModel", "CallCore", "AgentCore", "CallWire", "JSON", "PolicyHost"]),
+            [
+                "CallModel", "CallCore", "AgentCore", "CallWire", "JSON", "Configuration", "Lua",
+                "PolicyHost",
+            ]),
         // product
         module("CallClient", ["CallModel", "CallWire", "JSON", "WebProtocols", "EventLoop"]),
         .executableTarget(
             name: "callagent",
             dependencies: [
-                "AgentServer", "AgentCore", "CallSimulator", "CallClient", "PolicyTesting",
-                "CJemalloc",
+                "AgentServer", "AgentCore", "CallSimulator", "CallClient", "Configuration", "Lua",
+                "PolicyTesting", "CJemalloc",
             ],
             swiftSettings: strict,
             // Retaining and releasing through a table of the linker costs 2 % of a request; and
@@ -125,7 +134,7 @@ let package = Package(
             name: "fuzz",
             dependencies: [
                 "JSON", "WebProtocols", "CallWire", "CallModel", "CallCore", "Outbound",
-                "PolicyHost", "Storage",
+                "Configuration", "Lua", "Storage",
             ],
             path: "Tests/Fuzz", swiftSettings: strict),
         .target(
@@ -148,15 +157,21 @@ let package = Package(
             "StorageTests",
             ["Storage", "CallModel", "CallCore", "JSON", "StorageRig", "TestSupport"],
             exclude: ["Data"]),
+        tests("LuaTests", ["Lua"]),
+        tests("ConfigurationTests", ["Configuration", "CallModel", "JSON", "Lua"]),
         tests(
-            "PolicyHostTests", ["PolicyHost", "CallModel", "CallCore", "JSON", "CLua"],
+            "PolicyHostTests",
+            ["PolicyHost", "Configuration", "CallModel", "CallCore", "JSON", "Lua", "CLua"],
             exclude: ["Hostile", "Scripts"]),
         tests(
             "PolicyTestingTests",
-            ["PolicyTesting", "PolicyHost", "CallModel", "CallCore", "JSON"]),
+            [
+                "PolicyTesting", "PolicyHost", "Configuration", "CallModel", "CallCore", "JSON",
+                "Lua",
+            ]),
         program(
             "policy-benchmark", at: "Tests/Benchmarks/Host",
-            ["PolicyHost", "CallModel", "EventLoop", "CJemalloc"]),
+            ["PolicyHost", "Configuration", "CallModel", "EventLoop", "Lua", "CJemalloc"]),
         program(
             "core-benchmark", at: "Tests/Benchmarks/Core", ["CallModel", "CallCore", "CJemalloc"]),
         tests("OutboundTests", ["Outbound", "JSON", "TestSupport"]),
@@ -164,8 +179,8 @@ let package = Package(
             "AgentServerTests",
             [
                 "AgentServer", "AgentCore", "CallClient", "CallModel", "CallCore", "CallWire",
-                "EventLoop", "AgentTestSupport", "JSON", "PolicyHost", "Storage", "TestSupport",
-                "WebProtocols",
+                "EventLoop", "AgentTestSupport", "JSON", "Configuration", "Lua", "PolicyHost",
+                "Storage", "TestSupport", "WebProtocols",
             ]),
         tests(
             "CallClientTests",
@@ -184,7 +199,8 @@ let package = Package(
             "DocumentationTests",
             [
                 "CallModel", "CallCore", "CallWire", "JSON", "WebProtocols", "EventLoop",
-                "PolicyHost", "PolicyTesting", "AgentServer", "AgentCore", "CallSimulator",
+                "Configuration", "Lua", "PolicyHost", "PolicyTesting", "AgentServer", "AgentCore",
+                "CallSimulator",
             ]),
         program("echo-server", at: "Tests/EchoServer", ["WebProtocols", "EventLoop"]),
     ],

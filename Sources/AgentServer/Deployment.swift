@@ -3,6 +3,7 @@
 import AgentCore
 import CallModel
 import CallWire
+import Configuration
 import EventLoop
 import Glibc
 import JSON

@@ -1,6 +1,7 @@
 // With which state of the operator's files a process starts (E54).
 
 import CallModel
+import Configuration
 import EventLoop
 import Glibc
 import Lua

@@ -2,6 +2,7 @@
 
 import CLua
 import CallModel
+import Configuration
 import JSON
 import Lua
 

@@ -3,6 +3,7 @@
 import Collections
 import CLua
 import CallModel
+import Configuration
 import JSON
 import Lua
 

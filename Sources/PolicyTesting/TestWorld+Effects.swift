@@ -2,6 +2,7 @@
 
 import CallCore
 import CallModel
+import Configuration
 import JSON
 import Lua
 import PolicyHost

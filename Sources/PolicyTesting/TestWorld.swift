@@ -4,6 +4,7 @@
 import CLua
 import CallCore
 import CallModel
+import Configuration
 import JSON
 import Lua
 import PolicyHost

@@ -4,7 +4,6 @@ import CallClient
 import CallModel
 import JSON
 import Lua
-import PolicyHost
 
 /// What was given to a command. Options may stand anywhere, as `--name value` or `--name=value`;
 /// what follows `--` are operands.

@@ -2,10 +2,10 @@
 
 import AgentServer
 import CallClient
+import Configuration
 import EventLoop
 import Glibc
 import Lua
-import PolicyHost
 
 enum Installation {
     /// The option of every command that works with an installation.

@@ -2,6 +2,7 @@
 
 import AgentCore
 import CallModel
+import Configuration
 import EventLoop
 import Glibc
 import JSON

@@ -3,7 +3,6 @@
 import CallModel
 import JSON
 import Lua
-import PolicyHost
 import Testing
 
 @testable import callagent

@@ -1,6 +1,7 @@
 // The pages for operators show the names and figures of the process.
 
 import AgentCore
+import Configuration
 import EventLoop
 import Lua
 import Testing

@@ -1,6 +1,7 @@
 // The pages for plugin writers show the tables that the policy host runs on.
 
 import CallModel
+import Configuration
 import Foundation
 import JSON
 import Lua

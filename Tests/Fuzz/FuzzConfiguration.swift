@@ -1,7 +1,7 @@
 // The operator's file: whatever is in it, it is judged the same twice, and a refusal says where.
 
+import Configuration
 import Lua
-import PolicyHost
 
 extension Fuzzer {
     static let configuration = Fuzzer(

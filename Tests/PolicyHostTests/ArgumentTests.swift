@@ -1,6 +1,7 @@
 // Whatever a script gives to a function of the host, the host lives on.
 
 import CallModel
+import Configuration
 import JSON
 import Testing
 

@@ -1,6 +1,7 @@
 // What is found wrong with plugins before they run.
 
 import CallModel
+import Configuration
 import JSON
 import Lua
 import Testing

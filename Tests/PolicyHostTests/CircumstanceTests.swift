@@ -3,6 +3,7 @@
 
 import CallCore
 import CallModel
+import Configuration
 import JSON
 import Lua
 import Testing

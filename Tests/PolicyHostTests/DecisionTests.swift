@@ -1,6 +1,7 @@
 // Every decision a hook may return, and what happens to those it may not.
 
 import CallModel
+import Configuration
 import JSON
 import Testing
 

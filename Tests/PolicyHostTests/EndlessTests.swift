@@ -1,6 +1,7 @@
 // Scripts that would go on for ever: none keeps the thread, and none ends the process.
 
 import CallModel
+import Configuration
 import JSON
 import Testing
 

@@ -3,6 +3,7 @@
 
 import CLua
 import CallModel
+import Configuration
 import Glibc
 import Testing
 

@@ -1,6 +1,7 @@
 // What plugins keep: state, call.vars, windows, timers; and what a reload does to it.
 
 import CallModel
+import Configuration
 import JSON
 import Lua
 import Testing

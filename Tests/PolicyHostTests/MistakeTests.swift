@@ -1,6 +1,7 @@
 // What Lua does not mind, and nobody means.
 
 import CallModel
+import Configuration
 import Foundation
 import Lua
 import Testing

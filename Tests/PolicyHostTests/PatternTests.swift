@@ -1,6 +1,7 @@
 // The guarded pattern matcher against the one of stock Lua.
 
 import CLua
+import Configuration
 import Glibc
 import Lua
 import Testing

@@ -1,6 +1,7 @@
 // What one pair of accounts can have of a plugin (clarifications 75).
 
 import CallModel
+import Configuration
 import JSON
 import Testing
 

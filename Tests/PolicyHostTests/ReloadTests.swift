@@ -1,6 +1,7 @@
 // Reloads under load, probation and rollback.
 
 import CallModel
+import Configuration
 import JSON
 import Lua
 import Testing

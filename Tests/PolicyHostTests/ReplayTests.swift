@@ -1,6 +1,7 @@
 // The decision log: what a record holds, reading it back, and asking again what was asked.
 
 import CallModel
+import Configuration
 import JSON
 import Testing
 

@@ -1,6 +1,7 @@
 // What the tests of the policy host share: a host over sources in the test itself.
 
 import CallModel
+import Configuration
 import Glibc
 import JSON
 import Lua

@@ -1,6 +1,7 @@
 // Waiting inside handlers, and what ends it.
 
 import CallModel
+import Configuration
 import JSON
 import Testing
 

@@ -1,6 +1,7 @@
 // Every helper works in every hook alike: nothing is known only here or only there.
 
 import CallModel
+import Configuration
 import JSON
 import Lua
 import Testing

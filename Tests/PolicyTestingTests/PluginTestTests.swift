@@ -1,6 +1,7 @@
 // `test(…)` blocks: the bundled plugins pass theirs, and every step does what it says.
 
 import CallModel
+import Configuration
 import JSON
 import Lua
 import Testing

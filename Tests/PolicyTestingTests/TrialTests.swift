@@ -1,6 +1,7 @@
 // One question to one plugin, as `callagent try` asks it.
 
 import CallModel
+import Configuration
 import JSON
 import Lua
 import Testing

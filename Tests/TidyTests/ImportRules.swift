@@ -13,7 +13,8 @@ private let table: [String: Set<String>] = [
     "EventLoop": ["CUV", "COpenSSL"],
     "Storage": ["StoreContract", "Collections", "JSON", "CSQLite"],
     "Lua": ["CallModel", "JSON", "CLua"],
-    "PolicyHost": ["Collections", "WebProtocols", "Lua", "CLua", "COpenSSL"],
+    "Configuration": ["Lua", "CLua"],
+    "PolicyHost": ["Collections", "WebProtocols", "Configuration", "CLua", "COpenSSL"],
     "PolicyTesting": ["PolicyHost", "CallCore", "CLua"],
     "Outbound": ["JSON", "WebProtocols", "CCurl", "COpenSSL"],
     "AgentServer": [

@@ -1,6 +1,7 @@
 // What the policies were asked, what each plugin said and what was committed: JSON lines.
 
 import CallModel
+import Configuration
 import EventLoop
 import JSON
 import PolicyHost

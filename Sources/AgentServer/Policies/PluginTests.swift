@@ -1,6 +1,7 @@
 // Runs the plugins' own tests for `callagent test`.
 
 import CallModel
+import Configuration
 import JSON
 import Lua
 import PolicyHost

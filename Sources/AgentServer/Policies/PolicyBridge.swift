@@ -3,6 +3,7 @@
 import AgentCore
 import CallCore
 import CallModel
+import Configuration
 import EventLoop
 import JSON
 import Lua

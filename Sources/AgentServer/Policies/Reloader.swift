@@ -1,6 +1,7 @@
 // Puts another state of the operator's files into force without stopping anything.
 
 import CallModel
+import Configuration
 import EventLoop
 import PolicyHost
 import StoreContract

@@ -2,7 +2,6 @@
 
 import CallModel
 import Lua
-import PolicyHost
 
 /// Lets some residents of a town live one day twice, with attackers in it and without, and
 /// compares what each of them saw. No account's answer may depend on an account with whom it

@@ -1,6 +1,7 @@
 // What a plugin says of itself at top level: plugin, on.*, timers, migrate, test.
 
 import CLua
+import Configuration
 import Lua
 
 extension Bindings {

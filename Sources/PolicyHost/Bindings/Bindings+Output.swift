@@ -2,12 +2,13 @@
 
 import CLua
 import CallModel
+import Configuration
 import JSON
 import Lua
 
 extension Bindings {
     static let output: [Binding] =
-        PolicyLog.Level.allCases.map(log) + [
+        Configuration.Log.Level.allCases.map(log) + [
             Binding(
                 "print", CALLUA_SHOWS, type: "fun(...)",
                 help: "Writes its arguments to the log (info)."
@@ -42,7 +43,7 @@ extension Bindings {
             },
         ]
 
-    private static func log(_ level: PolicyLog.Level) -> Binding {
+    private static func log(_ level: Configuration.Log.Level) -> Binding {
         Binding(
             "log.\(level.rawValue)", CALLUA_SHOWS, type: "fun(message: any, fields?: table)",
             help: "Writes a line to the log."
@@ -89,7 +90,7 @@ extension PluginState {
 
     /// A line of the log in the name of the plugin.
     fileprivate func write(
-        _ level: PolicyLog.Level, _ text: String, _ fields: JSONObject = JSONObject()
+        _ level: Configuration.Log.Level, _ text: String, _ fields: JSONObject = JSONObject()
     ) {
         services.emit(.log(PolicyLog(level, text, plugin: name, call: call, fields: fields)))
     }

@@ -3,6 +3,7 @@
 
 import CLua
 import CallModel
+import Configuration
 import Lua
 
 /// Files for people who write plugins.

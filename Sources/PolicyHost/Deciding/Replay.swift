@@ -1,6 +1,7 @@
 // Asks a generation what others were asked before: without a server, and without any effect.
 
 import CallModel
+import Configuration
 import JSON
 
 /// A policy host at the time of recorded decisions. What its plugins wait for is answered as it was

@@ -2,6 +2,7 @@
 
 import CLua
 import CallModel
+import Configuration
 import JSON
 import Lua
 
@@ -396,16 +397,6 @@ private let serveCall:
         result.pointee = state.reply.written
         return Int32(status)
     }
-
-extension PluginSource {
-    /// The capabilities that the plugin says it needs.
-    public var needs: [String] {
-        var setting = PluginSetting()
-        setting.standsIn = true
-        let state = try? PluginState(source: self, setting: setting, services: Services(seed: 0))
-        return state?.manifest.needs ?? []
-    }
-}
 
 /// What `plugin { … }` says.
 struct Manifest: Equatable {

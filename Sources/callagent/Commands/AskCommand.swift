@@ -5,7 +5,6 @@ import CallModel
 import CallWire
 import JSON
 import Lua
-import PolicyHost
 
 extension Command {
     static let ask = Command(

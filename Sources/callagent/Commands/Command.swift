@@ -1,7 +1,6 @@
 // What the tool can do: the one table of its commands.
 
 import Lua
-import PolicyHost
 
 /// One command of the tool.
 struct Command: Sendable {

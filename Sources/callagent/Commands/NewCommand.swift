@@ -1,6 +1,7 @@
 // `callagent new`: a plugin to begin with, and what editors need.
 
 import AgentServer
+import Configuration
 import Glibc
 import Lua
 import PolicyHost

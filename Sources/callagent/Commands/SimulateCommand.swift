@@ -2,7 +2,6 @@
 
 import CallSimulator
 import Lua
-import PolicyHost
 
 extension Command {
     static let simulate = Command(

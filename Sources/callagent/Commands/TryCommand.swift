@@ -5,7 +5,6 @@ import CallModel
 import EventLoop
 import JSON
 import Lua
-import PolicyHost
 import PolicyTesting
 
 extension Command {

@@ -5,7 +5,6 @@ import CallClient
 import CallModel
 import JSON
 import Lua
-import PolicyHost
 
 extension Command {
     private static let choices: [Option] = [

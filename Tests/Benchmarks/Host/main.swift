@@ -4,6 +4,7 @@
 // Prints lines of key=value.
 
 import CallModel
+import Configuration
 import EventLoop
 import Glibc
 import Lua

@@ -1,5 +1,6 @@
 // The block of options of a plugin as the operator would write it (`callagent config NAME`).
 
+import Configuration
 import Lua
 
 /// The options of a plugin for whoever sets them.

@@ -72,7 +72,7 @@ extension ConfigurationField {
         + outbound
 
     /// The names that may stand at the left of an assignment.
-    static let topLevel: [String] = {
+    package static let topLevel: [String] = {
         var names: [String] = []
         for field in all {
             let name = String(field.name.prefix { $0 != "." })
@@ -86,7 +86,7 @@ extension ConfigurationField {
         topLevel.filter { name in !all.contains { $0.name == name } } + ["options", "override"]
 
     /// The part of a name, or of a table of names.
-    static func part(of name: String) -> Part? {
+    package static func part(of name: String) -> Part? {
         all.first { $0.name == name || $0.name.hasPrefix("\(name).") }?.part
     }
 

@@ -41,7 +41,8 @@ public struct TimeZoneRules: Sendable, Equatable {
     }
 
     /// ` (did you mean 'Europe/Berlin'?)` for a name that is nearly one, or only its city.
-    static func hint(for name: String, directory: String = "/usr/share/zoneinfo") -> String {
+    package static func hint(for name: String, directory: String = "/usr/share/zoneinfo") -> String
+    {
         let table = Files.read(directory + "/zone.tab", limit: 1 << 20) ?? []
         let names = String(decoding: table, as: UTF8.self).split(separator: "\n")
             .filter { !$0.hasPrefix("#") }
@@ -108,7 +109,7 @@ public struct TimeZoneRules: Sendable, Equatable {
 /// A date and a time of day as clocks show them.
 public struct LocalTime: Sendable, Equatable {
     /// The seconds since 1970 of the years 0 to 9999, in every zone.
-    static let known: ClosedRange<Int64> = -62_167_132_800...253_402_214_399
+    package static let known: ClosedRange<Int64> = -62_167_132_800...253_402_214_399
 
     public var year: Int
     public var month: Int

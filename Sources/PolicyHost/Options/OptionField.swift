@@ -1,6 +1,7 @@
 // Options of a plugin: their kinds, ranges and what becomes of the operator's values.
 
 import CallModel
+import Configuration
 import JSON
 import Lua
 

@@ -1,6 +1,7 @@
 // Opening hours: "mon-fri 09:00-18:00, sat 10:00-14:00".
 
 import CallModel
+import Configuration
 import Lua
 
 /// Times of the week.

@@ -5,7 +5,7 @@ import JSON
 import Lua
 import Testing
 
-@testable import PolicyHost
+@testable import Configuration
 
 @Suite struct ConfigurationPartsTests {
     private func read(
@@ -17,14 +17,6 @@ import Testing
             only: part, environment: environment)
     }
 
-    private func name(
-        _ text: String, environment: @escaping (String) -> String? = { _ in "s3cret" }
-    ) throws -> String {
-        let main = SourceFile(name: "p.lua", text: Array("on.invite(function() end)".utf8))
-        return try PluginLibrary(keeping: [PluginSource(name: "p", main: main)])
-            .plan(for: try read(text, environment: environment)).name
-    }
-
     @Test func whatBelongsToAGeneration() {
         let names = ConfigurationField.topLevel.filter {
             ConfigurationField.part(of: $0) == .generation
@@ -33,39 +25,6 @@ import Testing
             Set(names) == [
                 "answer_for", "plugins", "options", "override", "timezone", "invite",
             ])
-    }
-
-    private static let base = """
-        plugins = { "p" }
-        answer_for = { "support" }
-        options.p = { key = "Bearer " .. secret "env:KEY" }
-        """
-
-    @Test(arguments: [
-        "-- a comment\n\(base)", "\(base)\ntimezone = 'UTC'\nwatch = true",
-        "\(base)\nauth = { { alg = 'HS256', key = secret 'env:KEY' } }",
-        "\(base)\nlimits = { message = '32KB', plugin_memory = '2MB' }\nusers = { 'ann' }",
-        "\(base)\norigins = 'https://a.b'\nrevoked = 'x'\nlog = { level = 'debug' }",
-        "\(base)\ninvite = { default = 'ring' }\ndecision_log = { inputs = false }",
-        "local all = { 'support' }\nfor _ = 1, 3 do end\n\(base)\nanswer_for = all",
-    ])
-    func whatIsNoneOfItGivesNoNewName(_ text: String) throws {
-        #expect(try name(text) == name(Self.base))
-    }
-
-    @Test(arguments: [
-        "\(base)\ntimezone = 'Europe/Berlin'", "\(base)\nanswer_for = { 'sales' }",
-        "\(base)\ninvite = { default = 'reject' }", "\(base)\noptions.p = { key = 'x' }",
-        "\(base)\noverride.p = { grant = 'http:a.b' }",
-        "\(base)\nplugins = { { 'p', users = 'ann' } }",
-        "\(base)\noptions.p = { key = 'Bearer ' .. secret 'env:OTHER' }",
-    ])
-    func whatIsGivesANewName(_ text: String) throws {
-        #expect(try name(text) != name(Self.base))
-    }
-
-    @Test func theSecretsOfTodayGiveNoNewName() throws {
-        #expect(try name(Self.base) { _ in "another" } == name(Self.base))
     }
 
     @Test func secretsStayExpressions() throws {

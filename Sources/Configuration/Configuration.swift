@@ -200,9 +200,14 @@ extension Configuration {
     /// What the log looks like.
     public struct Log: Sendable, Equatable {
         /// The least serious line that is written.
-        public var level = PolicyLog.Level.info
+        public var level = Level.info
         /// See `Format`.
         public var format = Format.auto
+
+        /// How serious a line is.
+        public enum Level: String, Sendable, CaseIterable {
+            case debug, info, warn, error
+        }
 
         /// How lines are written.
         public enum Format: String, Sendable, CaseIterable {
@@ -370,6 +375,12 @@ extension Configuration {
         return warnings
     }
 
+    /// The fault `text` at the assignment of `name`.
+    package func problem(_ text: String, at name: String) -> PolicyProblem {
+        let file = file.map { $0.split(separator: "/").last.map(String.init) ?? $0 }
+        return PolicyProblem(text, file: file, line: lines[name])
+    }
+
     /// All that the file says, to tell whether it has changed: for a digest only, since keys that
     /// are written as text are in it.
     public var valuesInForce: String { generation.values.text + "\n" + server.values.whole }
@@ -387,7 +398,7 @@ extension Configuration {
     }
 
     /// The user directory; nil: everybody is in it.
-    var directory: Accounts? { server.users.flatMap { $0 == ["*"] ? nil : Accounts($0) } }
+    package var directory: Accounts? { server.users.flatMap { $0 == ["*"] ? nil : Accounts($0) } }
 
     /// The switchboard's settings with plugins that have `hooks`.
     public func settings(hooks: Hooks) -> Settings {

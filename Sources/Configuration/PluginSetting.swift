@@ -4,26 +4,6 @@ import CallModel
 import JSON
 import Lua
 
-/// The files of one plugin.
-public struct PluginSource: Sendable, Equatable {
-    /// As the operator lists it.
-    public let name: String
-    /// The file that is run.
-    public let main: SourceFile
-    /// What `require` finds, by module name.
-    public let modules: [String: SourceFile]
-
-    /// Every file, the main one first.
-    package var files: [SourceFile] { [main] + modules.sorted { $0.key < $1.key }.map(\.value) }
-
-    /// The plugin `name` in the file `main`.
-    public init(name: String, main: SourceFile, modules: [String: SourceFile] = [:]) {
-        self.name = name
-        self.main = main
-        self.modules = modules
-    }
-}
-
 /// The limits of one plugin.
 public struct PluginLimits: Sendable, Equatable {
     /// Bytes of its Lua state.
@@ -109,11 +89,40 @@ public struct PluginSetting: Sendable, Equatable {
     public init() {}
 
     /// Keeps to the limits of all plugins, as far as there are none of its own.
-    mutating func keep(to limits: PluginLimits) {
+    package mutating func keep(to limits: PluginLimits) {
         self.limits = limits
         self.limits.memory = ownLimits.memory ?? limits.memory
         self.limits.runTime = ownLimits.runTime ?? limits.runTime
         self.limits.eventTime = ownLimits.eventTime ?? limits.eventTime
         self.limits.logLines = ownLimits.logLines ?? limits.logLines
+    }
+}
+
+extension Configuration {
+    /// What the operator decides about one plugin.
+    public func setting(of plugin: Plugin) -> PluginSetting {
+        var setting = PluginSetting()
+        setting.users = plugin.users.map { Accounts($0) }
+        setting.options = generation.options[plugin.name] ?? JSONObject()
+        let hasOptions = lines["options.\(plugin.name)"] != nil
+        setting.optionsSite = problem("", at: hasOptions ? "options.\(plugin.name)" : "plugins")
+        setting.zone = TimeZoneRules(named: generation.timezone) ?? .utc
+        setting.directory = directory
+        setting.extendedDataMax = server.limits.extendedData
+        if let override = generation.overrides[plugin.name] {
+            setting.onError = override.onError
+            setting.grants = override.grants
+            setting.ownLimits = override
+        }
+        setting.keep(to: pluginLimits)
+        return setting
+    }
+
+    /// The limits of every plugin that has none of its own.
+    package var pluginLimits: PluginLimits {
+        var limits = server.limits.plugin
+        limits.memory = server.limits.pluginMemory
+        limits.logLines = server.limits.logLines
+        return limits
     }
 }
