@@ -95,6 +95,8 @@ let package = Package(
             ],
             and: confined + inlined),
         module(
+            "Decisions", ["PolicyHost", "CallModel", "JSON", "Lua"], and: confined + inlined),
+        module(
             "PolicyTesting",
             ["PolicyHost", "Configuration", "CallModel", "CallCore", "JSON", "Lua", "CLua"],
             and: confined),
@@ -105,14 +107,14 @@ let package = Package(
             [
                 "CallModel", "CallCore", "JSON", "WebProtocols", "CallWire", "AgentCore",
                 "EventLoop", "StoreContract", "Storage", "Configuration", "Lua", "PolicyHost",
-                "PolicyTesting", "Outbound",
+                "Decisions", "PolicyTesting", "Outbound",
             ], and: confined),
         // tool
         module(
             "CallSimulator",
             [
                 "CallModel", "CallCore", "AgentCore", "CallWire", "JSON", "Configuration", "Lua",
-                "PolicyHost",
+                "PolicyHost", "Decisions",
             ]),
         // product
         module("CallClient", ["CallModel", "CallWire", "JSON", "WebProtocols", "EventLoop"]),
@@ -120,7 +122,7 @@ let package = Package(
             name: "callagent",
             dependencies: [
                 "AgentServer", "AgentCore", "CallSimulator", "CallClient", "Configuration", "Lua",
-                "PolicyTesting", "CJemalloc",
+                "Decisions", "PolicyTesting", "CJemalloc",
             ],
             swiftSettings: strict,
             // Retaining and releasing through a table of the linker costs 2 % of a request; and
@@ -159,9 +161,20 @@ let package = Package(
             exclude: ["Data"]),
         tests("LuaTests", ["Lua"]),
         tests("ConfigurationTests", ["Configuration", "CallModel", "JSON", "Lua"]),
+        .target(
+            name: "PolicyTestSupport",
+            dependencies: ["PolicyHost", "Configuration", "CallModel", "JSON", "Lua"],
+            path: "Tests/PolicyTestSupport", swiftSettings: strict),
+        tests(
+            "DecisionsTests",
+            ["Decisions", "PolicyHost", "CallModel", "JSON", "PolicyTestSupport"]),
         tests(
             "PolicyHostTests",
-            ["PolicyHost", "Configuration", "CallModel", "CallCore", "JSON", "Lua", "CLua"],
+            [
+                "PolicyTestSupport", "PolicyHost", "Decisions", "Configuration", "CallModel",
+                "CallCore", "JSON", "Lua",
+                "CLua",
+            ],
             exclude: ["Hostile", "Scripts"]),
         tests(
             "PolicyTestingTests",
@@ -180,7 +193,7 @@ let package = Package(
             [
                 "AgentServer", "AgentCore", "CallClient", "CallModel", "CallCore", "CallWire",
                 "EventLoop", "AgentTestSupport", "JSON", "Configuration", "Lua", "PolicyHost",
-                "Storage", "TestSupport", "WebProtocols",
+                "Decisions", "Storage", "TestSupport", "WebProtocols",
             ]),
         tests(
             "CallClientTests",

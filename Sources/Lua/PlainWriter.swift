@@ -21,6 +21,9 @@ package final class PlainWriter {
         callua_bytes(start: base.assumingMemoryBound(to: UInt8.self), count: count)
     }
 
+    /// A copy of what was written.
+    package var copy: [UInt8] { Array(UnsafeRawBufferPointer(start: base, count: count)) }
+
     /// Forgets what was written from `place` on.
     package func cut(to place: Int = 0) { count = place }
 

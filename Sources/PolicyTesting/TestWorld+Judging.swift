@@ -107,8 +107,7 @@ extension LuaValue {
         writer.tag(kind)
         writer.list(arguments.count)
         for argument in arguments { writer.value(argument) }
-        let written = writer.written
-        return .decision(Array(UnsafeBufferPointer(start: written.start, count: written.count)))
+        return .decision(writer.copy)
     }
 }
 

@@ -5,6 +5,7 @@ import AgentServer
 import CallClient
 import CallModel
 import Configuration
+import Decisions
 import JSON
 
 /// What is known of one call.

@@ -3,6 +3,7 @@
 import AgentServer
 import CallClient
 import Configuration
+import Decisions
 import EventLoop
 import Glibc
 import Lua

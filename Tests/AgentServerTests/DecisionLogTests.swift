@@ -10,6 +10,7 @@ import TestSupport
 import Testing
 
 @testable import AgentServer
+@testable import Decisions
 @testable import PolicyHost
 
 /// A directory of one test, and a loop for the timers.

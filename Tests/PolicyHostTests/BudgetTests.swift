@@ -2,6 +2,7 @@
 
 import CLua
 import Lua
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

@@ -5,6 +5,7 @@ import CLua
 import CallModel
 import Configuration
 import Glibc
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

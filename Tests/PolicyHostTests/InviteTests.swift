@@ -2,6 +2,7 @@
 
 import CallModel
 import Lua
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

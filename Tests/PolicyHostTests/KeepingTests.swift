@@ -4,6 +4,7 @@ import CallModel
 import Configuration
 import JSON
 import Lua
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

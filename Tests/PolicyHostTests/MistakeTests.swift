@@ -4,6 +4,7 @@ import CallModel
 import Configuration
 import Foundation
 import Lua
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

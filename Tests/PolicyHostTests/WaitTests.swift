@@ -3,6 +3,7 @@
 import CallModel
 import Configuration
 import JSON
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

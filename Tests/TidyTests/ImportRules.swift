@@ -15,12 +15,13 @@ private let table: [String: Set<String>] = [
     "Lua": ["CallModel", "JSON", "CLua"],
     "Configuration": ["Lua", "CLua"],
     "PolicyHost": ["Collections", "WebProtocols", "Configuration", "CLua", "COpenSSL"],
+    "Decisions": ["PolicyHost"],
     "PolicyTesting": ["PolicyHost", "CallCore", "CLua"],
     "Outbound": ["JSON", "WebProtocols", "CCurl", "COpenSSL"],
     "AgentServer": [
-        "AgentCore", "EventLoop", "Storage", "PolicyHost", "PolicyTesting", "Outbound",
+        "AgentCore", "EventLoop", "Storage", "Decisions", "PolicyTesting", "Outbound",
     ],
-    "CallSimulator": ["CallCore", "AgentCore", "CallWire", "JSON", "PolicyHost"],
+    "CallSimulator": ["CallCore", "AgentCore", "CallWire", "JSON", "Decisions"],
     "CallClient": ["CallWire", "WebProtocols", "EventLoop"],
     "callagent": ["AgentServer", "AgentCore", "CallSimulator", "CallClient", "PolicyTesting"],
 ]

@@ -2,6 +2,7 @@
 
 import CallModel
 import Configuration
+import Decisions
 import EventLoop
 import PolicyHost
 import StoreContract

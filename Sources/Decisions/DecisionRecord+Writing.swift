@@ -1,9 +1,9 @@
 // A decision as one line of JSON.
 
-import CLua
 import CallModel
 import JSON
 import Lua
+import PolicyHost
 
 extension DecisionRecord {
     /// Writes the record as one JSON object.

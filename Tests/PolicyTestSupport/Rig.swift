@@ -1,22 +1,21 @@
-// What the tests of the policy host share: a host over sources in the test itself.
+// What the tests of the policy host and of its decisions share: a host over sources in the test
+// itself.
 
 import CallModel
 import Configuration
 import Glibc
 import JSON
 import Lua
-import Testing
-
-@testable import PolicyHost
+import PolicyHost
 
 /// A policy host with one or more plugins written in the test.
-final class Rig {
-    let host: PolicyHost
-    var now = Moment(1_790_000_000_000)
+package final class Rig {
+    package let host: PolicyHost
+    package var now = Moment(1_790_000_000_000)
     private var lastQuestion: UInt64 = 0
 
     /// Plugins by name and text, in order.
-    convenience init(
+    package convenience init(
         _ plugins: [(String, String)], _ change: (inout GenerationPlan) -> Void = { _ in }
     )
         throws
@@ -25,17 +24,19 @@ final class Rig {
     }
 
     /// One plugin called `p`.
-    convenience init(_ text: String, _ change: (inout GenerationPlan) -> Void = { _ in }) throws {
+    package convenience init(_ text: String, _ change: (inout GenerationPlan) -> Void = { _ in })
+        throws
+    {
         try self.init([("p", text)], change)
     }
 
-    init(_ host: PolicyHost) { self.host = host }
+    package init(_ host: PolicyHost) { self.host = host }
 
-    init(_ generation: Generation) {
+    package init(_ generation: Generation) {
         host = PolicyHost(generation, seed: 1)
     }
 
-    static func generation(
+    package static func generation(
         _ plugins: [(String, String)], _ change: (inout GenerationPlan) -> Void = { _ in }
     ) throws -> Generation {
         var plan = GenerationPlan()
@@ -49,7 +50,7 @@ final class Rig {
     }
 
     /// The problem that loading `text` runs into.
-    static func problem(_ text: String, _ change: (inout GenerationPlan) -> Void = { _ in })
+    package static func problem(_ text: String, _ change: (inout GenerationPlan) -> Void = { _ in })
         -> String
     {
         do {
@@ -61,7 +62,7 @@ final class Rig {
     }
 
     /// A call of `ann` to `bob` that rings.
-    func call(
+    package func call(
         data: String? = nil, id: UInt64 = 1, ring: Milliseconds = 60_000, by caller: String = "ann"
     ) -> Call {
         var call = Call(
@@ -78,7 +79,7 @@ final class Rig {
     }
 
     /// Asks `on.invite` about `call`; returns everything that came of it at once.
-    func ask(_ call: Call, busy: Int = 0, from: Int = 0) -> [PolicyEffect] {
+    package func ask(_ call: Call, busy: Int = 0, from: Int = 0) -> [PolicyEffect] {
         lastQuestion += 1
         let question = Question(
             id: QuestionID(lastQuestion), decideBy: now + 2_000,
@@ -92,12 +93,12 @@ final class Rig {
     }
 
     /// The answer to an invitation, nil while there is none.
-    func invite(data: String? = nil, busy: Int = 0, by caller: String = "ann") -> Answer? {
+    package func invite(data: String? = nil, busy: Int = 0, by caller: String = "ann") -> Answer? {
         ask(call(data: data, by: caller), busy: busy).answer
     }
 
     /// Lets time pass, doing what falls due.
-    func pass(_ span: Milliseconds) -> [PolicyEffect] {
+    package func pass(_ span: Milliseconds) -> [PolicyEffect] {
         let end = now + span
         var effects: [PolicyEffect] = []
         while let due = host.nextDeadline, due <= end {
@@ -109,7 +110,7 @@ final class Rig {
     }
 
     /// Asks anything else than `on.invite`.
-    func ask(_ subject: Question.Subject) -> [PolicyEffect] {
+    package func ask(_ subject: Question.Subject) -> [PolicyEffect] {
         lastQuestion += 1
         let question = Question(
             id: QuestionID(lastQuestion), decideBy: now + 2_000, subject: subject,
@@ -117,21 +118,21 @@ final class Rig {
         return host.handle(.asked(question), at: now)
     }
 
-    func reply(_ wait: WaitID?, _ reply: WaitReply) -> [PolicyEffect] {
+    package func reply(_ wait: WaitID?, _ reply: WaitReply) -> [PolicyEffect] {
         guard let wait else { return [] }
         return host.handle(.replied(wait, reply), at: now)
     }
 
-    func end(_ call: Call) -> [PolicyEffect] { host.handle(.callEnded(call.id), at: now) }
+    package func end(_ call: Call) -> [PolicyEffect] { host.handle(.callEnded(call.id), at: now) }
 
     /// Puts other sources into force.
-    func reload(
+    package func reload(
         _ plugins: [(String, String)], _ change: (inout GenerationPlan) -> Void = { _ in }
     ) throws -> [PolicyEffect] {
         try host.activate(try Rig.generation(plugins, change), at: now)
     }
 
-    func tell(_ kind: Report.Kind, _ call: Call? = nil) -> [PolicyEffect] {
+    package func tell(_ kind: Report.Kind, _ call: Call? = nil) -> [PolicyEffect] {
         let call = call ?? self.call()
         let report = Report(call: call, at: now, kind: kind, cause: Cause(call.caller))
         return host.handle(.told(report), at: now)
@@ -139,23 +140,25 @@ final class Rig {
 }
 
 extension [PolicyEffect] {
-    var answer: Answer? {
+    package var answer: Answer? {
         for case .answer(_, let answer) in self { return answer }
         return nil
     }
-    var lines: [String] {
+    package var lines: [String] {
         compactMap {
             if case .log(let line) = $0 { "\(line.level.rawValue): \(line.text)" } else { nil }
         }
     }
     /// Log lines of plugins, without their level.
-    var said: [String] { compactMap { if case .log(let line) = $0 { line.text } else { nil } } }
-    var request: WaitRequest? {
+    package var said: [String] {
+        compactMap { if case .log(let line) = $0 { line.text } else { nil } }
+    }
+    package var request: WaitRequest? {
         for case .perform(_, _, let request, _) in self { return request }
         return nil
     }
     /// What is waited for.
-    var wait: WaitID? {
+    package var wait: WaitID? {
         for effect in self {
             switch effect {
             case .perform(let wait, _, _, _), .operate(let wait, _, _, _, _): return wait
@@ -164,30 +167,32 @@ extension [PolicyEffect] {
         }
         return nil
     }
-    var operation: Operation? {
+    package var operation: Operation? {
         for case .operate(_, _, _, let operation, _) in self { return operation }
         return nil
     }
-    var kept: [PolicyTimer] {
+    package var kept: [PolicyTimer] {
         compactMap { if case .keepTimer(let timer) = $0 { timer } else { nil } }
     }
-    var isAbandoning: Bool {
+    package var isAbandoning: Bool {
         contains { if case .abandon = $0 { true } else { false } }
     }
-    var record: DecisionRecord? {
+    package var record: DecisionRecord? {
         for case .record(let record) in self { return record }
         return nil
     }
 }
 
 extension Answer {
-    static func decided(_ decision: Decision, by plugin: String = "p", next: Int = 1) -> Answer {
+    package static func decided(_ decision: Decision, by plugin: String = "p", next: Int = 1)
+        -> Answer
+    {
         .invite(decision, by: plugin, next: next)
     }
 }
 
 /// Processor time of this thread, in milliseconds.
-func processorTime() -> Double {
+package func processorTime() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
     return Double(time.tv_sec) * 1e3 + Double(time.tv_nsec) / 1e6

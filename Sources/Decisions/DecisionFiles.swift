@@ -11,7 +11,7 @@ public struct DecisionFiles: Sendable {
     /// The log in a state directory.
     public init(directory: String) { self.directory = directory }
 
-    static func path(in directory: String) -> String { "\(directory)/decisions.jsonl" }
+    package static func path(in directory: String) -> String { "\(directory)/decisions.jsonl" }
 
     /// The newest decisions whose line can be read, at most `count`, oldest first.
     public func newest(_ count: Int) -> [DecisionRecord] {

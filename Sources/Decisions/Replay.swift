@@ -3,6 +3,7 @@
 import CallModel
 import Configuration
 import JSON
+import PolicyHost
 
 /// A policy host at the time of recorded decisions. What its plugins wait for is answered as it was
 /// when the decision was recorded; `state`, windows of `limit` and what `kv` holds begin empty and
@@ -18,7 +19,16 @@ public final class Replay {
         public let missing: [String]
     }
 
-    private let host: PolicyHost
+    /// What is asked; it must be used for nothing else.
+    public let generation: Generation
+    private let cryptography: Cryptography
+    /// Made at the first question: until then the generation may be given the `state` that it is to
+    /// begin with.
+    private lazy var host: PolicyHost = {
+        let host = PolicyHost(generation, seed: 1, cryptography: cryptography)
+        host.recordsInputs = false
+        return host
+    }()
     private var now = Moment(0)
     private var lastQuestion: UInt64 = 0
     private var values: [String: [String: JSONValue]] = [:]
@@ -31,12 +41,9 @@ public final class Replay {
 
     /// Asks `generation`, which must be used for nothing else.
     public init(_ generation: Generation, cryptography: Cryptography = .none) {
-        host = PolicyHost(generation, seed: 1, cryptography: cryptography)
-        host.recordsInputs = false
+        self.generation = generation
+        self.cryptography = cryptography
     }
-
-    /// Processor time of all runs, in nanoseconds.
-    var spent: UInt64 { host.spent }
 
     /// Asks what `recorded` was about; nil when that was not kept, or when it took more than `time`
     /// nanoseconds of processor time and there is no answer.
@@ -44,7 +51,7 @@ public final class Replay {
         guard let input = recorded.input else { return nil }
         // Of an account that is not answered for no plugin is asked.
         if case .question(.invite(_, let callee, _)) = input.subject,
-            !host.generation.plan.answerFor.contains(callee)
+            !generation.plan.answerFor.contains(callee)
         {
             return Answered(outcome: .answer(.none), asked: [], missing: [])
         }
@@ -75,12 +82,7 @@ public final class Replay {
     /// Makes the world what it was.
     private func prepare(_ recorded: DecisionRecord, _ input: DecisionInput) {
         now = recorded.at
-        host.wallOffset = input.wallOffset
-        host.services.dice = SeededGenerator(seed: input.dice)
-        for vars in input.vars {
-            _ = host.memory(of: vars.plugin).keepVars(
-                vars.bytes, of: input.call.id, recorded.cause, PluginLimits())
-        }
+        host.take(input, of: recorded.cause)
         (seen, facts) = (input.seen, input.facts)
         (due, record, missing) = ([], nil, [])
     }
@@ -171,5 +173,15 @@ public final class Replay {
             let keys = (values[plugin] ?? [:]).keys.filter { $0.hasPrefix(prefix) }.sorted()
             return .value(.array(keys.map { .string($0) }))
         }
+    }
+}
+
+extension Replay: Control {
+    public var spent: UInt64 { host.spent }
+
+    public func answers(
+        to record: DecisionRecord, within time: UInt64
+    ) -> [DecisionRecord.Asked]? {
+        ask(record, within: time)?.asked
     }
 }

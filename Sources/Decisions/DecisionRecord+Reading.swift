@@ -1,9 +1,9 @@
 // A decision read back from its line of JSON.
 
-import CLua
 import CallModel
 import JSON
 import Lua
+import PolicyHost
 
 extension DecisionRecord {
     /// The decision that a line of the log tells of; nil when it tells of none.
@@ -23,18 +23,14 @@ extension DecisionRecord {
             let user = json.user("user"), let generation = json["generation"]?.string,
             let outcome = json["decision"].flatMap({ Outcome($0) })
         else { return nil }
-        self.hook = hook
-        self.call = call
-        self.user = user
-        if let cause = json["cause"] {
-            self.cause = Cause(cause.user("user"), caller: cause.user("caller"))
+        let cause = json["cause"].map {
+            Cause($0.user("user"), caller: $0.user("caller"))
         }
-        self.at = Moment(at)
-        self.took = json["took_ms"]?.integer ?? 0
-        self.generation = generation
-        self.asked = json["asked"]?.array?.compactMap { Asked($0) } ?? []
-        self.outcome = outcome
-        self.input = json["input"].flatMap { DecisionInput($0, hook, call, user) }
+        self.init(
+            hook: hook, call: call, user: user, cause: cause ?? .nobody, at: Moment(at),
+            took: json["took_ms"]?.integer ?? 0, generation: generation,
+            asked: json["asked"]?.array?.compactMap { Asked($0) } ?? [], outcome: outcome,
+            input: json["input"].flatMap { DecisionInput($0, hook, call, user) })
     }
 }
 
@@ -43,19 +39,20 @@ extension DecisionRecord.Asked {
         guard let plugin = json["plugin"]?.string, let said = json["said"]?.string else {
             return nil
         }
-        self.plugin = plugin
-        processor = UInt64(clamping: json["cpu_us"]?.integer ?? 0) * 1_000
-        wall = json["wall_ms"]?.integer ?? 0
-        message = json["message"]?.string
-        switch said {
-        case "no opinion": verdict = .noOpinion
-        case "decided": verdict = .decided
-        case "quarantined": verdict = .quarantined
-        case "unfit": verdict = .unfit
-        case "cut short": verdict = .cutShort
-        default:
-            verdict = .failed(json["failure"]?.string.flatMap { Failure(rawValue: $0) } ?? .error)
-        }
+        let failure = json["failure"]?.string.flatMap { Failure(rawValue: $0) }
+        let verdict: DecisionRecord.Verdict =
+            switch said {
+            case "no opinion": .noOpinion
+            case "decided": .decided
+            case "quarantined": .quarantined
+            case "unfit": .unfit
+            case "cut short": .cutShort
+            default: .failed(failure ?? .error)
+            }
+        self.init(
+            plugin: plugin, processor: UInt64(clamping: json["cpu_us"]?.integer ?? 0) * 1_000,
+            wall: json["wall_ms"]?.integer ?? 0, verdict: verdict,
+            message: json["message"]?.string)
     }
 }
 
@@ -161,13 +158,14 @@ extension DecisionInput {
         guard let callJSON = json["call"], let call = Call(callJSON, id),
             let subject = Subject(json, hook, call, user)
         else { return nil }
-        self.subject = subject
-        facts = callJSON["users"]?.array?.compactMap { UserFacts($0) } ?? []
-        decideIn = json["decide_in_ms"]?.integer ?? 0
-        wallOffset = json["wall_offset_ms"]?.integer ?? 0
-        dice = json["dice"]?.string.flatMap { UInt64($0, radix: 16) } ?? 0
-        vars = json["vars"]?.object?.members.map { Vars(plugin: $0.key, json: $0.value) } ?? []
-        seen = json["seen"]?.array?.compactMap { Seen($0) } ?? []
+        self.init(
+            subject: subject,
+            facts: callJSON["users"]?.array?.compactMap { UserFacts($0) } ?? [],
+            decideIn: json["decide_in_ms"]?.integer ?? 0,
+            wallOffset: json["wall_offset_ms"]?.integer ?? 0,
+            dice: json["dice"]?.string.flatMap { UInt64($0, radix: 16) } ?? 0,
+            vars: json["vars"]?.object?.members.map { Vars(plugin: $0.key, json: $0.value) } ?? [],
+            seen: json["seen"]?.array?.compactMap { Seen($0) } ?? [])
     }
 }
 
@@ -175,10 +173,7 @@ extension DecisionInput.Vars {
     fileprivate init(plugin: String, json: JSONValue) {
         let writer = PlainWriter()
         writer.json(json)
-        let written = writer.written
-        self.init(
-            plugin: plugin,
-            bytes: Array(UnsafeBufferPointer(start: written.start, count: written.count)))
+        self.init(plugin: plugin, bytes: writer.copy)
     }
 }
 

@@ -2,6 +2,7 @@
 
 import CallModel
 import JSON
+import PolicyHost
 
 /// What came of replaying decisions.
 public struct ReplayReport: Sendable, Equatable {

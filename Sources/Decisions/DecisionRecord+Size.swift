@@ -2,6 +2,7 @@
 
 import CallModel
 import JSON
+import PolicyHost
 
 extension DecisionRecord {
     /// Bytes of what plugins were told and said, about; the call itself is not counted.

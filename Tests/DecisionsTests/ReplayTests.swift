@@ -3,8 +3,10 @@
 import CallModel
 import Configuration
 import JSON
+import PolicyTestSupport
 import Testing
 
+@testable import Decisions
 @testable import PolicyHost
 
 /// A host whose waits are answered at once, and everything that it recorded.

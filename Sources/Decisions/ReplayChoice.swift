@@ -1,6 +1,7 @@
 // Which decisions are asked again when there is no time for all.
 
 import CallModel
+import PolicyHost
 
 extension [DecisionRecord] {
     /// What asking one takes besides the runs of its plugins, in nanoseconds, roughly.
