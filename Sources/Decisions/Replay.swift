@@ -1,7 +1,6 @@
 // Asks a generation what others were asked before: without a server, and without any effect.
 
 import CallModel
-import Configuration
 import JSON
 import PolicyHost
 

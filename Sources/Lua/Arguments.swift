@@ -4,47 +4,48 @@ import JSON
 
 /// Why a host function was not carried out: raised in Lua at the caller's line, or trouble where
 /// the function says so (`CALLUA_GIVES_TROUBLE`) and no type is wrong.
-package struct Refused: Error {
-    package let message: String
+public struct Refused: Error {
+    public let message: String
     /// Whether the script gave something that it can never give.
-    package var isWrongType = false
+    public var isWrongType = false
 
-    package init(_ message: String, isWrongType: Bool = false) {
+    public init(_ message: String, isWrongType: Bool = false) {
         self.message = message
         self.isWrongType = isWrongType
     }
 }
 
 /// The arguments of a host function.
-package struct Arguments {
-    package let values: [LuaValue]
-    package let name: String
+public struct Arguments: Sendable {
+    public let values: [LuaValue]
+    public let name: String
 
     /// `values`, given to the function `name`.
-    package init(values: [LuaValue], name: String) {
+    public init(values: [LuaValue], name: String) {
         self.values = values
         self.name = name
     }
 
-    package subscript(index: Int) -> LuaValue { index < values.count ? values[index] : .null }
-    package var count: Int { values.count }
+    @inlinable
+    public subscript(index: Int) -> LuaValue { index < values.count ? values[index] : .null }
+    @inlinable public var count: Int { values.count }
 
-    package func text(_ index: Int) throws(Refused) -> String {
+    public func text(_ index: Int) throws(Refused) -> String {
         if let text = self[index].text { return text }
         throw wrong(index, "string")
     }
 
-    package func integer(_ index: Int) throws(Refused) -> Int64 {
+    public func integer(_ index: Int) throws(Refused) -> Int64 {
         if let integer = self[index].integer { return integer }
         throw wrong(index, "integer")
     }
 
-    package func function(_ index: Int) throws(Refused) -> Int32 {
+    public func function(_ index: Int) throws(Refused) -> Int32 {
         if let function = self[index].function { return function }
         throw wrong(index, "function")
     }
 
-    package func table(_ index: Int) throws(Refused) -> LuaValue {
+    public func table(_ index: Int) throws(Refused) -> LuaValue {
         switch self[index] {
         case .table, .list: return self[index]
         default: throw wrong(index, "table")
@@ -52,7 +53,7 @@ package struct Arguments {
     }
 
     /// A duration as text (`"3s"`).
-    package func duration(_ index: Int) throws(Refused) -> Int64 {
+    public func duration(_ index: Int) throws(Refused) -> Int64 {
         guard let text = self[index].text else {
             throw wrong(index, "duration such as \"3s\"")
         }
@@ -63,7 +64,7 @@ package struct Arguments {
     }
 
     /// Plain data.
-    package func json(_ index: Int) throws(Refused) -> JSONValue {
+    public func json(_ index: Int) throws(Refused) -> JSONValue {
         do throws(LuaProblem) {
             return try self[index].json()
         } catch {
@@ -72,7 +73,7 @@ package struct Arguments {
     }
 
     /// The bytes of a string, whatever they are.
-    package func bytes(_ index: Int) throws(Refused) -> [UInt8] {
+    public func bytes(_ index: Int) throws(Refused) -> [UInt8] {
         switch self[index] {
         case .text(let text): return Array(text.utf8)
         case .bytes(let bytes): return bytes
@@ -80,7 +81,7 @@ package struct Arguments {
         }
     }
 
-    package func wrong(_ index: Int, _ expected: String) -> Refused {
+    public func wrong(_ index: Int, _ expected: String) -> Refused {
         if case .bytes = self[index] {
             return Refused("bad argument #\(index + 1) to '\(name)' (a string that is not UTF-8)")
         }
@@ -92,7 +93,7 @@ package struct Arguments {
 
 extension LuaValue {
     /// Refuses a table with other fields than these.
-    package func only(_ names: [String], _ step: String) throws(Refused) {
+    public func only(_ names: [String], _ step: String) throws(Refused) {
         for pair in table ?? [] where !names.contains(pair.key.shown) {
             throw Refused(
                 "\(step): unknown field '\(pair.key.shown)'"

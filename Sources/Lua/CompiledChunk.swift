@@ -1,7 +1,7 @@
 // Reads Lua 5.4 bytecode as far as needed to see which globals a file names.
 
 /// One use of a global: `reject`, or `log.info` where a field of it is read.
-package struct GlobalUse: Equatable {
+public struct GlobalUse: Equatable {
     package let name: String
     /// The field that is read of it, if its name is in the code.
     package var member: String?
@@ -12,7 +12,7 @@ package struct GlobalUse: Equatable {
 }
 
 /// The bytecode of one file, as `string.dump` makes it in Lua 5.4.
-package struct CompiledChunk {
+public struct CompiledChunk {
     private let bytes: [UInt8]
     private var place = 0
     package private(set) var uses: [GlobalUse] = []

@@ -60,5 +60,5 @@ package enum ByteSize {
 }
 
 extension Milliseconds {
-    package var nanoseconds: UInt64 { UInt64(Swift.max(0, self)) * 1_000_000 }
+    @inlinable public var nanoseconds: UInt64 { UInt64(Swift.max(0, self)) * 1_000_000 }
 }

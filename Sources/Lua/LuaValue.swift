@@ -1,11 +1,10 @@
 // Values as they come out of Lua.
 
-import CLua
 import CallModel
 import JSON
 
 /// One value from a script.
-package indirect enum LuaValue: Equatable, Sendable {
+public indirect enum LuaValue: Equatable, Sendable {
     case null
     case bool(Bool)
     case integer(Int64)
@@ -24,12 +23,12 @@ package indirect enum LuaValue: Equatable, Sendable {
     case decision([UInt8])
 
     /// One member of a table.
-    package struct Pair: Equatable, Sendable {
-        package let key: LuaValue
-        package let value: LuaValue
+    public struct Pair: Equatable, Sendable {
+        public let key: LuaValue
+        public let value: LuaValue
 
         /// `value` under `key`.
-        package init(key: LuaValue, value: LuaValue) {
+        public init(key: LuaValue, value: LuaValue) {
             self.key = key
             self.value = value
         }
@@ -37,19 +36,27 @@ package indirect enum LuaValue: Equatable, Sendable {
 }
 
 extension LuaValue {
-    package var isNull: Bool { self == .null }
-    package var text: String? { if case .text(let value) = self { value } else { nil } }
-    package var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
-    package var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
-    package var function: Int32? { if case .function(let value) = self { value } else { nil } }
-    package var list: [LuaValue]? { if case .list(let value) = self { value } else { nil } }
-    package var table: [Pair]? { if case .table(let value) = self { value } else { nil } }
+    @inlinable public var isNull: Bool { if case .null = self { true } else { false } }
+    @inlinable public var text: String? { if case .text(let value) = self { value } else { nil } }
+    @inlinable public var integer: Int64? {
+        if case .integer(let value) = self { value } else { nil }
+    }
+    @inlinable public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+    @inlinable public var function: Int32? {
+        if case .function(let value) = self { value } else { nil }
+    }
+    @inlinable public var list: [LuaValue]? {
+        if case .list(let value) = self { value } else { nil }
+    }
+    @inlinable public var table: [Pair]? {
+        if case .table(let value) = self { value } else { nil }
+    }
 
     /// A text, or the id of a user.
-    package var id: String? { if case .user(let facts) = self { facts.user.text } else { text } }
+    public var id: String? { if case .user(let facts) = self { facts.user.text } else { text } }
 
     /// The number, whole or not.
-    package var number: Double? {
+    public var number: Double? {
         switch self {
         case .integer(let value): Double(value)
         case .number(let value): value
@@ -60,12 +67,12 @@ extension LuaValue {
     }
 
     /// The member `key` of a table.
-    package subscript(key: String) -> LuaValue {
+    public subscript(key: String) -> LuaValue {
         table?.first { $0.key == .text(key) }?.value ?? .null
     }
 
     /// The word for the value's type in messages.
-    package var typeName: String {
+    public var typeName: String {
         switch self {
         case .null: "nil"
         case .bool: "boolean"
@@ -81,14 +88,14 @@ extension LuaValue {
     }
 
     /// The type with its article.
-    package var typePhrase: String {
+    public var typePhrase: String {
         if isNull { return typeName }
         if case .handle = self { return "an \(typeName)" }
         return "a \(typeName)"
     }
 
     /// The value as JSON, or the path of what cannot be.
-    package func json() throws(LuaProblem) -> JSONValue { try json(path: "") }
+    public func json() throws(LuaProblem) -> JSONValue { try json(path: "") }
 
     private func json(path: String) throws(LuaProblem) -> JSONValue {
         switch self {
@@ -123,7 +130,7 @@ extension LuaValue {
     }
 
     /// The value of some JSON; null is absent.
-    package init(_ json: JSONValue) {
+    public init(_ json: JSONValue) {
         switch json {
         case .null: self = .null
         case .bool(let value): self = .bool(value)
@@ -142,7 +149,7 @@ extension LuaValue {
 
 extension LuaValue {
     /// The value for a person: strings as they are, anything else as JSON.
-    package var shown: String {
+    public var shown: String {
         switch self {
         case .text(let text): text
         case .null: "nil"
@@ -158,7 +165,7 @@ extension LuaValue {
 
 extension LuaValue {
     /// The value as Lua source.
-    package var literal: String {
+    public var literal: String {
         switch self {
         case .text(let text): return JSONValue.string(text).description
         case .list(let values):
@@ -174,11 +181,11 @@ extension LuaValue {
 }
 
 /// What is wrong with a value, and where in it.
-package struct LuaProblem: Error, Equatable {
-    package let message: String
+public struct LuaProblem: Error, Equatable {
+    public let message: String
 
-    package init(_ message: String) { self.message = message }
-    package init(_ path: String, _ message: String) {
+    public init(_ message: String) { self.message = message }
+    public init(_ path: String, _ message: String) {
         self.message = path.isEmpty ? message : "\(path): \(message)"
     }
 }

@@ -4,52 +4,60 @@ import CLua
 import CallModel
 
 /// Reads what C wrote; damaged bytes are a broken invariant.
-package struct PlainReader {
-    private let bytes: UnsafeRawBufferPointer
-    private var place = 0
+public struct PlainReader {
+    @usableFromInline let bytes: UnsafeRawBufferPointer
+    @usableFromInline var place = 0
 
-    package init(_ bytes: callua_bytes) {
+    @inlinable
+    public init(_ bytes: callua_bytes) {
         self.bytes = UnsafeRawBufferPointer(start: bytes.start, count: bytes.count)
     }
 
-    package init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+    @inlinable
+    public init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-    package var isAtEnd: Bool { place >= bytes.count }
+    @inlinable
+    public var isAtEnd: Bool { place >= bytes.count }
 
-    package mutating func byte() -> UInt8 {
+    @inlinable
+    public mutating func byte() -> UInt8 {
         defer { place += 1 }
         return bytes[place]
     }
 
-    package mutating func length() -> Int {
+    @inlinable
+    public mutating func length() -> Int {
         defer { place += 4 }
         return Int(bytes.loadUnaligned(fromByteOffset: place, as: UInt32.self))
     }
 
-    package mutating func reference() -> Int32 {
+    @inlinable
+    public mutating func reference() -> Int32 {
         defer { place += 4 }
         return bytes.loadUnaligned(fromByteOffset: place, as: Int32.self)
     }
 
-    package mutating func word() -> UInt64 {
+    @inlinable
+    public mutating func word() -> UInt64 {
         defer { place += 8 }
         return bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)
     }
 
-    package mutating func block(_ count: Int) -> UnsafeRawBufferPointer {
+    @inlinable
+    public mutating func block(_ count: Int) -> UnsafeRawBufferPointer {
         defer { place += count }
         return UnsafeRawBufferPointer(rebasing: bytes[place..<place + count])
     }
 
     /// The values of an array.
-    package mutating func values() -> [LuaValue] {
+    public mutating func values() -> [LuaValue] {
         guard !isAtEnd else { return [] }
         precondition(byte() == UInt8(PLAIN_ARRAY), "arguments are an array")
         let count = length()
         return (0..<count).map { _ in value() }
     }
 
-    package mutating func value() -> LuaValue {
+    public mutating func value() -> LuaValue {
         let tag = Int(byte())
         switch tag {
         case PLAIN_NIL: return .null

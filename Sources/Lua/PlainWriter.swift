@@ -4,38 +4,46 @@ import CLua
 import CallModel
 import JSON
 
-/// A growing row of bytes that is written again and again without giving its memory back.
-package final class PlainWriter {
-    package private(set) var count = 0
-    private var capacity = 1024
+/// A growing row of bytes that is written again and again without giving its memory back. A
+/// decision writes hundreds of values: what is short is inlined where they are written. That takes
+/// `public`, here and in what reads: nothing of `package` is inlined in another module.
+public final class PlainWriter {
+    @usableFromInline var size = 0
+    @usableFromInline var capacity = 1024
     /// Where the users of the call at hand stand.
-    package var places: [Int] = []
-    private var base = UnsafeMutableRawPointer.allocate(byteCount: 1024, alignment: 16)
+    public var places: [Int] = []
+    @usableFromInline var base = UnsafeMutableRawPointer.allocate(byteCount: 1024, alignment: 16)
 
-    package init() {}
+    public init() {}
 
     deinit { base.deallocate() }
 
+    /// Bytes written.
+    @inlinable public var count: Int { size }
+
     /// What was written; valid until the next change.
-    package var written: callua_bytes {
+    @inlinable
+    public var written: callua_bytes {
         callua_bytes(start: base.assumingMemoryBound(to: UInt8.self), count: count)
     }
 
     /// A copy of what was written.
-    package var copy: [UInt8] { Array(UnsafeRawBufferPointer(start: base, count: count)) }
+    public var copy: [UInt8] { Array(UnsafeRawBufferPointer(start: base, count: count)) }
 
     /// Forgets what was written from `place` on.
-    package func cut(to place: Int = 0) { count = place }
+    @inlinable
+    public func cut(to place: Int = 0) { size = place }
 
-    @inline(__always)
-    private func room(_ size: Int) -> UnsafeMutableRawPointer {
+    @inlinable @inline(__always)
+    func room(_ size: Int) -> UnsafeMutableRawPointer {
         if count + size > capacity { grow(by: size) }
         let place = base + count
-        count += size
+        self.size += size
         return place
     }
 
-    private func grow(by size: Int) {
+    @usableFromInline
+    func grow(by size: Int) {
         var wanted = capacity * 2
         while wanted < count + size { wanted *= 2 }
         let grown = UnsafeMutableRawPointer.allocate(byteCount: wanted, alignment: 16)
@@ -45,45 +53,53 @@ package final class PlainWriter {
         capacity = wanted
     }
 
-    @inline(__always)
-    package func tag(_ tag: some BinaryInteger) {
+    @inlinable @inline(__always)
+    public func tag(_ tag: some BinaryInteger) {
         room(1).storeBytes(of: UInt8(truncatingIfNeeded: tag), as: UInt8.self)
     }
 
-    @inline(__always)
-    package func length(_ count: Int) {
+    @inlinable @inline(__always)
+    public func length(_ count: Int) {
         room(4).storeBytes(of: UInt32(truncatingIfNeeded: count), as: UInt32.self)
     }
 
     /// Overwrites a count written before.
-    package func setCount(_ count: Int, at place: Int) {
+    @inlinable
+    public func setCount(_ count: Int, at place: Int) {
         base.storeBytes(of: UInt32(truncatingIfNeeded: count), toByteOffset: place, as: UInt32.self)
     }
 
-    package func word(_ word: UInt64) { room(8).storeBytes(of: word, as: UInt64.self) }
+    @inlinable
+    public func word(_ word: UInt64) { room(8).storeBytes(of: word, as: UInt64.self) }
 
-    package func null() { tag(PLAIN_NIL) }
+    @inlinable
+    public func null() { tag(PLAIN_NIL) }
 
-    package func bool(_ value: Bool) { tag(value ? PLAIN_TRUE : PLAIN_FALSE) }
+    @inlinable
+    public func bool(_ value: Bool) { tag(value ? PLAIN_TRUE : PLAIN_FALSE) }
 
-    package func integer(_ value: some BinaryInteger) {
+    @inlinable
+    public func integer(_ value: some BinaryInteger) {
         let place = room(9)
         place.storeBytes(of: UInt8(PLAIN_INTEGER), as: UInt8.self)
         place.storeBytes(of: Int64(value), toByteOffset: 1, as: Int64.self)
     }
 
-    package func number(_ value: Double) {
+    @inlinable
+    public func number(_ value: Double) {
         let place = room(9)
         place.storeBytes(of: UInt8(PLAIN_NUMBER), as: UInt8.self)
         place.storeBytes(of: value, toByteOffset: 1, as: Double.self)
     }
 
-    package func text(_ value: String) {
+    @inlinable
+    public func text(_ value: String) {
         var value = value
         value.withUTF8 { bytes($0) }
     }
 
-    package func bytes(_ value: UnsafeBufferPointer<UInt8>) {
+    @inlinable
+    public func bytes(_ value: UnsafeBufferPointer<UInt8>) {
         let place = room(5 + value.count)
         place.storeBytes(of: UInt8(PLAIN_STRING), as: UInt8.self)
         place.storeBytes(
@@ -93,19 +109,21 @@ package final class PlainWriter {
         }
     }
 
-    package func list(_ count: Int) {
+    @inlinable
+    public func list(_ count: Int) {
         tag(PLAIN_ARRAY)
         length(count)
     }
 
-    package func table(_ count: Int) {
+    @inlinable
+    public func table(_ count: Int) {
         tag(PLAIN_OBJECT)
         length(count)
     }
 
     /// Writes JSON: null is absent, so members and elements that are null are left out. A hole
     /// in a list would end every loop over it, and could not be written as JSON again.
-    package func json(_ value: JSONValue) {
+    public func json(_ value: JSONValue) {
         switch value {
         case .null: null()
         case .bool(let value): bool(value)
@@ -124,7 +142,7 @@ package final class PlainWriter {
         }
     }
 
-    package func value(_ value: LuaValue) {
+    public func value(_ value: LuaValue) {
         switch value {
         case .null: null()
         case .bool(let value): bool(value)
@@ -158,7 +176,8 @@ package final class PlainWriter {
         }
     }
 
-    package func user(_ facts: UserFacts) {
+    @inlinable
+    public func user(_ facts: UserFacts) {
         tag(PLAIN_USER)
         text(facts.user.text)
         integer(facts.calls)
@@ -166,5 +185,5 @@ package final class PlainWriter {
     }
 
     /// Writes text without tag and length.
-    package func raw(_ text: String) { for byte in text.utf8 { tag(byte) } }
+    public func raw(_ text: String) { for byte in text.utf8 { tag(byte) } }
 }

@@ -1,6 +1,5 @@
 // A generation: all plugins of one snapshot of the files, loaded and checked.
 
-import CLua
 import CallModel
 import Configuration
 import JSON

@@ -1,6 +1,5 @@
 // Timers of plugins: started, kept over reloads, fired exactly once.
 
-import CLua
 import CallModel
 import Configuration
 import JSON

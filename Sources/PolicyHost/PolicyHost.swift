@@ -1,7 +1,6 @@
 // The policy host: runs the plugins of one generation, decides nothing itself.
 
 import Collections
-import CLua
 import CallModel
 import Configuration
 import JSON

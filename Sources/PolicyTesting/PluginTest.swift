@@ -1,7 +1,6 @@
 // Runs the `test(…)` blocks of a plugin: a real policy host and a real switchboard at virtual time,
 // without a server.
 
-import CLua
 import CallModel
 import Configuration
 import JSON

@@ -1,6 +1,5 @@
 // One question to one plugin or to all of them, without a server: what `callagent try` asks.
 
-import CLua
 import CallModel
 import Configuration
 import JSON

@@ -1,6 +1,5 @@
 // The steps of a test: what `t.invite` and the others do.
 
-import CLua
 import CallModel
 import Configuration
 import JSON

@@ -1,6 +1,5 @@
 // The one table of what scripts can call: names, types, help and the code behind them.
 
-import CLua
 import JSON
 import Lua
 

@@ -1,6 +1,5 @@
 // time.now, time.format, time.seconds.
 
-import CLua
 import Configuration
 import Lua
 

@@ -1,6 +1,5 @@
 // json, base64, hmac, jwt, uuid, random.
 
-import CLua
 import CallModel
 import JSON
 import Lua

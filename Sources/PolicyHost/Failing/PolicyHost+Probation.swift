@@ -1,6 +1,5 @@
 // A new generation is on probation: if it fails more than the one before, that one returns.
 
-import CLua
 import CallModel
 import Configuration
 import JSON
