@@ -87,12 +87,21 @@ let package = Package(
         module(
             "Storage", ["CallModel", "Collections", "StoreContract", "JSON", "CSQLite"],
             and: confined + inlined),
+        module("Lua", ["CallModel", "JSON", "CLua"], and: confined + inlined),
+        module(
+            "Configuration", ["CallModel", "JSON", "Lua", "CLua"], and: confined + inlined),
         module(
             "PolicyHost",
-            ["CallModel", "Collections", "JSON", "WebProtocols", "CLua", "COpenSSL"],
+            [
+                "CallModel", "Collections", "JSON", "WebProtocols", "Configuration", "Lua", "CLua",
+                "COpenSSL",
+            ],
             and: confined + inlined),
         module(
-            "PolicyTesting", ["PolicyHost", "CallModel", "CallCore", "JSON", "CLua"],
+            "Decisions", ["PolicyHost", "CallModel", "JSON", "Lua"], and: confined + inlined),
+        module(
+            "PolicyTesting",
+            ["PolicyHost", "Configuration", "CallModel", "CallCore", "JSON", "Lua", "CLua"],
             and: confined),
         module("Outbound", ["JSON", "WebProtocols", "CCurl", "COpenSSL"]),
         // shell
@@ -100,23 +109,23 @@ let package = Package(
             "AgentServer",
             [
                 "CallModel", "CallCore", "JSON", "WebProtocols", "CallWire", "AgentCore",
-                "EventLoop", "StoreContract", "Storage", "PolicyHost", "PolicyTesting",
-                "Outbound",
+                "EventLoop", "StoreContract", "Storage", "Configuration", "Lua", "PolicyHost",
+                "Decisions", "PolicyTesting", "Outbound",
             ], and: confined),
         // tool
         module(
             "CallSimulator",
             [
-                "CallModel", "CallCore", "AgentCore", "CallWire", "JSON", "PolicyHost",
-                "StoreContract", "Storage",
+                "CallModel", "CallCore", "AgentCore", "CallWire", "JSON", "StoreContract", "Storage",
+                "Configuration", "Lua", "PolicyHost", "Decisions",
             ]),
         // product
         module("CallClient", ["CallModel", "CallWire", "JSON", "WebProtocols", "EventLoop"]),
         .executableTarget(
             name: "callagent",
             dependencies: [
-                "AgentServer", "AgentCore", "CallSimulator", "CallClient", "PolicyTesting",
-                "CJemalloc",
+                "AgentServer", "AgentCore", "CallSimulator", "CallClient", "Configuration", "Lua",
+                "Decisions", "PolicyTesting", "CJemalloc",
             ],
             swiftSettings: strict,
             // Retaining and releasing through a table of the linker costs 2 % of a request; and
@@ -130,7 +139,7 @@ let package = Package(
             name: "fuzz",
             dependencies: [
                 "JSON", "WebProtocols", "CallWire", "CallModel", "CallCore", "Outbound",
-                "PolicyHost", "Storage",
+                "Configuration", "Lua", "Storage",
             ],
             path: "Tests/Fuzz", swiftSettings: strict),
         .target(
@@ -153,15 +162,32 @@ let package = Package(
             "StorageTests",
             ["Storage", "CallModel", "CallCore", "JSON", "StorageRig", "TestSupport"],
             exclude: ["Data"]),
+        tests("LuaTests", ["Lua"]),
+        tests("ConfigurationTests", ["Configuration", "CallModel", "JSON", "Lua"]),
+        .target(
+            name: "PolicyTestSupport",
+            dependencies: ["PolicyHost", "Configuration", "CallModel", "JSON", "Lua"],
+            path: "Tests/PolicyTestSupport", swiftSettings: strict),
         tests(
-            "PolicyHostTests", ["PolicyHost", "CallModel", "CallCore", "JSON", "CLua"],
+            "DecisionsTests",
+            ["Decisions", "PolicyHost", "CallModel", "JSON", "PolicyTestSupport"]),
+        tests(
+            "PolicyHostTests",
+            [
+                "PolicyTestSupport", "PolicyHost", "Decisions", "Configuration", "CallModel",
+                "CallCore", "JSON", "Lua",
+                "CLua",
+            ],
             exclude: ["Hostile", "Scripts"]),
         tests(
             "PolicyTestingTests",
-            ["PolicyTesting", "PolicyHost", "CallModel", "CallCore", "JSON"]),
+            [
+                "PolicyTesting", "PolicyHost", "Configuration", "CallModel", "CallCore", "JSON",
+                "Lua",
+            ]),
         program(
             "policy-benchmark", at: "Tests/Benchmarks/Host",
-            ["PolicyHost", "CallModel", "EventLoop", "CJemalloc"]),
+            ["PolicyHost", "Configuration", "CallModel", "EventLoop", "Lua", "CJemalloc"]),
         program(
             "core-benchmark", at: "Tests/Benchmarks/Core", ["CallModel", "CallCore", "CJemalloc"]),
         tests("OutboundTests", ["Outbound", "JSON", "TestSupport"]),
@@ -169,8 +195,8 @@ let package = Package(
             "AgentServerTests",
             [
                 "AgentServer", "AgentCore", "CallClient", "CallModel", "CallCore", "CallWire",
-                "EventLoop", "AgentTestSupport", "JSON", "PolicyHost", "Storage", "TestSupport",
-                "WebProtocols",
+                "EventLoop", "AgentTestSupport", "JSON", "Configuration", "Lua", "PolicyHost",
+                "Decisions", "Storage", "TestSupport", "WebProtocols",
             ]),
         tests(
             "CallClientTests",
@@ -189,7 +215,8 @@ let package = Package(
             "DocumentationTests",
             [
                 "CallModel", "CallCore", "CallWire", "JSON", "WebProtocols", "EventLoop",
-                "PolicyHost", "PolicyTesting", "AgentServer", "AgentCore", "CallSimulator",
+                "Configuration", "Lua", "PolicyHost", "PolicyTesting", "AgentServer", "AgentCore",
+                "CallSimulator",
             ]),
         program("echo-server", at: "Tests/EchoServer", ["WebProtocols", "EventLoop"]),
     ],

@@ -3,7 +3,9 @@
 import AgentCore
 import CallModel
 import CallWire
+import Configuration
 import EventLoop
+import Lua
 import PolicyHost
 import Storage
 import StoreContract

@@ -3,9 +3,11 @@
 import AgentCore
 import CallModel
 import CallWire
+import Configuration
 import EventLoop
 import Glibc
 import JSON
+import Lua
 import PolicyHost
 import Storage
 import StoreContract

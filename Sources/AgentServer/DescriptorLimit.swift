@@ -1,7 +1,7 @@
 // How many files, and so connections, a process may have open.
 
+import Configuration
 import Glibc
-import PolicyHost
 
 /// The limit of descriptors. The soft one counts; a process may raise it up to the hard one.
 public enum DescriptorLimit {

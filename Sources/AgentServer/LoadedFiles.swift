@@ -1,8 +1,8 @@
 // Which files a deployment was read from, and what was in them.
 
+import Configuration
 import JSON
 import Outbound
-import PolicyHost
 import StoreContract
 
 /// The files behind a deployment, each with a digest of its content: enough to tell whether they

@@ -3,7 +3,7 @@
 import AgentCore
 import CallModel
 import CallWire
-import PolicyHost
+import Configuration
 import WebProtocols
 
 extension ServerLimits {

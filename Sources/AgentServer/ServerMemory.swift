@@ -1,9 +1,9 @@
 // What a server remembers of itself beside its generations: nothing of it is ever taken back.
 
 import CallModel
+import Configuration
 import EventLoop
 import JSON
-import PolicyHost
 import Storage
 import StoreContract
 

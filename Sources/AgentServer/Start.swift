@@ -1,8 +1,10 @@
 // With which state of the operator's files a process starts (E54).
 
 import CallModel
+import Configuration
 import EventLoop
 import Glibc
+import Lua
 import PolicyHost
 import Storage
 import StoreContract

@@ -1,8 +1,9 @@
 // A generation: all plugins of one snapshot of the files, loaded and checked.
 
-import CLua
 import CallModel
+import Configuration
 import JSON
+import Lua
 
 /// What a generation is made of: every source and every decision of the operator about plugins.
 public struct GenerationPlan: Sendable {
@@ -148,18 +149,6 @@ public final class Generation: @unchecked Sendable {
         }
         return problems
     }
-}
-
-/// Everything that is wrong with a generation.
-public struct PolicyProblems: Error, Sendable, Equatable, CustomStringConvertible {
-    /// At least one.
-    public let all: [PolicyProblem]
-
-    /// These faults.
-    public init(_ all: [PolicyProblem]) { self.all = all }
-
-    /// One line each.
-    public var description: String { all.map(\.description).joined(separator: "\n") }
 }
 
 extension PluginState {

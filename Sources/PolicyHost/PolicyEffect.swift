@@ -1,6 +1,7 @@
 // What happens to a policy host, and what it tells its shell to do.
 
 import CallModel
+import Configuration
 import JSON
 
 /// Something that happened outside the policy host.
@@ -172,12 +173,7 @@ public enum WaitReply: Sendable, Equatable {
 /// A line for the log.
 public struct PolicyLog: Sendable, Equatable {
     /// How serious.
-    public enum Level: String, Sendable, CaseIterable {
-        case debug, info, warn, error
-    }
-
-    /// See `Level`.
-    public var level: Level
+    public var level: Configuration.Log.Level
     /// What happened.
     public var text: String
     /// Whose line; nil: the host's.
@@ -189,7 +185,8 @@ public struct PolicyLog: Sendable, Equatable {
 
     /// A line saying `text`.
     public init(
-        _ level: Level, _ text: String, plugin: String? = nil, call: CallID? = nil,
+        _ level: Configuration.Log.Level, _ text: String, plugin: String? = nil,
+        call: CallID? = nil,
         fields: JSONObject = JSONObject()
     ) {
         self.level = level

@@ -2,7 +2,9 @@
 
 import CLua
 import CallModel
+import Configuration
 import JSON
+import Lua
 
 /// Why a generation begins or ends, as `on.start` and `on.stop` are told.
 public enum ChangeReason: String, Sendable, CaseIterable {
@@ -25,7 +27,7 @@ struct Handover {
     var returning: Probation?
     /// See `Probation`.
     var returnRefused: String?
-    var control: Generation?
+    var control: (any Control)?
 }
 
 extension PolicyHost {
@@ -72,12 +74,12 @@ extension PolicyHost {
     ///
     /// - Parameters:
     ///   - returnRefused: why probation may not go back from `next`; nil: it may.
-    ///   - control: the active generation once more, used for nothing else: probation asks it
-    ///     whether it fails where `next` does.
+    ///   - control: the active generation once more: probation asks it whether it fails where
+    ///     `next` does.
     /// - Throws: what keeps it from taking over.
     public func prepare(
         _ next: Generation, reason: ChangeReason = .reload, returnRefused: String? = nil,
-        control: Generation? = nil, at now: Moment
+        control: (any Control)? = nil, at now: Moment
     ) throws(PolicyProblems) {
         services.now = now
         guard handover == nil else {
@@ -87,7 +89,7 @@ extension PolicyHost {
         }
         var handover = Handover(next: next, reason: reason)
         handover.returnRefused = returnRefused
-        handover.control = control?.name == generation.name ? control : nil
+        handover.control = control?.generation.name == generation.name ? control : nil
         handover.states = states(for: handover)
         try next.take(handover.states)
         self.handover = handover
@@ -120,11 +122,12 @@ extension PolicyHost {
     }
 
     /// The generation before once more, with its `state` as it was handed over.
-    private func control(of handover: Handover, _ states: [String: SavedState]) -> Replay? {
-        guard let control = handover.control else { return nil }
+    private func control(
+        of handover: Handover, _ states: [String: SavedState]
+    ) -> (any Control)? {
         // Without its state it may answer otherwise, and then what fails counts.
-        try? control.take(states)
-        return Replay(control, cryptography: services.cryptography)
+        try? handover.control?.generation.take(states)
+        return handover.control
     }
 
     /// What the plugins of the next generation go on with, as of now.

@@ -2,6 +2,7 @@
 
 import CLua
 import CallModel
+import Lua
 
 /// What came of the parts that a handler waits for.
 struct Parts {

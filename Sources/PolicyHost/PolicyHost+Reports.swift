@@ -3,7 +3,9 @@
 import Collections
 import CLua
 import CallModel
+import Configuration
 import JSON
+import Lua
 
 /// Something to be told to one plugin.
 enum Notice {

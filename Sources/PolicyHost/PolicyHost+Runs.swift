@@ -2,6 +2,8 @@
 
 import CLua
 import CallModel
+import Configuration
+import Lua
 
 extension PolicyHost {
     /// Whether the plugin is run for what `origin` says; if so, notes who asks.

@@ -1,8 +1,9 @@
 // Timers of plugins: started, kept over reloads, fired exactly once.
 
-import CLua
 import CallModel
+import Configuration
 import JSON
+import Lua
 
 extension PolicyHost {
     /// Takes what a store has kept. To be called once, before the first input.

@@ -2,7 +2,9 @@
 
 import CLua
 import CallModel
+import Configuration
 import JSON
+import Lua
 
 extension PolicyHost {
     /// Keeps a handler that waits, and asks for what it waits for.

@@ -1,9 +1,10 @@
 // The policy host: runs the plugins of one generation, decides nothing itself.
 
 import Collections
-import CLua
 import CallModel
+import Configuration
 import JSON
+import Lua
 
 /// Runs plugins. A value of time goes in with every input; effects come out; nothing is waited for
 /// and no clock is read but to bound scripts. It belongs to one thread.

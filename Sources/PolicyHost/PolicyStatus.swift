@@ -1,6 +1,7 @@
 // What `callagent plugins` and metrics show of a host.
 
 import CallModel
+import Lua
 
 /// How one plugin is doing.
 public struct PluginStatus: Sendable, Equatable {

@@ -1,6 +1,7 @@
 // Named timers: the host keeps name, moment and plain data; the active generation has the code.
 
 import CallModel
+import Configuration
 import JSON
 
 /// A pending timer of a plugin.

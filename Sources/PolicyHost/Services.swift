@@ -1,6 +1,7 @@
 // What the code behind the bindings may use of the world: the time given, and a place for effects.
 
 import CallModel
+import Configuration
 
 /// Signs and hashes; given by the shell, because this target knows no cryptography.
 public struct Cryptography: Sendable {

@@ -2,6 +2,7 @@
 
 import CallModel
 import JSON
+import Lua
 import PolicyHost
 
 extension LuaValue {

@@ -1,9 +1,10 @@
 // Runs the `test(…)` blocks of a plugin: a real policy host and a real switchboard at virtual time,
 // without a server.
 
-import CLua
 import CallModel
+import Configuration
 import JSON
+import Lua
 import PolicyHost
 
 /// What came of one test.

@@ -1,8 +1,9 @@
 // One question to one plugin or to all of them, without a server: what `callagent try` asks.
 
-import CLua
 import CallModel
+import Configuration
 import JSON
+import Lua
 import PolicyHost
 
 /// A question to plugins, and the world in which it is asked.

@@ -2,7 +2,9 @@
 
 import CallCore
 import CallModel
+import Configuration
 import JSON
+import Lua
 import PolicyHost
 
 extension TestWorld {

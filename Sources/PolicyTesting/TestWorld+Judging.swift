@@ -3,6 +3,7 @@
 import CLua
 import CallModel
 import JSON
+import Lua
 import PolicyHost
 
 extension TestWorld {
@@ -106,8 +107,7 @@ extension LuaValue {
         writer.tag(kind)
         writer.list(arguments.count)
         for argument in arguments { writer.value(argument) }
-        let written = writer.written
-        return .decision(Array(UnsafeBufferPointer(start: written.start, count: written.count)))
+        return .decision(writer.copy)
     }
 }
 

@@ -3,6 +3,7 @@
 import CLua
 import CallModel
 import JSON
+import Lua
 import PolicyHost
 
 extension Refusal {

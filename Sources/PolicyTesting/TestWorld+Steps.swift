@@ -1,8 +1,9 @@
 // The steps of a test: what `t.invite` and the others do.
 
-import CLua
 import CallModel
+import Configuration
 import JSON
+import Lua
 import PolicyHost
 
 extension TestWorld {

@@ -4,7 +4,9 @@
 import CLua
 import CallCore
 import CallModel
+import Configuration
 import JSON
+import Lua
 import PolicyHost
 
 /// Everything that a test can reach.

@@ -3,6 +3,7 @@
 import AgentCore
 import CallClient
 import CallModel
+import Configuration
 import EventLoop
 import JSON
 import PolicyHost

@@ -3,7 +3,7 @@
 import CallClient
 import CallModel
 import JSON
-import PolicyHost
+import Lua
 
 /// What was given to a command. Options may stand anywhere, as `--name value` or `--name=value`;
 /// what follows `--` are operands.

@@ -4,8 +4,9 @@ import AgentCore
 import AgentServer
 import CallClient
 import CallModel
+import Configuration
+import Decisions
 import JSON
-import PolicyHost
 
 /// What is known of one call.
 struct Explanation {

@@ -2,9 +2,11 @@
 
 import AgentServer
 import CallClient
+import Configuration
+import Decisions
 import EventLoop
 import Glibc
-import PolicyHost
+import Lua
 
 enum Installation {
     /// The option of every command that works with an installation.

@@ -1,6 +1,6 @@
 // "did you mean …" for words of the command line.
 
-import PolicyHost
+import Lua
 
 extension Suggestion {
     /// ` (did you mean 'WORD'?)` for the word that somebody meant or only began, or nothing.

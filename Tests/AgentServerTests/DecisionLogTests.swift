@@ -2,6 +2,7 @@
 
 import AgentCore
 import CallModel
+import Configuration
 import EventLoop
 import Glibc
 import JSON
@@ -9,6 +10,7 @@ import TestSupport
 import Testing
 
 @testable import AgentServer
+@testable import Decisions
 @testable import PolicyHost
 
 /// A directory of one test, and a loop for the timers.

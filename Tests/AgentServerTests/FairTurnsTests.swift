@@ -3,7 +3,9 @@
 import AgentCore
 import CallClient
 import CallModel
+import Configuration
 import EventLoop
+import Lua
 import PolicyHost
 import Testing
 

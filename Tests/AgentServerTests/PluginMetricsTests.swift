@@ -1,6 +1,8 @@
 // What plugins count for themselves, and what is counted of them.
 
 import CallModel
+import Configuration
+import Lua
 import Testing
 
 @testable import AgentServer

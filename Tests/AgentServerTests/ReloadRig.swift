@@ -6,6 +6,7 @@ import AgentTestSupport
 import CallClient
 import CallModel
 import CallWire
+import Decisions
 import EventLoop
 import Glibc
 import JSON

@@ -2,7 +2,7 @@
 
 import AgentCore
 import CallWire
-import PolicyHost
+import Configuration
 import Testing
 import WebProtocols
 

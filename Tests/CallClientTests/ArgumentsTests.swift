@@ -2,7 +2,7 @@
 
 import CallModel
 import JSON
-import PolicyHost
+import Lua
 import Testing
 
 @testable import callagent

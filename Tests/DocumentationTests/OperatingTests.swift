@@ -1,7 +1,9 @@
 // The pages for operators show the names and figures of the process.
 
 import AgentCore
+import Configuration
 import EventLoop
+import Lua
 import Testing
 import WebProtocols
 

@@ -1,8 +1,10 @@
 // The pages for plugin writers show the tables that the policy host runs on.
 
 import CallModel
+import Configuration
 import Foundation
 import JSON
+import Lua
 import Testing
 
 @testable import PolicyHost

@@ -1,6 +1,7 @@
 // The operator's file: whatever is in it, it is judged the same twice, and a refusal says where.
 
-import PolicyHost
+import Configuration
+import Lua
 
 extension Fuzzer {
     static let configuration = Fuzzer(

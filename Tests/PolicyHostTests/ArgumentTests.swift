@@ -1,7 +1,9 @@
 // Whatever a script gives to a function of the host, the host lives on.
 
 import CallModel
+import Configuration
 import JSON
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

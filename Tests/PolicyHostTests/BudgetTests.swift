@@ -1,6 +1,8 @@
 // What counts as processor time of a run: a vm whose one host function, `work`, takes long.
 
 import CLua
+import Lua
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

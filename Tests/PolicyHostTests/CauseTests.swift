@@ -1,7 +1,10 @@
 // Whatever goes wrong for one account is counted for that account alone (clarifications 71, 72).
 
 import CallModel
+import Decisions
 import JSON
+import Lua
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

@@ -1,7 +1,10 @@
 // What is found wrong with plugins before they run.
 
 import CallModel
+import Configuration
 import JSON
+import Lua
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

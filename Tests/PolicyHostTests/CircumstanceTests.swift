@@ -3,7 +3,11 @@
 
 import CallCore
 import CallModel
+import Configuration
+import Decisions
 import JSON
+import Lua
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

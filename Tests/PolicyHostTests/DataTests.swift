@@ -1,7 +1,10 @@
 // Values that cross between Lua and the host, and the helpers for data.
 
 import CallModel
+import Configuration
 import JSON
+import Lua
+import PolicyTestSupport
 import Testing
 import WebProtocols
 
@@ -186,19 +189,5 @@ import WebProtocols
         let effects = rig.ask(rig.call())
         #expect(effects.said == [expected, "x"])
         #expect(effects.answer != nil)
-    }
-
-    @Test func valuesOfEveryKindGoThereAndBack() throws {
-        let value = LuaValue.table([
-            .init(key: .integer(-1), value: .bool(false)),
-            .init(key: .text("a"), value: .list([.integer(.max), .number(-0.5), .text("é")])),
-            .init(key: .text("b"), value: .bytes([0xFF, 0])),
-            .init(key: .text("c"), value: .table([])),
-        ])
-        let writer = PlainWriter()
-        writer.value(value)
-        var reader = PlainReader(writer.written)
-        #expect(reader.value() == value)
-        #expect(reader.isAtEnd)
     }
 }

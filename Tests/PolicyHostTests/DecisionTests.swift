@@ -1,7 +1,9 @@
 // Every decision a hook may return, and what happens to those it may not.
 
 import CallModel
+import Configuration
 import JSON
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

@@ -1,7 +1,9 @@
 // Scripts that would go on for ever: none keeps the thread, and none ends the process.
 
 import CallModel
+import Configuration
 import JSON
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

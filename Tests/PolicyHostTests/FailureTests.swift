@@ -1,7 +1,9 @@
 // What the host does in the place of a plugin that fails, and when it stops running it.
 
 import CallModel
+import Configuration
 import JSON
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

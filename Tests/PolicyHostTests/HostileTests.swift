@@ -3,7 +3,9 @@
 
 import CLua
 import CallModel
+import Configuration
 import Glibc
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

@@ -1,6 +1,8 @@
 // on.invite: what plugins may answer and what becomes of it.
 
 import CallModel
+import Lua
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

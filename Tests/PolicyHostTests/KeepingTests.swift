@@ -1,7 +1,10 @@
 // What plugins keep: state, call.vars, windows, timers; and what a reload does to it.
 
 import CallModel
+import Configuration
 import JSON
+import Lua
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

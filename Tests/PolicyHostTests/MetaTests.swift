@@ -1,7 +1,10 @@
 // The types for editors and the tables for people come from the tables in the code.
 
 import CallModel
+import Configuration
 import JSON
+import Lua
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost
@@ -124,14 +127,5 @@ import Testing
         let folder = HostileTests.folder + "/../../../plugins"
         let shipped = try #require(Files.read("\(folder)/.luacheckrc", limit: 1 << 20))
         #expect(String(decoding: shipped, as: UTF8.self) == (try EditorFiles.luacheck()))
-    }
-
-    @Test func theTableOfTheOperatorsNames() {
-        let rows = ConfigurationField.table().split(separator: "\n")
-        #expect(rows.count == ConfigurationField.all.count)
-        #expect(rows.first?.hasPrefix("listen ") == true)
-        #expect(ConfigurationField.table(of: "invite").split(separator: "\n").count == 5)
-        #expect(ConfigurationField.table(of: "watch").hasPrefix("watch  boolean  false  server  "))
-        #expect(ConfigurationField.table(of: "watc").isEmpty)
     }
 }

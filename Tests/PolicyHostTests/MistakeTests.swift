@@ -1,7 +1,10 @@
 // What Lua does not mind, and nobody means.
 
 import CallModel
+import Configuration
 import Foundation
+import Lua
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

@@ -1,7 +1,9 @@
 // The guarded pattern matcher against the one of stock Lua.
 
 import CLua
+import Configuration
 import Glibc
+import Lua
 import Testing
 
 @testable import PolicyHost

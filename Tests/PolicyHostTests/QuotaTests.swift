@@ -1,7 +1,9 @@
 // What one pair of accounts can have of a plugin (clarifications 75).
 
 import CallModel
+import Configuration
 import JSON
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

@@ -1,7 +1,11 @@
 // Reloads under load, probation and rollback.
 
 import CallModel
+import Configuration
+import Decisions
 import JSON
+import Lua
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost
@@ -138,7 +142,7 @@ import Testing
         func reload(_ rig: Rig, to text: String, control: String?) throws {
             let control = try control.map { try Rig.generation([("p", $0)]) }
             let next = try Rig.generation([("p", text)])
-            try rig.host.prepare(next, control: control, at: rig.now)
+            try rig.host.prepare(next, control: control.map { Replay($0) }, at: rig.now)
             _ = rig.host.cut(at: rig.now)
         }
         let (old, new) = (Self.failing("x"), Self.failing("[xy]"))

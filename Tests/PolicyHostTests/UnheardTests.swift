@@ -1,6 +1,7 @@
 // Two invitations in the same moment: the second is asked about before the core knows of the first.
 
 import CallModel
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

@@ -1,7 +1,9 @@
 // Waiting inside handlers, and what ends it.
 
 import CallModel
+import Configuration
 import JSON
+import PolicyTestSupport
 import Testing
 
 @testable import PolicyHost

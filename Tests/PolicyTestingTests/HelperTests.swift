@@ -1,7 +1,9 @@
 // Every helper works in every hook alike: nothing is known only here or only there.
 
 import CallModel
+import Configuration
 import JSON
+import Lua
 import Testing
 
 @testable import PolicyHost

@@ -1,7 +1,9 @@
 // `test(…)` blocks: the bundled plugins pass theirs, and every step does what it says.
 
 import CallModel
+import Configuration
 import JSON
+import Lua
 import Testing
 
 @testable import PolicyHost

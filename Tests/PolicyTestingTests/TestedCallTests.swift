@@ -1,6 +1,8 @@
 // What `t.invite` begins is a call of a real switchboard: it rings, is answered, runs out and ends.
 
 import CallModel
+import Configuration
+import Lua
 import Testing
 
 @testable import PolicyHost

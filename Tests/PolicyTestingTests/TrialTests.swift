@@ -1,7 +1,9 @@
 // One question to one plugin, as `callagent try` asks it.
 
 import CallModel
+import Configuration
 import JSON
+import Lua
 import Testing
 
 @testable import PolicyHost

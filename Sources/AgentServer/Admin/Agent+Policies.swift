@@ -3,6 +3,7 @@
 import AgentCore
 import CallCore
 import CallModel
+import Decisions
 import JSON
 import PolicyHost
 import StoreContract

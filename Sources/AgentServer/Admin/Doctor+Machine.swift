@@ -1,7 +1,7 @@
 // What the machine gives a server: descriptors, a clock, an address.
 
+import Configuration
 import EventLoop
-import PolicyHost
 
 extension Doctor {
     mutating func examineDescriptors() {

@@ -2,7 +2,6 @@
 
 import EventLoop
 import Outbound
-import PolicyHost
 
 extension Doctor {
     /// Connects to every push service and receiver of events, all at once, and says nothing to any.

@@ -1,9 +1,9 @@
 // What a state directory and its store look like from outside.
 
 import CallModel
+import Configuration
 import EventLoop
 import Glibc
-import PolicyHost
 import Storage
 import StoreContract
 

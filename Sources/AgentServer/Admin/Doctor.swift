@@ -1,8 +1,8 @@
 // Looks an installation over, whether it runs or not, and says what to do.
 
+import Configuration
 import EventLoop
 import Glibc
-import PolicyHost
 import Storage
 
 /// One thing that was looked at.

@@ -2,10 +2,10 @@
 
 import AgentCore
 import CallModel
+import Configuration
 import EventLoop
 import Glibc
 import JSON
-import PolicyHost
 
 /// Files of JSON lines, of which the oldest goes when there are enough. Owner: one thread, to
 /// which it is handed over.

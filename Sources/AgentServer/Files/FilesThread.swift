@@ -1,7 +1,7 @@
 // The thread that writes what must not hold up the loop.
 
+import Configuration
 import EventLoop
-import PolicyHost
 
 /// The thread `files`: it writes decisions, bounded in memory. Any thread may use it, and none
 /// waits for the disk.

@@ -1,7 +1,7 @@
 // The operator's push services and receivers of events, with their keys read.
 
+import Configuration
 import Outbound
-import PolicyHost
 
 /// What is sent out, as configured.
 public struct OutboundPlan: Sendable {

@@ -1,6 +1,8 @@
 // What the policies were asked, what each plugin said and what was committed: JSON lines.
 
 import CallModel
+import Configuration
+import Decisions
 import EventLoop
 import JSON
 import PolicyHost

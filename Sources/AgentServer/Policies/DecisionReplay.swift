@@ -1,5 +1,6 @@
 // Asks the plugins on disk what was asked before, for `callagent replay`.
 
+import Decisions
 import PolicyHost
 import Storage
 import StoreContract

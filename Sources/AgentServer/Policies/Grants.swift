@@ -1,7 +1,7 @@
 // What plugins are granted, and what was taken away again.
 
+import Configuration
 import JSON
-import PolicyHost
 
 /// The capabilities granted to plugins.
 ///

@@ -1,7 +1,9 @@
 // Runs the plugins' own tests for `callagent test`.
 
 import CallModel
+import Configuration
 import JSON
+import Lua
 import PolicyHost
 import PolicyTesting
 

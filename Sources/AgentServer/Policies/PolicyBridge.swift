@@ -3,8 +3,10 @@
 import AgentCore
 import CallCore
 import CallModel
+import Configuration
 import EventLoop
 import JSON
+import Lua
 import PolicyHost
 import StoreContract
 

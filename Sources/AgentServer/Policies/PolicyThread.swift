@@ -2,9 +2,11 @@
 
 import AgentCore
 import CallModel
+import Decisions
 import EventLoop
 import Glibc
 import JSON
+import Lua
 import PolicyHost
 import Synchronization
 
@@ -382,7 +384,8 @@ final class PolicyThread: PolicyLink {
             do throws(PolicyProblems) {
                 try host.prepare(
                     candidate.generation, reason: candidate.reason,
-                    returnRefused: candidate.returnRefused, control: candidate.control, at: now)
+                    returnRefused: candidate.returnRefused,
+                    control: candidate.control.map { Replay($0, cryptography: .system) }, at: now)
                 told.append(.prepared(nil))
             } catch {
                 told.append(.prepared(error))

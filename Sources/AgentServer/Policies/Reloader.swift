@@ -1,6 +1,8 @@
 // Puts another state of the operator's files into force without stopping anything.
 
 import CallModel
+import Configuration
+import Decisions
 import EventLoop
 import PolicyHost
 import StoreContract

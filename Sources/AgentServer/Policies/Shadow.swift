@@ -1,6 +1,7 @@
 // A candidate generation that is asked beside the active one, without any effect.
 
 import CallModel
+import Decisions
 import EventLoop
 import PolicyHost
 

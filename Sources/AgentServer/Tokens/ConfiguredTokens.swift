@@ -2,8 +2,8 @@
 
 import AgentCore
 import CallModel
+import Configuration
 import Outbound
-import PolicyHost
 
 /// Believes tokens that one of the configured keys has signed.
 struct ConfiguredTokens: TokenChecker {

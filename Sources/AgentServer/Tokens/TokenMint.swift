@@ -1,9 +1,9 @@
 // Development tokens, minted with a key of the operator's file.
 
+import Configuration
 import EventLoop
 import JSON
 import Outbound
-import PolicyHost
 
 /// What a minted token says.
 public struct MintedToken: Sendable {

@@ -1,7 +1,7 @@
 // Whether anybody feels a stranger: the same town with and without attackers in it.
 
 import CallModel
-import PolicyHost
+import Lua
 
 /// Lets some residents of a town live one day twice, with attackers in it and without, and
 /// compares what each of them saw. No account's answer may depend on an account with whom it

@@ -2,7 +2,10 @@
 
 import CallCore
 import CallModel
+import Configuration
+import Decisions
 import JSON
+import Lua
 import PolicyHost
 
 /// Carries inputs and effects between a switchboard, a policy host and the devices of residents.
@@ -178,7 +181,7 @@ struct Town {
         let generation = try Self.generation(of: next, seed: seed, at: now)
         let control = try Self.generation(of: plugins, seed: seed, at: now)
         plugins = next
-        try host.prepare(generation, control: control, at: now)
+        try host.prepare(generation, control: Replay(control), at: now)
         take(host.cut(at: now))
         work.append(.core(.configured(Self.settings(for: generation))))
     }

@@ -1,7 +1,7 @@
 // The one table of what scripts can call: names, types, help and the code behind them.
 
-import CLua
 import JSON
+import Lua
 
 /// A host function as scripts see it.
 struct Binding: Sendable {
@@ -43,105 +43,6 @@ enum Response {
     static let tooLarge = Response.trouble("too_large")
     /// `nil, error`: trouble that a script is meant to handle.
     static func trouble(_ text: String) -> Response { .values([.null, .text(text)]) }
-}
-
-/// Why a host function was not carried out: raised in Lua at the caller's line, or trouble where
-/// the function says so (`CALLUA_GIVES_TROUBLE`) and no type is wrong.
-package struct Refused: Error {
-    package let message: String
-    /// Whether the script gave something that it can never give.
-    package var isWrongType = false
-
-    package init(_ message: String, isWrongType: Bool = false) {
-        self.message = message
-        self.isWrongType = isWrongType
-    }
-}
-
-/// The arguments of a host function.
-package struct Arguments {
-    package let values: [LuaValue]
-    package let name: String
-
-    /// `values`, given to the function `name`.
-    package init(values: [LuaValue], name: String) {
-        self.values = values
-        self.name = name
-    }
-
-    package subscript(index: Int) -> LuaValue { index < values.count ? values[index] : .null }
-    package var count: Int { values.count }
-
-    package func text(_ index: Int) throws(Refused) -> String {
-        if let text = self[index].text { return text }
-        throw wrong(index, "string")
-    }
-
-    package func integer(_ index: Int) throws(Refused) -> Int64 {
-        if let integer = self[index].integer { return integer }
-        throw wrong(index, "integer")
-    }
-
-    package func function(_ index: Int) throws(Refused) -> Int32 {
-        if let function = self[index].function { return function }
-        throw wrong(index, "function")
-    }
-
-    package func table(_ index: Int) throws(Refused) -> LuaValue {
-        switch self[index] {
-        case .table, .list: return self[index]
-        default: throw wrong(index, "table")
-        }
-    }
-
-    /// A duration as text (`"3s"`).
-    package func duration(_ index: Int) throws(Refused) -> Int64 {
-        guard let text = self[index].text else {
-            throw wrong(index, "duration such as \"3s\"")
-        }
-        guard let span = Duration.parse(text) else {
-            throw Refused("bad duration '\(text)' (write \"250ms\", \"3s\", \"10m\", \"2h\")")
-        }
-        return span
-    }
-
-    /// Plain data.
-    package func json(_ index: Int) throws(Refused) -> JSONValue {
-        do throws(LuaProblem) {
-            return try self[index].json()
-        } catch {
-            throw Refused("bad argument #\(index + 1) to '\(name)' (\(error.message))")
-        }
-    }
-
-    /// The bytes of a string, whatever they are.
-    package func bytes(_ index: Int) throws(Refused) -> [UInt8] {
-        switch self[index] {
-        case .text(let text): return Array(text.utf8)
-        case .bytes(let bytes): return bytes
-        default: throw wrong(index, "string")
-        }
-    }
-
-    package func wrong(_ index: Int, _ expected: String) -> Refused {
-        if case .bytes = self[index] {
-            return Refused("bad argument #\(index + 1) to '\(name)' (a string that is not UTF-8)")
-        }
-        return Refused(
-            "bad argument #\(index + 1) to '\(name)' (\(expected) expected, got "
-                + "\(index < count ? self[index].typeName : "no value"))", isWrongType: true)
-    }
-}
-
-extension LuaValue {
-    /// Refuses a table with other fields than these.
-    package func only(_ names: [String], _ step: String) throws(Refused) {
-        for pair in table ?? [] where !names.contains(pair.key.shown) {
-            throw Refused(
-                "\(step): unknown field '\(pair.key.shown)'"
-                    + Suggestion.text(for: pair.key.shown, among: names))
-        }
-    }
 }
 
 /// All bindings of plugins.

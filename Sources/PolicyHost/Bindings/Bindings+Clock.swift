@@ -1,6 +1,7 @@
 // time.now, time.format, time.seconds.
 
-import CLua
+import Configuration
+import Lua
 
 extension Bindings {
     static let clock: [Binding] = [

@@ -1,8 +1,8 @@
 // json, base64, hmac, jwt, uuid, random.
 
-import CLua
 import CallModel
 import JSON
+import Lua
 import WebProtocols
 
 extension Bindings {

@@ -1,6 +1,8 @@
 // What a plugin says of itself at top level: plugin, on.*, timers, migrate, test.
 
 import CLua
+import Configuration
+import Lua
 
 extension Bindings {
     private static let atLoad = CALLUA_LOAD_ONLY | CALLUA_SITED | CALLUA_TAKES_FUNCTIONS

@@ -2,6 +2,8 @@
 
 import CLua
 import CallModel
+import Configuration
+import Lua
 
 extension Bindings {
     static let options: [Binding] =

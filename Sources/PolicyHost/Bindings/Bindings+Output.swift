@@ -2,11 +2,13 @@
 
 import CLua
 import CallModel
+import Configuration
 import JSON
+import Lua
 
 extension Bindings {
     static let output: [Binding] =
-        PolicyLog.Level.allCases.map(log) + [
+        Configuration.Log.Level.allCases.map(log) + [
             Binding(
                 "print", CALLUA_SHOWS, type: "fun(...)",
                 help: "Writes its arguments to the log (info)."
@@ -41,7 +43,7 @@ extension Bindings {
             },
         ]
 
-    private static func log(_ level: PolicyLog.Level) -> Binding {
+    private static func log(_ level: Configuration.Log.Level) -> Binding {
         Binding(
             "log.\(level.rawValue)", CALLUA_SHOWS, type: "fun(message: any, fields?: table)",
             help: "Writes a line to the log."
@@ -88,25 +90,9 @@ extension PluginState {
 
     /// A line of the log in the name of the plugin.
     fileprivate func write(
-        _ level: PolicyLog.Level, _ text: String, _ fields: JSONObject = JSONObject()
+        _ level: Configuration.Log.Level, _ text: String, _ fields: JSONObject = JSONObject()
     ) {
         services.emit(.log(PolicyLog(level, text, plugin: name, call: call, fields: fields)))
-    }
-}
-
-extension LuaValue {
-    /// The value for a person: strings as they are, anything else as JSON.
-    package var shown: String {
-        switch self {
-        case .text(let text): text
-        case .null: "nil"
-        case .user(let facts): facts.user.text
-        case .call(let id): id.description
-        case .bool, .integer, .number, .list, .table:
-            (try? json()).map(\.description) ?? typeName
-        case .bytes(let bytes): String(decoding: bytes, as: UTF8.self)
-        case .function, .handle, .decision: typeName
-        }
     }
 }
 

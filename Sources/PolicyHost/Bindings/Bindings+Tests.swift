@@ -1,6 +1,7 @@
 // What `test("…", function(t) … end)` gets as `t`.
 
 import CLua
+import Lua
 
 extension Bindings {
     /// Bound only where tests are run.

@@ -2,6 +2,7 @@
 
 import CLua
 import CallModel
+import Lua
 
 /// What a snapshot is made of.
 struct CallView {

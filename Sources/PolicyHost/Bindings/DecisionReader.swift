@@ -2,7 +2,9 @@
 
 import CLua
 import CallModel
+import Configuration
 import JSON
+import Lua
 
 /// What a script returned from a hook.
 package enum Returned {

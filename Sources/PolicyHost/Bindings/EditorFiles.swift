@@ -1,8 +1,9 @@
 // What `callagent new` writes beside a plugin: a first plugin, and settings for luacheck and
 // lua-language-server made from the names that scripts can really reach.
 
-import CLua
 import CallModel
+import Configuration
+import Lua
 
 /// Files for people who write plugins.
 public enum EditorFiles {

@@ -2,7 +2,9 @@
 
 import CLua
 import CallModel
+import Configuration
 import JSON
+import Lua
 
 extension Inquiry {
     /// Takes what a plugin returned. A shaping hook keeps the new shape for the next plugin.

@@ -1,8 +1,6 @@
 // The types of everything that scripts can call, for lua-language-server, made from the one table
 // of bindings.
 
-import CLua
-
 /// The `---@meta` file that `callagent meta` prints.
 public enum MetaFile {
     /// What the file begins with.

@@ -2,6 +2,7 @@
 
 import CallModel
 import JSON
+import Lua
 
 /// A push about to be sent, named by the shell.
 public struct PushID: Hashable, Sendable {

@@ -17,6 +17,17 @@ public struct DecisionRecord: Sendable, Equatable {
         public let verdict: Verdict
         /// What went wrong, with file and line, or what of the answer was changed.
         public var message: String?
+
+        package init(
+            plugin: String, processor: UInt64, wall: Milliseconds, verdict: Verdict,
+            message: String? = nil
+        ) {
+            self.plugin = plugin
+            self.processor = processor
+            self.wall = wall
+            self.verdict = verdict
+            self.message = message
+        }
     }
 
     /// What a plugin said.
@@ -46,7 +57,7 @@ public struct DecisionRecord: Sendable, Equatable {
     /// The account concerned.
     public let user: UserID
     /// Who brought it about (G71); nobody in records of before it was kept.
-    public var cause = Cause.nobody
+    public var cause: Cause
     /// When it was asked.
     public let at: Moment
     /// From the question to the answer.
@@ -59,6 +70,23 @@ public struct DecisionRecord: Sendable, Equatable {
     public var outcome: Outcome
     /// What it was decided on; nil: not kept. It is large and seldom read.
     @Boxed public var input: DecisionInput?
+
+    package init(
+        hook: Hook, call: CallID, user: UserID, cause: Cause = .nobody, at: Moment,
+        took: Milliseconds, generation: String, asked: [Asked], outcome: Outcome,
+        input: DecisionInput?
+    ) {
+        self.hook = hook
+        self.call = call
+        self.user = user
+        self.cause = cause
+        self.at = at
+        self.took = took
+        self.generation = generation
+        self.asked = asked
+        self.outcome = outcome
+        self.input = input
+    }
 
     /// The answer to the switchboard; none for a push.
     public var answer: Answer {
@@ -120,12 +148,30 @@ public struct DecisionInput: Sendable, Equatable {
     /// What plugins asked for and were told, in the order of asking.
     public var seen: [Seen]
 
+    package init(
+        subject: Subject, facts: [UserFacts], decideIn: Milliseconds, wallOffset: Milliseconds,
+        dice: UInt64, vars: [Vars], seen: [Seen]
+    ) {
+        self.subject = subject
+        self.facts = facts
+        self.decideIn = decideIn
+        self.wallOffset = wallOffset
+        self.dice = dice
+        self.vars = vars
+        self.seen = seen
+    }
+
     /// `call.vars` of one plugin.
     public struct Vars: Sendable, Equatable {
         /// The plugin.
         public let plugin: String
         /// As plain data, as they cross into Lua.
-        let bytes: [UInt8]
+        package let bytes: [UInt8]
+
+        package init(plugin: String, bytes: [UInt8]) {
+            self.plugin = plugin
+            self.bytes = bytes
+        }
     }
 
     /// One wait of a plugin.
@@ -138,6 +184,15 @@ public struct DecisionInput: Sendable, Equatable {
         public var after: Milliseconds
         /// What it was told; nil: nothing before the question was answered.
         public var reply: WaitReply?
+
+        package init(
+            plugin: String, request: String, after: Milliseconds, reply: WaitReply? = nil
+        ) {
+            self.plugin = plugin
+            self.request = request
+            self.after = after
+            self.reply = reply
+        }
     }
 
     /// The call at hand.

@@ -5,7 +5,7 @@ import CallModel
 extension WaitRequest {
     /// `users.get carol`, `kv.get k`, `http.get https://host/path #a1b2c3d4e5f6`. What may be
     /// secret (a query, headers, a body) is there as a digest only.
-    var words: String {
+    package var words: String {
         switch self {
         case .lookUp(let user, _): "users.get \(user)"
         case .call(let call): "call \(call)"
@@ -39,7 +39,7 @@ extension FetchRequest {
 
 extension Operation {
     /// The method of a call that a script used, with the call.
-    var words: String {
+    package var words: String {
         guard case .call(let id, let action, _) = self else { return "operation" }
         return "call:\(action.method) \(id)"
     }

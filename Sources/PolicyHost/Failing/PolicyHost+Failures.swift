@@ -2,7 +2,9 @@
 
 import CLua
 import CallModel
+import Configuration
 import JSON
+import Lua
 
 extension PolicyHost {
     /// Logs and counts a failure, and passes the plugin over for whoever brought it about when it

@@ -1,8 +1,9 @@
 // A new generation is on probation: if it fails more than the one before, that one returns.
 
-import CLua
 import CallModel
+import Configuration
 import JSON
+import Lua
 
 /// What is watched after a generation took over.
 struct Probation {
@@ -26,7 +27,7 @@ struct Probation {
     /// Decisions after which it is looked at again.
     var judgeAt = Probation.decisionsMin
     /// The plugins before once more, to be asked whether they fail alike; nil: nobody is.
-    var control: Replay?
+    var control: (any Control)?
     /// Decisions that failed and that `control` has not been asked about, one of a pair.
     var failures: [Cause: DecisionRecord] = [:]
 }
@@ -76,7 +77,8 @@ extension PolicyHost {
             let record = probation?.failures.removeValue(forKey: cause)
         else { return }
         let before = control.spent
-        let failsAlike = control.ask(record, within: Self.comparingTime)?.failsLike(record) ?? false
+        let answers = control.answers(to: record, within: Self.comparingTime)
+        let failsAlike = answers?.fail(like: record) ?? false
         spent += control.spent - before
         guard !failsAlike, generation.pairs.failedAnew(cause) else { return }
         if generation.pairs.isTimeToCount() { judge() }
@@ -170,12 +172,12 @@ extension DecisionRecord.Asked {
     }
 }
 
-extension Replay.Answered {
+extension [DecisionRecord.Asked] {
     /// Whether every failure of `record` is one here too.
-    fileprivate func failsLike(_ record: DecisionRecord) -> Bool {
+    fileprivate func fail(like record: DecisionRecord) -> Bool {
         record.asked.allSatisfy { said in
             said.failure == nil
-                || asked.contains { $0.plugin == said.plugin && $0.failure == said.failure }
+                || contains { $0.plugin == said.plugin && $0.failure == said.failure }
         }
     }
 }

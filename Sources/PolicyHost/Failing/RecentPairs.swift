@@ -1,6 +1,7 @@
 // Which pairs of accounts a plugin, or a generation, has met lately, and how it went.
 
 import CallModel
+import Lua
 
 /// What one pair of accounts had of a plugin.
 struct PairUse {

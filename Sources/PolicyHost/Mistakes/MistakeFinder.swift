@@ -1,6 +1,7 @@
 // Mistakes that Lua does not mind, found before anything runs.
 
 import CallModel
+import Lua
 
 /// Looks through one file for what can never be meant: methods and options that do not exist, a
 /// user object compared with a text, a decision that is made and not returned, a text in the place

@@ -1,6 +1,7 @@
 // How many lines of the log a plugin may write in a minute, and for whom.
 
 import CallModel
+import Configuration
 
 /// Lines of one plugin in the minute at hand, with a part for each pair of accounts (G75): who
 /// makes a plugin write does not hide what it writes of others.

@@ -2,6 +2,7 @@
 
 import CLua
 import CallModel
+import Lua
 
 extension PluginState {
     /// Every global of the plugin's files that does not exist, and every one that is assigned; and

@@ -1,7 +1,9 @@
 // Finds plugins on disk and makes one snapshot of everything that a generation is made of.
 
 import CallModel
+import Configuration
 import JSON
+import Lua
 
 /// The folders in which plugins are looked up, in this order.
 public struct PluginLibrary: Sendable {
@@ -139,11 +141,6 @@ public struct PluginLibrary: Sendable {
 }
 
 extension Configuration {
-    func problem(_ text: String, at name: String) -> PolicyProblem {
-        let file = file.map { $0.split(separator: "/").last.map(String.init) ?? $0 }
-        return PolicyProblem(text, file: file, line: lines[name])
-    }
-
     /// Options and overrides of plugins that are not listed.
     fileprivate func strayTables() -> [PolicyProblem] {
         let names = generation.plugins.map(\.name)
@@ -161,33 +158,6 @@ extension Configuration {
                         + Suggestion.text(for: name, among: names), at: "override.\(name)"))
         }
         return problems
-    }
-
-    /// What the operator decides about one plugin.
-    public func setting(of plugin: Plugin) -> PluginSetting {
-        var setting = PluginSetting()
-        setting.users = plugin.users.map { Accounts($0) }
-        setting.options = generation.options[plugin.name] ?? JSONObject()
-        let hasOptions = lines["options.\(plugin.name)"] != nil
-        setting.optionsSite = problem("", at: hasOptions ? "options.\(plugin.name)" : "plugins")
-        setting.zone = TimeZoneRules(named: generation.timezone) ?? .utc
-        setting.directory = directory
-        setting.extendedDataMax = server.limits.extendedData
-        if let override = generation.overrides[plugin.name] {
-            setting.onError = override.onError
-            setting.grants = override.grants
-            setting.ownLimits = override
-        }
-        setting.keep(to: pluginLimits)
-        return setting
-    }
-
-    /// The limits of every plugin that has none of its own.
-    fileprivate var pluginLimits: PluginLimits {
-        var limits = server.limits.plugin
-        limits.memory = server.limits.pluginMemory
-        limits.logLines = server.limits.logLines
-        return limits
     }
 }
 

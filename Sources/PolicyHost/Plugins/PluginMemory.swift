@@ -1,6 +1,7 @@
 // What the host keeps for a plugin, whatever generation runs it.
 
 import CallModel
+import Configuration
 
 /// Belongs to the name of a plugin: outlives its Lua states and its generations.
 final class PluginMemory {

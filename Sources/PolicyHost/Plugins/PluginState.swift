@@ -2,7 +2,9 @@
 
 import CLua
 import CallModel
+import Configuration
 import JSON
+import Lua
 
 /// One plugin, loaded.
 package final class PluginState {
@@ -395,50 +397,6 @@ private let serveCall:
         result.pointee = state.reply.written
         return Int32(status)
     }
-
-extension SourceFile {
-    /// Runs the file in `vm` for at most `budget` nanoseconds; the outcome is valid as long as
-    /// nothing else runs there.
-    func load(into vm: OpaquePointer?, budget: UInt64) -> callua_outcome {
-        var outcome = callua_outcome()
-        text.withUnsafeBufferPointer { bytes in
-            callua_load(
-                vm, "@" + name, callua_bytes(start: bytes.baseAddress, count: bytes.count), budget,
-                &outcome)
-        }
-        return outcome
-    }
-}
-
-extension callua_outcome {
-    /// The message of a failure.
-    package var message: String { value.string }
-}
-
-extension callua_bytes {
-    var string: String {
-        String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
-    }
-}
-
-extension PlainWriter {
-    /// Writes text without tag and length.
-    package func raw(_ text: String) { for byte in text.utf8 { tag(byte) } }
-}
-
-extension Milliseconds {
-    package var nanoseconds: UInt64 { UInt64(Swift.max(0, self)) * 1_000_000 }
-}
-
-extension PluginSource {
-    /// The capabilities that the plugin says it needs.
-    public var needs: [String] {
-        var setting = PluginSetting()
-        setting.standsIn = true
-        let state = try? PluginState(source: self, setting: setting, services: Services(seed: 0))
-        return state?.manifest.needs ?? []
-    }
-}
 
 /// What `plugin { … }` says.
 struct Manifest: Equatable {

@@ -1,6 +1,7 @@
 // What `limit(key, max, per)` counts.
 
 import CallModel
+import Configuration
 
 /// Counts events per key over a sliding window. Each key counts for the pair of accounts for whom
 /// it was counted first (G75), until its window is empty.

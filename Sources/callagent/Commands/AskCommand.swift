@@ -4,7 +4,7 @@ import CallClient
 import CallModel
 import CallWire
 import JSON
-import PolicyHost
+import Lua
 
 extension Command {
     static let ask = Command(

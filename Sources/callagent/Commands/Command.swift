@@ -1,6 +1,6 @@
 // What the tool can do: the one table of its commands.
 
-import PolicyHost
+import Lua
 
 /// One command of the tool.
 struct Command: Sendable {

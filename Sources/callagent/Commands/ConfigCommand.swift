@@ -1,6 +1,8 @@
 // `callagent config`: the operator's names, and the options of plugins.
 
 import AgentServer
+import Configuration
+import Lua
 import PolicyHost
 
 extension Command {

@@ -3,9 +3,9 @@
 import AgentCore
 import AgentServer
 import CallClient
+import Configuration
 import Glibc
 import JSON
-import PolicyHost
 
 extension Command {
     static let doctor = Command(

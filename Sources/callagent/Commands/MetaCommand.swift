@@ -1,5 +1,6 @@
 // `callagent meta`: what editors and checkers want to know of the names that plugins have.
 
+import Lua
 import PolicyHost
 
 extension Command {

@@ -1,7 +1,9 @@
 // `callagent new`: a plugin to begin with, and what editors need.
 
 import AgentServer
+import Configuration
 import Glibc
+import Lua
 import PolicyHost
 
 extension Command {

@@ -4,6 +4,7 @@ import AgentCore
 import AgentServer
 import CallClient
 import CallModel
+import Decisions
 import JSON
 import PolicyHost
 

@@ -2,7 +2,7 @@
 
 import AgentCore
 import CallSimulator
-import PolicyHost
+import Lua
 
 extension Command {
     static let simulate = Command(

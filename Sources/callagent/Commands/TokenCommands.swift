@@ -4,8 +4,8 @@ import AgentCore
 import AgentServer
 import CallClient
 import CallModel
+import Configuration
 import JSON
-import PolicyHost
 
 extension Command {
     static let token = Command(

@@ -4,7 +4,7 @@ import AgentServer
 import CallModel
 import EventLoop
 import JSON
-import PolicyHost
+import Lua
 import PolicyTesting
 
 extension Command {

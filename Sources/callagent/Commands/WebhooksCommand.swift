@@ -4,7 +4,7 @@ import AgentCore
 import CallClient
 import CallModel
 import JSON
-import PolicyHost
+import Lua
 
 extension Command {
     private static let choices: [Option] = [

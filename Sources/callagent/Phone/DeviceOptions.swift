@@ -5,7 +5,6 @@ import CallClient
 import CallModel
 import EventLoop
 import Glibc
-import PolicyHost
 
 /// Who connects to which server.
 struct DeviceOptions {

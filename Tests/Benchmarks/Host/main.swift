@@ -4,8 +4,10 @@
 // Prints lines of key=value.
 
 import CallModel
+import Configuration
 import EventLoop
 import Glibc
+import Lua
 import PolicyHost
 
 // MARK: What is measured

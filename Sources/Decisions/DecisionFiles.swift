@@ -1,0 +1,93 @@
+// Reads the decision log from disk: of a process that runs or of one that has ended.
+
+import CallModel
+import Glibc
+import PolicyHost
+
+/// The files of a decision log.
+public struct DecisionFiles: Sendable {
+    private let directory: String
+
+    /// The log in a state directory.
+    public init(directory: String) { self.directory = directory }
+
+    package static func path(in directory: String) -> String { "\(directory)/decisions.jsonl" }
+
+    /// The newest decisions whose line can be read, at most `count`, oldest first.
+    public func newest(_ count: Int) -> [DecisionRecord] {
+        var found: [DecisionRecord] = []
+        for path in paths {
+            visitLines(of: path) { line in
+                guard found.count < count else { return false }
+                if let record = DecisionRecord(line: line) { found.append(record) }
+                return true
+            }
+            if found.count >= count { break }
+        }
+        return found.reversed()
+    }
+
+    /// The lines about a call, oldest first, each one JSON object.
+    public func lines(about call: CallID) -> [[UInt8]] {
+        let name = Array("\"call\":\"\(call)\"".utf8)
+        var found: [[UInt8]] = []
+        for path in paths {
+            visitLines(of: path) { line in
+                // Behind the time, which has 13 digits for some centuries yet.
+                let head = line.prefix(name.count + 30)
+                if head.contains(name) { found.append(Array(line)) }
+                return true
+            }
+        }
+        return found.reversed()
+    }
+
+    /// When the oldest decision was made, if there are so many files that older ones may have gone;
+    /// nil: there are fewer than `most`, or it cannot be read.
+    public func keptSince(filesAtMost most: Int) -> Moment? {
+        let paths = paths
+        guard paths.count >= most, let oldest = paths.last else { return nil }
+        let file = open(oldest, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: 64)
+        let count = read(file, &bytes, bytes.count)
+        let begin = Array(#"{"at":"#.utf8)
+        guard count > begin.count, bytes.starts(with: begin) else { return nil }
+        let digits = bytes[begin.count..<count].prefix { (0x30...0x39).contains($0) }
+        return Int64(String(decoding: digits, as: UTF8.self)).map { Moment($0) }
+    }
+
+    /// The newest file first.
+    private var paths: [String] {
+        let newest = Self.path(in: directory)
+        var paths = [newest]
+        while access("\(newest).\(paths.count)", R_OK) == 0 {
+            paths.append("\(newest).\(paths.count)")
+        }
+        return paths
+    }
+
+    /// Shows the lines of a file, the last one first, until `visit` has enough.
+    private func visitLines(of path: String, _ visit: (UnsafeRawBufferPointer) -> Bool) {
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { return }
+        defer { close(file) }
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0
+        else { return }
+        let size = Int(status.st_size)
+        // A file only grows, and is moved aside as a whole: what is mapped stays.
+        guard let memory = mmap(nil, size, PROT_READ, MAP_PRIVATE, file, 0),
+            memory != UnsafeMutableRawPointer(bitPattern: -1)
+        else { return }
+        defer { munmap(memory, size) }
+        var end = size
+        while end > 0 {
+            let all = UnsafeRawBufferPointer(start: memory, count: end - 1)
+            let begin = all.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+            guard visit(UnsafeRawBufferPointer(rebasing: all[begin...])) else { return }
+            end = begin
+        }
+    }
+}

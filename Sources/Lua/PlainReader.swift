@@ -1,0 +1,131 @@
+// Reads values in the form in which they leave Lua (CLuaPlain.h).
+
+import CLua
+import CallModel
+
+/// Reads what C wrote; damaged bytes are a broken invariant.
+public struct PlainReader {
+    @usableFromInline let bytes: UnsafeRawBufferPointer
+    @usableFromInline var place = 0
+
+    @inlinable
+    public init(_ bytes: callua_bytes) {
+        self.bytes = UnsafeRawBufferPointer(start: bytes.start, count: bytes.count)
+    }
+
+    @inlinable
+    public init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+    @inlinable
+    public var isAtEnd: Bool { place >= bytes.count }
+
+    @inlinable
+    public mutating func byte() -> UInt8 {
+        defer { place += 1 }
+        return bytes[place]
+    }
+
+    @inlinable
+    public mutating func length() -> Int {
+        defer { place += 4 }
+        return Int(bytes.loadUnaligned(fromByteOffset: place, as: UInt32.self))
+    }
+
+    @inlinable
+    public mutating func reference() -> Int32 {
+        defer { place += 4 }
+        return bytes.loadUnaligned(fromByteOffset: place, as: Int32.self)
+    }
+
+    @inlinable
+    public mutating func word() -> UInt64 {
+        defer { place += 8 }
+        return bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+    }
+
+    @inlinable
+    public mutating func block(_ count: Int) -> UnsafeRawBufferPointer {
+        defer { place += count }
+        return UnsafeRawBufferPointer(rebasing: bytes[place..<place + count])
+    }
+
+    /// The values of an array.
+    public mutating func values() -> [LuaValue] {
+        guard !isAtEnd else { return [] }
+        precondition(byte() == UInt8(PLAIN_ARRAY), "arguments are an array")
+        let count = length()
+        return (0..<count).map { _ in value() }
+    }
+
+    public mutating func value() -> LuaValue {
+        let tag = Int(byte())
+        switch tag {
+        case PLAIN_NIL: return .null
+        case PLAIN_FALSE: return .bool(false)
+        case PLAIN_TRUE: return .bool(true)
+        case PLAIN_INTEGER: return .integer(Int64(bitPattern: word()))
+        case PLAIN_NUMBER: return .number(Double(bitPattern: word()))
+        case PLAIN_STRING: return string()
+        case PLAIN_ARRAY:
+            let count = length()
+            return .list((0..<count).map { _ in value() })
+        case PLAIN_OBJECT: return pairs()
+        case PLAIN_FUNCTION: return .function(reference())
+        case PLAIN_USER: return user()
+        case PLAIN_CALL:
+            precondition(length() == 16, "a call leaves Lua as its id")
+            let high = word()
+            return .call(CallID(high: high, low: word()))
+        case PLAIN_HANDLE:
+            let kind = byte()
+            return .handle(kind: kind, number: UInt32(bitPattern: reference()))
+        case PLAIN_DECISION: return .decision(Array(block(length())))
+        default: preconditionFailure("unknown tag \(tag) in data from Lua")
+        }
+    }
+
+    private mutating func user() -> LuaValue {
+        _ = byte()
+        let id = string()
+        _ = byte()
+        let calls = Int(Int64(bitPattern: word()))
+        _ = byte()
+        let devices = Int(Int64(bitPattern: word()))
+        guard let user = id.text.flatMap({ UserID(checking: $0) }) else { return id }
+        return .user(UserFacts(user, calls: calls, devices: devices))
+    }
+
+    private mutating func string() -> LuaValue {
+        let block = block(length())
+        // Most texts are short and of ASCII; the general check costs as much as the hook itself.
+        if block.allSatisfy({ $0 < 0x80 }) { return .text(String(decoding: block, as: UTF8.self)) }
+        if let text = String(validating: block, as: UTF8.self) { return .text(text) }
+        return .bytes(Array(block))
+    }
+
+    private mutating func pairs() -> LuaValue {
+        let count = length()
+        var pairs: [LuaValue.Pair] = []
+        pairs.reserveCapacity(count)
+        for _ in 0..<count {
+            let key = value()
+            pairs.append(LuaValue.Pair(key: key, value: value()))
+        }
+        if count > 1 { pairs.sort { $0.key.isBefore($1.key) } }
+        return .table(pairs)
+    }
+}
+
+extension LuaValue {
+    /// Integers in order, then strings in order: tables always read the same way.
+    fileprivate func isBefore(_ other: LuaValue) -> Bool {
+        switch (self, other) {
+        case (.integer(let a), .integer(let b)): a < b
+        case (.text(let a), .text(let b)): a.utf8.lexicographicallyPrecedes(b.utf8)
+        case (.integer, _): true
+        case (_, .integer): false
+        case (.text, _): true
+        default: false
+        }
+    }
+}

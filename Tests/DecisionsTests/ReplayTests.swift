@@ -1,0 +1,306 @@
+// The decision log: what a record holds, reading it back, and asking again what was asked.
+
+import CallModel
+import Configuration
+import JSON
+import PolicyTestSupport
+import Testing
+
+@testable import Decisions
+@testable import PolicyHost
+
+/// A host whose waits are answered at once, and everything that it recorded.
+private final class Recorder {
+    let rig: Rig
+    var records: [DecisionRecord] = []
+
+    init(_ plugins: [(String, String)]) throws {
+        rig = try Rig(plugins) { plan in
+            for place in plan.plugins.indices {
+                plan.plugins[place].setting.grants = ["http:crm.example.com"]
+            }
+        }
+    }
+
+    convenience init(_ text: String) throws { try self.init([("p", text)]) }
+
+    /// Takes what came of an input, answering waits until nothing is waited for.
+    func take(_ effects: [PolicyEffect]) {
+        for effect in effects {
+            switch effect {
+            case .record(let record): records.append(record)
+            case .perform(let wait, _, let request, _):
+                take(rig.pass(3))
+                take(rig.host.handle(.replied(wait, reply(to: request)), at: rig.now))
+            case .operate(let wait, _, _, _, _):
+                take(rig.host.handle(.replied(wait, .operation(nil)), at: rig.now))
+            default: continue
+            }
+        }
+    }
+
+    private func reply(to request: WaitRequest) -> WaitReply {
+        switch request {
+        case .lookUp(let user, _): .user(UserFacts(user, calls: 3, devices: 1))
+        case .call: .call(nil, [])
+        case .store(.get): .value(["seen": 7])
+        case .store: .value(1)
+        case .fetch:
+            .fetched(
+                FetchReply(
+                    status: 200, headers: [.init("Content-Type", "application/json")],
+                    body: Array(#"{"vip":true}"#.utf8)))
+        }
+    }
+
+    func report(_ plugins: [(String, String)]) throws -> ReplayReport {
+        ReplayReport(records, by: try generation(plugins))
+    }
+
+    func generation(_ plugins: [(String, String)]) throws -> Generation {
+        try Rig.generation(plugins) { plan in
+            for place in plan.plugins.indices {
+                plan.plugins[place].setting.grants = ["http:crm.example.com"]
+            }
+        }
+    }
+}
+
+@Suite struct ReplayTests {
+    private static let everything = """
+        on.invite(function(call)
+          call.vars.asked = (call.vars.asked or 0) + 1
+          local user = users.get("carol")
+          local kept = kv.get("k")
+          local page = http.get("https://crm.example.com/vip?key=secret")
+          if page.json.vip and kept.seen == 7 and user.calls == 3 and random(100) > 50 then
+            return accept { wait = "3s", extended_data = { n = call.vars.asked } }
+          end
+          sleep "5ms"
+          return reject "out to lunch"
+        end)
+        on.dial(function(call) return allow { timeout = "20s", invitees = { "bob" } } end)
+        on.token(function(call, user) return { for_ = user.id, uuid = uuid() } end)
+        on.extended_data(function(data, call, dir)
+          if dir == "in" then return "in " .. tostring(data) end
+          return "out to " .. call.receiver.id
+        end)
+        on.push(function(push, call) push.title = call.caller.id return push end)
+        """
+
+    /// One decision of every kind.
+    private func recorded() throws -> Recorder {
+        let recorder = try Recorder(Self.everything)
+        let rig = recorder.rig
+        for number in 0..<20 {
+            recorder.take(rig.ask(rig.call(data: "{\"n\":\(number)}", id: UInt64(number / 2 + 1))))
+            recorder.take(rig.pass(50))
+        }
+        var call = rig.call(data: "text")
+        call.items = [Call.Item(key: "a", value: "b")]
+        call.views = [Call.View(receiver: UserID("bob"), owner: .call, text: nil)]
+        let (ann, bob) = (UserID("ann"), UserID("bob"))
+        recorder.take(rig.ask(.dial(call, user: ann, invitees: [bob, UserID("eve")])))
+        recorder.take(rig.ask(.token(call, user: bob)))
+        recorder.take(rig.ask(.incomingData(call, user: ann, data: "x")))
+        let texts = [
+            Question.OutgoingText(owner: .call, receiver: bob, data: "x"),
+            Question.OutgoingText(owner: .participant(ann), receiver: bob, data: "y"),
+            Question.OutgoingText(owner: .end, receiver: ann, data: "z"),
+        ]
+        recorder.take(rig.ask(.outgoingData(call, texts)))
+        let draft = PushDraft(
+            user: bob, provider: "fcm", kind: "alert", reason: "invite", expiresIn: 30)
+        recorder.take(rig.host.handle(.pushing(PushID(1), draft, call, []), at: rig.now))
+        #expect(recorder.records.count == 25)
+        return recorder
+    }
+
+    @Test func aRecordReadsBackAsItWasWritten() throws {
+        for record in try recorded().records {
+            let again = try #require(DecisionRecord(line: record.line))
+            #expect(
+                String(decoding: again.line, as: UTF8.self)
+                    == String(decoding: record.line, as: UTF8.self))
+            #expect(again.input?.subject != nil && again.hook == record.hook)
+        }
+    }
+
+    @Test func aRecordHoldsWhatThePluginSaw() throws {
+        let record = try #require(try recorded().records.first)
+        let seen = record.input?.seen ?? []
+        #expect(seen.map(\.request).prefix(2) == ["users.get carol", "kv.get k"])
+        #expect(seen.map(\.after) == [3, 3, 3])
+        #expect(seen[2].request.hasPrefix("http.get https://crm.example.com/vip #"))
+        let line = String(decoding: record.line, as: UTF8.self)
+        #expect(!line.contains("secret"), "a query may be one")
+        #expect(record.took >= 9 && record.asked.count == 1)
+    }
+
+    /// A record of a decision about a call of `caller` that took so many milliseconds.
+    private func decision(_ number: Int, by caller: String, took time: UInt64) throws
+        -> DecisionRecord
+    {
+        let rig = try Rig("on.invite(function() return ring {} end)")
+        rig.now = rig.now + Int64(number)
+        var record = try #require(rig.ask(rig.call(id: UInt64(number), by: caller)).record)
+        record.asked = [
+            .init(
+                plugin: "p", processor: time * 1_000_000, wall: 0, verdict: .decided,
+                message: nil)
+        ]
+        return record
+    }
+
+    @Test func theDecisionsOfAccountsAreChosenInTurn() throws {
+        var records: [DecisionRecord] = []
+        for number in 1...3 { records.append(try decision(number, by: "ann", took: 0)) }
+        for number in 4...13 { records.append(try decision(number, by: "eve", took: 4)) }
+        func chosen(_ milliseconds: UInt64) -> [UInt64] {
+            records.inTurn(within: milliseconds * 1_000_000).map(\.call.low)
+        }
+        #expect(chosen(1_000) == Array(1...13), "all of them")
+        #expect(chosen(13) == [1, 2, 3, 11, 12, 13], "the newest of each, in their order")
+        #expect(chosen(5) == [1, 2, 3, 13])
+        #expect(chosen(0).isEmpty)
+    }
+
+    @Test func thereIsAnEndToAskingAgain() throws {
+        let records = try (1...5).map { try decision($0, by: "ann", took: 1) }
+        func report(within time: UInt64, while hasTime: () -> Bool) throws -> ReplayReport {
+            ReplayReport(
+                records, within: time,
+                by: try Rig.generation([("p", "on.invite(function() return ring {} end)")]),
+                while: hasTime)
+        }
+        let whole = try report(within: 1_000_000_000) { true }
+        #expect(whole.asked == 5 && whole.left == 0)
+        var looks = 0
+        let stopped = try report(within: 1_000_000_000) {
+            looks += 1
+            return looks <= 2
+        }
+        #expect(stopped.asked == 2 && stopped.left == 3)
+        #expect(stopped.json["left"] == 3)
+        let short = try report(within: 2_200_000) { true }
+        #expect(short.asked == 2 && short.left == 3)
+    }
+
+    @Test func theSamePluginsDecideTheSameAgain() throws {
+        let recorder = try recorded()
+        let accepted = recorder.records.count {
+            if case .answer(.invite(.accept, _, _)) = $0.outcome { true } else { false }
+        }
+        #expect((1..<20).contains(accepted), "the dice decide")
+        let report = try recorder.report([("p", Self.everything)])
+        #expect(report.asked == 25 && report.changed == 0 && report.failing == 0)
+        #expect(report.unsure == 0 && report.unknown == 0 && report.changes.isEmpty)
+        // And so do records that went through a file.
+        let kept = recorder.records.compactMap { DecisionRecord(line: $0.line) }
+        let again = ReplayReport(kept, by: try recorder.generation([("p", Self.everything)]))
+        #expect(again == report)
+    }
+
+    @Test func whatOthersWouldDecideIsTold() throws {
+        let recorder = try recorded()
+        let plugins = [
+            ("strict", "on.invite(function(call) return reject 'busy' end)"),
+            ("p", Self.everything),
+        ]
+        let report = try recorder.report(plugins)
+        #expect(report.asked == 25 && report.changed == 20)
+        let change = try #require(report.changes.first)
+        #expect(change.after == "reject busy, by strict" && change.before.hasSuffix(", by p"))
+        #expect(change.user == UserID("bob") && change.hook == .invite && change.problem == nil)
+        #expect(try recorder.report(plugins) == report, "the same once more")
+        // Compared with what those would decide, nothing changes.
+        let same = ReplayReport(
+            recorder.records, by: try recorder.generation(plugins),
+            against: try recorder.generation(plugins))
+        #expect(same.asked == 25 && same.changed == 0)
+    }
+
+    @Test func nobodyIsAskedForAnAccountThatIsNotAnsweredFor() throws {
+        let recorder = try recorded()
+        let other = try recorder.generation([("p", Self.everything)])
+        other.plan.answerFor = Accounts(["desk-*"])
+        let report = ReplayReport(recorder.records, by: other)
+        #expect(report.changed == 20)
+        #expect(report.changes.allSatisfy { $0.hook == .invite }, "\(report.changes)")
+    }
+
+    @Test func aPluginThatFailsOnlyNowIsTold() throws {
+        let recorder = try recorded()
+        let report = try recorder.report([
+            ("new", "on.invite(function(call) return call.nothing.here end)"),
+            ("p", Self.everything),
+        ])
+        // After five failures the breaker keeps it out, as it would.
+        #expect(report.failing == 5)
+        #expect(report.changes.first?.problem?.hasPrefix("new.lua:1: ") == true)
+    }
+
+    @Test func whatWasLateIsLateAgain() throws {
+        let text =
+            "on.invite(function(call) http.get 'https://crm.example.com/' return accept {} end)"
+        let recorder = try Recorder(text)
+        _ = recorder.rig.ask(recorder.rig.call())
+        recorder.take(recorder.rig.pass(2_000))
+        let record = try #require(recorder.records.first)
+        #expect(record.asked.first?.verdict == .failed(.late) && record.took == 2_000)
+        #expect(record.input?.seen.first?.reply == nil)
+        let report = try recorder.report([("p", text)])
+        #expect(report.changed == 0 && report.failing == 0 && report.asked == 1)
+    }
+
+    @Test func whatNobodyWasAskedForThenMakesAnAnswerUnsure() throws {
+        let recorder = try Recorder("on.invite(function() return ring {} end)")
+        recorder.take(recorder.rig.ask(recorder.rig.call()))
+        let report = try recorder.report([
+            (
+                "p",
+                """
+                on.invite(function(call)
+                  local page, problem = http.get "https://crm.example.com/"
+                  local bob = users.get "bob"
+                  kv.set("n", 1)
+                  if kv.incr("n", 1) == 2 and not page and bob.devices == 2 then
+                    return ring {}
+                  end
+                end)
+                """
+            )
+        ])
+        #expect(report.unsure == 1 && report.changed == 0 && report.asked == 1)
+    }
+
+    @Test func aRecordWithoutInputIsCounted() throws {
+        let recorder = try Recorder("on.invite(function() return ring {} end)")
+        recorder.rig.host.recordsInputs = false
+        recorder.take(recorder.rig.ask(recorder.rig.call()))
+        let report = try recorder.report([("p", "on.invite(function() end)")])
+        #expect(report.unknown == 1 && report.asked == 0)
+    }
+
+    @Test func nonsenseIsNoRecord() {
+        for line in ["", "{", "[]", "{}", #"{"at":1}"#, #"{"at":1,"call":"x","event":"invite"}"#] {
+            #expect(DecisionRecord(line: Array(line.utf8)) == nil)
+        }
+    }
+
+    @Test func partsOfAllAreSeenToo() throws {
+        let text = """
+            on.invite(function(call)
+              local function get(key) return function() return kv.get(key) end end
+              local a, b = all { get "a", get "b" }
+              if a.seen == 7 and b.seen == 7 then return accept {} end
+            end)
+            """
+        let recorder = try Recorder(text)
+        recorder.take(recorder.rig.ask(recorder.rig.call()))
+        let record = try #require(recorder.records.first)
+        #expect(record.input?.seen.map(\.request) == ["kv.get a", "kv.get b"])
+        #expect(record.input?.seen.allSatisfy { $0.reply != nil } == true)
+        #expect(try recorder.report([("p", text)]).changed == 0)
+    }
+}
