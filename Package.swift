@@ -116,8 +116,8 @@ let package = Package(
         module(
             "CallSimulator",
             [
-                "CallModel", "CallCore", "AgentCore", "CallWire", "JSON", "StoreContract", "Storage",
-                "Configuration", "Lua", "PolicyHost", "Decisions",
+                "CallModel", "CallCore", "AgentCore", "CallWire", "JSON", "StoreContract",
+                "Storage", "Configuration", "Lua", "PolicyHost", "Decisions",
             ]),
         // product
         module("CallClient", ["CallModel", "CallWire", "JSON", "WebProtocols", "EventLoop"]),

@@ -132,7 +132,7 @@ extension Decision {
 }
 
 extension Call.View {
-    fileprivate func write(into writer: inout JSONWriter) {
+    func write(into writer: inout JSONWriter) {
         writer.object {
             $0.field("receiver", receiver.text)
             owner.write(into: &$0)
@@ -274,56 +274,14 @@ extension JSONWriter {
 
     /// What handlers see of a call.
     fileprivate mutating func call(_ call: Call, _ facts: [UserFacts]) {
-        object {
-            $0.field("mode", plain: Mode.all[Int(call.mode.value)].name)
-            $0.field("kind", call.kind)
-            $0.field("state", plain: call.state.rawValue)
-            $0.field("created_at", call.createdAt.milliseconds)
-            $0.field("timeout_ms", call.ringTime)
-            if call.isGroup { $0.field("group", true) }
-            if let data = call.extendedData { $0.field("extended_data", data) }
-            if !call.items.isEmpty {
-                $0.object("items") {
-                    for item in call.items {
-                        $0.key(text: item.key)
-                        $0.value(item.value)
-                    }
-                }
-            }
-            $0.array("participants") {
-                for participant in call.participants { $0.participant(participant) }
-            }
-            if !call.transfers.isEmpty {
-                $0.array("transfers") {
-                    for transfer in call.transfers where transfer.isPending {
-                        $0.object {
-                            $0.field("to", transfer.to.text)
-                            $0.field("by", transfer.by.text)
-                        }
-                    }
-                }
-            }
-            if !call.views.isEmpty {
-                $0.array("views") {
-                    for view in call.views { view.write(into: &$0) }
-                }
-            }
-            $0.array("users") {
-                for facts in facts { $0.object { $0.facts(facts) } }
-            }
+        beginObject()
+        var seen = SeenCall()
+        swap(&seen.writer, &self)
+        call.visit(&seen, mode: Mode.all[Int(call.mode.value)].name, for: nil)
+        swap(&seen.writer, &self)
+        array("users") {
+            for facts in facts { $0.object { $0.facts(facts) } }
         }
-    }
-
-    private mutating func participant(_ participant: Participant) {
-        object {
-            $0.field("user", participant.user.text)
-            $0.field("role", plain: participant.role.rawValue)
-            $0.field("state", plain: participant.state.rawValue)
-            if let inviter = participant.invitedBy { $0.field("invited_by", inviter.text) }
-            if let deadline = participant.deadlineAt {
-                $0.field("deadline_at", deadline.milliseconds)
-            }
-            if let data = participant.extendedData { $0.field("extended_data", data) }
-        }
+        endObject()
     }
 }

@@ -97,6 +97,12 @@ public struct JSONWriter: ~Copyable {
     /// Ends the object that was begun last.
     public mutating func endObject() { close(UInt8(ascii: "}")) }
 
+    /// Begins an array whose elements follow one by one, until `endArray`.
+    public mutating func beginArray() { open(UInt8(ascii: "[")) }
+
+    /// Ends the array that was begun last.
+    public mutating func endArray() { close(UInt8(ascii: "]")) }
+
     @usableFromInline
     mutating func open(_ bracket: UInt8) {
         let comma = needsComma
