@@ -16,7 +16,7 @@ public enum PendingTimers {
         return try read(by: try Opening.reader(at: path, StoreOptions()))
     }
 
-    static func read(by connection: Connection) throws(StoreError) -> [NamedTimer] {
+    static func read(by connection: DatabaseConnection) throws(StoreError) -> [NamedTimer] {
         let all = try connection.prepare(
             "SELECT id, plugin, name, due_at, call, data FROM timer ORDER BY id",
             for: "reading timers")

@@ -74,11 +74,11 @@ extension CallID {
 /// A compiled statement; finalized with its owner.
 struct Statement: ~Copyable {
     private let handle: OpaquePointer
-    private let connection: Connection
+    private let connection: DatabaseConnection
     /// What it does, for errors.
     private let operation: StaticString
 
-    init(_ handle: OpaquePointer, connection: Connection, operation: StaticString) {
+    init(_ handle: OpaquePointer, connection: DatabaseConnection, operation: StaticString) {
         self.handle = handle
         self.connection = connection
         self.operation = operation

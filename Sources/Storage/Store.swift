@@ -14,13 +14,13 @@ public final class Store: CallStore {
 
     private let directory: StateDirectory
     private let options: StoreOptions
-    private let connection: Connection
+    private let connection: DatabaseConnection
     private let begin: Statement
     private let end: Statement
     private let putMark: Statement
     private let terms: TermTable
     private let participation: ParticipationTable
-    private let calls: CallTable
+    private let calls: CallTables
     private let keys: KeyTable
     private let outbox: OutboxTables
     private let plugins: PluginTables
@@ -51,7 +51,7 @@ public final class Store: CallStore {
     }
 
     init(
-        in directory: StateDirectory, options: StoreOptions, schema: Schema
+        in directory: StateDirectory, options: StoreOptions, schema: StoreSchema
     ) throws(StoreError) {
         self.directory = directory
         self.options = options
@@ -68,7 +68,7 @@ public final class Store: CallStore {
             "UPDATE mark SET value = max(value, ?) WHERE name = ?", for: "storing a mark")
         terms = try TermTable(connection)
         participation = try ParticipationTable(connection)
-        calls = try CallTable(connection, participation)
+        calls = try CallTables(connection, participation)
         keys = try KeyTable(connection)
         outbox = try OutboxTables(connection)
         plugins = try PluginTables(connection)

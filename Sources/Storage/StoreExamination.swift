@@ -47,21 +47,21 @@ public enum StoreExamination {
     public static func check(_ directory: String) throws(StoreError) -> Verdict? {
         let path = StateDirectory.database(in: directory)
         guard access(path, F_OK) == 0 else { return nil }
-        let connection = try Connection(path: path, access: .reading, faults: nil)
-        let version = try Schema.current.examine(connection)
+        let connection = try DatabaseConnection(path: path, access: .reading, faults: nil)
+        let version = try StoreSchema.current.examine(connection)
         guard version > 0 else { return nil }
         try Opening.quickCheck(connection, "PRAGMA integrity_check(10)")
         let (calls, damaged) = try readCalls(connection)
         let written = try connection.integer(
             "SELECT value FROM mark WHERE name = 'newest'", for: "reading the newest moment")
         return Verdict(
-            version: version, newest: Schema.current.version, calls: calls, damaged: damaged,
+            version: version, newest: StoreSchema.current.version, calls: calls, damaged: damaged,
             writtenAt: Moment(written ?? 0))
     }
 
     /// Reads all live calls as a start does.
     private static func readCalls(
-        _ connection: Connection
+        _ connection: DatabaseConnection
     ) throws(StoreError) -> (count: Int, damaged: DamagedCalls) {
         let all = try connection.prepare(
             "SELECT id, record FROM live_call ORDER BY id", for: "reading live calls")

@@ -8,7 +8,7 @@ final class LiveCallStatements {
     let page: Statement
     let ofUser: Statement
 
-    init(_ connection: Connection) throws(StoreError) {
+    init(_ connection: DatabaseConnection) throws(StoreError) {
         page = try connection.prepare(
             "SELECT id, record FROM live_call WHERE id > ? AND id <= ? ORDER BY id LIMIT ?",
             for: "reading live calls")

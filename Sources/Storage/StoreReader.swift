@@ -7,7 +7,7 @@ import Synchronization
 /// A read-only connection: sees every commit that was durable when a method is called.
 public final class StoreReader: CallReader, EmbeddedReader {
     private let directory: StateDirectory
-    let connection: Connection
+    let connection: DatabaseConnection
     let limits: StoreLimits
     let liveCall: Statement
     private let endedCall: Statement

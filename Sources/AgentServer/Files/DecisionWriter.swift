@@ -74,7 +74,7 @@ final class DecisionWriter: @unchecked Sendable {
 
     private func warn(_ text: StaticString, _ why: String = "") {
         guard let left = repeated.admit("\(text)", at: Moment(system.now())) else { return }
-        log.warn(text, ("path", path), ("error", why), ("like_it", "\(left)"))
+        log.warn(text, ("path", path), ("error", why), ("left_out", "\(left)"))
     }
 
     /// How long a file that could not be opened is left alone, in milliseconds.

@@ -27,7 +27,7 @@ final class OutboundBridge {
         self.exchange = exchange
         let box = Box()
         let service: OutboundService
-        do throws(HTTPFailure) {
+        do throws(OutboundFailure) {
             service = try OutboundService(Self.settings)
         } catch {
             throw .refused("\(error)")
@@ -60,7 +60,7 @@ final class OutboundBridge {
     /// Why a device cannot register for pushes like that: what cryptography and the operator's
     /// file tell of a browser's subscription; nil: it can.
     func refusal(of registration: PushRegistration) -> Refusal? {
-        guard registration.provider == Outbound.PushProvider.web.rawValue,
+        guard registration.provider == PushCarrier.web.rawValue,
             let defect = plan.push.defect(ofSubscription: registration.token)
         else { return nil }
         let field = "subscription.\(defect.field)"

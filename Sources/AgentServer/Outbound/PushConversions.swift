@@ -49,7 +49,7 @@ extension PushTarget {
     /// - Parameter gap: from the core's clock to the wall clock.
     init?(_ stored: Registration, gap: Milliseconds) {
         let registration = stored.registration
-        guard let provider = Outbound.PushProvider(rawValue: registration.provider) else {
+        guard let provider = PushCarrier(rawValue: registration.provider) else {
             return nil
         }
         let at = stored.at.milliseconds

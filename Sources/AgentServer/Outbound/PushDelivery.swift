@@ -190,7 +190,7 @@ final class PushDelivery {
     }
 
     private func isUsable(_ registration: Registration, _ job: PushJob) -> Bool {
-        let provider = Outbound.PushProvider(rawValue: registration.registration.provider)
+        let provider = PushCarrier(rawValue: registration.registration.provider)
         guard !job.connected.contains(registration.address.device),
             provider.map({ plan.push.serves($0) }) == true
         else { return false }
@@ -277,7 +277,7 @@ final class PushDelivery {
     // MARK: Outcomes
 
     /// A push has ended.
-    func ended(_ outcome: Outbound.PushOutcome) {
+    func ended(_ outcome: PushResult) {
         let name = outcome.notice.id
         guard let push = pushes[name] else { return }
         switch outcome.result {
@@ -308,7 +308,7 @@ final class PushDelivery {
                 [
                     ("call", push.notice.call.id), ("user", push.address.user.text),
                     ("device", push.address.device.text), ("provider", provider),
-                    ("reason", failure.description), ("like_it", "\(left)"),
+                    ("reason", failure.description), ("left_out", "\(left)"),
                 ])
         }
         tellPlugins(failure, of: push)

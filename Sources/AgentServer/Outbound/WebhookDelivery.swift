@@ -140,7 +140,7 @@ final class WebhookDelivery {
 
     private func send(_ stored: StoredWebhook) {
         let job = stored.job
-        var sent = Outbound.WebhookJob(
+        var sent = WebhookPost(
             id: Self.name(of: job), endpoint: job.endpoint, order: "\(job.callID)",
             body: job.body, attempts: stored.progress.attempts,
             notBefore: stored.progress.dueAt.milliseconds + exchange.wallGap)
@@ -229,7 +229,7 @@ final class WebhookDelivery {
             if let left = repeated.admit("never " + outcome.endpoint, at: exchange.now()) {
                 log.warn(
                     "webhook given up", ("endpoint", outcome.endpoint), ("event", outcome.id),
-                    ("reason", reason), ("like_it", "\(left)"))
+                    ("reason", reason), ("left_out", "\(left)"))
             }
             let progress = WebhookProgress(
                 .failed, dueAt: exchange.now(), lastError: reason)
@@ -240,7 +240,7 @@ final class WebhookDelivery {
             if let left = repeated.admit("later " + outcome.endpoint, at: exchange.now()) {
                 log.info(
                     "webhook postponed", ("endpoint", outcome.endpoint), ("event", outcome.id),
-                    ("attempts", "\(attempts)"), ("reason", reason), ("like_it", "\(left)"))
+                    ("attempts", "\(attempts)"), ("reason", reason), ("left_out", "\(left)"))
             }
             unconfirmed.keep([
                 .webhook(

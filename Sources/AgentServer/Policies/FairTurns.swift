@@ -1,6 +1,7 @@
 // Whose turn it is on the policy thread: by the processor time that each account has had.
 
 import CallModel
+import Collections
 
 /// What waits for the policy thread, taken in fair turns (G76).
 ///
@@ -32,7 +33,7 @@ struct FairTurns<Item> {
 
         init(_ cause: Cause) { self.cause = cause }
 
-        var isIdle: Bool { queues.allSatisfy(\.isEmpty) }
+        var isIdle: Bool { queues.allSatisfy { $0.count == 0 } }
     }
 
     private final class Account {
@@ -54,7 +55,7 @@ struct FairTurns<Item> {
 
     private var accounts: [UserID?: Account] = [:]
     /// Accounts that want something of a rank, whoever had least time first.
-    private var heaps: [Heap<Account>] = [Heap(), Heap()]
+    private var heaps: [FairHeap<Account>] = [FairHeap(), FairHeap()]
     /// Where those stand who are served.
     private var time: UInt64 = 0
     /// At how many accounts those that want nothing are next looked for.
@@ -77,7 +78,7 @@ struct FairTurns<Item> {
             let least = account.pairs.values.filter { !$0.isIdle }.map(\.time).min()
             pair.time = max(pair.time, least ?? 0)
         }
-        pair.queues[rank.rawValue].add(item)
+        pair.queues[rank.rawValue].append(item)
         account.counts[rank.rawValue] += 1
         count += 1
         list(account, rank, isNew: isNew)
@@ -87,12 +88,12 @@ struct FairTurns<Item> {
     mutating func next() -> Item? {
         guard let (account, rank) = nextAccount() else { return nil }
         time = max(time, account.time)
-        let waiting = account.pairs.values.filter { !$0.queues[rank.rawValue].isEmpty }
+        let waiting = account.pairs.values.filter { $0.queues[rank.rawValue].count > 0 }
         guard let pair = waiting.min(by: { $0.time < $1.time }) else { return nil }
         account.counts[rank.rawValue] -= 1
         count -= 1
         atTurn = (account, pair)
-        let item = pair.queues[rank.rawValue].take()
+        let item = pair.queues[rank.rawValue].removeFirst()
         if account.counts[rank.rawValue] > 0 { list(account, rank) }
         return item
     }
@@ -159,31 +160,8 @@ struct FairTurns<Item> {
     }
 }
 
-/// First in, first out.
-private struct Queue<Item> {
-    private var items: [Item?] = []
-    private var head = 0
-
-    var isEmpty: Bool { head == items.count }
-
-    mutating func add(_ item: Item) { items.append(item) }
-
-    mutating func take() -> Item? {
-        guard !isEmpty else { return nil }
-        defer {
-            items[head] = nil
-            head += 1
-            if head == items.count || head > 1_024 {
-                items.removeFirst(head)
-                head = 0
-            }
-        }
-        return items[head]
-    }
-}
-
 /// The least first; of equals the new ones, and of those the one that came first.
-private struct Heap<Element> {
+private struct FairHeap<Element> {
     private var nodes: [(key: UInt64, number: UInt64, element: Element)] = []
     private var lastNumber: UInt64 = 0
 

@@ -29,7 +29,7 @@ final class PluginFetches {
     /// Sends the request of a handler.
     func begin(_ wait: WaitID, _ request: FetchRequest) {
         begun += 1
-        do throws(HTTPFailure) {
+        do throws(OutboundFailure) {
             let request = try Self.request(for: request)
             last += 1
             waiting[wait] = last
@@ -49,7 +49,7 @@ final class PluginFetches {
     }
 
     /// A request has ended.
-    func ended(_ number: UInt64, _ result: Result<Outbound.HTTPResponse, HTTPFailure>) {
+    func ended(_ number: UInt64, _ result: Result<OutboundResponse, OutboundFailure>) {
         guard let wait = waits.removeValue(forKey: number) else { return }
         waiting[wait] = nil
         switch result {
@@ -61,18 +61,18 @@ final class PluginFetches {
     }
 
     /// The request as the engine takes it.
-    static func request(for asked: FetchRequest) throws(HTTPFailure) -> Outbound.HTTPRequest {
+    static func request(for asked: FetchRequest) throws(OutboundFailure) -> OutboundRequest {
         guard asked.body.count <= bodyLimit else {
-            throw HTTPFailure(
+            throw OutboundFailure(
                 .tooLarge, "the body has \(asked.body.count) bytes, more than \(bodyLimit)")
         }
         let url: HTTPURL
         do throws(URLError) {
             url = try HTTPURL(asked.url)
         } catch {
-            throw HTTPFailure(.malformed, "the address \(error)")
+            throw OutboundFailure(.malformed, "the address \(error)")
         }
-        var request = Outbound.HTTPRequest(asked.method, url, body: asked.body)
+        var request = OutboundRequest(asked.method, url, body: asked.body)
         request.headers = asked.headers.map { HTTPHeader($0.name, $0.value) }
         request.timeout = asked.timeout
         request.connectTimeout = min(request.connectTimeout, asked.timeout)
@@ -83,7 +83,7 @@ final class PluginFetches {
 }
 
 extension FetchReply {
-    fileprivate init(_ response: Outbound.HTTPResponse) {
+    fileprivate init(_ response: OutboundResponse) {
         self.init(
             status: response.status,
             headers: response.headers.map { FetchRequest.Header($0.name, $0.value) },

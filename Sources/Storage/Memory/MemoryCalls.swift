@@ -3,7 +3,7 @@
 import Collections
 import CallModel
 
-/// What `CallTable` and `HistoryTable` are on disk: a slab of live calls, found by id, and the
+/// What `CallTables` and `HistoryTable` are on disk: a slab of live calls, found by id, and the
 /// ended ones.
 struct MemoryCalls {
     private var places = HashIndex()

@@ -3,16 +3,16 @@
 import CallModel
 import StoreContract
 
-/// The end of the life of what `CallTable` wrote.
+/// The end of the life of what `CallTables` wrote.
 final class HistoryTable {
-    private let connection: Connection
+    private let connection: DatabaseConnection
     private let participation: ParticipationTable
     private let oldest: Statement
     private let remove: Statement
     private let removeMissed: Statement
     private let removeOutcomes: Statement
 
-    init(_ connection: Connection, _ participation: ParticipationTable) throws(StoreError) {
+    init(_ connection: DatabaseConnection, _ participation: ParticipationTable) throws(StoreError) {
         self.connection = connection
         self.participation = participation
         oldest = try connection.prepare(

@@ -23,7 +23,7 @@ final class OutboxTables {
     private var lookedAt: Int64 = 0
     private var writer = JSONWriter()
 
-    init(_ connection: Connection) throws(StoreError) {
+    init(_ connection: DatabaseConnection) throws(StoreError) {
         putRegistration = try connection.prepare(
             "INSERT OR REPLACE INTO registration VALUES (?, ?, ?, ?, ?, ?)",
             for: "storing a push registration")

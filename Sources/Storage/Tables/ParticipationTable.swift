@@ -9,7 +9,7 @@ import StoreContract
 /// of the log. Hence those of one commit go into `recent_participation` first, as one row, and into
 /// `participation` together with those of many others, where a busy user's share a page.
 final class ParticipationTable {
-    private let connection: Connection
+    private let connection: DatabaseConnection
     private let put: Statement
     private let remove: Statement
     private let putRecent: Statement
@@ -21,7 +21,7 @@ final class ParticipationTable {
     /// Participations that `recent_participation` has.
     private var recentCount = 0
 
-    init(_ connection: Connection) throws(StoreError) {
+    init(_ connection: DatabaseConnection) throws(StoreError) {
         self.connection = connection
         put = try connection.prepare(
             "INSERT OR IGNORE INTO participation VALUES (?, ?)", for: "indexing a call")
@@ -103,7 +103,7 @@ struct Participation {
     }
 }
 
-extension Connection {
+extension DatabaseConnection {
     /// Hands what a row of `recent_participation` has to `body`.
     func participations(
         in row: Row, _ body: (Participation) throws(StoreError) -> Void

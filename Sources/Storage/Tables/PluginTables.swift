@@ -5,7 +5,7 @@ import StoreContract
 
 /// The tables `timer`, `plugin_value`, `generation` and `generation_file`.
 final class PluginTables {
-    private let connection: Connection
+    private let connection: DatabaseConnection
     private let putTimer: Statement
     private let removeTimer: Statement
     private let putValue: Statement
@@ -14,7 +14,7 @@ final class PluginTables {
     private let getValue: Statement
     private let removeExpired: Statement
 
-    init(_ connection: Connection) throws(StoreError) {
+    init(_ connection: DatabaseConnection) throws(StoreError) {
         self.connection = connection
         putTimer = try connection.prepare(
             "INSERT OR REPLACE INTO timer VALUES (?, ?, ?, ?, ?, ?)", for: "storing a timer")

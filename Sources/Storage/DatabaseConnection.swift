@@ -4,7 +4,7 @@ import CSQLite
 import StoreContract
 
 /// A connection, used by one thread at a time. Closes itself when nothing refers to it any more.
-final class Connection {
+final class DatabaseConnection {
     /// The file.
     let path: String
     private let handle: OpaquePointer

@@ -4,12 +4,12 @@ import StoreContract
 
 /// How a database file gets from one version to the next. A file of version `n` has had the
 /// first `n` steps; so the steps also build a file of any older version, for tests.
-struct Schema: Sendable {
+struct StoreSchema: Sendable {
     /// The statements of each step.
     let steps: [String]
 
     /// What this program reads and writes.
-    static let current = Schema(
+    static let current = StoreSchema(
         steps: [version1, version2, version3, version4, version5, version6, version7])
     /// The version since which a token is stored in one form (`PushRegistration.inOneForm`).
     static let tokensInOneForm = 6
@@ -20,7 +20,7 @@ struct Schema: Sendable {
     var version: Int { steps.count }
 
     /// Brings a file of version `found` to the newest one, each step in a transaction of its own.
-    func migrate(_ connection: Connection, from found: Int) throws(StoreError) {
+    func migrate(_ connection: DatabaseConnection, from found: Int) throws(StoreError) {
         for step in found..<version {
             let operation = "migrating to store version \(step + 1)"
             try connection.execute("BEGIN IMMEDIATE; \(steps[step])", for: operation)
@@ -37,7 +37,7 @@ struct Schema: Sendable {
     /// The version of the file; 0: it is empty. Changes nothing.
     ///
     /// - Throws: `newer` for a file of a later version, `foreign` for one of something else.
-    func examine(_ connection: Connection) throws(StoreError) -> Int {
+    func examine(_ connection: DatabaseConnection) throws(StoreError) -> Int {
         let found = try connection.integer("PRAGMA user_version", for: "reading the version") ?? 0
         let owner = try connection.integer("PRAGMA application_id", for: "reading the owner")
         let tables = try connection.integer(
@@ -55,7 +55,7 @@ struct Schema: Sendable {
     }
 }
 
-extension Schema {
+extension StoreSchema {
     // Calls, keys and values are looked up by their key and small enough to live in it; history
     // and replies are large and written in order of time, so they are ordinary tables with an
     // index. `participation` has no more than it needs, because it is written at random places.

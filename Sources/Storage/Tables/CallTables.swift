@@ -5,8 +5,8 @@ import JSON
 import StoreContract
 
 /// The tables `live_call`, `ended_call` and `missed_call`, and who is in the calls.
-final class CallTable {
-    private let connection: Connection
+final class CallTables {
+    private let connection: DatabaseConnection
     private let putLive: Statement
     private let removeLive: Statement
     private let putEnded: Statement
@@ -21,7 +21,7 @@ final class CallTable {
     /// who is indexed, until they change.
     private var lastOfBefore: CallID?
 
-    init(_ connection: Connection, _ participation: ParticipationTable) throws(StoreError) {
+    init(_ connection: DatabaseConnection, _ participation: ParticipationTable) throws(StoreError) {
         self.connection = connection
         self.participation = participation
         putLive = try connection.prepare(
@@ -84,7 +84,7 @@ final class CallTable {
     }
 }
 
-extension Connection {
+extension DatabaseConnection {
     /// The call whose id and record stand in these columns.
     func call(of row: Row, id: Int32, record: Int32) throws(StoreError) -> Call {
         guard let id = row.id(id) else {
