@@ -1,11 +1,11 @@
-// Whether those to whom pushes and events go can be reached from here.
+// Checks whether push services and webhook receivers can be reached from this machine.
 
 import EventLoop
 import Outbound
 import PolicyHost
 
 extension Doctor {
-    /// Connects to every push service and receiver of events, all at once, and says nothing to any.
+    /// Connects to every push service and webhook receiver, all at once, and sends nothing.
     mutating func examineReach() {
         guard let plan = try? OutboundPlan(configuration) else { return }
         var failures: [String: EventLoopError] = [:]
@@ -27,7 +27,7 @@ extension Doctor {
         }
     }
 
-    /// Milliseconds for a name, a connection and TLS.
+    /// Milliseconds for finding the name, connecting and TLS.
     private static let patience: Int64 = 3_000
 
     private static func failures(
@@ -58,7 +58,7 @@ extension Doctor {
 }
 
 extension OutboundPlan {
-    /// Where pushes and events go. Subscriptions of browsers name their own places.
+    /// The push services and receivers. Subscriptions of browsers name their own.
     fileprivate var places: [HTTPURL] {
         var all = webhooks.map(\.url)
         if let apns = push.apns { all.append(apns.production) }

@@ -1,33 +1,34 @@
-// Whose turn it is on the policy thread: by the processor time that each account has had.
+// Fair turns on the policy thread: by the processor time that each account has had.
 
 import CallModel
 import Collections
 
 /// What waits for the policy thread, taken in fair turns (G76).
 ///
-/// Time is shared out among the accounts that made the calls, at most four parts to one, and what
-/// an account has among the pairs of its calls. Whoever comes new begins where those stand who are
-/// served: it is next, and has saved nothing up. Decisions go before reports, unless their account
-/// is far ahead of one that has only reports.
+/// Time is shared among the accounts that made the calls, at most four parts to one account, and an
+/// account's time among the pairs of its calls. An account that is new begins at the time of those
+/// served now: it comes next, and has not saved up time. Decisions go before reports, unless their
+/// account is far ahead of one that has only reports.
 struct FairTurns<Item> {
     enum Rank: Int, CaseIterable { case decision, report }
 
-    /// So many parts one account has, if so many pairs of its calls want something.
+    /// How many parts one account can have, when that many pairs of its calls have something
+    /// waiting.
     static var partsMax: Int { 4 }
-    /// So much more time an account may have had, in nanoseconds, before its decisions stand behind
+    /// How much more time an account may have had, in nanoseconds, before its decisions come behind
     /// the reports of others.
     static var slack: UInt64 { 50_000_000 }
-    /// Accounts stand level whose times differ by less, in nanoseconds: who needs little at a time
-    /// does not stand behind others for that.
+    /// Times that differ by less count as equal, in nanoseconds: an account that needs little at a
+    /// time should not wait because of that little.
     private static var step: UInt64 { 5_000_000 }
-    /// From here on a run is long, in nanoseconds.
+    /// A run of so many nanoseconds or more is long.
     private static var long: UInt64 { 1_000_000 }
-    /// Accounts that want nothing are remembered up to this number.
+    /// So many accounts without anything waiting are remembered.
     static var idleMax: Int { 4_096 }
 
     private final class Pair {
         let cause: Cause
-        /// Time that it has had, as in `Account.time`.
+        /// The time that it has had, as in `Account.time`.
         var time: UInt64 = 0
         var queues: [Queue<Item>] = [Queue(), Queue()]
 
@@ -38,13 +39,13 @@ struct FairTurns<Item> {
 
     private final class Account {
         let name: UserID?
-        /// Time that it has had, each of its parts counted by itself; what others had while it
-        /// wanted nothing counts for it too.
+        /// The time that it has had, divided by its parts. While it had nothing waiting, it grew
+        /// with the time of the others.
         var time: UInt64 = 0
-        /// What it took last.
+        /// The length of its last run.
         var lastTime: UInt64 = 0
         var pairs: [Cause: Pair] = [:]
-        /// Waiting, and whether it stands in the heap, of each rank.
+        /// For each rank, how many items wait, and whether the account is in the heap.
         var counts = [0, 0]
         var isListed = [false, false]
 
@@ -54,18 +55,18 @@ struct FairTurns<Item> {
     }
 
     private var accounts: [UserID?: Account] = [:]
-    /// Accounts that want something of a rank, whoever had least time first.
+    /// For each rank, the accounts with something waiting, the least time first.
     private var heaps: [FairHeap<Account>] = [FairHeap(), FairHeap()]
-    /// Where those stand who are served.
+    /// The time of the accounts that are served now.
     private var time: UInt64 = 0
-    /// At how many accounts those that want nothing are next looked for.
+    /// Idle accounts are dropped when there are more accounts than this.
     private var forgetsAt = Self.idleMax
     private var atTurn: (account: Account, pair: Pair)?
     private(set) var count = 0
 
     var isEmpty: Bool { count == 0 }
 
-    /// Adds something behind all else of its cause and rank.
+    /// Adds an item behind all others of its cause and rank.
     mutating func add(_ item: Item, _ cause: Cause, _ rank: Rank) {
         let name = cause.caller ?? cause.user
         let account = accounts[name] ?? Account(name)
@@ -84,7 +85,7 @@ struct FairTurns<Item> {
         list(account, rank, isNew: isNew)
     }
 
-    /// Takes what is next; `took` tells how long it was about.
+    /// Takes the next item; `took` must tell how long it took.
     mutating func next() -> Item? {
         guard let (account, rank) = nextAccount() else { return nil }
         time = max(time, account.time)
@@ -98,11 +99,11 @@ struct FairTurns<Item> {
         return item
     }
 
-    /// What was taken last needed so many nanoseconds.
+    /// The item taken last needed so many nanoseconds.
     mutating func took(_ nanoseconds: UInt64) {
         guard let (account, pair) = atTurn else { return }
         atTurn = nil
-        // Something that takes no time at all would be taken for ever.
+        // An account whose items took no time at all would be served for ever.
         let spent = max(nanoseconds, 1_000)
         account.lastTime = nanoseconds
         let active = account.pairs.values.count { !$0.isIdle || $0 === pair }
@@ -112,7 +113,7 @@ struct FairTurns<Item> {
         if account.isIdle, accounts.count > forgetsAt { forgetIdle() }
     }
 
-    /// Whether what is next is of an account whose last run was long.
+    /// Whether the next item is of an account whose last run was long.
     mutating func takesLong() -> Bool { (firstAccount()?.0.lastTime ?? 0) >= Self.long }
 
     private mutating func nextAccount() -> (Account, Rank)? {
@@ -135,8 +136,8 @@ struct FairTurns<Item> {
         return (account, rank)
     }
 
-    /// The account with the least time that wants something of the rank. Times only grow, so one
-    /// that has grown since it was listed is listed anew when it comes to the front.
+    /// The account of this rank with the least time. Times only grow: an account whose time has
+    /// grown since it was added is added again when it comes to the front.
     private mutating func first(_ rank: Rank) -> Account? {
         while let (time, account) = heaps[rank.rawValue].first {
             if time == account.time / Self.step { return account }
@@ -155,12 +156,13 @@ struct FairTurns<Item> {
     private mutating func forgetIdle() {
         accounts = accounts.filter { !$0.value.isIdle || $0.value.time > time }
         if accounts.count > Self.idleMax { accounts = accounts.filter { !$0.value.isIdle } }
-        // However many want something, each look is paid for by as many that came since.
+        // The limit grows with the accounts, so that each search is paid for by as many new
+        // accounts.
         forgetsAt = max(Self.idleMax, 2 * accounts.count)
     }
 }
 
-/// The least first; of equals the new ones, and of those the one that came first.
+/// The least key first; among equal keys the new ones, and among those the earliest.
 private struct FairHeap<Element> {
     private var nodes: [(key: UInt64, number: UInt64, element: Element)] = []
     private var lastNumber: UInt64 = 0

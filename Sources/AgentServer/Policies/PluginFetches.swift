@@ -5,9 +5,9 @@ import PolicyHost
 
 /// The requests of plugins that are under way. Owner: the loop's thread.
 final class PluginFetches {
-    /// What one request may bring back, in bytes.
+    /// The longest response, in bytes.
     static let responseLimit = 262_144
-    /// What one request may take along, in bytes.
+    /// The longest request body, in bytes.
     static let bodyLimit = 262_144
 
     private let thread: OutboundThread
@@ -16,9 +16,9 @@ final class PluginFetches {
     private var last: UInt64 = 0
     /// How many were begun.
     private(set) var begun: UInt64 = 0
-    /// How many brought no response.
+    /// How many had no response.
     private(set) var failed: UInt64 = 0
-    /// Brings a handler what it waits for.
+    /// Gives a handler the answer that it waits for.
     var answer: (WaitID, WaitReply) -> Void = { _, _ in }
 
     init(_ thread: OutboundThread) { self.thread = thread }
@@ -41,7 +41,7 @@ final class PluginFetches {
         }
     }
 
-    /// The handler waits no more.
+    /// The handler does not wait any more.
     func abandon(_ wait: WaitID) {
         guard let number = waiting.removeValue(forKey: wait) else { return }
         waits[number] = nil

@@ -72,7 +72,7 @@ extension Command {
     }
 }
 
-/// Whom a listing asks: the server as a user, or its operator's socket.
+/// Where a listing comes from: the server, asked as a user, or its operator's socket.
 private struct ListSource {
     private enum Way {
         case user(ServerAddress, Credential)
