@@ -11,7 +11,7 @@ enum Opening {
     ) throws(StoreError) -> DatabaseConnection {
         let connection = try DatabaseConnection(
             path: path, access: .existing, faults: options.faults)
-        // Before anything is changed: is this file ours and not from the future?
+        // Before anything is changed: the file must be ours, and not written by a newer version.
         let version = try schema.examine(connection)
         try useLog(connection)
         try connection.execute(
@@ -27,7 +27,7 @@ enum Opening {
         return connection
     }
 
-    /// Where the log cannot be used SQLite says so only by the mode that it answers with.
+    /// If the log cannot be used, SQLite says so only by the mode that it returns.
     private static func useLog(_ connection: DatabaseConnection) throws(StoreError) {
         let pragma = try connection.prepare("PRAGMA journal_mode = WAL", for: "opening the log")
         let mode = try pragma.first { row in row.text(0) } ?? ""
@@ -86,8 +86,8 @@ enum Opening {
             operation: "checking", detail: unread ?? first)
     }
 
-    /// Whether a verdict is that a page could not be read, which tells nothing about what is in
-    /// it: SQLite reports both as findings, and the code of an error of the system in the text.
+    /// Whether a verdict means that a page could not be read. That tells nothing about its content:
+    /// SQLite reports both as findings, with the code of the system's error in the text.
     private static func isUnread(_ verdict: String) -> Bool {
         verdict.split(separator: "=").dropFirst().contains { rest in
             guard let code = Int32(rest.prefix { $0.isNumber }) else { return false }

@@ -1,10 +1,10 @@
-// Looks at a store without changing it: whether a process has it, and whether it is sound.
+// Examines a store without changing it: whether a process uses it, and whether it is sound.
 
 import CallModel
 import Glibc
 import StoreContract
 
-/// What there is in a state directory.
+/// The state of a state directory.
 public enum StoreExamination {
     /// The process that holds the directory; nil: none does, or it could not be told which.
     ///
@@ -28,7 +28,7 @@ public enum StoreExamination {
         return Int32(String(decoding: bytes[..<count].prefix { $0 != 0x0A }, as: UTF8.self)) ?? 0
     }
 
-    /// What a check of the whole file found.
+    /// The result of a check of the whole file.
     public struct Verdict: Sendable, Equatable {
         /// The version of the file, and of this program.
         public let version: Int
@@ -37,7 +37,7 @@ public enum StoreExamination {
         public let calls: Int
         /// Those of them that a start would leave out.
         public let damaged: DamagedCalls
-        /// The moment that it has noted last.
+        /// The newest moment that it has stored.
         public let writtenAt: Moment
     }
 

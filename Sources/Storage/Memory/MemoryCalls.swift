@@ -63,7 +63,7 @@ struct MemoryCalls {
         }
     }
 
-    /// Notes the participants from `first` on: they are only ever added at the end.
+    /// Indexes the participants from `first` on: they are only ever added at the end.
     private mutating func index(_ call: Call, from first: Int) {
         for place in call.participants.indices.dropFirst(first) {
             participations.insert(call.participants[place].user, call.id)

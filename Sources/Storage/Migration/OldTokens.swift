@@ -1,4 +1,4 @@
-// Brings tokens of old registrations into the form in which today's are found.
+// Rewrites tokens of old registrations in the form in which tokens are searched for now.
 
 import CallModel
 import StoreContract
@@ -12,8 +12,8 @@ enum OldTokens {
         let at: Moment
     }
 
-    /// Rewrites all tokens that are in another form. Of two registrations that become the same one
-    /// the later stays (G79).
+    /// Rewrites all tokens that are in another form. If two registrations become equal, the later
+    /// one stays (G79).
     static func rewrite(_ connection: DatabaseConnection) throws(StoreError) {
         let removeOlder = try connection.prepare(
             """

@@ -49,7 +49,7 @@ enum ParticipantRecord {
         writer.present("policy_alarm", participant.policyAlarm)
     }
 
-    /// A plugin says the same to all whom a caller invites, up to 12 KB: it is written once.
+    /// A plugin gives the same text, up to 12 KB, to all invitees of a caller: it is written once.
     private static func write(
         _ note: PolicyNote, after before: PolicyNote?, _ writer: inout JSONWriter
     ) {

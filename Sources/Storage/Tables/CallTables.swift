@@ -17,8 +17,8 @@ final class CallTables {
     /// How many participants of each stored live call are indexed. Participants are only
     /// ever added at the end, so the rest of a call's list is what is new.
     private var indexed: [CallID: UInt16] = [:]
-    /// The last live call at the start: of those up to it nobody knows whether they are stored, and
-    /// who is indexed, until they change.
+    /// The last live call at the start. Of calls up to it nothing is known in memory until they
+    /// change.
     private var lastOfBefore: CallID?
 
     init(_ connection: DatabaseConnection, _ participation: ParticipationTable) throws(StoreError) {
@@ -74,7 +74,7 @@ final class CallTables {
         try removeMissedUpTo.run(.text(user.text), .moment(moment))
     }
 
-    /// The last live call; nil: there is none. What is known of live calls begins anew.
+    /// The last live call; nil: there is none. Forgets what was known of live calls.
     func lastLive() throws(StoreError) -> CallID? {
         let last = try connection.prepare(
             "SELECT max(id) FROM live_call", for: "reading live calls")

@@ -44,7 +44,7 @@ final class KeyTable {
             """, for: "removing expired replies")
     }
 
-    /// Keeps `entry`, and of all others only what the limits allow.
+    /// Stores `entry`, and deletes others beyond the limits.
     func put(_ entry: KeyEntry, limits: StoreLimits) throws(StoreError) {
         if try insert(entry) == 0 {
             forget(entry.user.text, try remove.count(.text(entry.user.text), .text(entry.key)))

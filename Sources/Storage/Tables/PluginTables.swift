@@ -1,4 +1,4 @@
-// Writes what plugins own beyond their memory: timers, values and their own sources.
+// Stores what plugins own: timers, values and their sources.
 
 import CallModel
 import StoreContract
@@ -49,7 +49,7 @@ final class PluginTables {
         }
     }
 
-    /// Applies `change`; for an increment the result is what became of it.
+    /// Applies `change`; an increment returns its result.
     func apply(_ change: ValueChange, at now: Moment) throws(StoreError) -> CommitResult.Counter? {
         switch change {
         case .set(let plugin, let key, let value, let expiresAt):

@@ -56,9 +56,9 @@ struct StoreSchema: Sendable {
 }
 
 extension StoreSchema {
-    // Calls, keys and values are looked up by their key and small enough to live in it; history
-    // and replies are large and written in order of time, so they are ordinary tables with an
-    // index. `participation` has no more than it needs, because it is written at random places.
+    // Calls, keys and values are found by their key, and small enough to be stored in the index.
+    // History and replies are large and written in order of time, so they are ordinary tables with
+    // an index. `participation` has no further columns, because it is written at random places.
     private static let version1 = """
         CREATE TABLE mark (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
         INSERT INTO mark VALUES ('newest', 0), ('job', 0), ('clean', 1);
@@ -109,36 +109,38 @@ extension StoreSchema {
           source BLOB NOT NULL, PRIMARY KEY (generation, place)) WITHOUT ROWID;
         """
 
-    // Who has a token is asked at every registration: a phone that changes hands takes its token
-    // along.
+    // The owner of a token is looked up at every registration: when a phone changes hands, its
+    // token moves with it.
     private static let version2 = """
         CREATE INDEX registration_token ON registration (token, provider);
         """
 
-    // What a push service says of a token that was registered again since is out of date.
+    // The answer of a push service about a token is out of date if the token was registered again
+    // since.
     private static let version3 = """
         ALTER TABLE registration ADD COLUMN registered_at INTEGER NOT NULL DEFAULT 0;
         """
 
-    // What is new waits here to go into `participation` together, the whole of a commit in a row.
+    // New participations wait here to be written into `participation` together, one row for a
+    // commit.
     private static let version4 = """
         CREATE TABLE recent_participation (
           place INTEGER PRIMARY KEY, participations BLOB NOT NULL);
         """
 
-    // Whoever made the calls that events tell of has a part of what is sent, however many they are:
-    // so they are found by receiver and caller. Empty: nobody.
+    // Each caller has a part of what is sent, however many events it has: so events are found by
+    // receiver and caller. Empty: nobody.
     private static let version5 = """
         ALTER TABLE webhook ADD COLUMN caller TEXT NOT NULL DEFAULT '';
         ALTER TABLE webhook ADD COLUMN user TEXT NOT NULL DEFAULT '';
         CREATE INDEX webhook_turn ON webhook (endpoint, caller, id) WHERE state = 'open';
         """
 
-    // A token belongs to one user, however it is written: those of before are rewritten.
+    // A token belongs to one user, however it is written: older ones are rewritten.
     private static let version6 = ""
 
-    // Who wrote what: a call points to the term in which it was stored last, a job has the epoch in
-    // its id. A server that is alone writes zeros, which take no room in a row.
+    // The writer of each row: a call points to the term in which it was stored last, a job has the
+    // epoch in its id. A server that runs alone writes zeros, which take no room in a row.
     private static let version7 = """
         CREATE TABLE term (epoch INTEGER PRIMARY KEY, owner TEXT NOT NULL);
         INSERT INTO term VALUES (0, '');

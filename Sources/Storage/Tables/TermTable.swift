@@ -1,4 +1,4 @@
-// Holds who writes: the fence of every transaction.
+// Says which server may write: the fence of every transaction.
 
 import StoreContract
 
