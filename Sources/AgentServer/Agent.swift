@@ -10,17 +10,17 @@ import PolicyHost
 import Storage
 import StoreContract
 
-/// What a process is started with: the operator's file, read.
+/// The options that a process is started with: the operator's file as read.
 public struct AgentOptions: Sendable {
     /// Where clients connect.
     public var listen: [NetworkAddress] = [.tcp(host: "127.0.0.1", port: 7_600)]
     /// The operator's file; nil: the defaults.
     public var file: String?
-    /// Where figures can be read and nothing else; nil: nowhere.
+    /// Where Prometheus reads figures, and nothing else can be done; nil: nowhere.
     public var metrics: NetworkAddress?
     /// Where the operator's tools connect; nil: a socket in the state directory.
     public var admin: NetworkAddress?
-    /// Where everything is kept; `:memory:` keeps it in the process.
+    /// Where everything is stored; `:memory:` keeps it in the process.
     public var stateDirectory = "callagent.state"
     /// See `Settings`.
     public var settings = Settings()
@@ -30,7 +30,7 @@ public struct AgentOptions: Sendable {
     public var store = StoreOptions()
     /// Origins of web pages that may connect, such as `https://app.example.com`; nil: all.
     public var origins: [String]?
-    /// Proxies whose word about a client's address is taken: addresses and ranges of them.
+    /// Addresses and ranges of proxies that may say which client's address they speak for.
     public var trustedProxies: [String] = []
     /// Certificate and key of the listeners; nil: no TLS.
     public var tls: CertificateFiles?
@@ -38,7 +38,7 @@ public struct AgentOptions: Sendable {
     public var outbound = OutboundPlan()
     /// Who may connect; nil: development tokens, on loopback only.
     public var tokens: (any TokenChecker)?
-    /// `jti` of tokens that are taken back.
+    /// The `jti` of revoked tokens.
     public var revoked: [String] = []
 
     /// The defaults: a server on loopback.
@@ -47,8 +47,8 @@ public struct AgentOptions: Sendable {
     /// Whether nothing is written to disk.
     public var isInMemory: Bool { stateDirectory == ":memory:" }
 
-    /// What the switchboard goes by. The store's side of the loop holds the ended calls in few
-    /// bytes, so the switchboard holds no more of them than late requests commonly ask for.
+    /// The switchboard's settings. The store's side of the loop keeps ended calls in less memory,
+    /// so the switchboard keeps only as many as late requests commonly ask for.
     var switchboardSettings: Settings {
         var settings = settings
         settings.endedCallsMax = min(settings.endedCallsMax, 64)
@@ -91,9 +91,9 @@ public final class Agent {
     private let restored: StoredState
     private(set) var reloader: Reloader?
     private var watcher: FileWatcher?
-    /// What is remembered of the server beside its generations.
+    /// What is stored of the server beside its generations.
     private var memory = ServerMemory()
-    /// What somebody should know until a reload has worked.
+    /// Problems that the operator should know of, until a reload works.
     private(set) var alarms: [String] = []
 
     /// A server of what the operator's files say, which can be reloaded.
@@ -117,7 +117,8 @@ public final class Agent {
                 try AgentOptions(start.deployment), policies: host, opened: start.opened,
                 log: start.log)
         } catch {
-            // A start that is refused is no crash: the next one takes the files on disk.
+            // A start that is refused does not count as a crash: the next one takes the files on
+            // disk.
             start.opened.release()
             throw error
         }
@@ -343,7 +344,8 @@ public final class Agent {
     }
 
     private func listenForTools() throws(EventLoopError) {
-        // A port that the system chose is in the name: another server of this file has another.
+        // The name has the port that the system chose: another server of this file has another
+        // port.
         let named = options.listen.first ?? .unix(path: "")
         let place = NetworkAddress.admin(
             stateDirectory: options.stateDirectory, listen: named, file: options.file)
@@ -370,7 +372,8 @@ public final class Agent {
             })
     }
 
-    /// Why probation may not go back from `deployment`: it takes a grant away (G82).
+    /// Why probation may not go back from `deployment`: the older generation has a grant that was
+    /// taken away (G82). Nil: it may.
     private func returnRefused(from deployment: Deployment) -> String? {
         guard let active = reloader?.active else { return nil }
         let taken = Grants(deployment.configuration).missing(for: Grants(active.configuration))
@@ -381,7 +384,8 @@ public final class Agent {
         return words.joined(separator: "; ") + ", which was taken away"
     }
 
-    /// Puts a deployment into force with one cut: plugins, and what the switchboard asks them.
+    /// Puts a deployment into force in one cut: the plugins, and the settings of the switchboard
+    /// (G84).
     private func enforce(
         _ deployment: Deployment, _ reason: ChangeReason,
         _ done: @escaping (AgentError?) -> Void
@@ -435,7 +439,7 @@ public final class Agent {
         }
     }
 
-    /// The policies took a generation back that did worse than the one before.
+    /// Probation took a generation back because it did worse than the one before.
     private func generationFailed(_ from: String, _ to: String, _ reason: String) {
         log.warn("generation rolled back", ("from", from), ("to", to), ("reason", reason))
         guard let deployment = reloader?.returning(to: to) else {
@@ -447,7 +451,8 @@ public final class Agent {
         record(deployment, takenBack: from)
     }
 
-    /// Reloads when a file of plugins or settings has changed, if the operator wants that.
+    /// Reloads when a file of plugins or settings has changed, if the operator's file says so
+    /// (`watch`).
     private func watchFiles(of configuration: Configuration) {
         watcher = nil
         guard configuration.watch else { return }
@@ -464,8 +469,8 @@ public final class Agent {
         }
     }
 
-    /// Keeps the generation in force, and what is remembered of the server: a start after a
-    /// crash goes on with them (E54).
+    /// Stores the generation in force and the server's part: a start after a crash goes on with
+    /// them (E54).
     private func record(
         _ deployment: Deployment, takenBack: String? = nil, andThen action: (() -> Void)? = nil
     ) {
@@ -482,7 +487,7 @@ public final class Agent {
             changes.map { .generation($0) } + [memory.record], andThen: action)
     }
 
-    /// Puts everything into force that needs no restart.
+    /// Applies all settings that need no restart.
     private func configure(_ options: AgentOptions) {
         exchange.configure(options.switchboardSettings, options.limits)
         gateway.configure(
@@ -503,8 +508,8 @@ public final class Agent {
 
     // MARK: Stopping
 
-    /// Moves clients away, stores what is under way and ends. A second call does not wait for them,
-    /// nor for what the plugins are still to be told.
+    /// Closes the clients, stores what is under way and ends. A second call waits neither for
+    /// clients nor for plugins.
     public func stop() {
         guard !isStopping else { return finish(by: 0) }
         isStopping = true
@@ -526,8 +531,8 @@ public final class Agent {
         drainTimer?.arm(at: now + 20)
     }
 
-    /// Tells the plugins what they are still to be told, and that this is the end; ends when they
-    /// know, or at `deadline` of the boot clock, but not before they have had a second.
+    /// Gives the plugins the events that wait, and then `on.stop`. Ends when they are done or at
+    /// `deadline` of the boot clock, but gives them a second at least.
     private func finish(by deadline: Int64) {
         adminListener?.close()
         adminLink = nil
@@ -547,12 +552,12 @@ public final class Agent {
         }
     }
 
-    /// What plugins have for `on.stop` of the time in which a process ends, in milliseconds.
+    /// How long plugins have for `on.stop`, in milliseconds.
     private static let stopTime: Int64 = 500
 }
 
 extension NetworkAddress {
-    /// Whether only this machine can reach it.
+    /// Whether only this machine can connect.
     var isLoopback: Bool {
         switch self {
         case .unix: true

@@ -5,9 +5,9 @@ import StoreContract
 
 /// An error that ends a start, told in one line.
 public enum AgentError: Error, Sendable, CustomStringConvertible {
-    /// The operating system, such as a port that is taken.
+    /// An error of the operating system, such as a port in use.
     case system(EventLoopError)
-    /// The store, such as a state directory in use.
+    /// An error of the store, such as a state directory in use.
     case store(StoreError)
     /// The operator's file or a plugin: `FILE:LINE: text`.
     case configuration(String)

@@ -3,14 +3,14 @@
 import CallModel
 import EventLoop
 
-/// Reads the clock by which deadlines run: the wall clock at the start plus the time since, also
-/// while the machine slept. It never goes back, and drifts towards the wall clock by at most one
-/// millisecond a second.
+/// Reads the clock of deadlines: the wall clock at the start plus the time since, also while the
+/// machine slept. It never goes back, and drifts towards the wall clock by at most one millisecond
+/// a second.
 struct CoreClock {
-    /// How far the wall clock may be away before somebody should know, in milliseconds.
+    /// The difference to the wall clock that is logged, in milliseconds.
     static let gapMax: Milliseconds = 60_000
 
-    /// Nil: it goes. Otherwise it stands here, for rigs that let time pass themselves.
+    /// The moment at which the clock stands, for tests that let time pass themselves; nil: it runs.
     private var standing: Moment?
     private var base: Int64
     private var lastDrift: Int64

@@ -1,4 +1,4 @@
-// What the operator's files say: read, checked and loaded, but not yet in force.
+// The content of the operator's files: read, checked and loaded, but not yet in force.
 
 import AgentCore
 import CallModel
@@ -21,11 +21,12 @@ public struct Deployment: Sendable {
     public let generation: Generation
     /// What `generation` was made from.
     let plan: GenerationPlan
-    /// All files as they were read, to be kept under the generation's name.
+    /// All files as they were read, to be stored under the generation's name.
     let files: StoredGeneration
-    /// What tells whether the files have changed since they were read.
+    /// Tells whether the files have changed since they were read.
     public private(set) var loaded: LoadedFiles
-    /// What listeners show once it is in force, read beside the other files; nil: no TLS.
+    /// The certificate of the listeners once the deployment is in force, read with the other files;
+    /// nil: no TLS.
     var certificate: TLSContext?
     /// What was in force when it was read, once more (`PolicyHost.prepare`); nil: nobody needs it.
     var control: Generation?
@@ -83,7 +84,7 @@ public struct Deployment: Sendable {
         loaded = LoadedFiles(files, configuration)
     }
 
-    /// The same plugins under the server's part of another one.
+    /// The same plugins with the server's part of `other`.
     func under(_ other: Deployment) -> Deployment {
         var copy = self
         copy.configuration.server = other.configuration.server
@@ -142,7 +143,8 @@ public struct Deployment: Sendable {
         return configuration
     }
 
-    /// The generation's part of what was kept: what else an old one says is not even read.
+    /// The generation's part of a kept file. The rest of an old file does not count any more, so it
+    /// is not even read.
     private static func generationPart(
         in kept: StoredGeneration, of file: String?
     ) throws(PolicyProblems) -> GenerationPart {
@@ -150,7 +152,7 @@ public struct Deployment: Sendable {
         return try configuration(text, file, only: .generation).generation
     }
 
-    /// The name that a kept generation has today: old ones were named for the whole file.
+    /// The present name of a kept generation: old ones were named for the whole file.
     static func name(of kept: StoredGeneration, of file: String?) -> String {
         var configuration = Configuration()
         guard let part = try? generationPart(in: kept, of: file) else { return kept.name }
@@ -181,15 +183,15 @@ public struct Deployment: Sendable {
         Self.library(for: configuration.file).unlisted(in: configuration)
     }
 
-    /// A line for everything in the plugins that can never be meant, although it loads.
+    /// A line for each mistake in the plugins that does not keep them from loading.
     public var mistakes: [String] { generation.mistakes.map(\.description) }
 
-    /// A line for everything in the plugins that is no mistake, and yet hardly meant.
+    /// A line for each thing in the plugins that is allowed but probably not meant.
     public var warnings: [String] {
         (generation.warnings + generation.neverAsked).map(\.description) + openFigures
     }
 
-    /// A line if whoever reaches this machine can read how much it has to do.
+    /// A line if others than this machine can read the figures.
     private var openFigures: [String] {
         guard let text = configuration.metrics, let endpoint = try? NetworkAddress(parsing: text),
             !endpoint.isLoopback
@@ -205,8 +207,8 @@ public struct Deployment: Sendable {
     /// The same of the operator's file.
     public var fileWarnings: [String] { configuration.warnings.map(\.description) }
 
-    /// A line for each name of timers that are pending in the state directory, whoever runs on
-    /// it, and that these files do not declare: a reload drops them.
+    /// A line for each name of pending timers that these files do not declare: a reload drops those
+    /// timers.
     public var lostTimers: [String] {
         let place = AgentOptions.place(configuration)
         guard place != ":memory:" else { return [] }
@@ -271,7 +273,7 @@ public struct Deployment: Sendable {
 
     // MARK: Where files are
 
-    /// Where the plugins of a file are looked up: beside it, then among the bundled ones.
+    /// Where the plugins of a file are found: beside it, then among the bundled ones.
     public static func library(for file: String?) -> PluginLibrary {
         var folders = [folder(of: file) + "/plugins"]
         if let bundled = bundledPlugins { folders.append(bundled) }

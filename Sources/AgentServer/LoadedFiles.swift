@@ -1,4 +1,4 @@
-// Which files a deployment was read from, and what was in them.
+// The files that a deployment was read from, and digests of their content.
 
 import Configuration
 import JSON
@@ -6,7 +6,7 @@ import Outbound
 import StoreContract
 
 /// The files behind a deployment, each with a digest of its content: enough to tell whether they
-/// have changed since, and nothing of what they say.
+/// have changed since, without keeping their text.
 public struct LoadedFiles: Sendable, Equatable {
     private var digests: [String: String] = [:]
 
@@ -32,7 +32,7 @@ public struct LoadedFiles: Sendable, Equatable {
         }
     }
 
-    /// What a process said of the files that it has in force; nil: it does not say.
+    /// The files that a process says it has in force; nil: it does not say.
     public init?(_ json: JSONValue) {
         guard let files = json["files"]?.object else { return nil }
         for file in files.members { digests[file.key] = file.value.string }
@@ -45,7 +45,7 @@ public struct LoadedFiles: Sendable, Equatable {
         }.joined()
     }
 
-    /// The names of files that one has and the other has not, or has otherwise.
+    /// The names of files that only one of the two has, or that differ.
     public func difference(from other: LoadedFiles) -> [String] {
         Set(digests.keys).union(other.digests.keys)
             .filter { digests[$0] != other.digests[$0] }.sorted()

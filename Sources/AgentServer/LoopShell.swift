@@ -5,14 +5,14 @@ import CallModel
 import EventLoop
 import StoreContract
 
-/// What is around the exchange where an event loop drives it. Owner: the loop's thread.
+/// What the exchange needs from outside where an event loop drives it. Owner: the loop's thread.
 final class LoopShell {
-    /// Replaced only by rigs that let time pass themselves.
+    /// Replaced only by tests that let time pass themselves.
     var clock: CoreClock
     private let writer: Log
     private var deadline: Timer?
     private var reopening: Timer?
-    /// Lets the loop turn when nothing else does.
+    /// Makes the loop turn when nothing else does.
     private var turning: Timer?
 
     /// A shell whose clock begins at the wall clock, but not before `newest`.
@@ -61,7 +61,7 @@ extension Exchange {
         shell.attach(self, to: loop)
     }
 
-    /// The clock of its shell, for rigs that let time pass themselves.
+    /// The clock of its shell, for tests that let time pass themselves.
     var clock: CoreClock? {
         get { (shell as? LoopShell)?.clock }
         set {

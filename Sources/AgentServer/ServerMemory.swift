@@ -1,4 +1,4 @@
-// What a server remembers of itself beside its generations: nothing of it is ever taken back.
+// What the store keeps of the server beside its generations. A rollback never changes it.
 
 import CallModel
 import Configuration
@@ -7,21 +7,21 @@ import JSON
 import Storage
 import StoreContract
 
-/// What the store keeps of the server's part.
+/// The stored part of the server's settings.
 struct ServerMemory: Sendable, Equatable {
     /// The values that were last in force, secrets as expressions; nil: none were kept.
     var values: String?
-    /// Keys that were in force and are not among the values, because they are written as text.
+    /// Names of keys that were in force but are not kept, because they are written as text.
     var textKeys: [String] = []
-    /// Whether there have ever been keys: development tokens are accepted no more then (G83).
+    /// Whether there have ever been keys: then development tokens are never accepted again (G83).
     var hadKeys = false
-    /// What plugins may have at most; nil: not known, as in an old store.
+    /// The grants that plugins may have at most; nil: not known, as in an old store.
     var grants: Grants?
 
     /// A server that has never been in force.
     init() {}
 
-    /// Notes what the operator's file has put into force.
+    /// Notes the values that the operator's file has put into force.
     mutating func note(_ configuration: Configuration) {
         values = configuration.server.values.text
         textKeys = configuration.server.values.textKeys
@@ -45,7 +45,7 @@ struct ServerMemory: Sendable, Equatable {
 
     private static let key = "server"
 
-    /// The change that keeps it.
+    /// The store's change that keeps it.
     var record: StoreChange {
         var json: JSONObject = ["had_keys": .bool(hadKeys)]
         if let values { json["values"] = .string(values) }

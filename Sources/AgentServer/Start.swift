@@ -1,4 +1,4 @@
-// With which state of the operator's files a process starts (E54).
+// Chooses the files with which a process starts (E54).
 
 import CallModel
 import Configuration
@@ -9,15 +9,15 @@ import PolicyHost
 import Storage
 import StoreContract
 
-/// What a process starts with: the files on disk, or the generation that was last in force; and
-/// always the server's part on disk, if that can be read (G82).
+/// What a process starts with: the generation on disk or the one that was last in force, and the
+/// server's part on disk if it can be read (G82).
 struct Start {
     let deployment: Deployment
     let opened: OpenedStore
     let log: Log
-    /// What the server remembers, with what is in force now.
+    /// The stored part of the server, with what is in force now.
     private(set) var memory: ServerMemory
-    /// What somebody should know until a reload has worked.
+    /// Problems that the operator should know of, until a reload works.
     private(set) var alarms: [String] = []
 
     /// Reads the files, opens the store, and chooses.
@@ -57,7 +57,8 @@ struct Start {
                 memory.grants = Grants(deployment.configuration)
             }
         } catch {
-            // A start that is refused is no crash: the next one takes the files on disk.
+            // A start that is refused does not count as a crash: the next one takes the files on
+            // disk.
             opened.release()
             throw error
         }
@@ -99,14 +100,14 @@ struct Start {
 
     // MARK: The server's part
 
-    /// What the operator's file says of the server when something else in it, or a plugin, is
-    /// broken; nil when it is the server's part.
+    /// The server's part on disk when only another part of the file, or a plugin, is broken; nil:
+    /// the server's part itself is broken.
     private static func serverPart(_ file: String?) -> Configuration? {
         try? Deployment.configuration(at: file, only: .server)
     }
 
-    /// Where the state may be when the file does not evaluate: where it says so before it fails,
-    /// or in a line of its own, else in the default place.
+    /// A guess at the state directory of a file that does not evaluate: what it sets before it
+    /// fails, or a line that sets it, else the default.
     static func guess(_ file: String?) -> Configuration {
         var configuration = Configuration()
         configuration.file = file
@@ -173,7 +174,7 @@ struct Start {
         return text
     }
 
-    /// Whether anything can have been kept at `path`: a start that fails leaves no folder behind.
+    /// Whether `path` exists: a start that fails must not create a folder.
     private static func isThere(_ path: String) -> Bool { access(path, F_OK) == 0 }
 }
 
@@ -183,14 +184,14 @@ struct Recorded {
     /// Names of generations that were rolled back.
     let rolledBack: Set<String>
 
-    /// Whether these files were in force and taken back.
+    /// Whether these files were in force and then rolled back.
     func isRolledBack(_ fresh: Deployment) -> Bool {
         rolledBack.contains(fresh.generation.name)
     }
 }
 
 extension StoredGeneration {
-    /// The paths of files that one has and the other has not, or has otherwise.
+    /// The paths of files that only one of the two has, or that differ.
     func difference(from other: StoredGeneration) -> [String] {
         let mine = Dictionary(files.map { ($0.path, $0.source) }, uniquingKeysWith: { a, _ in a })
         let theirs = Dictionary(
@@ -199,7 +200,7 @@ extension StoredGeneration {
     }
 }
 
-/// A store that is open, with what it kept.
+/// An open store, with what it kept.
 struct OpenedStore {
     let store: any CallStore
     let state: StoredState
@@ -228,7 +229,7 @@ struct OpenedStore {
         }
     }
 
-    /// What the server remembers of itself; nil: an old store, or a new one.
+    /// The stored part of the server; nil: the store is old or new.
     fileprivate func memory() throws(AgentError) -> ServerMemory? {
         do throws(StoreError) {
             return try ServerMemory(store)
@@ -237,8 +238,8 @@ struct OpenedStore {
         }
     }
 
-    /// Whether the operator's file was kept with a generation, as old servers did, and had keys.
-    /// None is loaded for it: plugins of old ones may be beyond this server.
+    /// Whether an operator's file that had keys was kept with a generation, as old servers did. The
+    /// generations are not loaded for this: their plugins may need an older server.
     fileprivate func hadKeys() throws(AgentError) -> Bool {
         do throws(StoreError) {
             let reader = try store.makeReader()

@@ -1,4 +1,4 @@
-// A store of this process on threads of its own: the loop never waits for it.
+// The threads of a store on this machine: the loop never waits for them.
 
 import CallModel
 import EventLoop
@@ -6,22 +6,23 @@ import Storage
 import StoreContract
 import Synchronization
 
-/// A store on disk: one thread commits, one reads. The calls that ended last are answered here.
+/// A store on disk: one thread commits, one reads. Questions about calls that have just ended are
+/// answered here, from memory.
 final class StoreThreads: StoreLink {
     private enum Order: Sendable {
-        /// `since`: when it was ordered, by `Clock.bootMilliseconds`.
+        /// `since`: when the loop ordered it, by `Clock.bootMilliseconds`.
         case commit([StoreChange], Moment, StoreTicket, since: Milliseconds)
         case open(Moment, Term, StoreTicket)
         case limit(StoreLimits)
-        /// The reader cannot read any more.
+        /// The reader cannot read any more: another one is needed.
         case renewReader
     }
 
     private enum Reading: Sendable {
         case find(StoreQuery, StoreTicket)
-        /// The store was opened again: this one reads from now on.
+        /// The store was opened again: use this reader from now on.
         case reader(ReaderBox)
-        /// The store is away, and nothing may hold its files.
+        /// The store is away, and no file of it may stay open.
         case noReader
     }
 
@@ -30,9 +31,9 @@ final class StoreThreads: StoreLink {
     private let news: Mailbox<StoreNews>
     private let writer: StoreWriter
     private var threads: [WorkerThread] = []
-    /// Who comes too late asks for one of these: that takes no reading.
+    /// Late requests ask for a call that has just ended: that needs no reading.
     private var ended = EndedCalls()
-    /// Bytes of those: beyond it the first to have ended is read from the store.
+    /// Bytes of those calls; beyond it the oldest are read from the store.
     private static let endedMemoryMax = 6 << 20
     private let settings: Settings
 
@@ -120,7 +121,7 @@ final class StoreThreads: StoreLink {
     }
 
     func open(at now: Moment, in term: Term, as ticket: StoreTicket) {
-        // Some of them may not be stored.
+        // Some of these calls may not be stored.
         ended = EndedCalls()
         _ = orders.post(.open(now, term, ticket))
     }
@@ -135,12 +136,13 @@ final class StoreThreads: StoreLink {
 
     /// Owner: the store thread, but for `isCommitting`.
     private final class StoreWriter: @unchecked Sendable {
-        /// Set by the loop, unset by the store thread.
+        /// Set by the loop, cleared by the store thread.
         let isCommitting = Atomic<Bool>(false)
         private var store: (any CallStore)?
         private let open: @Sendable () throws(StoreError) -> any CallStore
         private let readBy: @Sendable (ReaderBox?) -> Void
-        /// A store whose files lost their names: nothing else has what was acknowledged.
+        /// A store whose files were removed or renamed: only this process still has what was
+        /// acknowledged.
         private var lost: (any CallStore)?
         private var limits: StoreLimits?
         private var lastCommit = Moment(0)
@@ -173,7 +175,7 @@ final class StoreThreads: StoreLink {
                     store?.limits = limits
                     return nil
                 case .renewReader:
-                    // Without success the next reading fails too, and asks again.
+                    // If this fails, the next reading fails too and asks again.
                     if let reader = try? store?.makeReader() { readBy(ReaderBox(reader: reader)) }
                     return nil
                 case .open(let now, let term, let ticket):
@@ -197,7 +199,7 @@ final class StoreThreads: StoreLink {
         private func failed(_ error: StoreError) -> StoreNews {
             if error.kind == .replaced, let store {
                 readBy(nil)
-                // At once: what only this process can still read ends with it.
+                // At once: what only this process can still read is lost when the process ends.
                 try? store.rescue()
                 lost = store
             }
@@ -205,18 +207,18 @@ final class StoreThreads: StoreLink {
             return .lost(error)
         }
 
-        /// Reading succeeds on a full disk too: nobody is told that the store is back before it
-        /// has taken something, here the newest moment.
+        /// Reading works on a full disk too, so the store writes something (the newest moment)
+        /// before anybody is told that it is back.
         private static func tryWriting(
             _ store: any CallStore, _ now: Moment
         ) throws(StoreError) {
             try store.commit([.value(.remove(plugin: "", key: ""))], at: now)
         }
 
-        /// How often a store that has nothing to do looks after its files, in milliseconds.
+        /// How often an idle store checks its files, in milliseconds.
         static let lookEvery: Milliseconds = 1_000
 
-        /// Looks whether the files are still there.
+        /// Checks whether the files are still there.
         func look() -> StoreNews? {
             guard let store else { return nil }
             do throws(StoreError) {
@@ -227,7 +229,7 @@ final class StoreThreads: StoreLink {
             }
         }
 
-        /// Removes what is too old. A store that cannot even do that is to be opened again.
+        /// Deletes what is too old. If that fails, the store has to be opened again.
         func sweep() -> StoreNews? {
             guard let store else { return nil }
             do throws(StoreError) {
@@ -259,7 +261,7 @@ extension WorkerMailbox {
 }
 
 extension StoreAnswer {
-    /// Whether another reader may do better: one damaged record is damaged for all of them.
+    /// Whether another reader may succeed: a damaged record is damaged for every reader.
     fileprivate var needsReader: Bool {
         guard case .failed(let error) = self else { return false }
         return error.kind != .damagedRecord

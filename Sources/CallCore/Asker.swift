@@ -1,10 +1,9 @@
 // Who asks, and for what.
 
-import Collections
 import CallModel
 
-/// An operation on its way, with who asks for it: a user with a device, or a policy for an
-/// account. Immutable and shared, because it is handed on at every step.
+/// An operation on its way and who asks for it: a user with a device, or a policy for an account.
+/// An object that never changes, because copying a struct of this size at every step is slow.
 final class Asker: Sendable {
     /// Nil: the switchboard itself, carrying out a policy's decision.
     let id: RequestID?
@@ -13,12 +12,12 @@ final class Asker: Sendable {
     let plugin: String?
     let key: IdempotencyKey?
     let operation: Operation
-    /// When the user was heard by it, over a connection or with a token of its own; nil: was not
-    /// (A20).
+    /// When the user was heard by this request, over a connection or with a token of its own; nil:
+    /// it was not, as with the key of a server (A20).
     let heardAt: Moment?
-    /// What the handler of a plugin that asks counts for.
+    /// Nobody, or the cause for which the handler of a plugin runs that asks (G71).
     let begunBy: Cause
-    /// What the policies made of the operation.
+    /// What the policies changed in the operation (F64, F65).
     let shaping: Shaping
     /// The question that a forward answers.
     let answered: AnsweredQuestion?
@@ -53,7 +52,7 @@ final class Asker: Sendable {
             nil, question.invitee.user, plugin: plugin, decision, by: cause, answered: answered)
     }
 
-    /// The same asker with what the policies made of its operation.
+    /// The same asker, with its operation as the policies have shaped it.
     convenience init(_ asker: Asker, _ operation: Operation, _ shaping: Shaping) {
         self.init(
             asker.id, asker.user, device: asker.device, plugin: asker.plugin, key: asker.key,
@@ -63,13 +62,12 @@ final class Asker: Sendable {
 
     /// Whether the switchboard carries out what a policy decided about an invitation.
     var isDecision: Bool { id == nil }
-    /// See `heardAt`.
     var isHeard: Bool { heardAt != nil }
     /// The extended data that comes with the operation.
     var text: String? { operation.extendedData }
 
-    /// Whom what follows counts for (G71). What a policy does for its account in a call is the
-    /// doing of who made the call.
+    /// The cause of what follows from the operation (G71). A policy acts for an account that was
+    /// called, so what it does counts for the caller too.
     func cause(in call: Call) -> Cause {
         guard plugin != nil else { return Cause(user, caller: call.caller) }
         return begunBy.isNobody ? Cause(call.caller) : begunBy
@@ -89,12 +87,12 @@ final class AnsweredQuestion: Sendable {
     init(question: InviteQuestion) { self.question = question }
 }
 
-/// What the policies made of an operation.
+/// What the policies changed in an operation.
 struct Shaping: Sendable {
     /// Invitees that a policy left out.
     var refused: [UserID] = []
-    /// What single receivers see instead of a text.
+    /// The texts that single receivers see instead of the original.
     var views: [Call.View] = []
-    /// The id that the policies saw for a call that is still to be made.
+    /// The id under which the policies have seen a call that is not made yet.
     var draftID: CallID?
 }

@@ -1,4 +1,4 @@
-// The calls that are held: the live ones, and those that ended a moment ago.
+// The calls in memory: the live ones, and those that ended a moment ago.
 
 import Collections
 import CallModel
@@ -12,10 +12,10 @@ struct CallTable: Sendable {
     private var free: [CallSlot] = []
     /// Ended calls in the order in which they are forgotten.
     private var ended = Queue<(slot: CallSlot, until: Moment)>()
-    /// Live calls.
     private(set) var liveCount = 0
 
-    /// What stands in a place that is free, or whose call is being changed.
+    /// The content of a free place, and of one whose call is being changed: a change moves the call
+    /// out, so that it is never copied.
     static let vacant: Call = {
         var call = Call(
             id: CallID(high: 0, low: 0), mode: ModeIndex(0), kind: "", ringTime: 0,
@@ -24,19 +24,16 @@ struct CallTable: Sendable {
         return call
     }()
 
-    /// The place of the call `id`.
     func find(_ id: CallID) -> CallSlot? { places.find(id.hash) { slab[Int($0)].id == id } }
 
-    /// The call `id`.
     subscript(id: CallID) -> Call? { find(id).map { slab[Int($0)] } }
 
-    /// The call at `slot`.
     subscript(slot: CallSlot) -> Call {
         _read { yield slab[Int(slot)] }
         _modify { yield &slab[Int(slot)] }
     }
 
-    /// A place for the live call `id`, which is still to be put there.
+    /// A place for the live call `id`. The caller of this function puts the call there.
     mutating func open(_ id: CallID) -> CallSlot {
         let slot: CallSlot
         if let reused = free.popLast() {

@@ -4,8 +4,8 @@ import Collections
 import CallModel
 
 /// A change of one call under way. Operations and deadlines move participants and note what
-/// has to be told; `Switchboard.finish` applies the ending rules, stores and tells. There is only
-/// one of it: copying it would cost more than all that happens to it.
+/// has to be told; `Switchboard.finish` applies the ending rules, stores and tells. It cannot be
+/// copied: a copy would cost more than the change itself.
 struct Commit: ~Copyable {
     /// A participant that changed its state.
     struct Change {
@@ -33,7 +33,7 @@ struct Commit: ~Copyable {
         let kind: CallEvent.Kind
     }
 
-    /// What the issuer is told.
+    /// What the asker gets as its reply.
     enum ReplyShape {
         case done, call
         case callWithErrors([InviteeError])
@@ -53,7 +53,7 @@ struct Commit: ~Copyable {
     var notices: [Notice] = []
     /// What was decided about invitees of the first commit (H89).
     var rulings: [HeldInvitation.Ruling] = []
-    /// Who is told of the end although it is out of the call (A1).
+    /// Whose cancel or leave this is: it is told of the end although it is out of the call (A1).
     var cause: UserID?
     /// What cancelled invitees are told.
     var cancelText: String?
@@ -65,30 +65,23 @@ struct Commit: ~Copyable {
 
     /// A change of `call` by `asker`.
     init(_ call: Call, _ slot: CallSlot, by asker: Asker, _ reply: ReplyShape, isFirst: Bool) {
-        self.call = call
-        self.slot = slot
-        self.asker = asker
-        self.reply = reply
-        self.isFirst = isFirst
-        actor = asker.actor
+        (self.call, self.slot, self.reply, self.isFirst) = (call, slot, reply, isFirst)
+        (self.asker, actor) = (asker, asker.actor)
+        // Views of an end belong to an earlier text of it.
         if !call.views.isEmpty { self.call.views.removeAll { $0.owner == .end } }
         self.call.show(asker.shaping.views)
     }
 
     /// A change of `call` by a deadline or a rule.
     init(_ call: Call, _ slot: CallSlot, by actor: Actor) {
-        self.call = call
-        self.slot = slot
-        self.actor = actor
-        asker = nil
-        reply = .done
-        isFirst = false
+        (self.call, self.slot, self.actor) = (call, slot, actor)
+        (asker, reply, isFirst) = (nil, .done, false)
     }
 
-    /// Whom what follows from it counts for (G71).
+    /// The cause of what follows from it (G71).
     var by: Cause { asker?.cause(in: call) ?? Cause(call.caller) }
 
-    /// What was decided about the invitee at `index`, unless it is left to its devices.
+    /// What was decided about the invitee at `index`; nil: it is left to its devices.
     func ruling(of index: Int) -> HeldInvitation.Ruling? {
         for ruling in rulings where ruling.index == index && !ruling.isRing { return ruling }
         return nil
@@ -97,7 +90,7 @@ struct Commit: ~Copyable {
     /// Who changed the participant at `index`.
     func actor(of index: Int) -> Actor { ruling(of: index).map { .policy($0.plugin) } ?? actor }
 
-    /// Who brought about what is told behind the invitations: the last one who decided.
+    /// The actor of the events that come after the invitations: the last plugin that decided.
     var lastActor: Actor {
         rulings.last { !$0.isRing }.map { .policy($0.plugin) } ?? actor
     }
@@ -108,8 +101,8 @@ struct Commit: ~Copyable {
         return nil
     }
 
-    /// Moves the participant at `index` to `state`. An answer or an end of its part stops its
-    /// deadlines.
+    /// Moves the participant at `index` to `state`. An answer, or the end of its part, stops its
+    /// deadlines: they must not fire for what is settled (R2).
     mutating func move(
         _ index: Int, to state: Participant.State, _ reason: Participant.Reason? = nil
     ) {
@@ -129,7 +122,8 @@ struct Commit: ~Copyable {
         call.participants.append(participant)
     }
 
-    /// The participant at `index` has said `text`: views of what it said before are over.
+    /// Sets the text of the participant at `index`. Views of its earlier text are dropped: they
+    /// would show the wrong one.
     mutating func say(_ text: String?, _ index: Int) {
         call.participants[index].extendedData = text
         guard !call.views.isEmpty else { return }
@@ -203,6 +197,7 @@ extension Switchboard {
         keepUsersCalls(commit)
         var records = [Record.call(commit.call)]
         addPushJobs(of: commit, to: &records)
+        // The reply is the first effect behind the store's (A2).
         if let asker = commit.asker {
             answer(asker, reply(of: commit, to: asker), storing: records)
         } else {
@@ -215,13 +210,14 @@ extension Switchboard {
         guard let absent else { return }
         let asker = commit.asker
         let heardAt = asker?.user == user(commit.slot, absent) ? asker?.heardAt : nil
-        cameLost(commit.slot, absent, heardAt: heardAt)
+        joinedAfterLoss(commit.slot, absent, heardAt: heardAt)
     }
 
     private func user(_ slot: CallSlot, _ index: Int) -> UserID {
         calls[slot].participants[index].user
     }
 
+    /// Keeps an ended call for a while, without a deadline: late requests are answered from memory.
     mutating func retire(_ slot: CallSlot) {
         wheel.cancel(calls[timerOf: slot])
         calls[timerOf: slot] = .none
@@ -229,9 +225,9 @@ extension Switchboard {
             slot, until: now + settings.endedCallsFor, limit: settings.endedCallsMax)
     }
 
-    /// Keeps the users' lists of live calls.
+    /// Brings the users' lists of live calls up to date.
     private mutating func keepUsersCalls(_ commit: borrowing Commit) {
-        // Nobody came into a call that was over at once.
+        // A call that ended in its first commit was in no list.
         if commit.isFirst, !commit.call.isLive { return }
         if commit.isFirst { countMade(by: commit.call.caller, 1) }
         for change in commit.changes {
@@ -251,7 +247,7 @@ extension Switchboard {
         }
     }
 
-    /// Forgets what waited for participants that wait no longer.
+    /// Drops the questions about and the signals for participants who can no longer answer.
     private mutating func release(_ commit: borrowing Commit) {
         guard !commit.isFirst, !questions.isEmpty || !heldSignals.isEmpty else { return }
         for index in commit.call.participants.indices
@@ -263,9 +259,9 @@ extension Switchboard {
         }
     }
 
-    /// Notes who of those that changed was heard in the call. Returns who comes into it and is
-    /// lost already: at most one, because whom the policies let in cannot be lost. Of a call that
-    /// is over nobody has to be looked up.
+    /// Notes who of those that changed was heard in the call: only they can be lost to it (A20).
+    /// Returns the participant that has joined and is lost already. There is at most one, because
+    /// who joins by a decision cannot be lost (A22).
     private func noteConnected(_ commit: inout Commit) -> Int? {
         guard commit.call.isLive else { return nil }
         var absent: Int?

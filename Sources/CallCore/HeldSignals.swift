@@ -1,6 +1,5 @@
 // Signals for pending participants whose devices do not know of the call yet.
 
-import Collections
 import CallModel
 
 /// Signals that wait until their addressees' devices know of the call, within bounds for each
@@ -15,7 +14,6 @@ struct HeldSignals: Sendable {
     /// What waits of each sender, over all calls.
     private var bytesOf: [UserID: Int] = [:]
 
-    /// Whether nothing waits.
     var isEmpty: Bool { waiting.isEmpty }
 
     /// Keeps a signal for `addressee`; false: there is no room for it.

@@ -1,4 +1,4 @@
-// Who takes part in invitations that are held, and which invitations wait for that.
+// Who takes part in held invitations (H89).
 
 import Collections
 import CallModel
@@ -16,22 +16,22 @@ struct HeldUsers: Sendable {
     }
 
     private var counts: [Part: Int] = [:]
-    /// Whether it is kept: from the first question on, because most servers never ask.
+    /// Whether the counts are kept: from the first look on, because most servers never need them.
     private(set) var isKept = false
 
-    /// Keeps it from now on, while `held` are held.
+    /// Keeps the counts from now on; `held` are the invitations held so far.
     mutating func keep(_ held: Slab<HeldInvitation>) {
         guard !isKept else { return }
         isKept = true
         for invitation in held.values { add(invitation.call) }
     }
 
-    /// A held invitation more, which makes `call`.
+    /// An invitation is held that would make `call`.
     mutating func add(_ call: Call) {
         for part in Self.parts(of: call) { counts[part, default: 0] += 1 }
     }
 
-    /// One less.
+    /// The invitation that would make `call` is no longer held.
     mutating func remove(_ call: Call) {
         for part in Self.parts(of: call) {
             let left = (counts[part] ?? 0) - 1

@@ -5,43 +5,29 @@ import Collections
 
 /// A question about an invitation.
 struct InviteQuestion: Sendable {
-    /// Whose invitation.
     let invitee: ParticipantKey
     /// What a push shows if the devices are to ring.
     let push: PushText?
     /// Where the invitation is held, if it is (H89); else negative.
-    let held: Int32
-    /// Where the question is counted; negative: nowhere.
-    let counted: Int32
-    /// What becomes of it when no plugin decides, and when the answer is late, as the operator
-    /// had it when it was asked (G84); nil: as he has it now.
+    var held: Int32 = -1
+    /// Its place in `questionCounts` (G76); negative: it is not counted.
+    var counted: Int32 = -1
+    /// What happens when no plugin decides, in the settings of the moment when it was asked (G84);
+    /// nil: in the settings of now.
     var standard: Settings.InviteDefault?
+    /// The same for an answer that comes too late (F59).
     var whenLate: Settings.InviteDefault?
-
-    /// A question about the invitation of `invitee`, which is held at `held`.
-    init(
-        invitee: ParticipantKey, push: PushText?, held: Int32 = -1, counted: Int32 = -1
-    ) {
-        self.invitee = invitee
-        self.push = push
-        self.held = held
-        self.counted = counted
-    }
 }
 
-/// Open questions, at most one about each invitation, found by their id and by that.
+/// Open questions, found by their id and by their invitation. An invitation has one at most, so
+/// that a late answer cannot decide twice.
 struct OpenQuestions: Sendable {
     private var byID = HashIndex()
     private var byInvitee = HashIndex()
     private var slab = Slab<(id: QuestionID, question: InviteQuestion)>()
 
-    /// No questions.
-    init() {}
-
-    /// Whether no question is open.
     var isEmpty: Bool { slab.isEmpty }
 
-    /// The ids of all.
     var ids: [QuestionID] { slab.values.map(\.id) }
 
     /// The question `id`; nil: it is not open.
@@ -54,10 +40,8 @@ struct OpenQuestions: Sendable {
         find(invitee).flatMap { slab[$0]?.question }
     }
 
-    /// Whether there is a question about the invitation of `invitee`.
     func contains(_ invitee: ParticipantKey) -> Bool { find(invitee) != nil }
 
-    /// Adds the question `id`.
     mutating func open(_ id: QuestionID, _ question: InviteQuestion) {
         precondition(!contains(question.invitee), "two questions about \(question.invitee)")
         let place = slab.insert((id, question))
@@ -90,11 +74,12 @@ struct OpenQuestions: Sendable {
 }
 
 extension ParticipantKey {
-    /// A hash of the user that the random half of the call's id decides.
+    /// Seeded with the random half of the call's id: callers choose names, and must not be able to
+    /// choose names that collide.
     fileprivate var hash: UInt32 { user.hash(call.low) }
 }
 
 extension QuestionID {
-    /// Questions are numbered.
+    /// Questions are numbered by the switchboard, so the hash needs no seed.
     fileprivate var hash: UInt32 { value.scattered }
 }

@@ -9,6 +9,7 @@ extension Switchboard {
     mutating func ringing(_ asker: Asker, _ id: CallID) throws(Refusal) {
         let place = try locate(asker, id)
         let state = self[place].state
+        // A late one changes nothing (A21, R9).
         guard calls[place.slot].isLive, state == .inviting || state == .undelivered else {
             return answer(asker, .done)
         }
@@ -21,7 +22,7 @@ extension Switchboard {
 
     // MARK: call.accept
 
-    /// A lost answer gets its own state's code first (A8).
+    /// An answer that comes too late gets the code of its own state first (A8).
     private func checkMayAnswer(_ place: Place) throws(Refusal) {
         switch self[place].state {
         case .inviting, .undelivered, .ringing: break
@@ -40,6 +41,7 @@ extension Switchboard {
         _ asker: Asker, _ id: CallID, _ acceptance: Acceptance
     ) throws(Refusal) {
         let place = try locate(asker, id)
+        // The caller and joiners are in the call without an answer (D41).
         if self[place].state == .joined, self[place].role != .invitee {
             throw Refusal(.alreadyJoined, "\(asker.user) is in the call")
         }
@@ -53,20 +55,21 @@ extension Switchboard {
             throw busy(asker.user, in: other)
         }
         var commit = change(place.slot, by: asker, .call)
-        moveIn(place.index, &commit)
-        commit.takeUp(place.index, by: asker, acceptance, at: now)
+        applyAccept(place.index, &commit)
+        commit.join(place.index, by: asker, acceptance, at: now)
         finish(&commit)
         if mode.has(.hold) {
             settleOtherCalls(of: asker, but: place.slot, holding: acceptance.holdActive)
         }
     }
 
-    /// The participant at `index` accepts: it is in the call, or waits for the caller to
-    /// acknowledge it.
-    func moveIn(_ index: Int, _ commit: inout Commit) {
+    /// The participant at `index` accepts: it joins, or waits for the caller's acknowledgement
+    /// where the mode has the handshake.
+    func applyAccept(_ index: Int, _ commit: inout Commit) {
         guard let limit = settings.mode(commit.call.mode).acceptHandshake else {
             return commit.move(index, to: .joined)
         }
+        // Nobody would acknowledge the accept: it fails in the same commit (A16).
         if isLost(commit.call.participants[0]) {
             commit.move(index, to: .failed, .callerOffline)
         } else {
@@ -115,6 +118,7 @@ extension Switchboard {
     // MARK: call.reject
 
     mutating func reject(_ asker: Asker, _ id: CallID, busy: Bool) throws(Refusal) {
+        // Policies may say busy in every mode; of users it is a word of some modes (A11).
         let saysBusy = busy && asker.device != nil
         let place = try locate(asker, id, needs: saysBusy ? .answersBusy : [])
         try checkMayAnswer(place)
@@ -129,15 +133,15 @@ extension Switchboard {
 }
 
 extension Commit {
-    /// The participant at `index` is in the call with the asker's device from now on.
-    mutating func takeUp(
+    /// The participant at `index` joins with the asker's device.
+    mutating func join(
         _ index: Int, by asker: Asker, _ acceptance: Acceptance, at now: Moment
     ) {
-        takeUp(index, device: asker.device, saying: asker.text, acceptance, at: now)
+        join(index, device: asker.device, saying: asker.text, acceptance, at: now)
     }
 
-    /// The participant at `index` is in the call with `device`, or by a policy's decision alone.
-    mutating func takeUp(
+    /// The participant at `index` joins with `device`; nil: by a policy's decision, without one.
+    mutating func join(
         _ index: Int, device: DeviceID?, saying text: String?, _ acceptance: Acceptance,
         at now: Moment
     ) {

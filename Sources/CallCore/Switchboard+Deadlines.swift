@@ -4,7 +4,8 @@ import Collections
 import CallModel
 
 extension Switchboard {
-    /// Sets the one timer of a call to its next deadline.
+    /// Sets the one timer of a call to its next deadline. A timer for each deadline would mean
+    /// cancelling most of them: few ever fire.
     mutating func rearm(_ slot: CallSlot) {
         let next = nextDeadline(slot)
         if calls[timerOf: slot] == .none {
@@ -26,7 +27,8 @@ extension Switchboard {
         return next
     }
 
-    /// The end of the ring time; an answer that is being shaped may still make it (F65).
+    /// The end of the ring time, and a little later while an answer is being shaped: it came in
+    /// time (F65).
     private func ringEnd(_ slot: CallSlot, _ index: Int) -> Moment? {
         guard calls[slot].participants[index].state.mayAnswer,
             let deadline = calls[slot].participants[index].deadlineAt
@@ -37,7 +39,8 @@ extension Switchboard {
         return isStaged ? deadline + settings.shapingGrace : deadline
     }
 
-    /// Fires what is due of a call, earliest kinds first, until nothing is.
+    /// Fires the due deadlines of a call, one kind in one commit, until none is due. A deadline
+    /// that no longer matters is gone from the call, so nothing has to be cancelled.
     mutating func fireDeadlines(of slot: CallSlot) {
         calls[timerOf: slot] = .none
         while calls[slot].isLive, fireOne(slot) {}
@@ -66,11 +69,7 @@ extension Switchboard {
         let expires = mode(slot).acknowledgeWithin != nil
         var commit = change(slot, by: .timer(expires ? .expire : .ring))
         for index in due {
-            if expires {
-                commit.move(index, to: .failed, .expired)
-            } else {
-                commit.move(index, to: .timedOut)
-            }
+            commit.move(index, to: expires ? .failed : .timedOut, expires ? .expired : nil)
         }
         finish(&commit)
         return true
@@ -95,6 +94,8 @@ extension Switchboard {
         return true
     }
 
+    /// The name of what `deliveryAlarm` stands for: one field serves four timers, because a
+    /// participant has only one of them at a time (C35).
     private func deliveryTimer(_ participant: Participant, _ mode: Mode) -> TimerName {
         if participant.state == .accepting { return .acceptAck }
         if participant.state == .joined { return .presence }
@@ -116,6 +117,7 @@ extension Switchboard {
 
     // MARK: connect, reconnect, idle, max_age
 
+    /// Ends the call for a reason of its own: no media, nobody there, or too old (C37, C38).
     private mutating func fireCall(_ slot: CallSlot) -> Bool {
         let call = calls[slot]
         let timer: TimerName

@@ -1,26 +1,27 @@
-// Invitations that meet a held one, which may make somebody busy (H89).
+// Invitations that wait for a held one, because its decision may make somebody busy (H89).
 
 import Collections
 import CallModel
 
 extension Switchboard {
-    /// Behind whom the invitation has to wait; nil: it need not.
-    mutating func inTheWay(of asker: Asker, _ invitation: Invitation) -> HeldUsers.Part? {
+    /// The part in a held invitation for which this one has to wait; nil: it need not wait. A mode
+    /// that refuses nobody for being busy never waits.
+    mutating func blocker(of asker: Asker, _ invitation: Invitation) -> HeldUsers.Part? {
         let mode = mode(of: invitation)
         guard !held.isEmpty, mode.has(.refusesBusyCaller) || mode.has(.rejectsBusy) else {
             return nil
         }
         heldUsers.keep(held)
-        guard let part = partInTheWay(of: asker.user, invitation.invitees) else { return nil }
+        guard let part = blockingPart(of: asker.user, invitation.invitees) else { return nil }
         return meetsGlare(asker.user, invitation.invitees) ? nil : part
     }
 
-    private func partInTheWay(of user: UserID, _ invitees: [UserID]) -> HeldUsers.Part? {
+    private func blockingPart(of user: UserID, _ invitees: [UserID]) -> HeldUsers.Part? {
         if heldUsers.contains(.caller(user)) { return .caller(user) }
         return invitees.first { heldUsers.contains(.member($0)) }.map { .member($0) }
     }
 
-    /// Whether one of `invitees` is calling `user` in this very moment: that counts at once.
+    /// Whether one of `invitees` has an invitation to `user` held: glare counts at once (H89, R8).
     func meetsGlare(_ user: UserID, _ invitees: [UserID]) -> Bool {
         guard !held.isEmpty else { return false }
         guard heldUsers.isKept else {
@@ -31,7 +32,8 @@ extension Switchboard {
         return invitees.contains { heldUsers.contains(.pair(caller: $0, callee: user)) }
     }
 
-    /// Tries again what waited long enough, or behind whom no held invitation is about any more.
+    /// Tries the delayed invitations whose time is over or whose held invitation is decided, in
+    /// the order in which they came.
     mutating func retryDelayed() {
         var ready = delayed.takeDue(at: now.milliseconds)
         for part in freed where !heldUsers.contains(part) { ready += delayed.take(behind: part) }
@@ -40,23 +42,23 @@ extension Switchboard {
         for entry in ready {
             let asker = entry.value
             guard case .invite(let invitation) = asker.operation else { continue }
-            if entry.until > now.milliseconds, let part = inTheWay(of: asker, invitation) {
+            if entry.until > now.milliseconds, let part = blocker(of: asker, invitation) {
                 delayed.putBack(entry, behind: part)
             } else {
-                goOn(asker, invitation)
+                retry(asker, invitation)
             }
         }
     }
 
-    /// Whatever waits for held invitations waits no longer.
-    mutating func letDelayedGoOn() {
+    /// Carries out all delayed invitations: a reload must not change what decides them (G84).
+    mutating func releaseDelayed() {
         for entry in delayed.takeAll() {
             guard case .invite(let invitation) = entry.value.operation else { continue }
-            goOn(entry.value, invitation)
+            retry(entry.value, invitation)
         }
     }
 
-    private mutating func goOn(_ asker: Asker, _ invitation: Invitation) {
+    private mutating func retry(_ asker: Asker, _ invitation: Invitation) {
         do throws(Refusal) {
             try invite(asker, invitation, mayWait: false)
         } catch {
@@ -64,13 +66,13 @@ extension Switchboard {
         }
     }
 
-    /// No invitation is held: what a burst of them took is given back.
+    /// No invitation is held any more: gives back the memory that a burst of them took.
     mutating func forgetHeld() {
         if heldUsers.isKept { heldUsers = HeldUsers() }
         if held.placeCount > 64 { held = Slab() }
     }
 
-    /// When the first held or delayed invitation has to go on.
+    /// When the first hold or delay ends.
     var nextRelease: Moment? {
         mutating get {
             while let first = holding.first, !isHeld(first.call, at: first.place) {

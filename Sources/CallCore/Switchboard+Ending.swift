@@ -22,14 +22,11 @@ extension Switchboard {
         else { return }
         commit.call.state = .active
         commit.call.answeredAt = now
-        let mode = settings.mode(commit.call.mode)
-        if let limit = mode.connectWithin {
-            commit.call.connectAnew(until: now + limit)
-            commit.notify(.joinedPrimaries(except: nil), .mediaPhase(.establishing))
-        }
+        connectAnew(&commit)
     }
 
-    /// Where the mode says so, nobody rings for a caller who has left and whom nobody joined.
+    /// Where the mode says so, a call whose caller has left before anybody joined is cancelled:
+    /// nobody would be there to talk to (H90).
     private func cancelWithoutCaller(_ commit: inout Commit) {
         guard settings.mode(commit.call.mode).has(.leaveCancels),
             commit.change(of: 0)?.from == .joined, commit.call.participants[0].state == .left,
@@ -39,8 +36,8 @@ extension Switchboard {
         commit.cancelWhole(isLost ? .callerLost : .byCaller)
     }
 
-    /// An account that a policy answers for leaves when every other participant's part is over
-    /// or the user is lost; where nobody can leave, the call ends (A22).
+    /// Accounts that joined by a decision and have no device leave when all others are gone or
+    /// lost, because plugins do not hang up; where the mode has no leave, the call ends (A22).
     func dismissAnsweredFor(_ commit: inout Commit) {
         guard commit.call.isLive, commit.call.participants.contains(where: \.isUnattended) else {
             return
@@ -51,7 +48,7 @@ extension Switchboard {
         }
         let mode = settings.mode(commit.call.mode)
         guard mode.has(.leave) else {
-            // Where the last answer ends a call, the answers are its reason.
+            // Where the last answer ends a call, `endIfDone` says so with a better reason.
             if mode.endWhenAnswered != .always || commit.call.pendingCount > 0 {
                 commit.end(Call.End(.idle))
             }
@@ -63,6 +60,7 @@ extension Switchboard {
         }
     }
 
+    /// Ends the call when too few are left or everybody has answered, as its mode says (R12, A19).
     private func endIfDone(_ commit: inout Commit) {
         let mode = settings.mode(commit.call.mode)
         let pending = commit.call.pendingCount
@@ -70,7 +68,7 @@ extension Switchboard {
         let somebodyLeft = commit.changes.contains {
             $0.from == .joined && commit.call.participants[$0.index].state == .left
         }
-        // Where the caller's leaving cancels what rings for nobody, so does the last leave of all.
+        // The last leave of all ends the ringing too: nobody is left to be rung for (H90).
         let mayEndRinging =
             joined == 0 && mode.has(.leaveCancels) && !commit.call.participants[0].state.isLive
         if let limit = mode.endWhenJoinedAtMost, somebodyLeft, joined <= limit,
@@ -93,7 +91,7 @@ extension Switchboard {
         if isDone || joined == 0 { commit.end(commit.call.outcome) }
     }
 
-    /// Starts or stops the time alone (C38): one joined participant at most is there.
+    /// Starts or stops the idle time (C38). It runs while at most one joined participant is there.
     func updateIdle(_ call: inout Call) {
         guard call.isLive, let limit = settings.mode(call.mode).idleLimit else { return }
         var present = 0

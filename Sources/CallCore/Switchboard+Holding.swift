@@ -1,8 +1,9 @@
 // Invitations that are decided at once (H89).
 //
 // An invitation that the policies are asked about is held: nothing is stored and nobody is told
-// until they have answered, so that invitation and decisions become one commit. A handler that
-// waits for something lets it go on undecided, and so do a few milliseconds.
+// until they have answered. Then invitation and decisions are one commit, and no device rings for
+// a call that is refused. The hold ends without a decision when a handler waits for something, or
+// after a few milliseconds: a slow plugin must not delay the call.
 
 import Collections
 import CallModel
@@ -23,20 +24,21 @@ struct HeldInvitation: Sendable {
     /// The call as it will be, with everybody who is invited.
     var call: Call
     let errors: [InviteeError]
-    /// What becomes of those about whom no plugin decides, as the operator had it when they were
-    /// invited (G84).
+    /// What happens to invitees about whom no plugin decides, in the settings of the moment when
+    /// they were invited (G84).
     let standard: Settings.InviteDefault
     /// Questions about its invitees that are not answered.
     var open = 0
     /// In the order in which they came.
     var rulings: [Ruling] = []
-    /// The question that shapes what the rulings say, while it is open.
+    /// The open question that shapes the texts of the rulings (F65).
     var shaping: QuestionID?
-    /// What single receivers see of that.
+    /// Its answer: the texts that single receivers see instead.
     var views: [Call.View]?
 }
 
-/// Where a held invitation stands, and until when.
+/// The place of a held invitation, and when its hold ends. The place may be used again, so the
+/// call's id tells whether it is still the same one.
 struct HeldPlace: Sendable {
     let place: Int32
     let call: CallID
@@ -54,7 +56,7 @@ extension Switchboard {
         var call = newCall(id, invitation)
         call.participants.reserveCapacity(1 + selection.usable.count)
         var caller = Participant(asker.user, device: asker.device, of: call, invitation, at: now)
-        // Who leaves while it is held was in the call, and is lost to it.
+        // A caller who disconnects during the hold was in the call, so it can be lost to it (A20).
         caller.wasConnected = asker.isHeard || isConnected(asker.user)
         caller.policyNote = asker.plugin.map { PolicyNote(plugin: $0) }
         call.participants.append(caller)
@@ -62,7 +64,7 @@ extension Switchboard {
             call.participants.append(invitee(user, by: asker.user, in: call))
         }
         call.isGroup = selection.usable.count > 1
-        // What the policies made of it is what they are asked about.
+        // The policies are asked about the texts as they have shaped them.
         call.show(asker.shaping.views)
         var held = HeldInvitation(
             asker: asker, call: consume call, errors: selection.errors,
@@ -70,7 +72,7 @@ extension Switchboard {
         for index in 1..<held.call.participants.count { consider(index, of: &held) }
         let cause = asker.cause(in: held.call)
         guard held.open > 0 else {
-            // What the host says is shaped like what plugins say (F65).
+            // Texts of the host, such as the busy text, are shaped like those of plugins (F65).
             let texts = textsToShape(of: held)
             try admit(texts.isEmpty ? 0 : 1, of: cause)
             return complete(consume held, isNew: true)
@@ -79,22 +81,21 @@ extension Switchboard {
         keep(consume held, asking: 1)
     }
 
-    /// Finds out who decides about an invitee: the policies, the host or nobody.
+    /// Finds out who decides about an invitee: the policies, the host (A12) or its devices.
     private func consider(_ index: Int, of held: inout HeldInvitation) {
         let user = held.call.participants[index].user
         if settings.answerFor.contains(user) {
             held.open += 1
-            think(on: index, of: &held.call)
+            startDeciding(index, of: &held.call)
         } else if isRejectedAsBusy(user, in: held.call) {
             held.rule(index, .reject(busy: true, extendedData: held.call.busyText), by: "busy")
         }
     }
 
-    /// It is not decided about the invitee at `index`: its devices see nothing (F57).
-    private func think(on index: Int, of call: inout Call) {
+    /// The policies decide about the invitee at `index`: until then its devices see nothing (F57).
+    private func startDeciding(_ index: Int, of call: inout Call) {
         call.participants[index].asking = .deciding
-        call.participants[index].policyAlarm =
-            decideBy(call.participants[index].deadlineAt, in: call) + settings.decideGrace
+        call.participants[index].policyAlarm = decideAlarm(index, in: call)
     }
 
     /// Whether the host rejects a new invitee because it is busy (A12).
@@ -125,11 +126,11 @@ extension Switchboard {
         where call.participants[index].asking == .deciding {
             ask(call, index, push: push, held: place, by: cause)
         }
-        if first == 1 { letGoInTime(call.id, at: place) }
+        if first == 1 { scheduleRelease(call.id, at: place) }
     }
 
-    /// What is held at `place` goes on undecided after a few milliseconds.
-    private mutating func letGoInTime(_ id: CallID, at place: Int32) {
+    /// Notes when the hold at `place` ends. All holds last equally long, so a queue is enough.
+    private mutating func scheduleRelease(_ id: CallID, at place: Int32) {
         holding.append(HeldPlace(place: place, call: id, until: now + settings.heldWithin))
     }
 
@@ -149,7 +150,7 @@ extension Switchboard {
         let known = invitation.call.participants.count
         take(answer, about: index, of: &invitation)
         guard invitation.open > 0 else { return complete(consume invitation) }
-        // It stands at the place that it has just left.
+        // A slab gives out the place that was freed last: open questions still name the right one.
         keep(consume invitation, asking: known)
     }
 
@@ -193,7 +194,7 @@ extension Switchboard {
     ) {
         let forwarder = held.call.participants[index]
         held.call.participants[index].policyNote = PolicyNote(plugin: plugin)
-        // Whoever is asked next sees that the way back is a loop.
+        // A plugin that forwards back to this user must be found out as a loop (F62).
         held.call.participants[index].reason = .forwarded
         var newcomer = invitee(target, by: forwarder.user, in: held.call)
         newcomer.deadlineAt = forwarder.deadlineAt
@@ -202,25 +203,23 @@ extension Switchboard {
         consider(held.call.participants.count - 1, of: &held)
     }
 
-    /// Everything is decided: what was said is shaped if need be, and then it happens. `isNew`:
-    /// it was not held before.
+    /// Everything is decided: asks the policies to shape the texts if they have to, else commits.
+    /// `isNew`: the invitation was not held before.
     private mutating func complete(
         _ invitation: consuming HeldInvitation, isNew: Bool = false
     ) {
         let texts = textsToShape(of: invitation)
         guard !texts.isEmpty else { return commit(consume invitation) }
         let call = invitation.call
-        let subject = Question.Subject.outgoingData(call, texts)
-        let question = Question(
-            id: newQuestionID(), decideBy: now + settings.decideWithin, subject: subject,
-            facts: facts(for: subject), cause: invitation.asker.cause(in: call))
+        let cause = invitation.asker.cause(in: call)
+        let question = newQuestion(.outgoingData(call, texts), by: cause)
         invitation.shaping = question.id
         let place = insertHeld(consume invitation)
         heldTexts[question.id] = (place, consult(question))
-        if isNew { letGoInTime(call.id, at: place) }
+        if isNew { scheduleRelease(call.id, at: place) }
     }
 
-    /// What the rulings say, for everybody who would see it for the first time (F65).
+    /// The texts of the rulings, for each receiver who would see them for the first time (F65).
     private func textsToShape(of held: HeldInvitation) -> [Question.OutgoingText] {
         guard settings.hooks.contains(.outgoingData), held.views == nil else { return [] }
         return held.rulings.flatMap { ruling -> [Question.OutgoingText] in
@@ -230,7 +229,7 @@ extension Switchboard {
         }
     }
 
-    /// Takes the answer to a question about what the rulings say; false: it was none.
+    /// Takes the answer to a question about the texts of rulings; false: `id` is another question.
     mutating func heldTextsAnswered(_ id: QuestionID, _ answer: Answer) -> Bool {
         guard !heldTexts.isEmpty, let (place, counted) = heldTexts.removeValue(forKey: id) else {
             return false
@@ -245,7 +244,7 @@ extension Switchboard {
 
     // MARK: Going on undecided
 
-    /// A handler that was asked waits for something: nobody else shall.
+    /// A handler waits for something: the call must not wait with it, so its hold ends.
     mutating func thinking(_ id: QuestionID) {
         if let place = heldTexts[id]?.place { return release(place) }
         guard let question = questions[id], isHeld(question.invitee.call, at: question.held)
@@ -253,7 +252,7 @@ extension Switchboard {
         release(question.held)
     }
 
-    /// Lets go what was held long enough, and what waited for it.
+    /// Ends the holds that have lasted long enough.
     mutating func releaseOverdue() {
         while let first = holding.first {
             guard isHeld(first.call, at: first.place) else {
@@ -266,8 +265,8 @@ extension Switchboard {
         }
     }
 
-    /// Makes the call of what is decided so far. What its rulings say and nobody has shaped is
-    /// decided later.
+    /// Ends a hold: commits what is decided so far. A ruling whose text nobody has shaped yet must
+    /// not be seen (F65), so it is carried out later as an operation of its own.
     private mutating func release(_ place: Int32) {
         guard var invitation = removeHeld(at: place) else { return }
         var later: [HeldInvitation.Ruling] = []
@@ -280,7 +279,7 @@ extension Switchboard {
         if !textsToShape(of: invitation).isEmpty {
             later = invitation.rulings.filter { $0.asker(in: invitation.call) != nil }
             invitation.rulings.removeAll { $0.asker(in: invitation.call) != nil }
-            for ruling in later { think(on: ruling.index, of: &invitation.call) }
+            for ruling in later { startDeciding(ruling.index, of: &invitation.call) }
         }
         commit(consume invitation, deciding: later)
     }
@@ -300,7 +299,7 @@ extension Switchboard {
         let slot = calls.open(invitation.call.id)
         var commit = Commit(
             invitation.call, slot, by: asker, .invited(invitation.errors), isFirst: true)
-        // Nothing else holds the call when it is changed, so that it is not copied.
+        // The only reference to the call: changing it must not copy it.
         _ = consume invitation
         commit.push = asker.operation.push
         commit.changes = commit.call.participants.indices.map {
@@ -337,14 +336,14 @@ extension Switchboard {
         commit.call.participants[index].policyAlarm = nil
         switch ruling.decision {
         case .accept(let wait, let data) where wait <= 0:
-            moveIn(index, &commit)
-            commit.takeUp(index, device: nil, saying: data, Acceptance(), at: now)
+            applyAccept(index, &commit)
+            commit.join(index, device: nil, saying: data, Acceptance(), at: now)
         case .accept(let wait, let data):
             commit.call.participants[index].asking = .waiting
             commit.call.participants[index].policyAlarm = now + wait
             commit.call.participants[index].policyNote = PolicyNote(
                 plugin: ruling.plugin, extendedData: data)
-            // Somebody looks after it from now on (A22).
+            // It counts as delivered: a policy answers for it (A22).
             commit.call.markDelivered(index, settings.mode(commit.call.mode), at: now)
         case .reject(let busy, let data):
             commit.move(index, to: .rejected, busy ? .busy : .declined)
@@ -360,7 +359,7 @@ extension Switchboard {
         }
     }
 
-    /// What follows from a commit of several decisions beyond its own call.
+    /// An accept ends the user's other calls of modes with hold (A13), also a decided one.
     private mutating func followUp(
         _ slot: CallSlot, _ rulings: [HeldInvitation.Ruling]
     ) {
@@ -388,10 +387,10 @@ extension HeldInvitation.Ruling {
         if case .accept(let wait, _) = decision { wait <= 0 } else { false }
     }
 
-    /// Whether it leaves the invitation as it is, so that there is nothing to tell of.
+    /// Whether it leaves the invitation to its devices: nothing has changed, nobody is told.
     var isRing: Bool { if case .ring = decision { true } else { false } }
 
-    /// The operation that the decision is; nil: it only lets the devices ring.
+    /// The decision as an operation; nil: it changes nothing at once.
     fileprivate func asker(
         in call: Call, answering question: InviteQuestion? = nil
     ) -> Asker? {

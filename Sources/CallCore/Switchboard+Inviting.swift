@@ -6,6 +6,7 @@ import CallModel
 extension Switchboard {
     // MARK: call.invite
 
+    /// Checks without changing anything, so that it can be asked before shaping too (F65).
     func checkInvite(_ asker: Asker, _ invitation: Invitation) throws(Refusal) -> Selection {
         let mode = mode(of: invitation)
         if !invitation.items.isEmpty, !mode.has(.items) { throw .wrongMode(mode) }
@@ -13,8 +14,9 @@ extension Switchboard {
             throw Refusal(
                 .badRequest, "at most \(settings.itemsMax) items", detail: .field("items"))
         }
-        if let other = callInTheWay(of: asker.user, mode) { throw busy(asker.user, in: other) }
-        // A call that is held is not named: nobody knows of it yet.
+        if let other = blockingCall(of: asker.user, mode) { throw busy(asker.user, in: other) }
+        // Glare with a held invitation counts at once (H89). That call is not named: it has not
+        // happened, and may never.
         if mode.has(.refusesBusyCaller) || mode.has(.refusesBusy),
             meetsGlare(asker.user, invitation.invitees)
         {
@@ -27,6 +29,7 @@ extension Switchboard {
         return selection
     }
 
+    /// `mayWait`: the invitation may wait for held ones that could make somebody busy (H89).
     mutating func invite(
         _ asker: Asker, _ invitation: Invitation, mayWait: Bool = true
     ) throws(Refusal) {
@@ -34,7 +37,7 @@ extension Switchboard {
             _ = try checkInvite(asker, invitation)
             return
         }
-        if mayWait, let part = inTheWay(of: asker, invitation) {
+        if mayWait, let part = blocker(of: asker, invitation) {
             let until = now + settings.heldWithin
             return delayed.append(asker, until: until.milliseconds, behind: part)
         }
@@ -105,7 +108,7 @@ extension Switchboard {
 
     // MARK: Admitting one invitee
 
-    /// Makes `user` a pending participant, or again one; returns its place.
+    /// Makes `user` a pending participant, also one whose earlier part is over; returns its index.
     @discardableResult
     func admit(_ user: UserID, by inviter: UserID, into commit: inout Commit) -> Int {
         if !commit.call.removed.isEmpty { commit.call.removed.removeAll { $0 == user } }
@@ -137,6 +140,7 @@ extension Switchboard {
         } else {
             commit.add(consume newcomer)
         }
+        // A transferor and the target of the transfer count as one (K103).
         var invitees = 0
         for index in commit.call.participants.indices
         where commit.call.participants[index].countsAsInvitee
@@ -148,7 +152,8 @@ extension Switchboard {
         return place
     }
 
-    /// Starts the delivery check or the acknowledgement limit: the devices know from now on.
+    /// Starts the delivery check or the acknowledgement limit. Not before the devices are told: the
+    /// time of the policies does not count (A22).
     func startDeliveryClock(_ participant: inout Participant, in call: borrowing Call) {
         guard participant.state == .inviting else { return }
         let limit = settings.mode(call.mode).acknowledgeWithin ?? call.deliveryCheck
@@ -157,6 +162,7 @@ extension Switchboard {
 
     // MARK: Who can be invited
 
+    /// Those of `invitees` who can be invited, and why the others cannot (D39).
     private func select(
         _ invitees: [UserID], by inviter: UserID, in call: Call?, limit: Int
     ) -> Selection {
@@ -173,6 +179,7 @@ extension Switchboard {
         return selection
     }
 
+    /// Why `user` cannot be invited; nil: it can. `chosen`: the invitees before it in the list.
     func obstacle(
         to user: UserID, by inviter: UserID, in call: Call?, _ chosen: [UserID] = []
     ) -> InviteeError.Code? {
@@ -187,8 +194,8 @@ extension Switchboard {
         return nil
     }
 
-    /// The live call that keeps a user from placing one of `mode`.
-    private func callInTheWay(of user: UserID, _ mode: Mode) -> CallSlot? {
+    /// The live call that keeps a user from inviting in `mode` (A10, A12).
+    private func blockingCall(of user: UserID, _ mode: Mode) -> CallSlot? {
         if mode.has(.refusesBusy) { return busyCall(of: user) }
         guard mode.has(.refusesBusyCaller), let place = users.find(user) else { return nil }
         return users[place].calls.first(where: {

@@ -1,6 +1,5 @@
 // call.cancel, call.join, call.leave and call.end.
 
-import Collections
 import CallModel
 
 extension Switchboard {
@@ -14,6 +13,7 @@ extension Switchboard {
         var errors: [InviteeError] = []
     }
 
+    /// Checks in the order of D40: a lost race gets the code of what won it (R1, R6, A9).
     private func checkCancel(
         _ asker: Asker, _ id: CallID, _ users: [UserID]
     ) throws(Refusal) -> Cancellation {
@@ -31,7 +31,8 @@ extension Switchboard {
             throw Refusal(.alreadyAnswered, "somebody has accepted")
         }
         guard calls[place.slot].isLive else { throw .callEnded }
-        // Any invitee stands for the whole call there; a name that is none is a mistake.
+        // Where the mode cancels only whole calls, any invitee's name stands for the call; the name
+        // of somebody else is a mistake.
         if isWhole, let first = users.first,
             !users.contains(where: { calls[place.slot].index(of: $0) != nil })
         {
@@ -65,12 +66,15 @@ extension Switchboard {
 
     // MARK: call.join
 
+    /// Whoever knows the id may join (D41), but not who was removed (K111). From another device of
+    /// a joined user it moves the call there.
     private func checkJoin(
         _ asker: Asker, _ id: CallID
     ) throws(Refusal) -> (CallSlot, index: Int?) {
         let slot = try find(id, needs: .join)
         let index = calls[slot].index(of: asker.user)
         let participant = index.map { calls[slot].participants[$0] }
+        // Its devices do not know of the call while the policies decide (F57).
         if let participant, !participant.isVisible { throw .notInvited(asker.user) }
         guard calls[slot].isLive else { throw .callEnded }
         if calls[slot].removed.contains(asker.user) { throw .notInvited(asker.user) }
@@ -106,7 +110,7 @@ extension Switchboard {
         } else {
             commit.add(Participant(user: asker.user, role: .joiner, state: .joined, at: now))
         }
-        commit.takeUp(index, by: asker, acceptance, at: now)
+        commit.join(index, by: asker, acceptance, at: now)
         finish(&commit)
     }
 
@@ -116,6 +120,7 @@ extension Switchboard {
         let place = try locateJoined(asker, id, needs: .leave)
         guard !isTrial else { return }
         var commit = change(place.slot, by: asker, .call)
+        // Told of the end that the leave may cause (A1).
         commit.cause = asker.user
         (commit.push, commit.isFarewell) = (push, push != nil)
         commit.move(place.index, to: .left, .itself)
@@ -130,6 +135,7 @@ extension Switchboard {
         let mode = mode(place.slot)
         let state = self[place].state
         let isLive = calls[place.slot].isLive
+        // One word for three things in such a mode: reject before the answer, cancel, or end.
         if mode.has(.endMeansCancelOrReject), isLive, state.mayAnswer {
             return try reject(asker, id, busy: false)
         }
@@ -164,7 +170,7 @@ extension Switchboard {
         finish(&commit)
     }
 
-    /// Ends a call of modes with hold because its participant takes up another one.
+    /// Ends a call of modes with hold because its participant goes on with another one (A13).
     mutating func endCall(_ slot: CallSlot, by asker: Asker) {
         var commit = change(slot, by: asker.actor)
         if commit.call.state == .ringing {
@@ -175,6 +181,7 @@ extension Switchboard {
         finish(&commit)
     }
 
+    /// An end before the media was ever connected is told apart, for the callers' statistics (C37).
     private func reasonOfEnd(_ call: Call) -> EndReason {
         settings.mode(call.mode).has(.media) && call.connectedAt == nil
             ? .notConnected : .completed
@@ -196,7 +203,7 @@ extension Commit {
         end(Call.End(.cancelled, detail: detail, by: call.caller, extendedData: asker?.text))
     }
 
-    /// Another device of a joined user takes the call over; nobody else is told.
+    /// Another device of a joined user takes the call over: only the old one is told (A7).
     fileprivate mutating func moveCall(_ index: Int, to asker: Asker) {
         let old = call.participants[index].device
         call.participants[index].device = asker.device

@@ -6,24 +6,25 @@ import CallModel
 extension Switchboard {
     // MARK: Asking
 
-    /// When a question about an invitation must be answered.
+    /// When a question about an invitation must be answered: at most a quarter of the ring time
+    /// goes to the policies, so that the devices have the rest.
     func decideBy(_ deadline: Moment?, in call: Call) -> Moment {
         let remaining = deadline.map { max(0, $0 - now) } ?? call.ringTime
         return now + min(settings.decideWithin, remaining / 4)
     }
 
-    /// Decides about invitees who wait for it: the host rejects busy ones where the mode has it,
-    /// the policies are asked about the accounts they answer for.
+    /// Decides about the invitees of `id` who wait for it: the policies are asked about accounts of
+    /// `answer_for`; of the others the host rejects the busy ones where the mode says so (A12).
     mutating func consult(_ id: CallID, push: PushText? = nil) {
         guard let slot = calls.find(id) else { return }
         for index in calls[slot].participants.indices {
-            // What was decided about one may be the end of the call, or of another's part in it.
+            // The decision about one invitee may have ended the call, or forwarded another one.
             guard let slot = calls.find(id), calls[slot].isLive,
                 calls[slot].participants[index].asking.isInQuestion
             else { continue }
             let user = calls[slot].participants[index].user
             let invitee = ParticipantKey(user: user, call: id)
-            // What was decided about it may be on its way.
+            // The question is open, or its decision is being shaped (F65): not a second time.
             guard !questions.contains(invitee), !isStaged(user, id) else { continue }
             let push = push ?? calls[slot].participants[index].policyNote?.push
             if settings.answerFor.contains(user) {
@@ -34,12 +35,13 @@ extension Switchboard {
         }
     }
 
-    /// Asks about the participant at `index`; `held`: where the invitation is held.
+    /// Asks about the participant at `index`; `held`: the place of a held invitation (H89).
     mutating func ask(
         _ call: Call, _ index: Int, push: PushText?, held: Int32 = -1, by cause: Cause? = nil
     ) {
         let invitee = ParticipantKey(user: call.participants[index].user, call: call.id)
         let from = Int(call.participants[index].askFrom)
+        // A caller with a short ring time must not keep its invitees waiting for the policies.
         let decideBy = decideBy(call.participants[index].deadlineAt, in: call)
         var question = Question(
             id: newQuestionID(), decideBy: decideBy,
@@ -51,22 +53,30 @@ extension Switchboard {
                 : Question.Hold(
                     since: now, until: now + settings.heldWithin,
                     ringsByDefault: settings.inviteDefault == .ring))
+        // Time that a short ring time took is not held against the plugin (G74).
         question.isCutShort = decideBy - now < settings.decideWithin
-        var about = InviteQuestion(
-            invitee: invitee, push: push, held: held, counted: consult(question))
-        (about.standard, about.whenLate) = (settings.inviteDefault, settings.inviteWhenLate)
+        let about = InviteQuestion(
+            invitee: invitee, push: push, held: held, counted: consult(question),
+            standard: settings.inviteDefault, whenLate: settings.inviteWhenLate)
         questions.open(question.id, about)
     }
 
-    /// Asks the policies, and counts that they are asked; returns where.
+    /// A question about `subject` with the usual time for an answer.
+    mutating func newQuestion(_ subject: Question.Subject, by cause: Cause) -> Question {
+        Question(
+            id: newQuestionID(), decideBy: now + settings.decideWithin, subject: subject,
+            facts: facts(for: subject), cause: cause)
+    }
+
+    /// Asks the policies and counts the question; returns its place in `questionCounts`.
     mutating func consult(_ question: Question) -> Int32 {
         effects.append(.consult(question))
         return questionCounts.add(question.cause)
     }
 
-    /// Whether `count` questions more of a cause may wait (G76).
+    /// Refuses an operation that needs `count` questions when too many of its cause wait (G76).
     func admit(_ count: Int, of cause: Cause) throws(Refusal) {
-        // Mostly all together are fewer, and nobody has to be looked up.
+        // The total is looked at first: mostly it is small, and no cause has to be found.
         guard count > 0, questionCounts.total + count > settings.questionsPerCause,
             questionCounts.count(of: cause) + count > settings.questionsPerCause
         else { return }
@@ -74,26 +84,27 @@ extension Switchboard {
             .rateLimited, "too many questions to the plugins wait", retryAfter: 1_000)
     }
 
-    /// Asks the open questions of a restored call again, with fresh time.
+    /// Asks the open questions of a restored call again with fresh time: the answers to the old
+    /// questions went with the process that asked them.
     mutating func reask(_ id: CallID) {
         guard let slot = calls.find(id), calls[slot].participants.contains(where: \.isInQuestion)
         else { return }
         for index in calls[slot].participants.indices
         where calls[slot].participants[index].asking.isInQuestion {
-            startDeciding(slot, index)
+            calls[slot].participants[index].policyAlarm = decideAlarm(index, in: calls[slot])
         }
         effects.append(.persist([.call(calls[slot])]))
         consult(id)
         if calls[slot].isLive { rearm(slot) }
     }
 
-    private mutating func startDeciding(_ slot: CallSlot, _ index: Int) {
-        calls[slot].participants[index].policyAlarm =
-            decideBy(calls[slot].participants[index].deadlineAt, in: calls[slot])
-            + settings.decideGrace
+    /// When the question about the participant at `index` is given up. The grace is for an answer
+    /// that is on its way: the host keeps `decideBy` by itself.
+    func decideAlarm(_ index: Int, in call: Call) -> Moment {
+        decideBy(call.participants[index].deadlineAt, in: call) + settings.decideGrace
     }
 
-    /// What is known of the users that a question concerns.
+    /// What is known of the users whom a question concerns: the policies see nothing else.
     func facts(for subject: Question.Subject) -> [UserFacts] {
         switch subject {
         case .invite(let call, _, _), .outgoingData(let call, _): facts(of: call)
@@ -202,7 +213,8 @@ extension Switchboard {
             && busyCall(of: participant.user, besides: slot) != nil
     }
 
-    /// Carries out what was decided for an account.
+    /// Carries out what was decided for an account as an operation of it, so that a decision goes
+    /// through the same checks and shaping as a request.
     private mutating func decide(
         _ question: InviteQuestion, by plugin: String, _ action: CallAction,
         saying text: String? = nil
@@ -217,8 +229,8 @@ extension Switchboard {
                 for: cause ?? .nobody))
     }
 
-    /// Lets the devices ring, telling them of the invitation if they do not know of it yet. With
-    /// `answeredBy` a policy will accept it, and so it has arrived (A22).
+    /// Leaves the invitation to the devices, which are told of it if they do not know it yet
+    /// (F57). With `answeredBy` a policy will accept it later: it rings at once (A22).
     private mutating func ringOn(
         _ slot: CallSlot, _ index: Int, push: PushText?, answeredBy actor: Actor? = nil,
         _ change: (inout Participant, Moment) -> Void = { _, _ in }
@@ -249,7 +261,7 @@ extension Switchboard {
         rearm(slot)
     }
 
-    /// The invitation has arrived because a policy will accept it: the others see it ring.
+    /// A policy will accept the invitation, so it counts as delivered and rings (A22).
     private mutating func arrive(_ slot: CallSlot, _ index: Int, by actor: Actor) {
         let mode = mode(slot)
         var commit = self.change(slot, by: actor)
@@ -258,7 +270,8 @@ extension Switchboard {
         finish(&commit)
     }
 
-    /// Sends a pending participant's `call.incoming`, and what was held for it, to its devices.
+    /// Sends a pending participant's `call.incoming` to its devices, and then the signals that were
+    /// held until they know the call (G80).
     mutating func tellIncoming(_ call: Call, _ index: Int, to receivers: [Address]) {
         let participant = call.participants[index]
         let inviter = participant.invitedBy ?? call.caller
@@ -274,7 +287,8 @@ extension Switchboard {
 
     // MARK: forward
 
-    /// Invites `target` in the place of the asker; a loop or too many hops is no decision.
+    /// Invites `target` in the place of the asker (F62). A loop or too many hops is no decision, so
+    /// the default applies.
     mutating func forward(_ asker: Asker, _ id: CallID, to target: UserID) throws(Refusal) {
         guard !isTrial else { return }
         let place = try locate(asker, id)
@@ -304,7 +318,7 @@ extension Switchboard {
     /// Whether `target` may be invited in the place of the participant at `index`.
     func mayForward(to target: UserID, _ index: Int, in call: Call) -> Bool {
         let isKnown = settings.users?.contains(target) ?? true
-        // Whose part is over may be invited again, but for who has forwarded: that is a loop.
+        // A user whose part is over may be invited again, but not one who forwarded: a loop.
         let member = call.participant(target)
         let isFree = member.map { !$0.state.isLive && $0.reason != .forwarded } ?? true
         return isKnown && isFree
@@ -322,6 +336,7 @@ extension Switchboard {
         case .deciding, .decidingAgain:
             let question = questions[invitee] ?? InviteQuestion(invitee: invitee, push: nil)
             withdrawQuestion(invitee)
+            // A guard that does not answer refuses: else a slow plugin would let everybody in.
             let isGuarded = settings.inviteGuards.contains {
                 $0.isAsked(about: participant.user, from: Int(participant.askFrom))
             }
@@ -334,7 +349,7 @@ extension Switchboard {
             decide(question, by: plugin, .accept(), saying: accept.extendedData)
         case .ringingFor:
             calls[slot].participants[index].asking = .decidingAgain
-            startDeciding(slot, index)
+            calls[slot].participants[index].policyAlarm = decideAlarm(index, in: calls[slot])
             effects.append(.persist([.call(calls[slot])]))
             ask(calls[slot], index, push: participant.policyNote?.push)
         }

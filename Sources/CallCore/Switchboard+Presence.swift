@@ -14,7 +14,7 @@ extension Switchboard {
     }
 
     mutating func deviceConnected(_ request: RequestID, _ address: Address, resumed: Bool) {
-        let place = users.hold(address.user)
+        let place = users.findOrAdd(address.user)
         if let index = users[place].devices.firstIndex(where: { $0.id == address.device }) {
             users[place].devices[index].isConnected = true
             users[place].devices[index].usedAt = now
@@ -22,7 +22,7 @@ extension Switchboard {
             replaceIdlest(place)
             users[place].devices.append(.init(address.device, usedAt: now))
         }
-        returned(place)
+        cameBack(place)
         welcome(request, place, address, resumed: resumed)
     }
 
@@ -37,17 +37,18 @@ extension Switchboard {
         }
     }
 
-    /// A request that came without a connection was heard over one that ended then. It counts
-    /// too when the others end, whose ends may long be silent.
-    mutating func heardAlone(_ user: UserID) {
-        let place = users.hold(user)
-        losing(place, heard: now, ended: now)
+    /// A request without a connection counts as a frame on a connection that ended with it (A20).
+    /// It also counts when the user's other connections end, which may have been silent for long.
+    mutating func heardWithoutConnection(_ user: UserID) {
+        let place = users.findOrAdd(user)
+        noteLastHeard(place, heard: now, ended: now)
         guard users[place].connectedCount == 0 else { return }
-        returned(place)
-        startLosing(place, at: users[place].lostAt)
+        cameBack(place)
+        startLossTimer(place, at: users[place].lostAt)
     }
 
-    private mutating func returned(_ place: Int32) {
+    /// A device is heard again: the user is not lost.
+    private mutating func cameBack(_ place: Int32) {
         wheel.cancel(users[place].lostTimer)
         users[place].lostTimer = .none
         users[place].isLost = false
@@ -58,10 +59,12 @@ extension Switchboard {
         noteConnected(place)
     }
 
+    /// The reply to a new or resumed session: the user's live calls (B31) and, in a new session,
+    /// the invitations that may still be answered (B32).
     private mutating func welcome(
         _ request: RequestID, _ place: Int32, _ address: Address, resumed: Bool
     ) {
-        let live = LiveCalls(
+        let live = VisibleCalls(
             visibleTo: users[place], in: calls,
             shown: min(settings.welcomeCallsMax, settings.welcomeInvitationsMax))
         let shown = live.inTurn(atMost: settings.welcomeCallsMax).map { calls[$0] }
@@ -81,8 +84,8 @@ extension Switchboard {
             let index = users[place].devices.firstIndex(where: { $0.id == address.device })
         else { return }
         users[place].devices[index].isConnected = false
-        losing(place, heard: heard, ended: ended)
-        startLosing(place, at: users[place].lostAt)
+        noteLastHeard(place, heard: heard, ended: ended)
+        startLossTimer(place, at: users[place].lostAt)
     }
 
     mutating func deviceGone(_ address: Address, bye: Bool) {
@@ -91,22 +94,23 @@ extension Switchboard {
             $0.id == address.device && $0.isConnected
         }
         users[place].devices.removeAll { $0.id == address.device }
-        if wasConnected { losing(place, heard: now, ended: now) }
+        if wasConnected { noteLastHeard(place, heard: now, ended: now) }
         let isLast = users[place].devices.isEmpty
-        startLosing(place, at: bye && isLast ? now : users[place].lostAt, bye: bye)
+        startLossTimer(place, at: bye && isLast ? now : users[place].lostAt, bye: bye)
         users.releaseIfIdle(place)
     }
 
-    /// A restored call's user: nobody is connected at a start, so it has to come back.
+    /// Nobody is connected at a start: the user of a restored call has as long to come back as
+    /// after a lost connection (A20).
     mutating func expectReturn(of user: UserID) {
-        let place = users.hold(user)
+        let place = users.findOrAdd(user)
         users[place].isOnline = true
-        losing(place, heard: now, ended: now)
-        startLosing(place, at: users[place].lostAt)
+        noteLastHeard(place, heard: now, ended: now)
+        startLossTimer(place, at: users[place].lostAt)
     }
 
-    /// Nobody has to leave a restored call because of an absence before the start: whoever does
-    /// not come back is lost again (A20), and has as long to return as anybody else.
+    /// An absence from before the start must not end a user's part: the server was away too.
+    /// Whoever does not come back is lost again, in the usual time (A20).
     mutating func forgetAbsence(_ slot: CallSlot) {
         var isChanged = false
         for index in calls[slot].participants.indices
@@ -119,13 +123,16 @@ extension Switchboard {
         if isChanged { effects.append(.persist([.call(calls[slot])])) }
     }
 
-    /// A connection over which something was heard last at `heard` came to its end at `ended`.
-    private mutating func losing(_ place: Int32, heard: Moment, ended: Moment) {
+    /// A connection ended at `ended`, on which the last frame came at `heard`: moves the moment of
+    /// loss, never to an earlier one (A20).
+    private mutating func noteLastHeard(_ place: Int32, heard: Moment, ended: Moment) {
         let moment = max(heard + settings.lostAfter, ended + settings.lostAfterEnd)
         users[place].lostAt = max(users[place].lostAt, moment)
     }
 
-    private mutating func startLosing(_ place: Int32, at moment: Moment, bye: Bool = false) {
+    /// Starts the timer of the loss, or reports it at once when `moment` has passed. A timer that
+    /// runs stays: without a connection nothing moves that moment.
+    private mutating func startLossTimer(_ place: Int32, at moment: Moment, bye: Bool = false) {
         guard users[place].isOnline, users[place].connectedCount == 0 else { return }
         guard users[place].lostTimer == .none || moment <= now else { return }
         wheel.cancel(users[place].lostTimer)
@@ -155,11 +162,11 @@ extension Switchboard {
         users.releaseIfIdle(place)
     }
 
-    /// The participant at `index` came into the call and is lost to it already: it left while the
-    /// operation was held, shaped or queued. Silence loses nobody so soon after it was heard
-    /// asking for it (`heardAt`), and so who is lost before that said `bye`.
-    mutating func cameLost(_ slot: CallSlot, _ index: Int, heardAt: Moment?) {
-        users[users.hold(calls[slot].participants[index].user)].isLost = true
+    /// The participant at `index` has joined and is lost already: its devices disconnected while
+    /// the operation was held, shaped or queued. Silence counts only `lostAfter` later than the
+    /// request (`heardAt`), so a user who is lost earlier than that has said `bye`.
+    mutating func joinedAfterLoss(_ slot: CallSlot, _ index: Int, heardAt: Moment?) {
+        users[users.findOrAdd(calls[slot].participants[index].user)].isLost = true
         let saidBye = heardAt.map { now < $0 + settings.lostAfter } ?? false
         lost(slot, index, bye: saidBye)
     }
@@ -173,6 +180,7 @@ extension Switchboard {
         guard commit.changes.isEmpty, commit.notices.isEmpty, commit.call.isLive else {
             return finish(&commit)
         }
+        // Nothing that anybody is told: no commit, so that `revision` does not grow (C36).
         swap(&commit.call, &calls[slot])
         let idle = calls[slot].idleAlarm
         keepIdle(slot)
@@ -183,8 +191,8 @@ extension Switchboard {
         }
     }
 
-    /// What the mode says of a joined user who is lost (K107). Whom the policies answer for is
-    /// there without a device (A22).
+    /// Applies the mode's rule for joined users who are lost (K107). A participant without a device
+    /// by a policy's decision has nothing to lose (A22).
     private func joinedIsLost(_ commit: inout Commit, _ index: Int, bye: Bool) {
         guard commit.call.participants[index].state == .joined,
             !commit.call.participants[index].isUnattended
@@ -199,7 +207,7 @@ extension Switchboard {
         }
     }
 
-    /// Starts or stops the time alone because of who is there.
+    /// Starts or stops the idle time when somebody is lost or comes back (C38).
     mutating func keepIdle(_ slot: CallSlot) {
         var call = calls[slot]
         updateIdle(&call)
@@ -207,6 +215,7 @@ extension Switchboard {
         rearm(slot)
     }
 
+    /// Applies the mode's rule for a caller who is lost before anybody joined (R11).
     private func callerIsLost(_ commit: inout Commit) {
         guard commit.call.state == .ringing else { return }
         switch settings.mode(commit.call.mode).callerLost {
@@ -226,8 +235,8 @@ extension Switchboard {
         return users[place].devices.contains { $0.isConnected }
     }
 
-    /// Whether the user was heard in this call and is lost. Who is in it by a policy's decision
-    /// alone has nothing that could be lost (A22).
+    /// Whether the user was heard in this call and is lost (A20). A participant without a device by
+    /// a policy's decision is never lost (A22).
     public func isLost(_ participant: Participant) -> Bool {
         guard participant.wasConnected, !participant.isUnattended else { return false }
         guard let place = users.find(participant.user) else { return true }
@@ -269,8 +278,8 @@ extension Switchboard {
         return participant.state != .joined || !isLost(participant)
     }
 
-    /// The refusal of who is busy in the call at `slot`; a call that the policies still think
-    /// about is not named (F57).
+    /// The refusal for a user who is busy in the call at `slot`. A call about which the policies
+    /// still decide is not named: the user must not learn of it (F57).
     func busy(_ user: UserID, in slot: CallSlot) -> Refusal {
         let isKnown = calls[slot].participant(user)?.isVisible ?? false
         return Refusal(
@@ -281,13 +290,14 @@ extension Switchboard {
     // MARK: The users' lists of calls
 
     mutating func join(_ user: UserID, _ slot: CallSlot) {
-        let place = users.hold(user)
+        let place = users.findOrAdd(user)
         users[place].calls.append(slot)
     }
 
-    /// One live call more or less that the user made. It stays one when its caller leaves it.
+    /// Counts one live call more or less that the user made. It counts on when its caller leaves:
+    /// else leaving would be the way around the limit.
     mutating func countMade(by user: UserID, _ change: Int32) {
-        let place = users.hold(user)
+        let place = users.findOrAdd(user)
         users[place].callsMade += change
         users.releaseIfIdle(place)
     }

@@ -1,10 +1,10 @@
 // What the policies are told, and whom a push wakes.
 
-import Collections
 import CallModel
 
 extension Switchboard {
-    /// Tells the report hooks of a commit.
+    /// Tells the report hooks of a commit. Reports are effects behind `persist`, so plugins never
+    /// hear of what is not stored.
     mutating func report(_ commit: borrowing Commit) {
         guard settings.hooks.contains(.reports) else { return }
         let (call, cause) = (commit.call, commit.by)
@@ -64,13 +64,15 @@ extension Switchboard {
         for index in commit.call.participants.indices {
             guard let kind = pushKind(commit, index) else { continue }
             let participant = commit.call.participants[index]
-            // What is said of an invitation that was forwarded is for who is called instead.
+            // The text of a forwarded invitation is for the new invitee.
             let text = participant.reason == .forwarded ? nil : commit.push
             let job = pushJob(kind, for: participant, in: commit.call, text, by: commit.by)
             if let job { records.append(job) }
         }
     }
 
+    /// What a push tells the participant at `index`; nil: no push. Whoever never heard of the call
+    /// hears nothing of its end either (F57).
     private func pushKind(_ commit: borrowing Commit, _ index: Int) -> PushJob.Kind? {
         let (state, isLive) = (commit.call.participants[index].state, commit.call.isLive)
         guard let change = commit.change(of: index) else {
@@ -90,8 +92,8 @@ extension Switchboard {
         }
     }
 
-    /// Whether the participant is told by a push that somebody left or ended the call: it remains,
-    /// knows of the call, and has no device there.
+    /// Whether a push tells the participant that somebody left or ended the call: it stays in the
+    /// call, knows of it, and has no connection on which an event could tell it.
     private func isFarewell(_ commit: borrowing Commit, to index: Int) -> Bool {
         guard commit.isFarewell else { return false }
         let participant = commit.call.participants[index]
@@ -101,7 +103,8 @@ extension Switchboard {
         return !isConnected(participant.user)
     }
 
-    /// The job to wake the participant's devices that have no live connection; nil: nobody wakes.
+    /// The job that wakes the participant's devices without a connection; nil: the server sends no
+    /// pushes.
     func pushJob(
         _ kind: PushJob.Kind, for participant: Participant, in call: Call, _ text: PushText?,
         by cause: Cause

@@ -20,10 +20,11 @@ struct KeyUnderWay: Sendable {
 extension Switchboard {
     mutating func receive(_ request: Request) {
         let isConnected = noteUse(of: Address(request.user, request.device))
-        if request.standsAlone { heardAlone(request.user) }
+        if request.standsAlone { heardWithoutConnection(request.user) }
         let asker = Asker(request, heardAt: isConnected || request.standsAlone ? now : nil)
         guard let key = asker.key else { return begin(asker) }
         let name = KeyName(user: asker.user, key: key.text)
+        // A repetition waits for the first reply: nothing is done twice (B25, R13).
         if let underWay = keysUnderWay[name] {
             if underWay.bodyHash == key.bodyHash {
                 keysUnderWay[name]?.repetitions.append(request.id)
@@ -42,7 +43,7 @@ extension Switchboard {
     }
 
     /// Whether `user` has made this very request under `key` before: it is under way, or its reply
-    /// is kept.
+    /// is kept. Repetitions cost nothing of any rate (H95).
     public func isRepetition(by user: UserID, _ key: IdempotencyKey) -> Bool {
         if let underWay = keysUnderWay[KeyName(user: user, key: key.text)] {
             return underWay.bodyHash == key.bodyHash
@@ -63,7 +64,8 @@ extension Switchboard {
         }
     }
 
-    /// Starts an operation once its key is settled: recalls its call if need be.
+    /// Starts an operation whose key is settled. A call that is not in memory is recalled first,
+    /// and later requests for it wait: they keep their order.
     mutating func begin(_ asker: Asker) {
         guard let id = asker.operation.callID else { return shape(asker) }
         let name = ParticipantKey(user: asker.user, call: id)
@@ -97,12 +99,12 @@ extension Switchboard {
         if let asker = keysUnderWay[name]?.asker { answer(asker, .refused(.unreadable)) }
     }
 
-    /// Requests that wait for the store were read under what was in force before, and would be
-    /// decided under what is now (G84): they are neither, and who made them asks again.
+    /// Refuses the requests that wait for the store at a reload: they were read under the old
+    /// settings and would be decided under the new ones (G84). Clients send them again.
     mutating func refuseUnsettled() {
         var unsettled = keysUnderWay.values.compactMap(\.asker)
         for (id, askers) in recalls {
-            // What a policy wants was read by nobody.
+            // A policy's operation comes from values, not from text: no settings read it.
             let kept = askers.filter { $0.plugin != nil }
             recalls[id] = kept.isEmpty ? nil : kept
             unsettled += askers.filter { $0.plugin == nil }
@@ -111,7 +113,7 @@ extension Switchboard {
         for asker in unsettled { answer(asker, .refused(.settingsChanged)) }
     }
 
-    /// Carries out an operation that no policy has to shape any more.
+    /// Carries out an operation after its shaping.
     mutating func commit(_ asker: Asker) {
         do throws(Refusal) {
             try perform(asker)
@@ -195,7 +197,7 @@ extension Switchboard {
 
     // MARK: Finding the asker's place
 
-    /// A user's place in a call that is held.
+    /// A user's place in a call in memory.
     struct Place {
         let slot: CallSlot
         let index: Int
@@ -238,7 +240,7 @@ extension Switchboard {
         return place
     }
 
-    /// The same for reading: a stranger finds nothing.
+    /// The same for reading: a stranger must not learn that the call exists (D40).
     private func locateVisible(_ asker: Asker, _ id: CallID) throws(Refusal) -> Place {
         do throws(Refusal) {
             return try locate(asker, id)

@@ -1,22 +1,23 @@
-// Who comes back to very many calls: as much of it at a time as nobody else feels.
+// Users who come back to very many calls. They are noted in a few calls at a time, so that nobody
+// else has to wait for it.
 
 import Collections
 import CallModel
 
-/// Calls of a user who was heard, which still have to know of it.
+/// Calls of a user who is back, in which that is not noted yet.
 struct Returning: Sendable {
     let user: UserID
-    /// The next one is the last of them.
+    /// The last element is the next one: taking it off an array is cheap at the end.
     var calls: [CallID]
 }
 
 extension Switchboard {
-    /// Calls that one turn notes a user in; the others have theirs, one millisecond after the
-    /// other. Each is written to the store.
+    /// A user is noted in so many calls in one turn; the next turn is a millisecond later. Each
+    /// note is written to the store.
     static let notedAtOnce = 64
 
-    /// The user is connected in its live calls: only such users can be lost. Where it has answered,
-    /// it is back at once.
+    /// Notes in the user's live calls that it is connected: only such users can be lost (A20).
+    /// Calls that it has joined do not wait, because there its absence has a deadline (K107).
     mutating func noteConnected(_ place: Int32) {
         let user = users[place].id
         var rest: [CallID] = []
@@ -53,7 +54,7 @@ extension Switchboard {
         if isBack { calls[slot].participants[index].deliveryAlarm = nil }
         calls[slot].participants[index].wasConnected = true
         keepIdle(slot)
-        // Who asks without a connection comes by here with every request.
+        // A user without a connection comes here with every request: write only what is new.
         if isNew || isBack || calls[slot].idleAlarm != idle {
             effects.append(.persist([.call(calls[slot])]))
         }
@@ -64,7 +65,7 @@ extension Switchboard {
         notingTimer = wheel.schedule(TimerKey.returning, at: now + 1)
     }
 
-    /// Goes on with those who came back.
+    /// Notes the next calls of users who came back.
     mutating func noteMore() {
         notingTimer = .none
         var left = Self.notedAtOnce
@@ -84,8 +85,8 @@ extension Switchboard {
         if !returning.isEmpty { scheduleNoting() }
     }
 
-    /// The user is lost before its calls know that it was there: now they do, as far as memory
-    /// goes. Of calls that it has not answered nothing more has to be known after a crash.
+    /// The user is lost before all its calls have the note. Now they get it, in memory only: these
+    /// are calls that it has not answered, for which the note means nothing after a crash.
     mutating func endNoting(of user: UserID) {
         guard let place = returning.firstIndex(where: { $0.user == user }) else { return }
         for id in returning.remove(at: place).calls {
@@ -98,15 +99,15 @@ extension Switchboard {
 }
 
 /// The live calls that a user may see, the newest first. There may be very many.
-struct LiveCalls {
+struct VisibleCalls {
     private let slots: [CallSlot]
-    /// How many newer ones of the same caller there are; empty where all are shown.
+    /// Of each call, how many newer ones its caller made; empty where all calls are shown.
     private let turns: [Int32]
 
     /// How many there are.
     var count: Int { slots.count }
 
-    /// Those that `user` may see; `shown`: at least so many are taken of them.
+    /// The calls that `user` may see. Turns are needed only if there are more than `shown`.
     init(visibleTo user: UserState, in calls: CallTable, shown: Int) {
         var found: [(id: CallID, slot: CallSlot)] = []
         found.reserveCapacity(user.calls.count)
@@ -131,11 +132,11 @@ struct LiveCalls {
         }
     }
 
-    /// The first of them, each caller's in turn, so that somebody who calls without pause hides
-    /// nobody else's; the newest first.
+    /// `count` calls at most, taken from the callers in turn, so that a user who calls without
+    /// pause does not hide the calls of others; the newest first.
     func inTurn(atMost count: Int) -> [CallSlot] {
         guard slots.count > count else { return slots }
-        // Whose turn is `count` or later has as many before it.
+        // A call whose turn is `count` or later has that many newer ones of its caller before it.
         var ofTurn = [Int](repeating: 0, count: count)
         for turn in turns where turn < count { ofTurn[Int(turn)] += 1 }
         var (last, left) = (0, count)

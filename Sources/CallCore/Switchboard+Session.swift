@@ -6,9 +6,9 @@ import CallModel
 /// A `call.token` that waits for the policies.
 struct TokenRequest: Sendable {
     let id: RequestID
-    /// `none` once it has come out of the wheel.
+    /// `none` once it has fired.
     var timer: TimerHandle
-    /// Where the question is counted.
+    /// Its place in `questionCounts` (G76).
     let counted: Int32
 }
 
@@ -16,6 +16,7 @@ extension Switchboard {
     // MARK: call.report
 
     mutating func report(_ asker: Asker, _ id: CallID, _ report: MediaReport) throws(Refusal) {
+        // A mode without media ignores reports, also of who has left (D47).
         let known = try locate(asker, id)
         let mode = mode(known.slot)
         guard mode.has(.media) else { return answer(asker, .done) }
@@ -36,6 +37,7 @@ extension Switchboard {
                 commit.call.connectedAt == nil ? .notConnected : .connectionLost
             commit.end(Call.End(reason, by: asker.user))
         }
+        // A report that changes no phase is stored, but the call object stays as it was (C36).
         commit.isInternal = commit.call.media == before && commit.call.isLive
         finish(&commit)
     }
@@ -81,7 +83,7 @@ extension Switchboard {
         for slot in others { endCall(slot, by: asker) }
     }
 
-    /// The other calls with hold that the user is in, ringing ones too, and does not hold.
+    /// The user's other calls of modes with hold that are not on hold, ringing ones too.
     private func activeCalls(of user: UserID, but held: CallSlot) -> [CallSlot] {
         (users[user]?.calls ?? PlaceList()).filter { slot in
             guard slot != held, calls[slot].isLive, mode(slot).has(.hold),
@@ -111,6 +113,7 @@ extension Switchboard {
         var keys = deleted
         for item in change.put where !keys.contains(item.key) { keys.append(item.key) }
         guard items != before else { return answer(asker, .items(items, keys: keys)) }
+        // Items of an ended call are kept for who reads it later; nobody is told (A1).
         guard isLive else {
             calls[place.slot].items = items
             calls[place.slot].revision += 1
@@ -150,8 +153,8 @@ extension Switchboard {
         }
     }
 
-    /// A pending addressee whose devices do not know the call yet gets the signal behind its
-    /// `call.incoming`; only so much waits (G80).
+    /// Sends a signal to one participant. A device that does not know the call yet could not use
+    /// it, so it is held and follows `call.incoming`, within bounds (G80).
     private mutating func relay(
         _ event: CallEvent, to participant: Participant, for asker: Asker
     ) throws(Refusal) {
@@ -169,7 +172,7 @@ extension Switchboard {
         send(to: receivers, event)
     }
 
-    /// Sends the signals that waited for the user's devices to know of the call.
+    /// Sends the signals that were held until the user's devices know the call.
     mutating func sendHeldSignals(of user: UserID, in id: CallID, to receivers: [Address]) {
         guard !receivers.isEmpty, !heldSignals.isEmpty else { return }
         for event in heldSignals.take(ParticipantKey(user: user, call: id)) {
@@ -184,18 +187,17 @@ extension Switchboard {
         guard settings.hooks.contains(.token), let request = asker.id else {
             throw .noTokenPlugin
         }
+        // Shared with questions about invitations: `call.token` must not crowd them out (G76).
         try admit(1, of: asker.cause(in: calls[slot]))
-        let subject = Question.Subject.token(calls[slot], user: asker.user)
-        let question = Question(
-            id: newQuestionID(), decideBy: now + settings.decideWithin, subject: subject,
-            facts: facts(for: subject), cause: asker.cause(in: calls[slot]))
+        let cause = asker.cause(in: calls[slot])
+        let question = newQuestion(.token(calls[slot], user: asker.user), by: cause)
         let timer = wheel.schedule(
             TimerKey.staged(question.id), at: question.decideBy + settings.decideGrace)
         tokenRequests[question.id] = TokenRequest(
             id: request, timer: timer, counted: consult(question))
     }
 
-    /// Takes the answer to a question about a token; false: it was none.
+    /// Takes the answer to a question about a token; false: `id` is another question.
     mutating func tokenAnswered(_ id: QuestionID, _ answer: Answer) -> Bool {
         guard !tokenRequests.isEmpty, let request = tokenRequests.removeValue(forKey: id) else {
             return false
@@ -226,11 +228,12 @@ extension Commit {
         notify(.joinedPrimaries(except: nil), .mediaPhase(.connected))
     }
 
-    /// A device went away for good: its media does not come back.
+    /// A device said `bye`: its media does not come back, so the call ends at once (K107).
     mutating func mediaIsGone() {
         end(Call.End(call.connectedAt == nil ? .notConnected : .connectionLost))
     }
 
+    /// The media of a participant broke: the call ends if it is not back within `limit` (C37).
     mutating func mediaIsDown(
         _ index: Int, within limit: Milliseconds?, at now: Moment
     ) {
@@ -241,7 +244,7 @@ extension Commit {
         notify(.joinedPrimaries(except: nil), .mediaPhase(.reconnecting))
     }
 
-    /// The participant at `index` holds the call, or takes it up again.
+    /// The participant at `index` puts the call on hold, or takes it off hold.
     mutating func hold(_ index: Int, _ on: Bool) {
         let user = call.participants[index].user
         call.participants[index].held = on

@@ -1,14 +1,15 @@
 // Operations that policies shape before they happen: on.extended_data and on.dial.
 //
-// An operation being shaped has not happened (F65): nothing is stored, and it is checked before
-// and again at its commit. Later requests of the same user for that call wait behind it.
+// An operation being shaped has not happened (F65): nothing is stored. It is checked before the
+// policies are asked and again at its commit, because the call goes on meanwhile. Later requests of
+// the same user for that call wait behind it, so that they keep their order.
 
 import Collections
 import CallModel
 
 /// An operation that waits for a policy.
 struct StagedOperation: Sendable {
-    /// What is still to be asked.
+    /// What is asked next; the order is that of F64.
     enum Step: Sendable {
         case incomingData, dial, outgoingData, done
 
@@ -25,10 +26,10 @@ struct StagedOperation: Sendable {
     var operation: Operation
     var shaping = Shaping()
     var step = Step.incomingData
-    /// Texts on their way out that the policies were asked about.
+    /// Outgoing texts that the policies were asked about: each is shaped once.
     var asked: [Question.OutgoingText] = []
     var timer = TimerHandle.none
-    /// Where the question is counted.
+    /// Its place in `questionCounts` (G76).
     var counted: Int32 = -1
 
     init(_ asker: Asker) {
@@ -46,6 +47,7 @@ extension Switchboard {
         guard needsShaping(asker.operation) else { return commit(asker) }
         do throws(Refusal) {
             try check(asker)
+            // A decision is the answer to a question that was counted before.
             if !asker.isDecision {
                 let call = asker.operation.callID.flatMap { calls[$0] }
                 try admit(1, of: call.map { asker.cause(in: $0) } ?? Cause(asker.user))
@@ -59,7 +61,7 @@ extension Switchboard {
         proceed(StagedOperation(asker))
     }
 
-    /// Whether an operation that policies may shape would be carried out now.
+    /// Refuses what would be refused anyway: no policy is asked for nothing.
     private mutating func check(_ asker: Asker) throws(Refusal) {
         isTrial = true
         defer { isTrial = false }
@@ -71,7 +73,8 @@ extension Switchboard {
         waiting[ParticipantKey(user: user, call: call)] != nil
     }
 
-    /// Whether an operation brings a text, or shows the texts of a call to somebody new.
+    /// Whether the policies shape an operation: it brings a text, or shows the texts of its call
+    /// to somebody new.
     private func needsShaping(_ operation: Operation) -> Bool {
         guard !settings.hooks.isDisjoint(with: [.dial, .incomingData, .outgoingData]) else {
             return false
@@ -89,9 +92,7 @@ extension Switchboard {
         var staged = operation
         while staged.step != .done {
             if let subject = subject(of: &staged) {
-                let question = Question(
-                    id: newQuestionID(), decideBy: now + settings.decideWithin, subject: subject,
-                    facts: facts(for: subject), cause: staged.asker.cause(in: subject.call))
+                let question = newQuestion(subject, by: staged.asker.cause(in: subject.call))
                 staged.timer = wheel.schedule(
                     TimerKey.staged(question.id),
                     at: question.decideBy + settings.decideGrace)
@@ -132,7 +133,8 @@ extension Switchboard {
         }
     }
 
-    /// The call as the policies see it: the one there is, or the one to be made.
+    /// The call as the policies see it: the one that exists, or a draft of the one to be made. The
+    /// draft keeps its id, so that plugins find the same call later.
     private mutating func draft(of staged: inout StagedOperation) -> Call? {
         guard case .invite(let invitation) = staged.operation else {
             return staged.operation.callID.flatMap { call($0) }
@@ -142,7 +144,7 @@ extension Switchboard {
         return draftCall(id, staged.asker, invitation)
     }
 
-    /// Takes the answer to a question of a staged operation; false: it was none.
+    /// Takes the answer to a question of a staged operation; false: `id` is another question.
     mutating func shapingAnswered(_ id: QuestionID, _ answer: Answer) -> Bool {
         guard !staged.isEmpty, let operation = staged.removeValue(forKey: id) else {
             return false
@@ -153,7 +155,8 @@ extension Switchboard {
         return true
     }
 
-    /// The policies did not answer in time: the operation goes on as it was.
+    /// The policies did not answer in time: the operation goes on unchanged (F60), unless a guard
+    /// was to be asked, which refuses.
     mutating func stagedIsLate(_ id: QuestionID) {
         if tokenRequests[id] != nil {
             tokenRequests[id]?.timer = .none

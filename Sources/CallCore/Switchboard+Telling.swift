@@ -1,10 +1,10 @@
 // Who is told what of a commit (A1-A7, D48).
 
-import Collections
 import CallModel
 
 extension Switchboard {
-    /// Tells the devices, then the report hooks.
+    /// Tells the devices, then the report hooks. The order of the events is part of the protocol:
+    /// clients rely on `call.changed` before `call.ended` (A1).
     mutating func tell(_ commit: borrowing Commit) {
         if commit.isFirst {
             // The device that called has the call in its reply (A2).
@@ -41,8 +41,9 @@ extension Switchboard {
             actor: actor ?? commit.actor, kind: kind)
     }
 
-    /// What the devices of an account hear whose invitation was decided in the same commit (H89):
-    /// the call and who took it when it was let in, the invitation when it rings, else nothing.
+    /// Tells the devices of an account about which was decided in the same commit (H89). If it
+    /// joined: the call, and that it was answered elsewhere. If it rings: the invitation. Else
+    /// nothing.
     private mutating func tellDecided(
         _ commit: borrowing Commit, _ index: Int, _ ruling: HeldInvitation.Ruling
     ) {
@@ -56,8 +57,8 @@ extension Switchboard {
             event(commit, .elsewhere(.answered, nil), by: .policy(ruling.plugin)))
     }
 
-    /// What the devices of an account hear that was let in before they heard of the call: the call
-    /// and who took it (H89).
+    /// Tells the devices of an account that joined by a decision before they knew the call: the
+    /// call, and that it was answered elsewhere (H89).
     private mutating func tellLetIn(_ commit: borrowing Commit, _ index: Int) {
         let participant = commit.call.participants[index]
         let device = commit.asker?.user == participant.user ? commit.asker?.device : nil
@@ -72,8 +73,8 @@ extension Switchboard {
         send(to: addresses(of: participant.user), invitation(commit, participant))
     }
 
-    /// The `call.incoming` of a commit. In a first one, who was forwarded to is invited by who
-    /// decided that.
+    /// The `call.incoming` of a commit. The actor is the plugin that forwarded to the participant,
+    /// if one did in this commit.
     private func invitation(
         _ commit: borrowing Commit, _ participant: Participant
     ) -> CallEvent {
@@ -105,7 +106,7 @@ extension Switchboard {
         for change in commit.changes {
             let state = commit.call.participants[change.index].state
             guard change.from != state else { continue }
-            // A new call is shown as it is: only what was decided about it is told of.
+            // The reply or invitation shows a new call as it is: only decisions are news (H89).
             if commit.isFirst {
                 guard state != .inviting, commit.ruling(of: change.index) != nil else { continue }
             }
@@ -114,6 +115,7 @@ extension Switchboard {
         guard !changes.isEmpty else { return }
         var receivers: [Address] = []
         for index in commit.call.participants.indices {
+            // Receivers who see another text get an event of their own (F65).
             guard commit.call.views.isEmpty else {
                 var viewers: [Address] = []
                 addChangedReceivers(commit, index, to: &viewers)
@@ -149,7 +151,7 @@ extension Switchboard {
         }
     }
 
-    /// Who was cancelled, timed out or failed has its own event.
+    /// Tells participants that were cancelled, timed out or failed by an event of their own (A1).
     private mutating func tellOwn(_ commit: borrowing Commit, _ change: Commit.Change) {
         let participant = commit.call.participants[change.index]
         let kind: CallEvent.Kind
@@ -170,7 +172,8 @@ extension Switchboard {
         send(to: addresses(of: participant.user), event(commit, kind))
     }
 
-    /// The last event of a call (A1).
+    /// Tells the end: the last event of a call (A1). Who was told by an event of its own, or never
+    /// heard of the call (F57), is left out.
     private mutating func tellEnded(_ commit: borrowing Commit) {
         guard let end = commit.call.end else { return }
         var receivers: [Address] = []
@@ -251,8 +254,8 @@ extension Switchboard {
 }
 
 extension Commit {
-    /// Whether a newcomer's devices learn of a call that is over with the commit that it came
-    /// with: those of the caller and of an account that was let in do.
+    /// Whether the devices of a new participant are told of a call that ends in the same commit:
+    /// those of the caller and of an account that joined by a decision are.
     fileprivate func isTold(_ change: Change) -> Bool {
         guard change.from == nil else { return false }
         return !isFirst || change.index == 0 || !call.participants[change.index].state.mayAnswer

@@ -11,6 +11,7 @@ extension Switchboard {
     ) throws(Refusal) {
         let place = try locateJoined(asker, id, needs: .transfer)
         try checkTransfer(from: asker.user, to: target, in: calls[place.slot])
+        // `on.dial` left the target out: here that is the whole operation (F64).
         if !asker.shaping.refused.isEmpty {
             throw Refusal(.refused, "\(target) was refused", detail: .code("refused"))
         }
@@ -44,8 +45,8 @@ extension Switchboard {
         }
     }
 
-    /// Who gave his place up leaves when it is taken. A transfer whose one side is gone is none
-    /// any more: an invitation that is pending goes on as an ordinary one (K105).
+    /// The transferor leaves in the commit in which the target joins (K104). A transfer is over
+    /// when one of the two is gone; a pending invitation goes on as an ordinary one (K105).
     func settleTransfers(_ commit: inout Commit) {
         for index in commit.call.transfers.indices where commit.call.transfers[index].isPending {
             let transfer = commit.call.transfers[index]
@@ -62,8 +63,8 @@ extension Switchboard {
         }
     }
 
-    /// Where the mode has media, all report theirs anew.
-    private func connectAnew(_ commit: inout Commit) {
+    /// Everybody reports media anew where the mode has it (C37, K104): who joins has none yet.
+    func connectAnew(_ commit: inout Commit) {
         guard commit.call.state == .active,
             let limit = settings.mode(commit.call.mode).connectWithin
         else { return }
@@ -73,7 +74,8 @@ extension Switchboard {
 
     // MARK: call.remove
 
-    /// Sends `users` out of the call; they come back only when somebody invites them (K111).
+    /// Removes `users` from the call. They are noted, because they may not `call.join` before
+    /// somebody invites them (K111).
     mutating func remove(_ asker: Asker, _ id: CallID, _ users: [UserID]) throws(Refusal) {
         let place = try locateJoined(asker, id, needs: .remove)
         guard self[place].role == .caller else {

@@ -34,28 +34,28 @@ public struct Switchboard: Sendable {
     var tokenRequests: [QuestionID: TokenRequest] = [:]
     /// Open questions about invitations.
     var questions = OpenQuestions()
-    /// Invitations that wait for the policies and have not happened yet.
+    /// Invitations that wait for the policies and have not happened yet (H89).
     var held = Slab<HeldInvitation>()
-    /// The same in the order in which they have to go on; those that have are left out later.
+    /// The ends of their holds in order; entries of holds that have ended are skipped.
     var holding = Queue<HeldPlace>()
     /// How many questions of each cause wait (G76).
     var questionCounts: CountTable<Cause>
-    /// Where the invitations are held whose rulings are being shaped.
+    /// Places of held invitations whose texts are being shaped, and where the question is counted.
     var heldTexts: [QuestionID: (place: Int32, counted: Int32)] = [:]
-    /// Who takes part in them.
+    /// Who takes part in held invitations.
     var heldUsers = HeldUsers()
     /// Invitations that wait for held ones.
     var delayed = WaitingList<HeldUsers.Part, Asker>()
-    /// Who was in held ones that are decided since those were looked at.
+    /// Parts in held invitations that were decided: what is delayed behind them is tried again.
     var freed: [HeldUsers.Part] = []
     /// Signals for pending addressees whose devices may not know of the call yet.
     var heldSignals = HeldSignals()
-    /// Who came back to more calls than one turn notes.
+    /// Users who came back to more calls than one turn notes.
     var returning: [Returning] = []
     var notingTimer = TimerHandle.none
-    /// Calls with open questions that are asked again when all calls are there.
+    /// Restored calls with open questions, which are asked again when all calls are there.
     private var unasked: [CallID] = []
-    /// What `handle` has to tell so far.
+    /// The effects of the `handle` under way.
     var effects: [Effect] = []
     /// Whether an operation is only tried: it throws what it would be refused with and changes
     /// nothing.
@@ -99,8 +99,8 @@ public struct Switchboard: Sendable {
         case .recallKeyFailed(let user, let key): recallKeyFailed(KeyName(user: user, key: key))
         case .loaded(let calls, let more): takeOver(calls, more: more)
         case .configured(let settings, let readsAlike):
-            // What was asked for before follows what was in force then (G84).
-            letDelayedGoOn()
+            // Earlier requests are decided under the settings of their moment (G84).
+            releaseDelayed()
             if !readsAlike { refuseUnsettled() }
             self.settings = settings
         }
@@ -142,7 +142,7 @@ public struct Switchboard: Sendable {
             rearm(slot)
         }
         if !more {
-            // With all calls: the questions tell in how many somebody is.
+            // Not before all calls are there: a question says in how many calls a user is.
             for call in unasked { reask(call) }
             unasked = []
         }
@@ -196,7 +196,7 @@ public struct Switchboard: Sendable {
     }
 
     private mutating func takeEffects() -> [Effect] {
-        // Kept, because asking a switchboard that lies in an object copies all of it.
+        // Stored and not computed: computing it later would copy the whole switchboard.
         nextDeadline = wheel.nextMoment
         if let next = nextRelease { nextDeadline = min(nextDeadline ?? next, next) }
         let taken = effects
@@ -207,6 +207,8 @@ public struct Switchboard: Sendable {
 
     // MARK: New names
 
+    /// Ids grow with time, so that the newest calls are the largest ids; their other half cannot be
+    /// guessed, because whoever knows the id of a call may join it (D41).
     mutating func newCallID() -> CallID {
         lastCallID = max(lastCallID + 1, UInt64(now.milliseconds) << 16)
         return CallID(high: lastCallID, low: names.secret(of: lastCallID))

@@ -4,7 +4,6 @@ import CallModel
 import Collections
 
 extension TimerWheel {
-    /// An empty wheel that stands at `now`.
     init(at now: Moment) { self.init(at: now.milliseconds) }
 
     /// Puts `key` into the wheel; it comes out at `moment`.
@@ -39,7 +38,7 @@ extension FingerprintFilter {
 extension Cause: SeededHash {
     public func hash(_ seed: UInt64) -> UInt32 {
         let user = user?.hash(seed) ?? 0
-        // Mostly the two are the same.
+        // Mostly the two are the same user: one hash is enough.
         guard caller != self.user else { return user }
         return user &* 31 &+ (caller?.hash(seed) ?? 0)
     }

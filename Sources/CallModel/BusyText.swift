@@ -99,8 +99,8 @@ private func text(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String {
     String(decoding: UnsafeBufferPointer(rebasing: bytes), as: UTF8.self)
 }
 
-/// Whether numbers or literals are made of such bytes: enough, for whoever sends anything else
-/// gets back no worse than they sent.
+/// Whether a byte may be part of a number or literal. That is enough: a sender of invalid JSON gets
+/// back nothing worse than it sent.
 private func isScalar(_ byte: UInt8) -> Bool {
     switch UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte ? UInt8(ascii: "a") : byte {
     case UInt8(ascii: "a"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),

@@ -1,4 +1,4 @@
-// How invitations and answers change a call, whatever the switchboard holds besides.
+// How invitations and answers change a call.
 
 extension Call {
     /// The call that `invitation` makes, without participants.
@@ -19,7 +19,7 @@ extension Call {
 }
 
 extension Participant {
-    /// Who makes `call` by `invitation`, with `device`; nil: a policy does it.
+    /// The caller of `call`, with `device`; nil: a policy makes the call.
     package init(
         _ user: UserID, device: DeviceID?, of call: Call, _ invitation: Invitation, at now: Moment
     ) {
@@ -31,7 +31,7 @@ extension Participant {
         isAnsweredFor = device == nil
     }
 
-    /// Somebody who is invited to `call`; `rings`: whether the ring time counts from now.
+    /// An invitee of `call`; `rings`: the ring time counts from now on.
     package init(
         _ user: UserID, invitedBy inviter: UserID, to call: Call, rings: Bool, at now: Moment
     ) {
@@ -41,7 +41,7 @@ extension Participant {
         if rings { deadlineAt = now + call.ringTime }
     }
 
-    /// It is in the call with `device`, or by a policy's decision alone.
+    /// Joins with `device`; nil: by a policy's decision, without one.
     package mutating func join(
         with device: DeviceID?, audio: Bool, video: Bool, at now: Moment
     ) {
@@ -52,7 +52,7 @@ extension Participant {
         isAnsweredFor = device == nil
     }
 
-    /// Its part is answered or over: no deadline runs, and no policy is asked.
+    /// Its part is answered or over: no deadline runs, and no policy is asked any more.
     package mutating func stopDeadlines() {
         deadlineAt = nil
         deliveryAlarm = nil
@@ -64,24 +64,25 @@ extension Participant {
 }
 
 extension Call {
-    /// The transfer to `user` that has yet to be answered.
+    /// The transfer to `user` that is not answered yet.
     package func transfer(to user: UserID) -> Transfer? {
         transfers.first { $0.isPending && $0.to == user }
     }
 
-    /// Whose place `user` is asked to take, with the text that `user` sees.
+    /// The user whose place `user` is asked to take, and the text that `user` sees.
     package func transferOffer(to user: UserID) -> CallEvent.TransferOffer? {
         guard let transfer = transfer(to: user) else { return nil }
         return CallEvent.TransferOffer(
             by: transfer.by, extendedData: extendedData(of: .transfer, for: user))
     }
 
-    /// How many places of its mode the call takes: who is to take a place has none of his own.
+    /// How many places of its mode the call takes: the target of a transfer takes none of its own
+    /// (K103).
     package var placeCount: Int {
         count(\.isLive) - transfers.count(where: \.isPending)
     }
 
-    /// All who have joined are to report their media, within a time that begins anew.
+    /// All who have joined have to report their media again, before `deadline`.
     package mutating func connectAnew(until deadline: Moment) {
         for index in participants.indices where participants[index].mediaConnected {
             participants[index].mediaConnected = false
@@ -90,7 +91,7 @@ extension Call {
         mediaAlarm = deadline
     }
 
-    /// `user` is asked in the place of who was asked to take somebody's.
+    /// The transfer to `old` goes to `user` instead, because `old` has forwarded it.
     package mutating func hand(transferTo old: UserID, on user: UserID) {
         for index in transfers.indices
         where transfers[index].isPending && transfers[index].to == old {
@@ -98,14 +99,14 @@ extension Call {
         }
     }
 
-    /// The transfer at `index` is answered or void.
+    /// The transfer at `index` is answered, or is none any more.
     package mutating func close(transfer index: Int) {
         let to = transfers[index].to
         transfers[index].isPending = false
         views.removeAll { $0.owner == .transfer && $0.receiver == to }
     }
 
-    /// Whom questions and decisions about the invitation at `index` count for: who began it (G71).
+    /// The cause of questions and decisions about the invitation at `index` (G71).
     package func cause(of index: Int) -> Cause {
         let place = Int(participants[index].begunBy)
         return Cause(place < participants.count ? participants[place].user : caller, caller: caller)

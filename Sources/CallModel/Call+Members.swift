@@ -81,7 +81,7 @@ extension Call {
             yield &body.fields.views
         }
     }
-    /// First accept or join.
+    /// The first accept or join.
     @inlinable public var answeredAt: Moment? {
         get { body.fields.answeredAt }
         set {
@@ -89,7 +89,7 @@ extension Call {
             body.fields.answeredAt = newValue
         }
     }
-    /// First moment with all media connected.
+    /// The first moment at which all media was connected.
     @inlinable public var connectedAt: Moment? {
         get { body.fields.connectedAt }
         set {
@@ -113,7 +113,7 @@ extension Call {
             body.fields.mediaAlarm = newValue
         }
     }
-    /// End of the time alone.
+    /// The end of the idle time.
     @inlinable public var idleAlarm: Moment? {
         get { body.fields.idleAlarm }
         set {

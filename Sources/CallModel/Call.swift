@@ -24,9 +24,9 @@ public struct Call: Sendable, Equatable {
         case reconnecting
     }
 
-    /// What the call is made of, shared by its copies until one of them changes: a call goes to
-    /// the store, to those who are told of it and to the policies with every commit, and none of
-    /// these copies costs more than a pointer.
+    /// The members, shared by copies until one of them changes: with every commit a call goes to
+    /// the store, to the receivers of events and to the policies, and each of these copies costs
+    /// only a pointer.
     @usableFromInline var body: Body
 
     /// One named text.
@@ -68,7 +68,7 @@ public struct Call: Sendable, Equatable {
         public let detail: EndDetail?
         /// The user who ended it.
         public let by: UserID?
-        /// What that user said.
+        /// The text of that user.
         public let extendedData: String?
 
         /// An end for `reason`, caused by `by`, who said `extendedData`.
@@ -94,9 +94,9 @@ public struct Call: Sendable, Equatable {
         public internal(set) var to: UserID
         /// Who gives it up.
         public let by: UserID
-        /// What he says to that.
+        /// The transferor's text.
         public let extendedData: String?
-        /// Whether `to` has yet to answer.
+        /// Whether `to` has not answered yet.
         public internal(set) var isPending = true
 
         /// `by` wishes that `to` takes his place, saying `extendedData`.
@@ -158,7 +158,7 @@ public struct Call: Sendable, Equatable {
         index(of: user).map { participants[$0] }
     }
 
-    /// Puts `views` in the place of older ones of the same texts.
+    /// Replaces older views of the same texts by `views`.
     public mutating func show(_ views: [View]) {
         guard !views.isEmpty else { return }
         self.views.removeAll { old in
@@ -187,11 +187,11 @@ public struct Call: Sendable, Equatable {
 public enum TextOwner: Sendable, Hashable {
     /// What came with the invitation.
     case call
-    /// What a participant said with its accept, reject, join or leave.
+    /// The text of a participant's accept, reject, join or leave.
     case participant(UserID)
-    /// What came with the cancel or the end.
+    /// The text of the cancel or the end.
     case end
-    /// What came with the transfer to who sees it.
+    /// The text of the transfer, for its target.
     case transfer
 }
 

@@ -1,4 +1,4 @@
-// Where the members of a call stand, so that its copies can share them.
+// The storage of a call's members, which its copies share.
 
 extension Call {
     /// The members of a call; `Call+Members` says what they mean.
@@ -17,8 +17,8 @@ extension Call {
         @Packed @usableFromInline var mediaAlarm: Moment? = nil
         @Packed @usableFromInline var idleAlarm: Moment? = nil
         @usableFromInline var rare: RareBox?
-        // The small ones stand together, the ring time in four bytes: there are many calls, and
-        // with their header the members fill the 192 bytes of an allocator's size.
+        // Small members stand together, and the ring time takes four bytes: there are many calls,
+        // and with its header an object fits into the 192 bytes of an allocator's size.
         @usableFromInline let ringTime: Int32
         @usableFromInline var revision: UInt32 = 0
         @usableFromInline let mode: ModeIndex
@@ -42,7 +42,7 @@ extension Call {
         }
     }
 
-    /// What most of the calls that are held do not have.
+    /// Members that most calls do not have.
     @usableFromInline
     struct Rare: Sendable, Equatable {
         var end: End?
@@ -50,7 +50,7 @@ extension Call {
         var removed: [UserID] = []
     }
 
-    /// The same in memory of its own.
+    /// The same in separate memory.
     @usableFromInline
     final class RareBox: Sendable, Equatable, CustomStringConvertible {
         let value: Rare
@@ -63,8 +63,8 @@ extension Call {
         @usableFromInline var description: String { "\(value)" }
     }
 
-    /// The members in memory that copies share. Whoever changes them has separated them before, so
-    /// nobody else sees it: that makes it sendable, and overlapping accesses impossible.
+    /// An object that copies share. Whoever changes it has made a separate one before, so nobody
+    /// else sees the change: it is sendable, and accesses cannot overlap.
     @usableFromInline
     final class Body: @unchecked Sendable {
         @exclusivity(unchecked) @usableFromInline var fields: Fields
@@ -73,7 +73,7 @@ extension Call {
         init(_ fields: Fields) { self.fields = fields }
     }
 
-    /// Gives this copy members of its own, if it shares them.
+    /// Gives this copy its own members, if it shares them.
     @inlinable
     mutating func separate() {
         if !isKnownUniquelyReferenced(&body) { body = Body(body.fields) }

@@ -1,4 +1,4 @@
-// Who began something, so that what it costs and what goes wrong is counted for them alone.
+// Who caused something, so that its costs and failures are counted for that account alone.
 
 /// The cause of a question, report, timer, job or request (G71): the account whose operation or
 /// connection began it, and the account that made the call. Often the two are the same.
@@ -6,12 +6,13 @@
 /// Fair turns, quotas, failure counts and probation all go by it: what one pair brings about is
 /// never felt by another one.
 public struct Cause: Hashable, Sendable {
-    /// Whose operation or connection began it; nil: nobody (a timer, a start, a reload).
+    /// The account whose operation or connection began it; nil: nobody (a timer, a start, a
+    /// reload).
     public let user: UserID?
-    /// Who made the call; nil: nobody, or there is no call.
+    /// The account that made the call; nil: nobody, or there is no call.
     public let caller: UserID?
 
-    /// What begins by itself: timers, a start, a reload.
+    /// The cause of timers, a start and a reload.
     public static let nobody = Cause(nil, caller: nil)
 
     /// What `user` began in a call that `caller` made.
@@ -20,9 +21,9 @@ public struct Cause: Hashable, Sendable {
         self.caller = caller
     }
 
-    /// What `user` began alone: its own call, its connection.
+    /// The cause of what `user` does alone: its own call, its connection.
     public init(_ user: UserID) { self.init(user, caller: user) }
 
-    /// Whether there is no account behind it.
+    /// Whether no account is behind it.
     public var isNobody: Bool { user == nil && caller == nil }
 }

@@ -1,4 +1,4 @@
-// Everything that the shell may be told to do.
+// Every order that the switchboard gives to its shell.
 
 /// What a switchboard tells its shell to do.
 ///
@@ -22,7 +22,7 @@ public enum Effect: Sendable, Equatable {
     case withdraw(QuestionID)
     /// Tell the policies.
     indirect case tell(Report)
-    /// Fetch a call that the core does not hold; `Input.recalled` answers.
+    /// Fetch a call that is not in memory; `Input.recalled` answers.
     case recall(CallID)
     /// Fetch what is kept under a key; `Input.recalledKey` answers.
     case recallKey(UserID, key: String)
@@ -90,9 +90,9 @@ public struct PushJob: Sendable, Equatable {
         case invite
         /// The invitation was withdrawn.
         case cancel
-        /// Somebody left a call that goes on, and wants it to be told.
+        /// Somebody left a call that goes on, with the text of a push.
         case leave
-        /// The call ended: while it rang, or whoever ended it wants it to be told.
+        /// The call ended while it rang, or with the text of a push.
         case end
         /// The ring time passed.
         case missed
@@ -104,13 +104,13 @@ public struct PushJob: Sendable, Equatable {
     public let user: UserID
     /// Why.
     public let kind: Kind
-    /// What the inviter wants to be shown.
+    /// What the push shows.
     public let text: PushText?
     /// Devices with a live connection, which need no push.
     public let connected: [DeviceID]
     /// When it no longer matters.
     public let expiresAt: Moment?
-    /// Who brought it about (G71).
+    /// The cause (G71).
     public let cause: Cause
 
     /// Wake `user` because of `kind` in the call `callID`.
@@ -144,7 +144,7 @@ public enum Reply: Sendable, Equatable {
     case token([UInt8])
     /// The first reply to the same key, unchanged.
     case kept([UInt8])
-    /// No.
+    /// A refusal.
     indirect case refused(Refusal)
 
     /// Whether the reply is kept under an idempotency key (B25).

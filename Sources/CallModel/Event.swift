@@ -47,7 +47,7 @@ public struct CallEvent: Sendable, Equatable {
     public enum Kind: Sendable, Equatable {
         /// `call.created`, to the caller.
         case created(Call)
-        /// `call.incoming`, to an invitee; its time runs out `expiresIn` after the event was made.
+        /// `call.incoming`, to an invitee; the ring time ends `expiresIn` after the event was made.
         case incoming(
             Call, inviter: UserID, expiresIn: Milliseconds?, transfer: TransferOffer? = nil)
         /// `call.changed`.
@@ -60,9 +60,9 @@ public struct CallEvent: Sendable, Equatable {
         indirect case ended(Call.End, at: Moment, duration: Milliseconds)
         /// `call.elsewhere`.
         case elsewhere(Elsewhere, DeviceID?)
-        /// `call.transferred`, to who gave his place up: his last event of the call.
+        /// `call.transferred`, to the transferor: the last event of the call for him.
         case transferred(to: UserID)
-        /// `call.removed`, to who was sent out: his last event of the call.
+        /// `call.removed`, to a removed user: the last event of the call for him.
         case removed(by: UserID)
         /// `call.failed`.
         case failed(Participant.Reason)
@@ -74,8 +74,8 @@ public struct CallEvent: Sendable, Equatable {
         case hold(UserID, on: Bool)
         /// `call.items`.
         case items(keys: [String], deleted: [String], items: [Call.Item])
-        /// `call.missed`, to a device that connects: its user was called in vain, and has so many
-        /// missed calls in all.
+        /// `call.missed`, to a device that connects: its user did not answer this call; `count` is
+        /// the number of all missed calls.
         indirect case missed(Call, count: Int)
         /// `call.signal`; `data` is one JSON value, forwarded byte for byte.
         case signal(from: UserID, data: [UInt8])
@@ -86,11 +86,11 @@ public struct CallEvent: Sendable, Equatable {
         }
     }
 
-    /// Whose place an invitee is asked to take.
+    /// The transfer that an invitee is asked to accept.
     public struct TransferOffer: Sendable, Equatable {
-        /// Who gives it up.
+        /// The transferor.
         public let by: UserID
-        /// What he says to that.
+        /// The transferor's text.
         public let extendedData: String?
 
         /// `by` gives his place up, saying `extendedData`.
@@ -122,7 +122,7 @@ public struct CallEvent: Sendable, Equatable {
             self.extendedData = extendedData
         }
 
-        /// Where `participant` stands now.
+        /// The present state of `participant`.
         public init(_ participant: borrowing Participant) {
             self.init(
                 participant.user, participant.state, reason: participant.reason,
@@ -188,8 +188,8 @@ extension CallEvent.Kind {
         return nil
     }
 
-    /// Hands its members to `visitor`, in the order of its row. A call is handed to `show`: how
-    /// much of it is seen depends on who looks.
+    /// Gives its members to `visitor`, in the order of its row. A call is given to `show`: the
+    /// viewer decides how much of it is seen.
     @inlinable
     public func visit<Visitor: EventVisitor & ~Copyable>(
         _ visitor: inout Visitor, show: (StaticString, Call, inout Visitor) -> Void

@@ -1,8 +1,8 @@
 // Hashes of identifiers, for tables that are found by them.
 
 extension CallID {
-    /// Neighbours for four calls in a row, which come and go together: they share a line of the
-    /// processor's cache. The groups stand far from each other.
+    /// Four calls in a row, which come and go together, are neighbours and share a cache line. The
+    /// groups are far from each other.
     @inlinable
     package var hash: UInt32 {
         (high >> 2).scattered &+ UInt32(truncatingIfNeeded: high & 3)
@@ -10,8 +10,7 @@ extension CallID {
 }
 
 extension UInt64 {
-    /// A hash far from those of the neighbours: a long row of buckets that are all taken is slow
-    /// to search.
+    /// A hash far from those of the neighbours: a long run of full buckets is slow to search.
     @inlinable
     package var scattered: UInt32 {
         UInt32(truncatingIfNeeded: (self &* 0x9E37_79B9_7F4A_7C15) >> 32)
@@ -19,7 +18,7 @@ extension UInt64 {
 }
 
 extension UserID {
-    /// A hash that a seed decides.
+    /// A hash that depends on a secret seed.
     @inlinable
     package func hash(_ seed: UInt64) -> UInt32 {
         var text = text

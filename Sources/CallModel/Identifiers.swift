@@ -38,7 +38,7 @@ public struct DeviceID: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Hasher {
-    /// Feeds a text that has one spelling only, so that its bytes stand for it.
+    /// Feeds a text that has only one spelling, so that comparing bytes is enough.
     fileprivate mutating func combine(ascii text: String) {
         var text = text
         text.withUTF8 { combine(bytes: UnsafeRawBufferPointer($0)) }
@@ -165,7 +165,7 @@ public struct Moment: Hashable, Sendable, Comparable, BitwiseCopyable, CustomStr
     public var description: String { String(milliseconds) }
 }
 
-/// A moment or none, in the room of a moment: there are many calls.
+/// An optional moment in the memory of a moment: there are many calls.
 @propertyWrapper
 public struct Packed: Sendable, Equatable, BitwiseCopyable {
     private var milliseconds = Int64.min
@@ -180,14 +180,14 @@ public struct Packed: Sendable, Equatable, BitwiseCopyable {
     public init(wrappedValue: Moment?) { self.wrappedValue = wrappedValue }
 }
 
-/// Random numbers that a seed decides wholly (SplitMix64): the core's only dice.
+/// Random numbers that depend only on a seed (SplitMix64): the core's only source of randomness.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    /// The seed of dice that go on as these do.
+    /// The seed of a generator that continues this one.
     public var seed: UInt64 { state }
 
-    /// Dice that fall the same way for the same `seed`.
+    /// A generator that gives the same numbers for the same `seed`.
     public init(seed: UInt64) { state = seed }
 
     public mutating func next() -> UInt64 {

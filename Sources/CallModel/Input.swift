@@ -1,32 +1,32 @@
-// Everything that can happen to a switchboard, grouped by who says it.
+// Every input of a switchboard, grouped by its sender.
 
 /// Something that happened outside the switchboard.
 public enum Input: Sendable, Equatable {
-    // Said by a device, through its session.
+    // From a device, through its session.
 
     /// A device asks for something.
     case request(Request)
     /// A device said `hello`: it gets `Effect.welcome`, and unless `resumed` every pending
     /// invitation again.
     case deviceConnected(RequestID, UserID, DeviceID, resumed: Bool)
-    /// A device's connection is gone; its session may still be resumed. `heard`: when the last
-    /// frame came over it, `ended`: when it ended; nil: now. One that the server ends for silence
+    /// A device's connection has ended; its session may still be resumed. `heard`: when its last
+    /// frame came, `ended`: when it ended; nil: now. A connection that the server ends for silence
     /// ended at its last frame (A20).
     case deviceDisconnected(UserID, DeviceID, heard: Moment? = nil, ended: Moment? = nil)
     /// A device said `bye`, or its session can no longer be resumed.
     case deviceGone(UserID, DeviceID, bye: Bool)
 
-    // Said by the policies.
+    // From the policies.
 
     /// The policies answered a question.
     case answered(QuestionID, Answer)
-    /// A handler that was asked waits for something: its answer comes later.
+    /// A handler waits for something: its answer comes later.
     case thinking(QuestionID)
-    /// A policy asks for something on behalf of the account it runs for. What follows counts for
-    /// the cause of the handler that asks; for whoever made the call when that is nobody.
+    /// A policy asks for something for its account. The cause is that of the handler that asks; if
+    /// that is nobody, the caller.
     case policyRequest(RequestID, UserID, plugin: String, Operation, Cause = .nobody)
 
-    // Said by the shell itself.
+    // From the shell.
 
     /// `nextDeadline` has come.
     case deadlineReached
@@ -34,14 +34,14 @@ public enum Input: Sendable, Equatable {
     case recalled(CallID, Call?)
     /// The answer to `Effect.recallKey`: what is stored under the key, or nil.
     case recalledKey(UserID, key: String, KeptReply?)
-    /// The answer to `Effect.recall` or `Effect.recallKey` when the store cannot be read: whoever
-    /// waits for it is told `unavailable`.
+    /// The store cannot be read: every request that waits for `Effect.recall` or `Effect.recallKey`
+    /// gets `unavailable`.
     case recallFailed(CallID)
     case recallKeyFailed(UserID, key: String)
-    /// Live calls that the store kept over the start; with the last of them there are no more.
+    /// Live calls from before the start; `more`: others follow.
     case loaded([Call], more: Bool)
-    /// The settings changed (a reload). Unless requests are read alike from now on, those that wait
-    /// for the store have to be made again.
+    /// The settings have changed by a reload. If requests are read differently now, those that wait
+    /// for the store are refused, and clients send them again.
     case configured(Settings, readsAlike: Bool = true)
 }
 
@@ -57,8 +57,8 @@ public struct Request: Sendable, Equatable {
     public let key: IdempotencyKey?
     /// What is asked.
     public let operation: Operation
-    /// Whether it came without a connection, with the user's own token: it counts as a frame heard
-    /// over one that ended then (A20).
+    /// It came without a connection, with the user's own token: it counts as a frame on a
+    /// connection that ended then (A20).
     public var standsAlone = false
 
     /// The request `id` of `user`.
@@ -106,7 +106,7 @@ public struct KeptReply: Sendable, Equatable {
 public struct Restored: Sendable {
     /// Every live call; none, if they come as `Input.loaded`.
     public var calls: [Call] = []
-    /// The last call that comes so; nil: none does.
+    /// The last call that comes as `Input.loaded`; nil: none does.
     public var lastCall: CallID?
     /// Every kept idempotency key, oldest first.
     public var keys: [KeyMark] = []

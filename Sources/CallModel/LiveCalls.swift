@@ -1,6 +1,6 @@
-// How live calls come back from the store after a start: in pages, or those of somebody at once.
+// How live calls come back from the store after a start: in pages, or those of some users at once.
 
-/// Which of the live calls that the store had at the start are wanted, in order of their ids.
+/// A query for live calls that the store had at the start, in order of their ids.
 public struct LiveCallQuery: Sendable, Equatable {
     /// Those behind this one; nil: from the first on.
     public var after: CallID?

@@ -33,7 +33,8 @@ public struct DecisionFiles: Sendable {
         var found: [[UInt8]] = []
         for path in paths {
             visitLines(of: path) { line in
-                // Behind the time, which has 13 digits for some centuries yet.
+                // The call's id stands near the beginning, behind the time, which has 13 digits for
+                // some centuries.
                 let head = line.prefix(name.count + 30)
                 if head.contains(name) { found.append(Array(line)) }
                 return true
@@ -42,8 +43,8 @@ public struct DecisionFiles: Sendable {
         return found.reversed()
     }
 
-    /// When the oldest decision was made, if there are so many files that older ones may have gone;
-    /// nil: there are fewer than `most`, or it cannot be read.
+    /// When the oldest decision in the files was made, if older ones may have been deleted; nil:
+    /// there are fewer files than `most`, or they cannot be read.
     public func keptSince(filesAtMost most: Int) -> Moment? {
         let paths = paths
         guard paths.count >= most, let oldest = paths.last else { return nil }
@@ -68,7 +69,7 @@ public struct DecisionFiles: Sendable {
         return paths
     }
 
-    /// Shows the lines of a file, the last one first, until `visit` has enough.
+    /// Visits the lines of a file, the last one first, until `visit` returns false.
     private func visitLines(of path: String, _ visit: (UnsafeRawBufferPointer) -> Bool) {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { return }
@@ -77,7 +78,7 @@ public struct DecisionFiles: Sendable {
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0
         else { return }
         let size = Int(status.st_size)
-        // A file only grows, and is moved aside as a whole: what is mapped stays.
+        // A file only grows and is renamed as a whole: the mapped bytes stay valid.
         guard let memory = mmap(nil, size, PROT_READ, MAP_PRIVATE, file, 0),
             memory != UnsafeMutableRawPointer(bitPattern: -1)
         else { return }

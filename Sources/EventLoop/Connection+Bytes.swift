@@ -3,7 +3,7 @@ import CUV
 import Glibc
 
 /// What one attempt to read or write came to.
-enum Transfer {
+enum SocketResult {
     /// This many bytes, at least one.
     case bytes(Int)
     /// Nothing now; libuv will tell when.
@@ -100,7 +100,7 @@ extension Connection {
         loop.callInNextTurn(self)
     }
 
-    private func receive() -> Transfer {
+    private func receive() -> SocketResult {
         let buffer = loop.readBuffer
         let count = cuv_receive(socket, buffer.baseAddress, buffer.count)
         if count > 0 { return .bytes(count) }
@@ -125,7 +125,7 @@ extension Connection {
         }
     }
 
-    private func outcome(ofCode code: Int32, _ action: String) -> Transfer {
+    private func outcome(ofCode code: Int32, _ action: String) -> SocketResult {
         if code == -EAGAIN || code == -EINTR { return .notNow }
         return .failed(EventLoopError(code: code, doing: action, "\(peer)"))
     }
@@ -175,7 +175,7 @@ extension Connection {
         watch()
     }
 
-    private func transmit() -> Transfer {
+    private func transmit() -> SocketResult {
         let bytes = out.bytes
         if let session { return session.write(bytes) }
         let count = cuv_send(socket, bytes.baseAddress, bytes.count)

@@ -27,11 +27,11 @@ public final class WorkerThread: @unchecked Sendable {
         let least = Int(sysconf(Int32(_SC_THREAD_STACK_MIN)))
         let pages = (max(stackSize, least) + page - 1) / page
         pthread_attr_setstacksize(&attributes, pages * page)
-        let start = Unmanaged.passRetained(Start(name, yields: yields, body))
+        let start = Unmanaged.passRetained(ThreadStart(name, yields: yields, body))
         let code = pthread_create(
             &thread, &attributes,
             { argument in
-                argument.map { Unmanaged<Start>.fromOpaque($0).takeRetainedValue().run() }
+                argument.map { Unmanaged<ThreadStart>.fromOpaque($0).takeRetainedValue().run() }
                 return nil
             }, start.toOpaque())
         if code != 0 {
@@ -53,7 +53,7 @@ public final class WorkerThread: @unchecked Sendable {
     }
 }
 
-private final class Start {
+private final class ThreadStart {
     /// A thread of the same weight gets three times as much of a core (`nice`).
     private static let steps: Int32 = 5
 

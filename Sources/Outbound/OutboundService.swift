@@ -28,11 +28,11 @@ public final class OutboundService {
     /// What became of something.
     public enum News: Sendable {
         /// A push has ended.
-        case push(PushOutcome)
+        case push(PushResult)
         /// An event has moved on.
         case webhook(WebhookOutcome)
         /// What somebody fetched under a number of their own.
-        case response(UInt64, Result<HTTPResponse, HTTPFailure>)
+        case response(UInt64, Result<OutboundResponse, OutboundFailure>)
     }
 
     private enum Owner {
@@ -57,7 +57,7 @@ public final class OutboundService {
     /// Opens the engine.
     ///
     /// - Throws: `unreachable` when the system gives no descriptors.
-    public convenience init(_ settings: Settings) throws(HTTPFailure) {
+    public convenience init(_ settings: Settings) throws(OutboundFailure) {
         try self.init(settings, clock: { SystemClock.wall }, uptime: { SystemClock.boot })
     }
 
@@ -68,7 +68,7 @@ public final class OutboundService {
     ///   - uptime: a clock that nobody sets, in milliseconds.
     init(
         _ settings: Settings, clock: @escaping () -> Int64, uptime: @escaping () -> Int64
-    ) throws(HTTPFailure) {
+    ) throws(OutboundFailure) {
         engine = try HTTPEngine(settings.http)
         self.clock = clock
         self.uptime = uptime
@@ -120,21 +120,21 @@ public final class OutboundService {
     public func room(for endpoint: String) -> Int { webhooks.room(for: endpoint) }
 
     /// Delivers an event; `News.webhook` follows. False if there is no room: ask later.
-    public func deliver(_ job: WebhookJob) -> Bool {
+    public func deliver(_ job: WebhookPost) -> Bool {
         let now = now()
         return webhooks.add(job, at: now)
     }
 
     /// Delivers an event of which the caller knows that there is room; without, it is postponed.
-    public func take(_ job: WebhookJob) {
+    public func take(_ job: WebhookPost) {
         guard !deliver(job) else { return }
         news.append(
             .webhook(WebhookOutcome(id: job.id, endpoint: job.endpoint, result: .noRoom)))
     }
 
     /// Sends any request; `News.response` follows once, with the caller's `number`.
-    public func fetch(_ request: HTTPRequest, as number: UInt64) {
-        do throws(HTTPFailure) {
+    public func fetch(_ request: OutboundRequest, as number: UInt64) {
+        do throws(OutboundFailure) {
             let ticket = try engine.submit(request)
             owners[ticket] = .fetch(number)
             fetches[number] = ticket
@@ -201,7 +201,7 @@ public final class OutboundService {
                 + webhooks.takeRequests().map { (Owner.webhook($0.tag), $0.request) }
             if due.isEmpty { return }
             for (owner, request) in due {
-                do throws(HTTPFailure) {
+                do throws(OutboundFailure) {
                     let ticket = try engine.submit(request)
                     owners[ticket] = owner
                     if case .push(let tag) = owner { pushTickets[tag] = ticket }
@@ -217,7 +217,7 @@ public final class OutboundService {
         finish(owner, completion.result)
     }
 
-    private func finish(_ owner: Owner, _ result: Result<HTTPResponse, HTTPFailure>) {
+    private func finish(_ owner: Owner, _ result: Result<OutboundResponse, OutboundFailure>) {
         let now = now()
         switch owner {
         case .push(let tag):

@@ -35,7 +35,7 @@ extension HTTPHeader: CustomStringConvertible {
     }
 }
 
-extension HTTPRequest: CustomStringConvertible {
+extension OutboundRequest: CustomStringConvertible {
     /// Method, server and size: paths and bodies may hold tokens.
     public var description: String { "\(method) \(url.origin) (\(body.count) bytes)" }
 }

@@ -29,9 +29,9 @@ struct CallFilter {
         return query.endReasons.isEmpty || query.endReasons.contains { $0.rawValue == reason }
     }
 
-    /// Ids begin with the millisecond of their making, which is that of the call's creation or
-    /// shortly before, while `on.dial` was asked. Looking only at ids in this range spares
-    /// walking over all of a long history.
+    /// Ids begin with the millisecond in which they were made: that of the call's creation, or
+    /// shortly before while `on.dial` was asked. Only ids in this range are looked at, so that a
+    /// long history is not read as a whole.
     var range: (from: CallID, below: CallID) {
         let slack: Milliseconds = 60_000
         let from = query.since.map { Self.first(at: $0, plus: -slack) }
@@ -40,7 +40,8 @@ struct CallFilter {
         return (from ?? CallID(high: 0, low: 0), min(below ?? last, query.before ?? last))
     }
 
-    /// The client names any moment: no sum may come before it is cut to those that ids have.
+    /// The client may name any moment: the sum must not overflow before it is cut to the range of
+    /// ids.
     private static func first(at moment: Moment, plus slack: Milliseconds) -> CallID {
         let latest: Int64 = 1 << 48 - 1
         let cut = max(0, min(moment.milliseconds, latest)) + slack
@@ -64,15 +65,15 @@ struct PageBuilder {
         self.scanMax = max(1, scanMax)
     }
 
-    /// Looks at the next older call, which `read` gives if it is worth reading; false: the page
-    /// ends before it.
+    /// Looks at the next older call, which `read` gives if it may match; false: the page ends
+    /// before it.
     mutating func look<Failure: Error>(
         at id: CallID, _ read: () throws(Failure) -> Call?
     ) throws(Failure) -> Bool {
         guard scanned < scanMax else { return close() }
         scanned += 1
         if let call = try read(), filter.admits(call) {
-            // Only one that belongs in the answer tells that this page is not the last.
+            // Only a further call that matches shows that this page is not the last.
             guard page.calls.count < filter.query.limit else { return close() }
             let size = CallSize.estimate(call)
             if !page.calls.isEmpty, bytes + size > bytesMax { return close() }

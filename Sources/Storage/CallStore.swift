@@ -1,12 +1,12 @@
-// What a store of this process does, whether it keeps things on disk or in memory. Whoever has a
-// thread for it makes a `StoreLink` of it; `StoreInPlace` needs none.
+// The store of one process, on disk or in memory. With a thread for it, it becomes a `StoreLink`;
+// `StoreInPlace` needs no thread.
 
 import CallModel
 import StoreContract
 
 /// The writing side of a store. Used by one thread at a time.
 public protocol CallStore: AnyObject {
-    /// How much is kept; a change counts from the next call on.
+    /// How much is kept; a change applies from the next call on.
     var limits: StoreLimits { get set }
 
     /// What a start in `term` needs. Comes before the first `commit`.
@@ -35,9 +35,9 @@ public protocol CallStore: AnyObject {
     /// - Throws: `replaced`: what was acknowledged until now must be saved, see `rescue`.
     func checkFiles() throws(StoreError)
 
-    /// After `replaced`: brings what was acknowledged to where the next opening finds it. May be
-    /// tried again for as long as the store exists, and the store must exist until it succeeds:
-    /// what is in a file without a name ends with whoever has it open.
+    /// After `replaced`: copies what was acknowledged to where the next opening finds it. May be
+    /// tried again as long as the store exists, and the store must exist until it succeeds: the
+    /// content of a file without a name is lost when the last one who has it open closes it.
     func rescue() throws(StoreError)
 
     /// Notes that the process ends on purpose. The store cannot be used any more.
@@ -45,7 +45,7 @@ public protocol CallStore: AnyObject {
 }
 
 extension CallStore {
-    /// What the start of a server that is alone needs.
+    /// The state that a server needs at its start when it runs alone.
     public func restore(at now: Moment) throws(StoreError) -> StoredState {
         try restore(at: now, in: .alone)
     }
@@ -57,6 +57,6 @@ extension CallStore {
 /// The reading side of a store. Used by one thread at a time; sees what was committed when it is
 /// asked.
 public protocol CallReader: AnyObject {
-    /// What the store knows.
+    /// The answer to `query`.
     func answer(_ query: StoreQuery) throws(StoreError) -> StoreAnswer
 }

@@ -3,20 +3,20 @@
 import CallModel
 import StoreContract
 
-/// What the stores of this process read, step by step; `find` makes answers of it.
+/// The single reads of a store of this process; `find` makes answers of them.
 protocol EmbeddedReader: AnyObject {
     /// A call, live or ended.
     func call(_ id: CallID) throws(StoreError) -> Call?
 
-    /// Which version of a call is stored.
+    /// The stored version of a call.
     func version(of id: CallID) throws(StoreError) -> StoredVersion?
 
-    /// Live calls of before the start, and what could not be read of them.
+    /// Live calls from before the start, and the damage of those that could not be read.
     func liveCalls(
         _ query: LiveCallQuery
     ) throws(StoreError) -> (found: LiveCalls, damage: [StoreError])
 
-    /// What is kept under an idempotency key.
+    /// The reply kept under an idempotency key.
     func reply(of user: UserID, under key: String) throws(StoreError) -> KeptReply?
 
     /// A page of a user's calls, newest first.
@@ -38,7 +38,7 @@ protocol EmbeddedReader: AnyObject {
     /// Open push jobs after `job`, in order, at most `limit`.
     func openPushes(after job: JobID?, limit: Int) throws(StoreError) -> [StoredPush]
 
-    /// What became of the pushes of a call, by job, user and device.
+    /// The outcomes of the pushes of a call, by job, user and device.
     func pushOutcomes(of call: CallID) throws(StoreError) -> [PushOutcome]
 
     /// Webhooks in `state` after `job`, in order, at most `limit`.
@@ -46,8 +46,8 @@ protocol EmbeddedReader: AnyObject {
         _ state: WebhookProgress.State, after job: JobID?, limit: Int
     ) throws(StoreError) -> [StoredWebhook]
 
-    /// Who made the calls of open webhooks to `endpoint`, in order, after `caller`: `limit` at
-    /// most, `Cause.noCaller` for those of nobody.
+    /// The callers of open webhooks to `endpoint`, in order, after `caller`: `limit` at most,
+    /// `Cause.noCaller` for webhooks of nobody.
     func webhookCallers(
         of endpoint: String, after caller: UserID?, limit: Int
     ) throws(StoreError) -> [UserID]
@@ -138,7 +138,7 @@ extension EmbeddedReader {
     /// Webhooks that are read at once.
     private static var webhookStep: Int { 500 }
 
-    /// The last generation in force that is neither active nor was taken back.
+    /// The last generation in force that is neither active nor was rolled back.
     private func generationBefore() throws(StoreError) -> StoredGeneration? {
         let before = try generations().first { !$0.isActive && $0.rolledBackAt == nil }
         guard let before else { return nil }

@@ -1,9 +1,9 @@
-// The last calls that ended, within reach.
+// The calls that ended last, in memory.
 
 import Collections
 import CallModel
 
-/// Ended calls in few bytes, found by id. The first that ended are the first to go.
+/// Ended calls in few bytes, found by id. The earliest to end is forgotten first.
 public struct EndedCalls: Sendable {
     private var places = HashIndex()
     private var packed = PackedCalls()
@@ -16,7 +16,7 @@ public struct EndedCalls: Sendable {
     /// How many calls there are.
     public var count: Int { queue.count }
 
-    /// Bytes of memory that they have.
+    /// Bytes of memory that they take.
     public var memory: Int { packed.memory }
 
     /// When the first of them ended; nil: there is none.
@@ -32,7 +32,7 @@ public struct EndedCalls: Sendable {
         places.find(id.hash) { packed.id(at: $0) == id }
     }
 
-    /// Keeps `call`, which has ended; false: a version of it was here, whose place it takes.
+    /// Keeps `call`, which has ended; false: it replaces an earlier version.
     @discardableResult
     public mutating func put(_ call: Call) -> Bool {
         if let place = find(call.id) {
@@ -45,7 +45,7 @@ public struct EndedCalls: Sendable {
         return true
     }
 
-    /// Forgets the first and tells which it was.
+    /// Forgets the first call, and returns its id.
     @discardableResult
     public mutating func removeFirst() -> CallID? {
         guard let place = queue.removeFirst()?.place else { return nil }

@@ -1,4 +1,4 @@
-// Makes chosen file operations of the store fail, for tests of what happens then.
+// Makes chosen file operations of the store fail, for tests.
 
 import CSQLite
 import Glibc
@@ -61,7 +61,7 @@ public final class FaultPlan: @unchecked Sendable {
     }
 
     /// A layer armed by a text such as `write:120:3:full`: after 120 more writes, the next 3 fail
-    /// for lack of space. With `:again` at its end that is repeated for ever. Nil: the text is not
+    /// for lack of space. With `:again` at its end that repeats without end. Nil: the text is not
     /// of that form.
     public convenience init?(_ text: String) {
         var parts = text.split(separator: ":", omittingEmptySubsequences: false)

@@ -1,4 +1,4 @@
-// Reads a kept generation without opening the store: of a process that runs or of one that ended.
+// Reads a kept generation without opening the store, whether a process uses it or not.
 
 import CallModel
 import StoreContract

@@ -7,10 +7,11 @@ import StoreContract
 enum Opening {
     /// The connection that writes.
     static func writer(
-        at path: String, _ options: StoreOptions, _ schema: Schema
-    ) throws(StoreError) -> Connection {
-        let connection = try Connection(path: path, access: .existing, faults: options.faults)
-        // Before anything is changed: is this file ours and not from the future?
+        at path: String, _ options: StoreOptions, _ schema: StoreSchema
+    ) throws(StoreError) -> DatabaseConnection {
+        let connection = try DatabaseConnection(
+            path: path, access: .existing, faults: options.faults)
+        // Before anything is changed: the file must be ours, and not written by a newer version.
         let version = try schema.examine(connection)
         try useLog(connection)
         try connection.execute(
@@ -26,8 +27,8 @@ enum Opening {
         return connection
     }
 
-    /// Where the log cannot be used SQLite says so only by the mode that it answers with.
-    private static func useLog(_ connection: Connection) throws(StoreError) {
+    /// If the log cannot be used, SQLite says so only by the mode that it returns.
+    private static func useLog(_ connection: DatabaseConnection) throws(StoreError) {
         let pragma = try connection.prepare("PRAGMA journal_mode = WAL", for: "opening the log")
         let mode = try pragma.first { row in row.text(0) } ?? ""
         guard mode == "wal" else {
@@ -38,8 +39,11 @@ enum Opening {
     }
 
     /// A connection that reads beside the writer.
-    static func reader(at path: String, _ options: StoreOptions) throws(StoreError) -> Connection {
-        let connection = try Connection(path: path, access: .reading, faults: options.faults)
+    static func reader(at path: String, _ options: StoreOptions) throws(StoreError)
+        -> DatabaseConnection
+    {
+        let connection = try DatabaseConnection(
+            path: path, access: .reading, faults: options.faults)
         try connection.execute(
             """
             PRAGMA query_only = 1;
@@ -56,7 +60,7 @@ enum Opening {
     ]
 
     private static func check(
-        _ connection: Connection, _ check: StoreOptions.Check
+        _ connection: DatabaseConnection, _ check: StoreOptions.Check
     ) throws(StoreError) {
         switch check {
         case .live:
@@ -67,7 +71,7 @@ enum Opening {
 
     /// Runs a check whose one row is `ok` if all is well.
     static func quickCheck(
-        _ connection: Connection, _ pragma: String
+        _ connection: DatabaseConnection, _ pragma: String
     ) throws(StoreError) {
         let statement = try connection.prepare(pragma, for: "checking")
         var verdicts: [String] = []
@@ -82,12 +86,12 @@ enum Opening {
             operation: "checking", detail: unread ?? first)
     }
 
-    /// Whether a verdict is that a page could not be read, which tells nothing about what is in
-    /// it: SQLite reports both as findings, and the code of an error of the system in the text.
+    /// Whether a verdict means that a page could not be read. That tells nothing about its content:
+    /// SQLite reports both as findings, with the code of the system's error in the text.
     private static func isUnread(_ verdict: String) -> Bool {
         verdict.split(separator: "=").dropFirst().contains { rest in
             guard let code = Int32(rest.prefix { $0.isNumber }) else { return false }
-            return Connection.kind(of: code) == .inputOutput
+            return DatabaseConnection.kind(of: code) == .inputOutput
         }
     }
 }

@@ -1,4 +1,4 @@
-// Reads the plugins' timers without opening the store: of a process that runs or of one that ended.
+// Reads the plugins' timers without opening the store, whether a process uses it or not.
 
 import CallModel
 import Glibc
@@ -16,7 +16,7 @@ public enum PendingTimers {
         return try read(by: try Opening.reader(at: path, StoreOptions()))
     }
 
-    static func read(by connection: Connection) throws(StoreError) -> [NamedTimer] {
+    static func read(by connection: DatabaseConnection) throws(StoreError) -> [NamedTimer] {
         let all = try connection.prepare(
             "SELECT id, plugin, name, due_at, call, data FROM timer ORDER BY id",
             for: "reading timers")

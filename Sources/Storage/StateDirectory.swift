@@ -9,7 +9,7 @@ public final class StateDirectory: Sendable {
     /// The directory as it was given.
     public let path: String
     private let lock: Int32
-    /// What was opened in it.
+    /// The files that were opened in it.
     let opened = Mutex(OpenedFiles())
     /// Connections of this process to the database.
     let users = Atomic<Int>(0)
@@ -92,7 +92,7 @@ public final class StateDirectory: Sendable {
         close(parent)
     }
 
-    /// The process id helps people only, so a full disk here is no reason not to start.
+    /// The process id only helps people, so a full disk here must not prevent the start.
     private static func write(_ process: Int32, to lock: Int32) {
         let text = Array("\(process)\n".utf8)
         guard ftruncate(lock, 0) == 0 else { return }

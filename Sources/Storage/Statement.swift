@@ -54,7 +54,7 @@ struct Row {
     }
 }
 
-/// A call id as it is stored: both halves, the highest byte first, so that they sort as ids do.
+/// A call id as stored: both halves with the highest byte first, so that rows sort as ids do.
 extension CallID {
     static let byteCount = 16
 
@@ -74,11 +74,11 @@ extension CallID {
 /// A compiled statement; finalized with its owner.
 struct Statement: ~Copyable {
     private let handle: OpaquePointer
-    private let connection: Connection
+    private let connection: DatabaseConnection
     /// What it does, for errors.
     private let operation: StaticString
 
-    init(_ handle: OpaquePointer, connection: Connection, operation: StaticString) {
+    init(_ handle: OpaquePointer, connection: DatabaseConnection, operation: StaticString) {
         self.handle = handle
         self.connection = connection
         self.operation = operation
@@ -97,15 +97,15 @@ struct Statement: ~Copyable {
         return connection.changes
     }
 
-    /// Runs it and hands every row to `body` until that returns false.
+    /// Runs it and gives every row to `body` until that returns false.
     func rows(
         _ values: SQLValue..., body: (Row) throws(StoreError) -> Bool
     ) throws(StoreError) {
         try each(values, body)
     }
 
-    /// Runs it to its end, which for some is when they commit, and gives what `body` makes of the
-    /// first row, or nil when there is none.
+    /// Runs it to its end, because some statements commit only there; returns what `body` makes of
+    /// the first row, or nil without rows.
     func first<Result>(
         _ values: SQLValue..., body: (Row) throws(StoreError) -> Result?
     ) throws(StoreError) -> Result? {
@@ -122,7 +122,8 @@ struct Statement: ~Copyable {
     private func each(
         _ values: [SQLValue], _ body: (Row) throws(StoreError) -> Bool
     ) throws(StoreError) {
-        // Resetting ends the read transaction, so an idle statement never holds back the log.
+        // Resetting ends the read transaction: an idle statement must not keep the log from
+        // shrinking.
         defer { sqlite3_reset(handle) }
         for index in values.indices { try bind(values[index], at: Int32(index + 1)) }
         while true {

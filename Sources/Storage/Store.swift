@@ -14,18 +14,18 @@ public final class Store: CallStore {
 
     private let directory: StateDirectory
     private let options: StoreOptions
-    private let connection: Connection
+    private let connection: DatabaseConnection
     private let begin: Statement
     private let end: Statement
     private let putMark: Statement
     private let terms: TermTable
     private let participation: ParticipationTable
-    private let calls: CallTable
+    private let calls: CallTables
     private let keys: KeyTable
     private let outbox: OutboxTables
     private let plugins: PluginTables
     private let history: HistoryTable
-    /// In which it was restored.
+    /// The term in which it was restored.
     private var term = Term.alone
     /// The highest id of a job or timer.
     private var highestJob: Int64 = 0
@@ -37,7 +37,7 @@ public final class Store: CallStore {
         case opened
         /// In use.
         case restored
-        /// Failed or closed: what SQLite and the disk hold is only known after opening it again.
+        /// Failed or closed: the real state is only known after the store was opened again.
         case over
     }
 
@@ -51,7 +51,7 @@ public final class Store: CallStore {
     }
 
     init(
-        in directory: StateDirectory, options: StoreOptions, schema: Schema
+        in directory: StateDirectory, options: StoreOptions, schema: StoreSchema
     ) throws(StoreError) {
         self.directory = directory
         self.options = options
@@ -68,7 +68,7 @@ public final class Store: CallStore {
             "UPDATE mark SET value = max(value, ?) WHERE name = ?", for: "storing a mark")
         terms = try TermTable(connection)
         participation = try ParticipationTable(connection)
-        calls = try CallTable(connection, participation)
+        calls = try CallTables(connection, participation)
         keys = try KeyTable(connection)
         outbox = try OutboxTables(connection)
         plugins = try PluginTables(connection)
@@ -173,7 +173,7 @@ public final class Store: CallStore {
                 "UPDATE mark SET value = 1 WHERE name = 'clean'", for: "marking the end")
         }
         state = .over
-        // Readers may hold the log back; then it is simply kept for the next start.
+        // If readers keep it from being copied, the log stays for the next start.
         try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)", for: "closing")
     }
 
@@ -191,7 +191,8 @@ public final class Store: CallStore {
             try terms.require(term, for: "committing")
             try body()
             try end.run()
-            // Not later: what is in no file that the next start finds must not be acknowledged.
+            // In the same transaction: a commit into a file that the next start does not find must
+            // not be acknowledged.
             try checkFiles()
         } catch {
             state = .over
@@ -210,7 +211,7 @@ public final class Store: CallStore {
             }
         } catch {
             state = .over
-            // What has the names now belongs to somebody else.
+            // The files that have the names now belong to somebody else.
             connection.keepLog()
             throw error
         }

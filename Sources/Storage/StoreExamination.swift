@@ -1,10 +1,10 @@
-// Looks at a store without changing it: whether a process has it, and whether it is sound.
+// Examines a store without changing it: whether a process uses it, and whether it is sound.
 
 import CallModel
 import Glibc
 import StoreContract
 
-/// What there is in a state directory.
+/// The state of a state directory.
 public enum StoreExamination {
     /// The process that holds the directory; nil: none does, or it could not be told which.
     ///
@@ -28,7 +28,7 @@ public enum StoreExamination {
         return Int32(String(decoding: bytes[..<count].prefix { $0 != 0x0A }, as: UTF8.self)) ?? 0
     }
 
-    /// What a check of the whole file found.
+    /// The result of a check of the whole file.
     public struct Verdict: Sendable, Equatable {
         /// The version of the file, and of this program.
         public let version: Int
@@ -37,7 +37,7 @@ public enum StoreExamination {
         public let calls: Int
         /// Those of them that a start would leave out.
         public let damaged: DamagedCalls
-        /// The moment that it has noted last.
+        /// The newest moment that it has stored.
         public let writtenAt: Moment
     }
 
@@ -47,21 +47,21 @@ public enum StoreExamination {
     public static func check(_ directory: String) throws(StoreError) -> Verdict? {
         let path = StateDirectory.database(in: directory)
         guard access(path, F_OK) == 0 else { return nil }
-        let connection = try Connection(path: path, access: .reading, faults: nil)
-        let version = try Schema.current.examine(connection)
+        let connection = try DatabaseConnection(path: path, access: .reading, faults: nil)
+        let version = try StoreSchema.current.examine(connection)
         guard version > 0 else { return nil }
         try Opening.quickCheck(connection, "PRAGMA integrity_check(10)")
         let (calls, damaged) = try readCalls(connection)
         let written = try connection.integer(
             "SELECT value FROM mark WHERE name = 'newest'", for: "reading the newest moment")
         return Verdict(
-            version: version, newest: Schema.current.version, calls: calls, damaged: damaged,
+            version: version, newest: StoreSchema.current.version, calls: calls, damaged: damaged,
             writtenAt: Moment(written ?? 0))
     }
 
     /// Reads all live calls as a start does.
     private static func readCalls(
-        _ connection: Connection
+        _ connection: DatabaseConnection
     ) throws(StoreError) -> (count: Int, damaged: DamagedCalls) {
         let all = try connection.prepare(
             "SELECT id, record FROM live_call ORDER BY id", for: "reading live calls")

@@ -46,7 +46,7 @@ public final class StoreInPlace: StoreLink {
 }
 
 extension StoreAnswer {
-    /// What `reader` answers, or why it cannot; nil: the store is away.
+    /// The answer of `reader`, or why it cannot answer; nil: the store is away.
     public init(_ query: StoreQuery, from reader: (any CallReader)?) {
         do throws(StoreError) {
             guard let reader else {
@@ -60,7 +60,7 @@ extension StoreAnswer {
     }
 }
 
-/// Removes what is too old, once a minute and a little at a time, each behind the answer to a
+/// Deletes what is too old, once a minute and a little at a time, each time behind the answer to a
 /// commit.
 public struct SweepPace {
     private var last = Moment(0)

@@ -17,7 +17,8 @@ public struct StoreOptions: Sendable {
 
     /// What is checked before a start, beyond the file's head.
     public enum Check: Sendable {
-        /// What a start reads: everything but history. Its cost grows with the live data only.
+        /// Everything that a start reads, which is all but history. The cost grows with the live
+        /// data only.
         case live
         /// The whole file.
         case whole

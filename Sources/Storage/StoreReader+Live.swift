@@ -8,11 +8,11 @@ final class LiveCallStatements {
     let page: Statement
     let ofUser: Statement
 
-    init(_ connection: Connection) throws(StoreError) {
+    init(_ connection: DatabaseConnection) throws(StoreError) {
         page = try connection.prepare(
             "SELECT id, record FROM live_call WHERE id > ? AND id <= ? ORDER BY id LIMIT ?",
             for: "reading live calls")
-        // History that is older than every live call is not looked at.
+        // History older than every live call is left out.
         ofUser = try connection.prepare(
             """
             SELECT p.call FROM participation AS p JOIN live_call AS l ON l.id = p.call
@@ -26,7 +26,7 @@ extension StoreReader {
     func liveCalls(
         _ query: LiveCallQuery
     ) throws(StoreError) -> (found: LiveCalls, damage: [StoreError]) {
-        // All of it as it was at one moment.
+        // One transaction: all of it as of one moment.
         try begin.run()
         defer { try? end.run() }
         let isOfAll = query.users.isEmpty && query.calls.isEmpty
@@ -100,6 +100,6 @@ extension StoreReader {
 }
 
 extension CallID {
-    /// Before every other one.
+    /// The id before all others.
     fileprivate static let first = CallID(high: 0, low: 0)
 }

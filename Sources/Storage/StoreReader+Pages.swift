@@ -11,7 +11,7 @@ extension StoreReader {
         let range = filter.range
         var builder = PageBuilder(filter, bytes: bytes, scanMax: limits.pageScanMax)
         var damage: [StoreError] = []
-        // All of it as it was at one moment.
+        // One transaction: all of it as of one moment.
         try begin.run()
         defer { try? end.run() }
         func look(at row: Row, _ id: CallID) throws(StoreError) -> Bool {

@@ -7,7 +7,7 @@ import Synchronization
 /// A read-only connection: sees every commit that was durable when a method is called.
 public final class StoreReader: CallReader, EmbeddedReader {
     private let directory: StateDirectory
-    let connection: Connection
+    let connection: DatabaseConnection
     let limits: StoreLimits
     let liveCall: Statement
     private let endedCall: Statement
@@ -73,7 +73,7 @@ public final class StoreReader: CallReader, EmbeddedReader {
             SELECT id, endpoint, call, type, at, body, attempts, due_at, last_error, caller, user
             FROM webhook WHERE state = ? AND id > ? ORDER BY id LIMIT ?
             """, for: "reading webhooks")
-        // One by one, for the index to leave the events of each caller out.
+        // One by one, so that the index skips the other events of each caller.
         nextWebhookCaller = try connection.prepare(
             """
             SELECT caller FROM webhook
@@ -114,7 +114,7 @@ public final class StoreReader: CallReader, EmbeddedReader {
     }
 
     func call(_ id: CallID) throws(StoreError) -> Call? {
-        // Live before ended: a call that ends in between is then found at the second look.
+        // Live before ended: a call that ends in between is found by the second query.
         if let call = try find(id, in: liveCall) { return call }
         return try find(id, in: endedCall)
     }

@@ -7,7 +7,7 @@ import CallModel
 struct Participations {
     private var index = HashIndex()
     private var slab = Slab<(user: UserID, calls: UserCalls)>()
-    /// Nobody shall know beforehand which users collide.
+    /// The seed is secret, so that nobody can choose users whose hashes collide.
     private let seed = UInt64.random(in: .min ... .max)
 
     /// The calls of `user`.
@@ -97,8 +97,8 @@ struct UserCalls {
     }
 }
 
-/// Ids in a row. New ones come at the end and old ones go from the front, so neither moves the
-/// others: an account that everybody calls has as many as there are.
+/// Ids in order. New ones come at the end and old ones leave at the front, so that neither moves
+/// the others: an account that everybody calls has very many.
 private final class UserCallRow {
     private var ids: [CallID]
     /// Places at the front that are free.
@@ -118,7 +118,7 @@ private final class UserCallRow {
     /// Takes `id` out if it is there.
     func remove(_ id: CallID) {
         guard !isEmpty else { return }
-        // The oldest goes first, mostly.
+        // Mostly the oldest leaves first.
         let place = ids[free] == id ? free : ids[free...].firstPlace { $0 >= id }
         guard place < ids.count, ids[place] == id else { return }
         guard place == free else {
@@ -126,7 +126,7 @@ private final class UserCallRow {
             return
         }
         free += 1
-        // Moving the rest only when half is free makes removing one constant on average.
+        // The rest is moved only when half is free: that makes removing cheap on average.
         if free > ids.count / 2 {
             ids.removeFirst(free)
             free = 0

@@ -1,4 +1,4 @@
-// What is left out of a start because it cannot be read.
+// Calls that a start leaves out because they cannot be read.
 
 /// Live calls whose records are damaged: how many, and what is wrong with the first of them.
 public struct DamagedCalls: Sendable, Equatable {

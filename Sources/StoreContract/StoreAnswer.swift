@@ -1,14 +1,14 @@
-// Everything that a store answers.
+// All answers of a store.
 
 import CallModel
 
-/// What came of one order.
+/// The answer to one order.
 public enum StoreAnswer: Sendable {
-    /// The batch is durable, so long after it was ordered.
+    /// The batch is durable; the time since it was ordered.
     case committed(CommitResult, in: Milliseconds)
-    /// The store is open again, with what it kept.
+    /// The store is open again; this is its content.
     case opened(StoredState)
-    /// It could not be read.
+    /// The question could not be answered.
     case failed(StoreError)
     // To a `StoreQuery` of the same name:
     case call(Call?)
@@ -17,7 +17,7 @@ public enum StoreAnswer: Sendable {
     case liveCalls(LiveCalls, damage: [StoreError])
     case reply(KeptReply?)
     case page(CallPage)
-    /// The newest, and how many there are in all.
+    /// The newest ones, and how many there are in all.
     case missed([MissedCall], count: Int)
     case registrations([Registration], Call?)
     case openPushes([StoredPush])
@@ -33,9 +33,9 @@ public enum StoreAnswer: Sendable {
     case generation(StoredGeneration?)
 }
 
-/// What a commit tells.
+/// The result of a commit.
 public struct CommitResult: Sendable, Equatable {
-    /// What became of an increment.
+    /// The result of an increment.
     public enum Counter: Sendable, Equatable {
         /// The sum.
         case sum(Int64)
@@ -54,7 +54,7 @@ public struct CommitResult: Sendable, Equatable {
 public struct StoredState: Sendable {
     /// Kept keys, oldest first, and the last live call: those up to it are asked for in pages.
     public var core = Restored()
-    /// In which it was opened.
+    /// The term in which it was opened.
     public var term = Term.alone
     /// The newest moment ever committed: time never goes below it.
     public var newestMoment: Moment?
@@ -92,7 +92,7 @@ public struct CallPage: Sendable, Equatable {
     /// Newest first.
     public var calls: [Call] = []
     /// Where the next page begins (`ListQuery.before`); nil: this is the last one. A page may be
-    /// empty and not the last: looking through very many calls that do not match is cut short.
+    /// empty and not the last, because the search through calls that do not match has a limit.
     public var cursor: CallID?
     /// Records that were left out because they cannot be read: to be logged, since one damaged
     /// call must not hide all others.

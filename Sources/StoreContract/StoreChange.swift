@@ -76,15 +76,15 @@ public struct JobID: Hashable, Sendable, Comparable, CustomStringConvertible {
 
 /// A change of the push outbox.
 public enum PushChange: Sendable, Equatable {
-    /// A user is to be woken.
+    /// A user has to be woken.
     case add(JobID, PushJob)
-    /// What became of it at one device; a later one for the same device replaces it.
+    /// The outcome at one device; a later one for the same device replaces it.
     case outcome(PushOutcome)
-    /// Nothing is left to do.
+    /// The job is done.
     case finish(JobID)
 }
 
-/// What became of one push to one device: part of the call's history.
+/// The outcome of one push to one device: part of the call's history.
 public struct PushOutcome: Sendable, Equatable {
     /// The job.
     public let job: JobID
@@ -96,9 +96,9 @@ public struct PushOutcome: Sendable, Equatable {
     public let provider: String
     /// Why the user was woken.
     public let kind: PushJob.Kind
-    /// When it was known.
+    /// When the outcome was known.
     public let at: Moment
-    /// `sent`, or why not: the provider's or the host's word.
+    /// `sent`, or why it was not sent, in the provider's or the host's word.
     public let result: String
 
     /// The `result` of `job` at one device.
@@ -124,7 +124,7 @@ public struct NamedTimer: Sendable, Equatable {
     public let plugin: String
     /// The declared name.
     public let name: String
-    /// The call it dies with, or nil.
+    /// The call with whose end it is removed, or nil.
     public let callID: CallID?
     /// When it fires.
     public let dueAt: Moment

@@ -14,7 +14,7 @@ public struct StoreError: Error, Sendable, Equatable {
         case inputOutput
         /// Another process holds the directory; nil when it could not be told which.
         case inUse(process: Int32?)
-        /// Another connection holds the file for longer than is waited for.
+        /// Another connection has locked the file for too long.
         case busy
         /// The file is not a sound SQLite database.
         case corrupt
@@ -24,7 +24,8 @@ public struct StoreError: Error, Sendable, Equatable {
         case newer(found: Int, known: Int)
         /// One stored record cannot be read; `detail` names it and its field.
         case damagedRecord
-        /// Another has taken it over, and this is his term. What the refused one writes is nowhere.
+        /// Another server has taken the store over, and this is its term. Nothing of the refused
+        /// commit is stored.
         case notOwner(since: Term)
         /// A file of the store is not the one that was opened: removed, or another has its name.
         case replaced

@@ -5,6 +5,32 @@
 /// A server passes no mask key, a client a new unpredictable one for each frame: dice belong to the
 /// caller.
 public enum FrameEncoder {
+    /// Bytes of the longest header without a mask key.
+    public static let longestHeader = 10
+
+    /// Writes the header of a frame with a payload of `count` bytes; returns its length. A mask
+    /// key, if there is one, follows it.
+    public static func writeHeader(
+        _ opcode: WebSocketOpcode, payload count: Int, isFinal: Bool = true,
+        isMasked: Bool = false, to buffer: UnsafeMutableRawBufferPointer
+    ) -> Int {
+        let mask: UInt8 = isMasked ? 0x80 : 0
+        buffer[0] = (isFinal ? 0x80 : 0) | opcode.rawValue
+        switch count {
+        case ...125:
+            buffer[1] = mask | UInt8(count)
+            return 2
+        case ...0xFFFF:
+            buffer[1] = mask | 126
+            buffer.storeBytes(of: UInt16(count).bigEndian, toByteOffset: 2, as: UInt16.self)
+            return 4
+        default:
+            buffer[1] = mask | 127
+            buffer.storeBytes(of: UInt64(count).bigEndian, toByteOffset: 2, as: UInt64.self)
+            return 10
+        }
+    }
+
     /// Appends one frame.
     ///
     /// - Parameters:
@@ -17,8 +43,12 @@ public enum FrameEncoder {
     ) {
         let isControl = opcode.isControl
         let payload = isControl ? UnsafeRawBufferPointer(rebasing: payload.prefix(125)) : payload
-        output.append((isFinal || isControl ? 0x80 : 0) | opcode.rawValue)
-        appendLength(payload.count, maskBit: mask == nil ? 0 : 0x80, to: &output)
+        withUnsafeTemporaryAllocation(byteCount: longestHeader, alignment: 1) { header in
+            let count = writeHeader(
+                opcode, payload: payload.count, isFinal: isFinal || isControl,
+                isMasked: mask != nil, to: header)
+            output.append(contentsOf: header[..<count])
+        }
         if let mask {
             withUnsafeBytes(of: mask.littleEndian) { output.append(contentsOf: $0) }
         }
@@ -55,17 +85,5 @@ public enum FrameEncoder {
             }
         }
         append(.close, payload, mask: mask, to: &output)
-    }
-
-    private static func appendLength(_ count: Int, maskBit: UInt8, to output: inout [UInt8]) {
-        switch count {
-        case ...125: output.append(maskBit | UInt8(count))
-        case ...0xFFFF:
-            output.append(maskBit | 126)
-            withUnsafeBytes(of: UInt16(count).bigEndian) { output.append(contentsOf: $0) }
-        default:
-            output.append(maskBit | 127)
-            withUnsafeBytes(of: UInt64(count).bigEndian) { output.append(contentsOf: $0) }
-        }
     }
 }

@@ -1,4 +1,4 @@
-// One question over HTTP and its answer, for commands that ask and end.
+// One request over HTTP and its answer, for commands that ask once.
 
 import AgentCore
 import CallClient
@@ -13,12 +13,12 @@ import WebProtocols
 enum AdminAnswer {
     /// JSON, or the text of a plain answer as a string.
     case answer(JSONValue)
-    /// It refused, in its own words.
+    /// It refused; the text is the server's.
     case refused(String)
     /// It did not answer.
     case unreachable(String)
 
-    /// The answer to an operation of the operator's socket; what has no value is left out.
+    /// Asks for an operation of the operator's socket; parameters without a value are left out.
     static func ask(
         _ name: ManagementOperation.Name, _ values: [String: String?] = [:],
         of server: ServerAddress
@@ -40,7 +40,7 @@ enum AdminAnswer {
         return ask(HTTPRequest(operation.method, server.target(path), body: body), of: server)
     }
 
-    /// The answer to `GET path` of the operator's socket, for what is no operation.
+    /// Asks for `GET path` of the operator's socket, for a page that is no operation.
     static func get(_ path: String, from server: ServerAddress) -> AdminAnswer {
         ask(HTTPRequest(.get, server.target(path)), of: server)
     }
@@ -55,15 +55,16 @@ enum AdminAnswer {
         return .unreachable(absence(of: server) ?? text)
     }
 
-    /// What to look after where a server should have made a socket, and has not.
+    /// What to check when the server's socket is missing.
     private static func absence(of server: ServerAddress) -> String? {
         guard case .unix(let path) = server.endpoint, !Files.exists(path) else { return nil }
-        // The socket is found by the file as it is now, the server made it by the file as it was.
+        // The tool finds the socket by the present file, the server made it by an earlier version
+        // of the file.
         return "nobody answers at \(server): no server has made this socket; does it run, was it "
             + "started elsewhere (--config FILE), have state_dir or admin changed since?"
     }
 
-    /// What `begin` hands to its completion.
+    /// Waits for the result that `begin` gives to its completion.
     static func waiting(
         for server: ServerAddress,
         _ begin: (EventLoop, @escaping (AdminAnswer) -> Void) -> Void
@@ -98,7 +99,7 @@ enum AdminAnswer {
         self = .answer(value ?? .string(text))
     }
 
-    /// The answer to an operation of the protocol; `remedy` is said where the token is not taken.
+    /// Asks for an operation of the protocol; `remedy` is added where the token is refused.
     init(
         _ result: Result<JSONValue, HTTPCaller.Failure>, from server: ServerAddress,
         remedy: String
@@ -118,7 +119,7 @@ enum AdminAnswer {
         "nobody answers at \(server): \(failure)"
     }
 
-    /// The call `id` of an answer that may have more of them.
+    /// The call `id` out of an answer with a list of calls.
     func only(_ id: CallID) -> AdminAnswer {
         guard case .answer(let value) = self, let calls = value["calls"]?.array else { return self }
         guard let call = calls.first(where: { $0["call_id"]?.string == id.description }) else {

@@ -1,12 +1,11 @@
-// The words of one command line, sorted into operands and options.
+// One command line, sorted into operands and options.
 
 import CallClient
 import CallModel
 import JSON
 import Lua
 
-/// What was given to a command. Options may stand anywhere, as `--name value` or `--name=value`;
-/// what follows `--` are operands.
+/// Options may stand anywhere, as `--name value` or `--name=value`; what follows `--` are operands.
 struct CommandArguments {
     /// The words beside the options.
     private(set) var operands: [String] = []
@@ -54,7 +53,7 @@ struct CommandArguments {
             let isGiven = rest.first.map { !$0.isEmpty && $0.utf8.allSatisfy(Self.isDigit) }
             value = isGiven == true ? rest.removeFirst() : ""
         case (let expected?, _):
-            // A value may begin with one dash, such as a number; an option is none.
+            // A value may begin with one dash, such as a negative number, but not with two.
             guard let next = rest.first, !next.hasPrefix("--") else {
                 throw .usage("\(name) needs a value: \(name) \(expected)")
             }
@@ -156,7 +155,7 @@ extension CommandArguments {
         try identifier(text, "--device", "device", DeviceID.init(checking:))
     }
 
-    /// What `make` takes by the rule of users and devices; `what` it is not, where it does not.
+    /// The identifier that `make` makes of `text`; `what` names its kind in the error.
     static func identifier<Identifier>(
         _ text: String, _ role: String, _ what: String, _ make: (String) -> Identifier?
     ) throws(CommandError) -> Identifier {

@@ -1,4 +1,4 @@
-// Why a call went as it did: what the process knows, and what the decision log's files have.
+// Why a call went as it did: from the process and from the files of the decision log.
 
 import AgentCore
 import AgentServer
@@ -14,7 +14,7 @@ struct Explanation {
     private var answer: AdminAnswer
 
     /// Asks the process, which keeps the newest decisions only and may have ended, and reads the
-    /// files, which have more.
+    /// files, which have older ones.
     init(_ call: CallID, _ arguments: CommandArguments) throws(CommandError) {
         self.call = call
         answer = .ask(.explain, ["call_id": "\(call)"], of: try Installation.admin(arguments))
@@ -29,7 +29,7 @@ struct Explanation {
         switch answer {
         case .answer(let live): all = live.object ?? all
         case .refused, .unreachable:
-            // Neither says anything of the call that the files do not know better.
+            // The process knows nothing of the call that the files do not have.
             guard !kept.isEmpty else { return }
         }
         if !kept.isEmpty {

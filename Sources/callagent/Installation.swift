@@ -1,4 +1,4 @@
-// The installation that a command works with: where its server listens, and where its socket lies.
+// The installation that a command works with: the server's address and its operator's socket.
 
 import AgentServer
 import CallClient
@@ -59,7 +59,7 @@ enum Installation {
         }
     }
 
-    /// What the operator's file says, with its secrets.
+    /// The configuration, with its secrets.
     static func configurationWithSecrets(
         _ arguments: CommandArguments
     ) throws(AgentError) -> Configuration {
@@ -73,8 +73,8 @@ enum Installation {
         }
     }
 
-    /// What the operator's file says. Its secrets are the server's: a tool goes without those that
-    /// are not in its environment.
+    /// The configuration. Secrets that are not in the tool's environment are left out: they are the
+    /// server's.
     static func configuration(
         _ arguments: CommandArguments
     ) throws(CommandError) -> Configuration {

@@ -1,8 +1,8 @@
-// From the words of a command line to a command that runs.
+// Finds the command of a command line and runs it.
 
 import EventLoop
 
-/// How the tool ends, for scripts.
+/// The exit codes, for scripts.
 enum ExitCode {
     /// It went well; a call was answered.
     static let success: Int32 = 0
@@ -10,7 +10,7 @@ enum ExitCode {
     static let failure: Int32 = 1
     /// The command line is wrong.
     static let usage: Int32 = 2
-    /// Nobody answers at the other end.
+    /// The server does not answer.
     static let unreachable: Int32 = 3
 }
 

@@ -138,7 +138,7 @@ import WebProtocols
         }
         defer { rig.close() }
         let bob = try rig.device("bob")
-        rig.gateway.keepHouse()
+        rig.gateway.runHousekeeping()
         try rig.waiter.wait(for: "the close") { bob.closeCode != nil }
         #expect(bob.closeCode == 4101)
     }
@@ -148,7 +148,7 @@ import WebProtocols
         let rig = try GatewayRig(tokens: BriefTokens(expiresAt: now)) { $0.tokenLeeway = 60_000 }
         defer { rig.close() }
         let bob = try rig.device("bob")
-        rig.gateway.keepHouse()
+        rig.gateway.runHousekeeping()
         bob.say(question(1))
         try rig.waiter.wait(for: "an answer") { bob.reply(to: 1) != nil }
         #expect(bob.closeCode == nil)
@@ -158,10 +158,10 @@ import WebProtocols
         let rig = try GatewayRig { $0.session.helloWithin = 0 }
         defer { rig.close() }
         let client = try rig.client()
-        rig.gateway.keepHouse()
+        rig.gateway.runHousekeeping()
         client.upgrade([:])
         try rig.waiter.wait(for: "a WebSocket") { client.status == 101 }
-        rig.gateway.keepHouse()
+        rig.gateway.runHousekeeping()
         try rig.waiter.wait(for: "the close") { client.closeCode != nil }
         #expect(client.closeCode == 4200)
     }
@@ -179,7 +179,7 @@ import WebProtocols
             rig.exchange.clock = CoreClock(standingAt: start + second * 1_000)
             bob.say(question(Int(id)))
             try rig.waiter.wait(for: "an answer") { bob.reply(to: id) != nil }
-            rig.gateway.keepHouse()
+            rig.gateway.runHousekeeping()
         }
         try rig.waiter.wait(for: "the close") { alice.closeCode == 4009 }
         rig.exchange.clock = CoreClock(standingAt: start + 34_999)
@@ -204,7 +204,7 @@ import WebProtocols
         let slow = try rig.client()
         slow.send("GET /healthz HTTP/1.1\r\nHo")
         try rig.waiter.wait(for: "the end of the slow one") {
-            rig.gateway.keepHouse()
+            rig.gateway.runHousekeeping()
             return slow.isClosed
         }
         #expect(!idle.isClosed)
@@ -220,13 +220,13 @@ import WebProtocols
         idle.request("GET", "/healthz")
         try rig.waiter.wait(for: "an answer") { idle.status == 200 }
         try rig.waiter.wait(for: "the end of the idle one") {
-            rig.gateway.keepHouse()
+            rig.gateway.runHousekeeping()
             return idle.isClosed
         }
         #expect(!busy.isClosed)
         rig.exchange.receive(store.news(to: .call(nobody), .call(nil)))
         try rig.waiter.wait(for: "an answer, then the end") {
-            rig.gateway.keepHouse()
+            rig.gateway.runHousekeeping()
             return busy.isClosed
         }
         #expect(busy.status == 404)

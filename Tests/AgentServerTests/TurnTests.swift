@@ -171,7 +171,7 @@ import WebProtocols
         var turns: [Int] = []
         while rig.gateway.links.contains(where: \.isWebSocket) {
             let before = rig.gateway.links.count { $0.isWebSocket }
-            rig.gateway.keepHouse()
+            rig.gateway.runHousekeeping()
             turns.append(before - rig.gateway.links.count { $0.isWebSocket })
         }
         #expect(turns == [2, 2, 1])

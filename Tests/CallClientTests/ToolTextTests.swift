@@ -149,15 +149,15 @@ import Testing
 
     @Test func aCallFitsOnALine() {
         #expect(
-            CallText.line(Self.call, now: 13_000)
+            CallListing.line(Self.call, now: 13_000)
                 == "0199  ended   common   alice → bob rejected, carol timed_out  12 s ago  "
                 + "rejected (mixed)")
-        #expect(CallText.line([:]) == "?  ?       ?        ? →   ")
+        #expect(CallListing.line([:]) == "?  ?       ?        ? →   ")
     }
 
     @Test func aCallIsShownInFull() {
         #expect(
-            CallText.lines(Self.call) == [
+            CallListing.lines(Self.call) == [
                 "call   0199", "state  ended  rejected (mixed)", "mode   common, audio",
                 "data   a b", "       alice (caller) joined on tablet",
                 "       bob (invitee) rejected (busy): x", "       carol (invitee) timed_out",

@@ -238,7 +238,7 @@ final class SocketRig: Rig {
             try stand(at: max(now, next))
         }
         try stand(at: end)
-        server.gateway.keepHouse()
+        server.gateway.runHousekeeping()
     }
 
     private func stand(at moment: Moment) throws {

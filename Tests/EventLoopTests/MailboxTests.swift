@@ -65,7 +65,8 @@ private func startProducers(
         for thread in threads { thread.join() }
         #expect(sequence.total == producers * notesEach)
         #expect(sequence.disorder == 0)
-        #expect(batches <= sequence.total)
+        // A delivery needs a post, and there is one post for about 27 notes.
+        #expect(batches < sequence.total / 20)
         #expect(mailbox.count == 0)
     }
 

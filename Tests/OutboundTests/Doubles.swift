@@ -150,37 +150,37 @@ final class PushDouble: Sendable {
 extension HTTPEngine {
     /// Sends requests and waits for all of their ends, in the order of the requests.
     func run(
-        _ requests: [HTTPRequest], atMost seconds: Int = 60
-    ) throws -> [Result<HTTPResponse, HTTPFailure>] {
+        _ requests: [OutboundRequest], atMost seconds: Int = 60
+    ) throws -> [Result<OutboundResponse, OutboundFailure>] {
         let tickets = try requests.map { try submit($0) }
-        var ends: [HTTPTicket: Result<HTTPResponse, HTTPFailure>] = [:]
+        var ends: [HTTPTicket: Result<OutboundResponse, OutboundFailure>] = [:]
         let end = ContinuousClock.now + .seconds(seconds)
         while ends.count < tickets.count, ContinuousClock.now < end {
             for completion in perform(forAtMost: 100) {
                 ends[completion.ticket] = completion.result
             }
         }
-        return tickets.map { ends[$0] ?? .failure(HTTPFailure(.closed, "the test gave up")) }
+        return tickets.map { ends[$0] ?? .failure(OutboundFailure(.closed, "the test gave up")) }
     }
 
-    func run(_ request: HTTPRequest) throws -> Result<HTTPResponse, HTTPFailure> {
+    func run(_ request: OutboundRequest) throws -> Result<OutboundResponse, OutboundFailure> {
         try run([request])[0]
     }
 }
 
-extension HTTPRequest {
+extension OutboundRequest {
     /// A request that may go to this machine.
-    static func local(_ method: String, _ url: HTTPURL, body: [UInt8] = []) -> HTTPRequest {
-        var request = HTTPRequest(method, url, body: body)
+    static func local(_ method: String, _ url: HTTPURL, body: [UInt8] = []) -> OutboundRequest {
+        var request = OutboundRequest(method, url, body: body)
         request.addresses = .anywhere
         return request
     }
 }
 
-extension Result where Success == HTTPResponse, Failure == HTTPFailure {
+extension Result where Success == OutboundResponse, Failure == OutboundFailure {
     var status: Int? { (try? get())?.status }
 
-    var failure: HTTPFailure? {
+    var failure: OutboundFailure? {
         if case .failure(let failure) = self { failure } else { nil }
     }
 

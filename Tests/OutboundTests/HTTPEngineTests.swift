@@ -16,9 +16,9 @@ struct HTTPEngineTests {
         engine = try HTTPEngine(double.options)
     }
 
-    private func echo(_ count: Int = 1, _ name: String = "echo") throws -> [HTTPRequest] {
+    private func echo(_ count: Int = 1, _ name: String = "echo") throws -> [OutboundRequest] {
         let url = try double.url("/try/" + name)
-        var request = HTTPRequest.local("GET", url)
+        var request = OutboundRequest.local("GET", url)
         request.mayRepeat = true
         // One stream at a time takes a while where the machine has other things to do.
         request.timeout = 60_000
@@ -30,7 +30,8 @@ struct HTTPEngineTests {
     }
 
     @Test func `a request arrives as it was made, over HTTP 2`() throws {
-        var request = HTTPRequest.local("PUT", try double.url("/try/echo?a=b"), body: [0, 255, 10])
+        var request = OutboundRequest.local(
+            "PUT", try double.url("/try/echo?a=b"), body: [0, 255, 10])
         request.headers = [HTTPHeader("X-One", "1"), HTTPHeader("x-empty", "")]
         let result = try engine.run(request)
         let response = try result.get()
@@ -203,7 +204,7 @@ struct HTTPEngineTests {
         }
         // Nothing is read before all of it is there.
         while try server()["answered"] != 1, ContinuousClock.now < end {}
-        while ends.isEmpty { ends = engine.perform(forAtMost: 1_000) }
+        while ends.isEmpty, ContinuousClock.now < end { ends = engine.perform(forAtMost: 1_000) }
         #expect(ends.first?.ticket == ticket && ends.first?.result.status == 200)
         #expect(try ends.first?.result.get().header("x-long")?.utf8.count == 65_000)
     }
@@ -214,7 +215,7 @@ struct HTTPEngineTests {
     }
 
     @Test func `a certificate for another name and one that nobody signed are refused`() throws {
-        let wrong = HTTPRequest.local("GET", try double.url("/try/echo", port: "wrong_port"))
+        let wrong = OutboundRequest.local("GET", try double.url("/try/echo", port: "wrong_port"))
         let failure = try engine.run(wrong).failure
         #expect(failure?.kind == .tls && failure?.mayHaveArrived == false)
         let trusting = try HTTPEngine()
@@ -223,8 +224,8 @@ struct HTTPEngineTests {
 
     @Test func `nobody there and no such name are told apart`() throws {
         let port = try #require(double.hello["plain_port"]?.integer)
-        let nobody = HTTPRequest.local("GET", try HTTPURL("http://127.0.0.2:\(port)/"))
-        let nameless = HTTPRequest.local("GET", try HTTPURL("https://no-such-name.invalid/"))
+        let nobody = OutboundRequest.local("GET", try HTTPURL("http://127.0.0.2:\(port)/"))
+        let nameless = OutboundRequest.local("GET", try HTTPURL("https://no-such-name.invalid/"))
         let results = try engine.run([nobody, nameless])
         #expect(results[0].failure?.kind == .unreachable)
         #expect(results[1].failure?.kind == .unresolved)
@@ -234,7 +235,7 @@ struct HTTPEngineTests {
     @Test func `a guarded request does not reach this machine`() throws {
         let port = try #require(double.hello["plain_port"]?.integer)
         for host in ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "0", "[::ffff:127.0.0.1]"] {
-            var request = HTTPRequest("GET", try HTTPURL("http://\(host):\(port)/secret"))
+            var request = OutboundRequest("GET", try HTTPURL("http://\(host):\(port)/secret"))
             let failure = try engine.run(request).failure
             #expect(failure?.kind == .refusedAddress, "\(host)")
             #expect(failure?.mayHaveArrived == false)
@@ -242,7 +243,7 @@ struct HTTPEngineTests {
             #expect(try engine.run(request).failure?.kind == .refusedAddress)
         }
         let range = try #require(AddressRange("127.0.0.0/8"))
-        var allowed = HTTPRequest("GET", try HTTPURL("http://127.0.0.1:\(port)/"))
+        var allowed = OutboundRequest("GET", try HTTPURL("http://127.0.0.1:\(port)/"))
         allowed.addresses = AddressGuard(allowing: [range])
         #expect(try engine.run(allowed).status == 200)
     }
@@ -265,10 +266,10 @@ struct HTTPEngineTests {
     func `a header cannot smuggle another one in`(header: HTTPHeader) throws {
         var request = try echo(1)[0]
         request.headers = [header]
-        #expect(throws: HTTPFailure.self) { try engine.submit(request) }
+        #expect(throws: OutboundFailure.self) { try engine.submit(request) }
         request.headers = []
         request.method = "GET / HTTP/1.1\r\nx: y"
-        #expect(throws: HTTPFailure.self) { try engine.submit(request) }
+        #expect(throws: OutboundFailure.self) { try engine.submit(request) }
     }
 
     @Test func `a cancelled request has no completion`() throws {
@@ -295,7 +296,9 @@ struct HTTPEngineTests {
         request.timeout = 100
         let late = try narrow.submit(request)
         _ = try narrow.submit(request)
-        #expect(throws: HTTPFailure(.overloaded, "2 requests wait")) { try narrow.submit(request) }
+        #expect(throws: OutboundFailure(.overloaded, "2 requests wait")) {
+            try narrow.submit(request)
+        }
         let first = narrow.perform(forAtMost: 2_000)
         #expect(first.contains { $0.ticket == late && $0.result.failure?.kind == .timedOut })
         #expect(first.allSatisfy { $0.result.failure?.mayHaveArrived == false })
@@ -320,7 +323,7 @@ struct HTTPEngineTests {
         engine.close()
         engine.close()
         let request = try echo(1)[0]
-        #expect(throws: HTTPFailure(.closed)) { try engine.submit(request) }
+        #expect(throws: OutboundFailure(.closed)) { try engine.submit(request) }
         #expect(engine.perform(forAtMost: 1_000).isEmpty)
         engine.waker.wake()
     }

@@ -31,7 +31,7 @@ private final class Nghttpd {
         try waitUntilReady()
     }
 
-    func request(_ method: String, _ path: String, body: [UInt8] = []) throws -> HTTPRequest {
+    func request(_ method: String, _ path: String, body: [UInt8] = []) throws -> OutboundRequest {
         .local(method, try HTTPURL("https://localhost:\(port)\(path)"), body: body)
     }
 

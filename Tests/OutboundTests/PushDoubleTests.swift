@@ -10,7 +10,7 @@ import Testing
 private final class Rig {
     let double: PushDouble
     let service: OutboundService
-    private(set) var pushes: [String: PushOutcome] = [:]
+    private(set) var pushes: [String: PushResult] = [:]
     private(set) var webhooks: [WebhookOutcome] = []
 
     init(_ change: (inout OutboundService.Settings) throws -> Void = { _ in }) throws {
@@ -53,7 +53,7 @@ private final class Rig {
             addresses: .anywhere)
     }
 
-    func target(_ provider: PushProvider, _ token: String) throws -> PushTarget {
+    func target(_ provider: PushCarrier, _ token: String) throws -> PushTarget {
         guard provider == .web else { return PushTarget(provider, token: token) }
         let subscription: JSONValue = [
             "endpoint": .string(try double.url("/web/" + token).text),
@@ -66,7 +66,7 @@ private final class Rig {
     }
 
     func send(
-        _ provider: PushProvider, _ token: String, _ kind: PushKind = .invite, seconds: Int64 = 30,
+        _ provider: PushCarrier, _ token: String, _ kind: PushKind = .invite, seconds: Int64 = 30,
         registeredAt: Int64 = 0
     ) throws {
         let now = SystemClock.wall
@@ -119,7 +119,7 @@ struct PushDoubleTests {
     @Test func `every provider takes the usual pushes`() throws {
         let rig = try Rig()
         var count = 0
-        for provider in PushProvider.allCases {
+        for provider in PushCarrier.allCases {
             for kind in PushKind.allCases where provider != .apnsVoIP || kind.announcesCall {
                 try rig.send(provider, provider == .fcm ? "fcm-1" : token("aa"), kind)
                 count += 1
@@ -359,9 +359,9 @@ struct PushDoubleTests {
 
 @Suite(.enabled(if: Python.isThere, "there is no python3"), .serialized)
 struct WebhookDoubleTests {
-    private func job(_ id: String, _ endpoint: String, order: String? = nil) -> WebhookJob {
+    private func job(_ id: String, _ endpoint: String, order: String? = nil) -> WebhookPost {
         let body: JSONValue = ["type": "call.ended", "data": ["id": .string(id), "text": "größe"]]
-        return WebhookJob(id: id, endpoint: endpoint, order: order, body: body.bytes)
+        return WebhookPost(id: id, endpoint: endpoint, order: order, body: body.bytes)
     }
 
     /// A rig whose second attempt comes soon.
@@ -429,7 +429,7 @@ struct WebhookDoubleTests {
         rig.service.fetch(.local("GET", try rig.double.url("/try/echo")), as: 7)
         try rig.double.plan("hang", ["act": "hang"])
         rig.service.fetch(.local("GET", try rig.double.url("/try/hang")), as: 8)
-        var malformed = HTTPRequest.local("GET", try rig.double.url("/try/echo"))
+        var malformed = OutboundRequest.local("GET", try rig.double.url("/try/echo"))
         malformed.headers = [HTTPHeader("a", "b\nc")]
         rig.service.fetch(malformed, as: 9)
         var ends: [UInt64: Int] = [:]

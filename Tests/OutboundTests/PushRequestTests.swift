@@ -9,7 +9,7 @@ import enum WebProtocols.Base64
 struct APNsRequestTests {
     private let now = SamplePush.now
 
-    private func request(_ notice: PushNotice) throws -> HTTPRequest {
+    private func request(_ notice: PushNotice) throws -> OutboundRequest {
         var service = APNsService(try #require(try SamplePush.services().apns))
         return try service.request(for: notice, at: now)
     }
@@ -101,9 +101,9 @@ struct APNsRequestTests {
         }
     }
 
-    @Test(arguments: [(PushProvider.apnsVoIP, 5_120), (.apns, 4_096)])
+    @Test(arguments: [(PushCarrier.apnsVoIP, 5_120), (.apns, 4_096)])
     func `the longest payload passes and one byte more does not`(
-        provider: PushProvider, limit: Int
+        provider: PushCarrier, limit: Int
     ) throws {
         var notice = SamplePush.notice(provider)
         notice.content.payload = ""
@@ -118,7 +118,7 @@ struct APNsRequestTests {
 struct FCMRequestTests {
     private let now = SamplePush.now
 
-    private func request(_ notice: PushNotice) throws -> HTTPRequest {
+    private func request(_ notice: PushNotice) throws -> OutboundRequest {
         let service = FCMService(try #require(try SamplePush.services().fcm))
         let access = FCMAccess(token: "access-1", lifetime: 3_600_000, at: now)
         return try service.request(for: notice, access, at: now)
@@ -154,7 +154,7 @@ struct FCMRequestTests {
     }
 
     @Test func `the largest data pass and one byte more do not`() throws {
-        func size(_ request: HTTPRequest) -> Int {
+        func size(_ request: OutboundRequest) -> Int {
             (request.json?["message"]?["data"]?.object?.members ?? []).reduce(0) {
                 $0 + $1.key.utf8.count + ($1.value.string?.utf8.count ?? 0)
             }
@@ -225,7 +225,7 @@ struct FCMRequestTests {
 struct WebPushRequestTests {
     private let now = SamplePush.now
 
-    private func request(_ notice: PushNotice) throws -> HTTPRequest {
+    private func request(_ notice: PushNotice) throws -> OutboundRequest {
         var service = WebPushService(try #require(try SamplePush.services().web))
         return try service.request(for: notice, at: now)
     }
@@ -362,8 +362,8 @@ struct PushCheckTests {
         try SamplePush.services().check(notice, at: SamplePush.now)
     }
 
-    @Test(arguments: PushProvider.allCases)
-    func `the usual push passes for every provider and kind`(provider: PushProvider) throws {
+    @Test(arguments: PushCarrier.allCases)
+    func `the usual push passes for every provider and kind`(provider: PushCarrier) throws {
         for kind in PushKind.allCases where provider != .apnsVoIP || kind.announcesCall {
             try check(SamplePush.notice(provider, kind))
         }
@@ -383,7 +383,7 @@ struct PushCheckTests {
     }
 
     @Test func `what a plugin may not do is named`() throws {
-        let cases: [(PushProvider, (inout PushContent) -> Void, String)] = [
+        let cases: [(PushCarrier, (inout PushContent) -> Void, String)] = [
             (.fcm, { $0.expiresIn = -1 }, "expires_in is negative"),
             (.apns, { $0.topic = "a b" }, "the topic is not printable ASCII"),
             (.apns, { $0.collapseID = "a\nb" }, "the collapse id is not printable ASCII"),
@@ -419,7 +419,7 @@ struct PushCheckTests {
     }
 
     @Test func `a provider without settings is misconfigured`() {
-        for provider in PushProvider.allCases {
+        for provider in PushCarrier.allCases {
             #expect(throws: PushFailure(.misconfigured, "'\(provider.rawValue)' is not configured"))
             {
                 try PushServices().check(SamplePush.notice(provider), at: SamplePush.now)
@@ -468,9 +468,9 @@ struct PushCheckTests {
         #expect(late.expiresAt == SamplePush.now + least)
     }
 
-    @Test(arguments: PushProvider.allCases)
+    @Test(arguments: PushCarrier.allCases)
     func `every payload names the user and the call, beside its own kind`(
-        provider: PushProvider
+        provider: PushCarrier
     ) throws {
         var notice = SamplePush.notice(provider)
         notice.content.payload = [

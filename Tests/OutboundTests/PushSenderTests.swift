@@ -13,7 +13,7 @@ final class PushSenderTests {
         sender = PushSender(try SamplePush.services(), seed: 7)
     }
 
-    private func only() throws -> (tag: UInt64, request: HTTPRequest) {
+    private func only() throws -> (tag: UInt64, request: OutboundRequest) {
         let requests = sender.takeRequests()
         #expect(requests.count == 1)
         return try #require(requests.first)
@@ -25,21 +25,21 @@ final class PushSenderTests {
         let tag = try only().tag
         let body: JSONValue = reason.map { ["reason": .string($0)] } ?? [:]
         sender.completed(
-            tag, .success(HTTPResponse(status: status, headers: headers, body: body.bytes)),
+            tag, .success(OutboundResponse(status: status, headers: headers, body: body.bytes)),
             at: moment)
     }
 
-    private func results() -> [PushOutcome.Result] { sender.takeOutcomes().map(\.result) }
+    private func results() -> [PushResult.Result] { sender.takeOutcomes().map(\.result) }
 
     @Test func `a push that is taken ends at once`() throws {
         sender.send(SamplePush.notice(.apnsVoIP), at: now)
         let (tag, request) = try only()
         #expect(request.timeout == 10_000 && request.mayRepeat && request.addresses == .anywhere)
-        sender.completed(tag, .success(HTTPResponse(status: 200)), at: now + 50)
+        sender.completed(tag, .success(OutboundResponse(status: 200)), at: now + 50)
         let outcome = try #require(sender.takeOutcomes().first)
         #expect(outcome.result == .delivered(nil) && outcome.attempts == 1)
         #expect(sender.jobCount == 0 && sender.nextDeadline == nil)
-        sender.completed(tag, .success(HTTPResponse(status: 410)), at: now + 60)
+        sender.completed(tag, .success(OutboundResponse(status: 410)), at: now + 60)
         #expect(results().isEmpty)
     }
 
@@ -117,12 +117,13 @@ final class PushSenderTests {
     }
 
     @Test(arguments: [
-        HTTPFailure.Kind.timedOut, .unresolved, .unreachable, .tls, .connectionLost, .overloaded,
+        OutboundFailure.Kind.timedOut, .unresolved, .unreachable, .tls, .connectionLost,
+        .overloaded,
         .tooLarge, .closed,
     ])
-    func `a request without an answer is tried again`(kind: HTTPFailure.Kind) throws {
+    func `a request without an answer is tried again`(kind: OutboundFailure.Kind) throws {
         sender.send(SamplePush.notice(.apns), at: now)
-        sender.completed(try only().tag, .failure(HTTPFailure(kind)), at: now)
+        sender.completed(try only().tag, .failure(OutboundFailure(kind)), at: now)
         #expect(results().isEmpty && sender.nextDeadline != nil)
         sender.advance(to: now + 1_000)
         try answer(200, at: now + 1_000)
@@ -133,11 +134,11 @@ final class PushSenderTests {
         throws
     {
         for (provider, cause) in [
-            (PushProvider.web, PushFailure.Cause.deadToken), (.webhook, .misconfigured),
+            (PushCarrier.web, PushFailure.Cause.deadToken), (.webhook, .misconfigured),
         ] {
             sender.send(SamplePush.notice(provider), at: now)
             sender.completed(
-                try only().tag, .failure(HTTPFailure(.refusedAddress, "inside")), at: now)
+                try only().tag, .failure(OutboundFailure(.refusedAddress, "inside")), at: now)
             #expect(
                 results() == [.failed(PushFailure(cause, "refused_address: inside"))])
         }
@@ -153,7 +154,7 @@ final class PushSenderTests {
         sender.send(SamplePush.notice(.apns, id: "job-2"), at: now)
         let tag = try only().tag
         sender.withdraw("job-2")
-        sender.completed(tag, .success(HTTPResponse(status: 410)), at: now)
+        sender.completed(tag, .success(OutboundResponse(status: 410)), at: now)
         #expect(results().isEmpty)
     }
 
@@ -237,7 +238,7 @@ final class PushSenderTests {
         sender.send(SamplePush.notice(.apns, .missed, id: "b"), at: now)
         let second = try only()
         #expect(first.request.header("authorization") == second.request.header("authorization"))
-        let expired = HTTPResponse(
+        let expired = OutboundResponse(
             status: 403, body: Array(#"{"reason":"ExpiredProviderToken"}"#.utf8))
         sender.completed(second.tag, .success(expired), at: later)
         let renewed = try only()
@@ -271,12 +272,13 @@ final class PushAccessTests {
         #expect(requests.count == 1 && requests.first?.request.url.host == "oauth2.googleapis.com")
         let body: JSONValue = ["access_token": .string(token), "expires_in": .integer(lifetime)]
         let tag = try #require(requests.first?.tag)
-        sender.completed(tag, .success(HTTPResponse(status: 200, body: body.bytes)), at: moment)
+        sender.completed(tag, .success(OutboundResponse(status: 200, body: body.bytes)), at: moment)
     }
 
     private func refuse(_ status: Int, _ body: JSONValue, at moment: Int64) throws {
         let tag = try #require(sender.takeRequests().first?.tag)
-        sender.completed(tag, .success(HTTPResponse(status: status, body: body.bytes)), at: moment)
+        sender.completed(
+            tag, .success(OutboundResponse(status: status, body: body.bytes)), at: moment)
     }
 
     private func bearers() -> [String?] {
@@ -323,7 +325,7 @@ final class PushAccessTests {
         send(2)
         try grant(at: now)
         let tags = sender.takeRequests().map(\.tag)
-        let expired = HTTPResponse(
+        let expired = OutboundResponse(
             status: 401, body: Array(#"{"error":{"status":"UNAUTHENTICATED"}}"#.utf8))
         for tag in tags { sender.completed(tag, .success(expired), at: now + 5_000) }
         try grant("t2", at: now + 5_100)
@@ -364,7 +366,7 @@ final class PushAccessTests {
         var moment = now
         while sender.jobCount > 0, moment < now + 120_000 {
             for (tag, _) in sender.takeRequests() {
-                sender.completed(tag, .failure(HTTPFailure(.unreachable)), at: moment)
+                sender.completed(tag, .failure(OutboundFailure(.unreachable)), at: moment)
             }
             moment = sender.nextDeadline ?? now + 120_000
             sender.advance(to: moment)

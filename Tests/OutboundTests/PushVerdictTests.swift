@@ -12,7 +12,7 @@ struct PushVerdictTests {
         var target = SamplePush.target(.apns)
         target.registeredAt = since
         return APNsService.verdict(
-            HTTPResponse(status: status, body: body?.bytes ?? []), target, at: now)
+            OutboundResponse(status: status, body: body?.bytes ?? []), target, at: now)
     }
 
     private func cause(_ verdict: PushVerdict) -> PushFailure.Cause? {
@@ -68,7 +68,7 @@ struct PushVerdictTests {
         #expect(apns(200, nil) == .delivered(nil))
         #expect(cause(apns(410, nil)) == .deadToken)
         #expect(cause(apns(418, ["reason": "Teapot"])) == .misconfigured)
-        let html = HTTPResponse(status: 502, body: Array("<html>Bad gateway".utf8))
+        let html = OutboundResponse(status: 502, body: Array("<html>Bad gateway".utf8))
         #expect(
             APNsService.verdict(html, SamplePush.target(.apns), at: now)
                 == .again("502", after: nil))
@@ -85,7 +85,7 @@ struct PushVerdictTests {
         if let field { details.append(["fieldViolations": [["field": .string(field)]]]) }
         let error: JSONValue = ["code": .integer(Int64(status)), "details": .array(details)]
         let body: JSONValue = ["error": error]
-        return FCMService.verdict(HTTPResponse(status: status, body: body.bytes), at: now)
+        return FCMService.verdict(OutboundResponse(status: status, body: body.bytes), at: now)
     }
 
     @Test func `Google's answers`() {
@@ -101,14 +101,14 @@ struct PushVerdictTests {
         #expect(fcm(401, "UNAUTHENTICATED") == .accessExpired("401 UNAUTHENTICATED"))
         #expect(cause(fcm(403, "PERMISSION_DENIED")) == .misconfigured)
         #expect(cause(fcm(404, "NOT_FOUND")) == .misconfigured)
-        let sent = HTTPResponse(status: 200, body: Array(#"{"name": "m/1"}"#.utf8))
+        let sent = OutboundResponse(status: 200, body: Array(#"{"name": "m/1"}"#.utf8))
         #expect(FCMService.verdict(sent, at: now) == .delivered("m/1"))
-        let html = HTTPResponse(
+        let html = OutboundResponse(
             status: 502, headers: [HTTPHeader("retry-after", "7")], body: Array("<html>".utf8))
         #expect(FCMService.verdict(html, at: now) == .again("502", after: 7_000))
         let bare: JSONValue = ["error": ["status": "UNAVAILABLE"]]
         #expect(
-            FCMService.verdict(HTTPResponse(status: 503, body: bare.bytes), at: now)
+            FCMService.verdict(OutboundResponse(status: 503, body: bare.bytes), at: now)
                 == .again("503 UNAVAILABLE", after: nil))
     }
 
@@ -118,14 +118,14 @@ struct PushVerdictTests {
         (301, .misconfigured),
     ])
     func `answers of a web push service`(status: Int, cause: PushFailure.Cause?) {
-        let verdict = WebPushService.verdict(HTTPResponse(status: status), at: now)
+        let verdict = WebPushService.verdict(OutboundResponse(status: status), at: now)
         #expect(self.cause(verdict) == cause)
         if cause == nil { #expect(verdict == .delivered(nil)) }
     }
 
     @Test(arguments: [408, 429, 500, 503])
     func `a web push service in trouble is asked again`(status: Int) {
-        let response = HTTPResponse(status: status, headers: [HTTPHeader("retry-after", "3")])
+        let response = OutboundResponse(status: status, headers: [HTTPHeader("retry-after", "3")])
         #expect(
             WebPushService.verdict(response, at: now) == .again("\(status)", after: 3_000))
         #expect(
@@ -134,7 +134,7 @@ struct PushVerdictTests {
 
     @Test func `answers of the operator's gateway`() {
         func cause(_ status: Int) -> PushFailure.Cause? {
-            self.cause(WebhookPushService.verdict(HTTPResponse(status: status), at: now))
+            self.cause(WebhookPushService.verdict(OutboundResponse(status: status), at: now))
         }
         #expect(cause(204) == nil && cause(410) == .deadToken && cause(413) == .invalid)
         #expect(cause(302) == .misconfigured && cause(401) == .misconfigured)
@@ -165,7 +165,7 @@ struct RetryAfterTests {
             ("Sun, 99 Nov 1994 08:49:37 GMT", nil), ("Sun, 06 Nov 1994 08:49 GMT", nil),
         ] as [(String, Int64?)])
     func `seconds and dates are read`(text: String, delay: Int64?) {
-        let response = HTTPResponse(status: 503, headers: [HTTPHeader("retry-after", text)])
+        let response = OutboundResponse(status: 503, headers: [HTTPHeader("retry-after", text)])
         #expect(response.retryAfter(at: now) == delay)
     }
 

@@ -23,7 +23,7 @@ struct RedactionTests {
             SamplePush.notice(.web), try WebPushSubscription(parsing: SamplePush.subscription),
             try SignatureKey(.hs256, "planted-secret"), WebhookSender([]),
             FCMAccess(token: "planted-access", lifetime: 1, at: 0),
-            PushOutcome(
+            PushResult(
                 notice: SamplePush.notice(.fcm), result: .failed(PushFailure(.deadToken, "x")),
                 attempts: 1),
         ]

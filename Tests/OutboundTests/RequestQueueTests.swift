@@ -24,7 +24,7 @@ struct RequestQueueTests {
     ) throws -> QueuedRequest {
         number += 1
         let url = try HTTPURL("https://\(host)/")
-        var request = HTTPRequest("POST", url, body: [UInt8](repeating: 0, count: bytes))
+        var request = OutboundRequest("POST", url, body: [UInt8](repeating: 0, count: bytes))
         request.addresses = isGuarded ? .publicOnly : .anywhere
         request.timeout = 100
         request.cause = cause
@@ -48,7 +48,7 @@ struct RequestQueueTests {
     }
 
     @Test mutating func `origins take turns`() throws {
-        var queue = RequestQueue(HTTPLimits())
+        var queue = RequestQueue(OutboundLimits())
         try meet("a", "b", "c", in: &queue)
         for host in ["a", "a", "a", "b", "c", "c"] { try queue.add(request(host)) }
         let order = hosts(&queue)
@@ -57,7 +57,7 @@ struct RequestQueueTests {
     }
 
     @Test mutating func `an origin at its limit leaves the others their turns`() throws {
-        var limits = HTTPLimits()
+        var limits = OutboundLimits()
         limits.runningPerOrigin = 2
         limits.running = 4
         var queue = RequestQueue(limits)
@@ -74,7 +74,7 @@ struct RequestQueueTests {
     }
 
     @Test mutating func `guarded requests together leave room for the push services`() throws {
-        var limits = HTTPLimits()
+        var limits = OutboundLimits()
         limits.runningGuarded = 2
         var queue = RequestQueue(limits)
         for host in ["u1", "u2", "u3"] { try queue.add(request(host, isGuarded: true)) }
@@ -85,32 +85,32 @@ struct RequestQueueTests {
     }
 
     @Test mutating func `every bound of waiting refuses one more`() throws {
-        var limits = HTTPLimits()
+        var limits = OutboundLimits()
         limits.waiting = 3
         limits.waitingPerOrigin = 2
         var queue = RequestQueue(limits)
         try queue.add(request("a"))
         try queue.add(request("a"))
         let third = try request("a")
-        #expect(throws: HTTPFailure(.overloaded, "2 requests wait for https://a")) {
+        #expect(throws: OutboundFailure(.overloaded, "2 requests wait for https://a")) {
             try queue.add(third)
         }
         try queue.add(request("b"))
         let fourth = try request("c")
-        #expect(throws: HTTPFailure(.overloaded, "3 requests wait")) { try queue.add(fourth) }
+        #expect(throws: OutboundFailure(.overloaded, "3 requests wait")) { try queue.add(fourth) }
         _ = queue.next(at: 0)
         try queue.add(fourth)
     }
 
     @Test mutating func `bytes that wait are bounded and given back`() throws {
         let one = try request("a", bytes: 1_000)
-        var limits = HTTPLimits()
+        var limits = OutboundLimits()
         limits.waitingBytes = one.request.byteCount * 2
         var queue = RequestQueue(limits)
         try queue.add(one)
         try queue.add(request("a", bytes: 1_000))
         let third = try request("a", bytes: 1_000)
-        #expect(throws: HTTPFailure.self) { try queue.add(third) }
+        #expect(throws: OutboundFailure.self) { try queue.add(third) }
         let removals = [queue.remove(one.ticket), queue.remove(one.ticket)]
         #expect(removals == [true, false])
         try queue.add(third)
@@ -119,7 +119,7 @@ struct RequestQueueTests {
     }
 
     @Test mutating func `what waits too long is taken out`() throws {
-        var queue = RequestQueue(HTTPLimits())
+        var queue = RequestQueue(OutboundLimits())
         try queue.add(request("a", at: 0))
         try queue.add(request("b", at: 50))
         #expect(queue.nextExpiry == 100)
@@ -134,7 +134,7 @@ struct RequestQueueTests {
     }
 
     @Test mutating func `the first request to an origin runs alone until it is answered`() throws {
-        var queue = RequestQueue(HTTPLimits())
+        var queue = RequestQueue(OutboundLimits())
         for host in ["a", "a", "a", "b"] { try queue.add(request(host)) }
         let alone = [queue.next(at: 5), queue.next(at: 5), queue.next(at: 1_004)]
         #expect(alone.map { $0?.request.url.host } == ["a", "b", nil])
@@ -151,7 +151,7 @@ struct RequestQueueTests {
     }
 
     @Test mutating func `a long lane stays in order and keeps no memory of the past`() throws {
-        var queue = RequestQueue(HTTPLimits())
+        var queue = RequestQueue(OutboundLimits())
         var taken: [UInt64] = []
         for _ in 0..<1_000 {
             try queue.add(request("a"))
@@ -173,7 +173,7 @@ struct RequestQueueTests {
     }
 
     @Test mutating func `causes take turns, however much one of them has`() throws {
-        var queue = RequestQueue(HTTPLimits())
+        var queue = RequestQueue(OutboundLimits())
         try meet("a", in: &queue)
         var expected: [UInt64] = []
         for _ in 0..<4 { try queue.add(request("a", of: cause("mallory"))) }
@@ -186,7 +186,7 @@ struct RequestQueueTests {
     }
 
     @Test mutating func `the caller of many has four parts at most`() throws {
-        var queue = RequestQueue(HTTPLimits())
+        var queue = RequestQueue(OutboundLimits())
         try meet("a", in: &queue)
         for pair in 0..<6 {
             for _ in 0..<2 { try queue.add(request("a", of: cause("u\(pair)", "desk"))) }
@@ -200,7 +200,7 @@ struct RequestQueueTests {
     }
 
     @Test mutating func `of one cause so many are under way to one receiver`() throws {
-        var limits = HTTPLimits()
+        var limits = OutboundLimits()
         limits.runningPerCause = 2
         var queue = RequestQueue(limits)
         try meet("a", "b", in: &queue)
@@ -221,12 +221,12 @@ struct RequestQueueTests {
     }
 
     @Test mutating func `whoever waits with much leaves room for others`() throws {
-        var limits = HTTPLimits()
+        var limits = OutboundLimits()
         limits.waiting = 12
         var queue = RequestQueue(limits)
         for host in 0..<6 { try queue.add(request("h\(host)", of: cause("mallory"))) }
         let seventh = try request("a", of: cause("mallory"))
-        #expect(throws: HTTPFailure(.overloaded, "6 requests wait")) { try queue.add(seventh) }
+        #expect(throws: OutboundFailure(.overloaded, "6 requests wait")) { try queue.add(seventh) }
         for host in 0..<3 { try queue.add(request("h\(host)", of: cause("ann"))) }
         #expect(queue.waiting == 9)
         limits.waiting = 10_000
@@ -234,13 +234,13 @@ struct RequestQueueTests {
         queue = RequestQueue(limits)
         for _ in 0..<2 { try queue.add(request("a", of: cause("mallory"))) }
         let third = try request("b", of: cause("mallory"))
-        #expect(throws: HTTPFailure.self) { try queue.add(third) }
+        #expect(throws: OutboundFailure.self) { try queue.add(third) }
     }
 
     @Test mutating func `whoever comes during the head start of another waits for its end only`()
         throws
     {
-        var queue = RequestQueue(HTTPLimits())
+        var queue = RequestQueue(OutboundLimits())
         try queue.add(request("a"))
         let first = queue.next(at: 0)
         let none = queue.next(at: 1)
@@ -252,7 +252,7 @@ struct RequestQueueTests {
     }
 
     @Test mutating func `receivers at one origin are receivers of their own`() throws {
-        var limits = HTTPLimits()
+        var limits = OutboundLimits()
         limits.runningPerCause = 1
         var queue = RequestQueue(limits)
         try meet("a", in: &queue)
@@ -270,7 +270,7 @@ struct RequestQueueTests {
     }
 
     @Test mutating func `a server with one request per connection gets no more of them`() throws {
-        var limits = HTTPLimits()
+        var limits = OutboundLimits()
         limits.connectionsPerOrigin = 2
         var queue = RequestQueue(limits)
         for _ in 0..<5 { try queue.add(request("a")) }
@@ -283,7 +283,7 @@ struct RequestQueueTests {
     @Test mutating func `a request is taken out of its place, and time is looked at for all`()
         throws
     {
-        var queue = RequestQueue(HTTPLimits())
+        var queue = RequestQueue(OutboundLimits())
         for user in ["ann", "bob", "ann"] { try queue.add(request("a", of: cause(user))) }
         let removals = [queue.remove(HTTPTicket(number: 3)), queue.remove(HTTPTicket(number: 3))]
         #expect(removals == [true, false])
@@ -296,7 +296,7 @@ struct RequestQueueTests {
     // MARK: What turns cost
 
     @Test mutating func `a service that hangs costs those nothing who send elsewhere`() throws {
-        var queue = RequestQueue(HTTPLimits())
+        var queue = RequestQueue(OutboundLimits())
         try meet("hangs", "works", in: &queue)
         var underWay: [QueuedRequest] = []
         for user in 0..<4_400 {
@@ -324,7 +324,7 @@ struct RequestQueueTests {
     }
 
     @Test mutating func `of one caller at its limit one more starts for each that ends`() throws {
-        var queue = RequestQueue(HTTPLimits())
+        var queue = RequestQueue(OutboundLimits())
         try meet("a", in: &queue)
         var underWay: [QueuedRequest] = []
         for user in 0..<1_000 { try queue.add(request("a", of: cause("u\(user)", "desk"))) }
@@ -343,7 +343,7 @@ struct RequestQueueTests {
     /// Whatever comes and goes: when nothing starts any more, nothing could, and nothing is lost.
     @Test(arguments: 1...20) mutating func `nothing waits that may start`(seed: UInt64) throws {
         var random = Dice(state: seed)
-        var limits = HTTPLimits()
+        var limits = OutboundLimits()
         (limits.running, limits.runningPerOrigin, limits.runningPerCause) = (12, 6, 2)
         (limits.runningGuarded, limits.guardedPerCause, limits.connectionsPerOrigin) = (4, 2, 3)
         var queue = RequestQueue(limits)

@@ -43,7 +43,7 @@ enum SamplePush {
         return JSONValue.object(account).description
     }
 
-    static func target(_ provider: PushProvider) -> PushTarget {
+    static func target(_ provider: PushCarrier) -> PushTarget {
         switch provider {
         case .apns, .apnsVoIP: PushTarget(provider, token: apnsToken)
         case .fcm, .webhook: PushTarget(provider, token: "device-token")
@@ -55,7 +55,7 @@ enum SamplePush {
 
     /// A push of a call that rings for 30 seconds.
     static func notice(
-        _ provider: PushProvider, _ kind: PushKind = .invite, id: String = "job-1"
+        _ provider: PushCarrier, _ kind: PushKind = .invite, id: String = "job-1"
     ) -> PushNotice {
         PushNotice(
             id: id, kind, call, for: "bob", to: target(provider),
@@ -63,7 +63,7 @@ enum SamplePush {
     }
 }
 
-extension HTTPRequest {
+extension OutboundRequest {
     func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
 
     var json: JSONValue? { try? JSONValue(parsing: body) }

@@ -70,7 +70,7 @@ final class WebhookDeskTests {
         _ id: String, to endpoint: String = "crm", order: String? = nil, at moment: Int64 = now
     ) -> Bool {
         sender.add(
-            WebhookJob(id: id, endpoint: endpoint, order: order, body: Array("{}".utf8)),
+            WebhookPost(id: id, endpoint: endpoint, order: order, body: Array("{}".utf8)),
             at: moment)
     }
 
@@ -85,7 +85,7 @@ final class WebhookDeskTests {
         _ tag: UInt64?, _ status: Int, headers: [HTTPHeader] = [], at moment: Int64 = now
     ) throws {
         sender.completed(
-            try #require(tag), .success(HTTPResponse(status: status, headers: headers)),
+            try #require(tag), .success(OutboundResponse(status: status, headers: headers)),
             at: moment)
     }
 
@@ -96,7 +96,7 @@ final class WebhookDeskTests {
         #expect(request.header("content-type") == "application/json")
         #expect(request.header("webhook-signature")?.hasPrefix("v1,") == true)
         #expect(request.addresses == .publicOnly && request.timeout == 20_000)
-        sender.completed(tag, .success(HTTPResponse(status: 204)), at: now)
+        sender.completed(tag, .success(OutboundResponse(status: 204)), at: now)
         #expect(
             sender.takeOutcomes() == [
                 WebhookOutcome(id: "evt_1", endpoint: "crm", result: .delivered)
@@ -239,7 +239,7 @@ final class WebhookDeskTests {
     @Test func `after a start it is probed, and taking one event frees the others`() throws {
         func old(_ id: String) -> Bool {
             sender.add(
-                WebhookJob(
+                WebhookPost(
                     id: id, endpoint: "crm", order: nil, body: [], attempts: 7,
                     notBefore: now + 50_000_000), at: now)
         }
@@ -311,7 +311,7 @@ final class WebhookDeskTests {
 
     @Test func `of one cause so many are under way, and others have their turns`() throws {
         func add(_ id: String, of user: String) -> Bool {
-            var job = WebhookJob(id: id, endpoint: "crm", order: id, body: Array("{}".utf8))
+            var job = WebhookPost(id: id, endpoint: "crm", order: id, body: Array("{}".utf8))
             job.cause = SendingCause(user, caller: user)
             return sender.add(job, at: now)
         }
@@ -344,7 +344,7 @@ final class WebhookDeskTests {
         limits.body = 2
         sender = try Self.make(limits)
         #expect(add("fits"))
-        let large = WebhookJob(id: "large", endpoint: "crm", order: nil, body: Array("{ }".utf8))
+        let large = WebhookPost(id: "large", endpoint: "crm", order: nil, body: Array("{ }".utf8))
         let isTaken = sender.add(large, at: now)
         #expect(isTaken && sent().keys.sorted() == ["fits"])
         let reason = "the body has 3 bytes, more than 2"
@@ -352,7 +352,7 @@ final class WebhookDeskTests {
     }
 
     @Test func `a job from the outbox goes on where it was`() throws {
-        let job = WebhookJob(
+        let job = WebhookPost(
             id: "old", endpoint: "crm", order: "a", body: [], attempts: 9, notBefore: now + 100)
         let isTaken = sender.add(job, at: now)
         #expect(isTaken)
@@ -364,7 +364,7 @@ final class WebhookDeskTests {
 
     @Test func `a failure without an answer is postponed with its reason`() throws {
         #expect(add("e"))
-        let failure = HTTPFailure(.refusedAddress, "crm.example leads inside")
+        let failure = OutboundFailure(.refusedAddress, "crm.example leads inside")
         sender.completed(try #require(sent()["e"]), .failure(failure), at: now)
         guard case .postponed(1, _, let reason)? = sender.takeOutcomes().first?.result else {
             Issue.record("not postponed")
@@ -398,7 +398,7 @@ struct OutboundClockTests {
                 return attempts
             }
         }
-        service.take(WebhookJob(id: "e", endpoint: "crm", order: nil, body: [1]))
+        service.take(WebhookPost(id: "e", endpoint: "crm", order: nil, body: [1]))
         #expect(attempts() == [1])
         wall += span
         #expect(attempts() == [])

@@ -15,7 +15,7 @@ final class Disk {
 
     /// Opens the store, claiming the directory for as long as the store lives.
     func open(
-        _ schema: Schema = .current, _ change: (inout StoreOptions) -> Void = { _ in }
+        _ schema: StoreSchema = .current, _ change: (inout StoreOptions) -> Void = { _ in }
     ) throws(StoreError) -> Store {
         var options = StoreOptions()
         options.synchronous = .off
@@ -26,7 +26,7 @@ final class Disk {
 
     /// Opens the store, hands it to `body` and lets it go.
     func with<Result>(
-        _ schema: Schema = .current, _ body: (Store) throws -> Result
+        _ schema: StoreSchema = .current, _ body: (Store) throws -> Result
     ) throws -> Result {
         try body(try open(schema))
     }
@@ -54,16 +54,16 @@ final class Disk {
     }
 
     /// Makes a store of the version that `schema` leads to.
-    func build(_ schema: Schema) throws {
+    func build(_ schema: StoreSchema) throws {
         mkdir(path, 0o700)
-        let connection = try Connection(path: database, access: .writing, faults: nil)
+        let connection = try DatabaseConnection(path: database, access: .writing, faults: nil)
         try schema.migrate(connection, from: 0)
     }
 
     /// Runs SQL on the closed database, as another program would.
     func execute(_ sql: String) throws {
         mkdir(path, 0o700)
-        let connection = try Connection(path: database, access: .writing, faults: nil)
+        let connection = try DatabaseConnection(path: database, access: .writing, faults: nil)
         try connection.execute(sql, for: "preparing a test")
     }
 }

@@ -44,7 +44,7 @@ private struct OldDirectory {
 @Suite struct OldDirectoryTests {
     /// Builds the file as it was, its rows still in the log if the server was killed.
     private func build(_ old: OldDirectory, on disk: Disk, killed: Bool) throws {
-        try disk.build(Schema(steps: []))
+        try disk.build(StoreSchema(steps: []))
         let ending = killed ? "0" : "1"
         try disk.execute(
             old.sql + "UPDATE mark SET value = \(ending) WHERE name = 'clean';")

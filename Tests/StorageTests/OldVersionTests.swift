@@ -132,10 +132,10 @@ private let participations = """
         return one
     }
 
-    @Test(arguments: 1...Schema.current.version)
+    @Test(arguments: 1...StoreSchema.current.version)
     func whatAnOlderVersionWroteIsRead(version: Int) throws {
         let disk = Disk()
-        try disk.build(Schema(steps: Array(Schema.current.steps.prefix(version))))
+        try disk.build(StoreSchema(steps: Array(StoreSchema.current.steps.prefix(version))))
         let written = rows[likeEarlier[version] ?? version]
         try disk.execute(try #require(written, "a new version needs its rows here"))
         try disk.execute(try #require(calls[version < 7 ? 1 : 7]))
@@ -226,7 +226,7 @@ private let participations = """
 
     @Test func `a store of before the term belongs to a server that is alone`() throws {
         let disk = Disk()
-        try disk.build(Schema(steps: Array(Schema.current.steps.prefix(6))))
+        try disk.build(StoreSchema(steps: Array(StoreSchema.current.steps.prefix(6))))
         try disk.execute(try #require(calls[1]))
         try disk.execute("UPDATE mark SET value = 12 WHERE name = 'job'")
         let store = try disk.open()
@@ -251,7 +251,7 @@ private let participations = """
 
     @Test func `tokens of before are brought into the form in which today's are found`() throws {
         let disk = Disk()
-        try disk.build(Schema(steps: Array(Schema.current.steps.prefix(5))))
+        try disk.build(StoreSchema(steps: Array(StoreSchema.current.steps.prefix(5))))
         try disk.execute(
             """
             INSERT INTO registration VALUES

@@ -15,7 +15,7 @@ import Testing
 
     /// How many rows a query gives.
     private func count(_ query: String, _ disk: Disk) throws -> Int64? {
-        let connection = try Connection(path: disk.database, access: .reading, faults: nil)
+        let connection = try DatabaseConnection(path: disk.database, access: .reading, faults: nil)
         return try connection.integer("SELECT count(*) FROM \(query)", for: "a test")
     }
 

@@ -224,7 +224,7 @@ import Testing
     @Test func aNewerStoreIsRefusedWithWhatToDo() throws {
         let disk = Disk()
         try disk.with { _ = try $0.restore(at: start) }
-        let known = Schema.current.version
+        let known = StoreSchema.current.version
         try disk.execute("PRAGMA user_version = \(known + 1)")
         let error = refusal(disk)
         #expect(error?.kind == .newer(found: known + 1, known: known))
@@ -293,7 +293,7 @@ import Testing
             }
             try store.close()
         }
-        let connection = try Connection(path: disk.database, access: .reading, faults: nil)
+        let connection = try DatabaseConnection(path: disk.database, access: .reading, faults: nil)
         let pages = try connection.prepare(
             "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf'", for: "a test")
         var numbers: [Int] = []
@@ -329,31 +329,31 @@ import Testing
 
 @Suite struct MigrationTests {
     /// The schema with one more step, as a later version may have.
-    private var later: Schema {
-        Schema(
-            steps: Schema.current.steps + [
+    private var later: StoreSchema {
+        StoreSchema(
+            steps: StoreSchema.current.steps + [
                 "ALTER TABLE push_job ADD COLUMN topic TEXT; CREATE TABLE voicemail (id BLOB);"
             ])
     }
 
-    private func migrate(_ disk: Disk, to schema: Schema) throws {
+    private func migrate(_ disk: Disk, to schema: StoreSchema) throws {
         _ = try Opening.writer(at: disk.database, StoreOptions(), schema)
     }
 
     private func version(_ disk: Disk) throws -> Int64? {
-        try Connection(path: disk.database, access: .reading, faults: nil)
+        try DatabaseConnection(path: disk.database, access: .reading, faults: nil)
             .integer("PRAGMA user_version", for: "a test")
     }
 
-    @Test(arguments: 0...Schema.current.version)
+    @Test(arguments: 0...StoreSchema.current.version)
     func aStoreOfEachOlderVersionOpens(version: Int) throws {
         let disk = Disk()
-        try disk.build(Schema(steps: Array(Schema.current.steps.prefix(version))))
+        try disk.build(StoreSchema(steps: Array(StoreSchema.current.steps.prefix(version))))
         try disk.with { store in
             _ = try store.restore(at: start)
             try store.commit([.call(ringingCall(1))], at: start)
         }
-        #expect(try self.version(disk) == Int64(Schema.current.version))
+        #expect(try self.version(disk) == Int64(StoreSchema.current.version))
         #expect(try disk.restored().core.calls == [ringingCall(1)])
     }
 
@@ -365,7 +365,7 @@ import Testing
         }
         try migrate(disk, to: later)
         #expect(try version(disk) == Int64(later.version))
-        let connection = try Connection(path: disk.database, access: .reading, faults: nil)
+        let connection = try DatabaseConnection(path: disk.database, access: .reading, faults: nil)
         #expect(try connection.integer("SELECT count(*) FROM live_call", for: "a test") == 1)
         #expect(try connection.integer("SELECT count(topic) FROM push_job", for: "a test") == 0)
         let error = #expect(throws: StoreError.self) { try disk.open() }
@@ -378,13 +378,13 @@ import Testing
             _ = try store.restore(at: start)
             try store.commit([.call(ringingCall(1))], at: start)
         }
-        let broken = Schema(
-            steps: Schema.current.steps + [
+        let broken = StoreSchema(
+            steps: StoreSchema.current.steps + [
                 "CREATE TABLE half (id BLOB); INSERT INTO nowhere VALUES (1);"
             ])
         let error = #expect(throws: StoreError.self) { try migrate(disk, to: broken) }
         #expect(error?.operation == "migrating to store version \(broken.version)")
-        #expect(try version(disk) == Int64(Schema.current.version))
+        #expect(try version(disk) == Int64(StoreSchema.current.version))
         #expect(try disk.restored().core.calls == [ringingCall(1)])
     }
 }

@@ -9,9 +9,9 @@ import WebProtocols
 
 /// Serves the admin socket. Owner: the loop's thread.
 final class AdminServer {
-    /// What is done for an operation: answers now or later, once.
+    /// Carries out an operation: answers now or later, once.
     typealias Handler = (ManagementRequest, @escaping (HTTPResponse) -> Void) -> Void
-    /// A page that is no operation, such as the figures.
+    /// A page that is not an operation, such as the figures.
     typealias Page = (@escaping (HTTPResponse) -> Void) -> Void
 
     private let exchange: Exchange
@@ -33,14 +33,14 @@ final class AdminServer {
     /// Answers `GET path` with `page`.
     func show(_ path: String, _ page: @escaping Page) { pages[path] = page }
 
-    /// Takes a new connection over.
+    /// Takes over a new connection.
     func accept(_ transport: Connection) {
         transport.isKnown = true
         let link = ClientLink(transport, owner: self, limits: limits, at: exchange.now())
         links[ObjectIdentifier(link)] = link
     }
 
-    /// Lets every tool go.
+    /// Closes the connections of all tools.
     func close() {
         for link in links.values { link.end() }
     }

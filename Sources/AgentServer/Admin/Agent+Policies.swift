@@ -1,4 +1,4 @@
-// What the operator's tools may ask and do about the plugins.
+// What the operator's tools can ask and do about plugins.
 
 import AgentCore
 import CallCore
@@ -57,7 +57,7 @@ extension Agent {
         reloader.carryOut(aim) { respond(HTTPResponse($0)) }
     }
 
-    /// How the plugins are doing; nil: there is nobody to ask.
+    /// The state of the plugins; nil: the process has none.
     func tellPolicyStatus(_ done: @escaping (PolicyStatus?) -> Void) {
         guard let policies else { return done(nil) }
         policies.status(done)
@@ -127,7 +127,7 @@ extension Reloaded {
 }
 
 extension HTTPResponse {
-    /// What came of a reload.
+    /// The result of a reload.
     fileprivate init(_ outcome: Reloader.Outcome) {
         switch outcome {
         case .success(let reloaded): self = .json(200, reloaded.json)
@@ -145,7 +145,8 @@ extension HTTPResponse {
     }
 
     /// `next`, `missed`, `decisions[]`, and `pushes[]` and `unreached[]` if there were any;
-    /// `kept_since_at` where older decisions are not kept; `stored{}`, the version that is.
+    /// `kept_since_at` where older decisions are not kept; `stored{}`: the stored version of the
+    /// call.
     fileprivate static func page(
         _ page: DecisionPage, pushes: JSONValue? = nil, unreached: [String] = [],
         keptSince: Moment? = nil, stored: StoredVersion? = nil

@@ -1,4 +1,4 @@
-// Taking tokens back: by the operator's file, and by `callagent revoke`.
+// Revoking tokens: by the operator's file, and by `callagent revoke`.
 
 import AgentCore
 import CallModel
@@ -30,7 +30,7 @@ extension Agent {
         }
     }
 
-    /// Who is taken back is out at once, also while the store is still writing it down.
+    /// The connections are closed at once, also while the store is still writing.
     private func keep(_ revocation: Revocation, then done: @escaping (Stored) -> Void) {
         let wall = Clock.wallMilliseconds()
         let lifetime = gateway.limits.tokenLifetime
@@ -51,7 +51,7 @@ extension Agent {
 }
 
 extension Revocation {
-    /// What a tool asks to take back.
+    /// The revocation that a tool asks for.
     fileprivate init(_ request: ManagementRequest) throws(AgentError) {
         switch (request.text("jti"), request.user, request.device) {
         case (let id?, nil, nil): self = .token(id, issuer: request.text("issuer"))
@@ -63,7 +63,7 @@ extension Revocation {
 }
 
 extension OpenedStore {
-    /// What is taken back, as the store kept it; the newest 100,000.
+    /// The stored revocations; the newest 100,000.
     func revocations() throws(AgentError) -> Revocations {
         var found = Revocations()
         let now = Moment(Clock.wallMilliseconds())

@@ -1,4 +1,4 @@
-// What a running process tells the operator's tools.
+// Answers of a running process to the operator's tools.
 
 import AgentCore
 import CallCore
@@ -67,7 +67,7 @@ extension Agent {
         }
     }
 
-    /// Everything countable of the process itself as Prometheus text.
+    /// All figures of the process as Prometheus text.
     var metricsText: String {
         metrics.text(
             with: [
@@ -122,7 +122,7 @@ extension Agent {
         ]
     }
 
-    /// So many calls one answer has at most: the loop writes it whole.
+    /// Calls in one answer, at most: the loop writes it as a whole.
     private static let callsListed = 100
 
     /// Live calls as their callers see them.

@@ -19,7 +19,8 @@ extension Doctor {
         }
     }
 
-    /// Whom the kernel has no room for is not turned away: each try of theirs waits twice as long.
+    /// A client that the kernel has no room for is not refused: it tries again, each time after
+    /// twice the pause.
     mutating func examineBacklog() {
         let path = "/proc/sys/net/core/somaxconn"
         let text = Files.read(path).map { String(decoding: $0, as: UTF8.self) }
@@ -31,8 +32,8 @@ extension Doctor {
                 "set net.core.somaxconn to \(rate) or more (sysctl), and restart"))
     }
 
-    /// Whoever listens on loopback with keys stands behind a proxy: without its word about its
-    /// clients no limit by address is theirs.
+    /// A server that listens on loopback with keys is behind a proxy. If the proxy does not send
+    /// client addresses, no limit by address applies to the clients.
     mutating func examineProxies() {
         guard !configuration.auth.isEmpty, listensOnLoopback,
             let peer = PeerAddress(host: "127.0.0.1")
@@ -40,8 +41,8 @@ extension Doctor {
         note(proxyAt: peer, "before \(configuration.listen)")
     }
 
-    /// The process has heard X-Forwarded-For of a peer on this machine, `host`, that is not named
-    /// there: a proxy is there even where `listen` does not tell of it.
+    /// The process has received X-Forwarded-For from `host`, a peer on this machine that is not
+    /// configured: there is a proxy, even where `listen` does not show it.
     public mutating func examineProxy(at host: String) {
         guard !listensOnLoopback, let peer = PeerAddress(host: host) else { return }
         note(proxyAt: peer, "at \(host)")
@@ -60,7 +61,7 @@ extension Doctor {
                 "if it sends X-Forwarded-For, write trusted_proxies = { \"\(range)\" }"))
     }
 
-    /// Tokens run out by the wall clock, and opening hours go by it.
+    /// Tokens expire by the wall clock, and opening hours go by it.
     mutating func examineClock() {
         guard !Clock.isKept else { return }
         note(

@@ -1,10 +1,10 @@
-// Whether those to whom pushes and events go can be reached from here.
+// Checks whether push services and webhook receivers can be reached from this machine.
 
 import EventLoop
 import Outbound
 
 extension Doctor {
-    /// Connects to every push service and receiver of events, all at once, and says nothing to any.
+    /// Connects to every push service and webhook receiver, all at once, and sends nothing.
     mutating func examineReach() {
         guard let plan = try? OutboundPlan(configuration) else { return }
         var failures: [String: EventLoopError] = [:]
@@ -26,7 +26,7 @@ extension Doctor {
         }
     }
 
-    /// Milliseconds for a name, a connection and TLS.
+    /// Milliseconds for finding the name, connecting and TLS.
     private static let patience: Int64 = 3_000
 
     private static func failures(
@@ -57,7 +57,7 @@ extension Doctor {
 }
 
 extension OutboundPlan {
-    /// Where pushes and events go. Subscriptions of browsers name their own places.
+    /// The push services and receivers. Subscriptions of browsers name their own.
     fileprivate var places: [HTTPURL] {
         var all = webhooks.map(\.url)
         if let apns = push.apns { all.append(apns.production) }

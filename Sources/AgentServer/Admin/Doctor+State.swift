@@ -1,4 +1,4 @@
-// What a state directory and its store look like from outside.
+// Checks a state directory and its store from outside.
 
 import CallModel
 import Configuration
@@ -15,7 +15,7 @@ extension Doctor {
             return note(.trouble("state_dir \(place) is no directory", "give another state_dir"))
         }
         guard access(place, R_OK | W_OK | X_OK) == 0 else {
-            // A disk that is read-only is told with the disk.
+            // A read-only disk is reported with the disk.
             guard errno != EROFS else { return }
             return note(
                 .trouble(
@@ -47,7 +47,7 @@ extension Doctor {
                 "make \(place), and chown it to the user that runs the server"))
     }
 
-    /// Whoever once started the server as another user has left files that it cannot write.
+    /// A server that was once started as another user has left files that this user cannot write.
     private mutating func examineOwners(_ place: String, _ owner: uid_t) {
         for name in ["callagent.db", "callagent.db-wal", "callagent.db-shm", "lock"] {
             var status = stat()
@@ -79,7 +79,7 @@ extension Doctor {
         }
     }
 
-    /// SQLite's log needs memory that all who use it share: a network has none.
+    /// SQLite's log needs memory that its users share: a network file system has none.
     private mutating func examineFileSystem(_ folder: String) {
         guard let path = realpath(folder, nil) else { return }
         defer { free(path) }

@@ -1,17 +1,17 @@
-// Looks an installation over, whether it runs or not, and says what to do.
+// Checks an installation, whether it runs or not, and says what to do.
 
 import Configuration
 import EventLoop
 import Glibc
 import Storage
 
-/// One thing that was looked at.
+/// The result of one check.
 public struct Finding: Sendable, Equatable {
     /// How bad it is.
     public enum Grade: String, Sendable {
         /// As it should be.
         case good = "ok  "
-        /// It works, and somebody should know.
+        /// It works, but the operator should know.
         case warning = "warn"
         /// Calls fail, or will at the next start.
         case trouble = "FAIL"
@@ -24,7 +24,7 @@ public struct Finding: Sendable, Equatable {
     /// What to do about it.
     public let advice: String
 
-    /// All is well.
+    /// Everything is as it should be.
     public static func good(_ text: String) -> Finding {
         Finding(grade: .good, text: text, advice: "")
     }
@@ -42,7 +42,7 @@ public struct Finding: Sendable, Equatable {
 
 /// Examines an installation from outside: files, keys, disk, store, limits of the machine.
 public struct Doctor {
-    /// What the file says, once it was read.
+    /// The configuration, once it was read.
     public private(set) var configuration = Configuration()
     /// The generation on disk; nil when it does not load.
     public private(set) var generation: String?
@@ -54,10 +54,10 @@ public struct Doctor {
     public private(set) var findings: [Finding] = []
     let file: String?
 
-    /// Looks at the installation of this operator's file; nil: the defaults.
+    /// Checks the installation of this operator's file; nil: the defaults.
     public init(file: String?) { self.file = file }
 
-    /// Looks at everything that can be seen without the process.
+    /// Checks everything that can be seen without asking the process.
     public mutating func examine() {
         guard readFiles() else { return }
         examineKeys()
@@ -78,10 +78,10 @@ public struct Doctor {
         examineReach()
     }
 
-    /// Adds what others found.
+    /// Adds a result that was found elsewhere.
     public mutating func note(_ finding: Finding) { findings.append(finding) }
 
-    /// Whether nothing keeps calls from working.
+    /// Whether calls can work.
     public var isHealthy: Bool { !findings.contains { $0.grade == .trouble } }
 
     // MARK: Files
@@ -113,12 +113,12 @@ public struct Doctor {
                     "mend the file, or set what it asks for as the service does; "
                         + "callagent check tells all there is"))
         }
-        // What else is wrong can be told only as far as the file can be read.
+        // The remaining checks need a file that can be read.
         return isReadable
     }
 
-    /// Who has the state directory: the secrets that this shell lacks are in its environment.
-    /// A file that does not evaluate may still say where that is.
+    /// Finds the process that uses the state directory: secrets that this shell lacks are in its
+    /// environment. A file that does not evaluate may still say where the directory is.
     private mutating func findProcess() -> Bool {
         let readable = try? Deployment.configuration(at: file) { name in
             Deployment.ownEnvironment(name) ?? String(repeating: "?", count: 64)

@@ -1,4 +1,4 @@
-// Figures for whoever watches the server, at an address of their own where nothing can be changed.
+// Serves figures at an address of their own, where nothing can be changed.
 
 import AgentCore
 import EventLoop
@@ -7,11 +7,11 @@ import WebProtocols
 /// Serves what the operator's file calls `metrics`: `/metrics`, `/healthz` and `/readyz`, to be
 /// read only. Owner: the loop's thread.
 final class FiguresServer {
-    /// Connections at once; for one more the oldest goes, so that nobody who only holds some keeps
-    /// others away.
+    /// Connections at once. One more closes the oldest, so that a reader that only holds
+    /// connections does not keep others away.
     static let connectionsMax = 32
 
-    /// A listener that is open and not yet in force; nil: there is to be none.
+    /// A listener that is open but not yet in force; nil: there will be none.
     struct Change {
         fileprivate let address: NetworkAddress?
         fileprivate let listener: Listener?
@@ -20,11 +20,11 @@ final class FiguresServer {
     private let exchange: Exchange
     private let limits: ServerLimits
     private let loop: EventLoop
-    /// The text of `/metrics`; may come later.
+    /// Makes the text of `/metrics`, now or later.
     private let figures: (@escaping (String) -> Void) -> Void
     private let isReady: () -> Bool
     private let trouble: AcceptTrouble
-    /// As the operator's file has it.
+    /// The address in the operator's file.
     private var address: NetworkAddress?
     private var listener: Listener?
     /// The oldest first.
@@ -56,17 +56,17 @@ final class FiguresServer {
         return Change(address: address, listener: listener)
     }
 
-    /// Puts a change into force.
+    /// Puts a prepared listener into force.
     func carryOut(_ change: Change?) {
         guard let change else { return }
         close()
         (address, listener) = (change.address, change.listener)
     }
 
-    /// Drops a change that did not come into force.
+    /// Closes a prepared listener that does not come into force.
     func dismiss(_ change: Change?) { change?.listener?.close() }
 
-    /// Listens no more, and lets every reader go.
+    /// Stops listening, and closes all connections.
     func close() {
         listener?.close()
         (address, listener) = (nil, nil)

@@ -1,14 +1,14 @@
-// What the process says of itself: one line an event, for a person or for a machine.
+// The log of the process: one line for each event, for a person or for a machine.
 
 import AgentCore
 import EventLoop
 import Glibc
 import JSON
 
-/// Writes structured log lines. Any thread may use it, and none ever waits for whoever reads them:
+/// Writes structured log lines. Any thread may use it, and none ever waits for a reader of the log:
 /// see `LogBuffer`.
 public struct Log: Sendable {
-    /// How much a line matters.
+    /// How important a line is.
     public typealias Level = LogLevel
 
     /// What a line looks like.
@@ -24,7 +24,7 @@ public struct Log: Sendable {
         var format: Format
     }
 
-    /// All copies of a log have the same, on whatever thread they are.
+    /// Shared by all copies of a log, on whatever thread they are.
     private let settings: Locked<Settings>
     private let automaticFormat: Format
     private let buffer: LogBuffer
@@ -49,10 +49,10 @@ public struct Log: Sendable {
         nonmutating set { buffer.limit = newValue }
     }
 
-    /// Lines that were left out, because nobody read or the disk was full.
+    /// Lines left out because they were not read, or the disk was full.
     var leftOut: UInt64 { buffer.leftOut }
 
-    /// Lets what was said be written before the process ends; waits a second at most.
+    /// Waits until all lines are written, a second at most: before the process ends.
     public static func flush() { LogBuffer.standardError.flush(within: 1_000) }
 
     /// Names of fields that mean the same in every line.
@@ -78,7 +78,7 @@ public struct Log: Sendable {
         write(.error, "\(message)", fields)
     }
 
-    /// Writes a line whose words come from elsewhere, such as a plugin.
+    /// Writes a line whose text comes from elsewhere, such as a plugin.
     public func write(_ level: Level, _ message: String, _ fields: [(String, String)]) {
         let settings = settings.withLock { $0 }
         guard level >= settings.level else { return }

@@ -1,4 +1,4 @@
-// Numbers for whoever is on call. Owner: the loop's thread.
+// Figures of the process. Owner: the loop's thread.
 
 import CallModel
 

@@ -1,8 +1,8 @@
-// What plugins count and observe by themselves, within limits. Owner: the loop's thread.
+// Figures that plugins count and observe, within limits. Owner: the loop's thread.
 
 /// Series of plugins, written as Prometheus text.
 struct PluginMetrics {
-    /// Names with labels that one plugin may bring.
+    /// Series that one plugin may have.
     static let seriesMax = 1_000
 
     private struct Series {
@@ -15,7 +15,7 @@ struct PluginMetrics {
     /// Sets of labels of one counter of one plugin; the rest is counted as `other`.
     static let setsMax = 100
 
-    /// How many sets of labels one plugin has brought to a family, and what stands for the rest.
+    /// The sets of labels that one plugin has used, and the one that stands for the rest.
     private struct Sets {
         var count = 0
         let other: String
@@ -29,7 +29,7 @@ struct PluginMetrics {
 
     private var families: [String: Family] = [:]
     private var seriesOf: [String: Int] = [:]
-    /// Values that were not noted because their plugin has too many series.
+    /// Values that were dropped because their plugin has too many series.
     private(set) var dropped = 0
 
     /// Adds to a plugin's counter.

@@ -1,4 +1,4 @@
-// How the plugins are doing, as the tools show it.
+// The state of the plugins as JSON, for the tools.
 
 import CallModel
 import JSON
@@ -80,7 +80,7 @@ extension HookTally {
 }
 
 extension Histogram {
-    /// The sum, and bounds below which half and 99 % of the values lie.
+    /// The sum, and upper bounds of 50 % and 99 % of the values.
     fileprivate var json: JSONValue {
         [
             "sum": .number(sum), "p50_below": bound(of: 0.5).map { .number($0) } ?? .null,

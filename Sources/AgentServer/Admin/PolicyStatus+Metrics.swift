@@ -1,4 +1,4 @@
-// How the plugins are doing, as Prometheus text.
+// The state of the plugins as Prometheus text.
 
 import CallModel
 import PolicyHost
@@ -8,7 +8,7 @@ struct PolicyMetrics {
     /// Nil: nothing is known of plugins.
     let status: PolicyStatus?
 
-    /// Names, types and values; the names stand there also when there are no values.
+    /// Names, types and values; the names are there also without values.
     var text: String {
         let plugins = status?.plugins ?? []
         return counters(plugins) + histograms(plugins) + gauges(plugins)

@@ -1,9 +1,9 @@
-// A second name for a socket.
+// A link by which tools find a socket.
 
 import EventLoop
 import Glibc
 
-/// A link by which tools find a socket whose name they cannot know. It goes with the object.
+/// A link to a socket whose name the tools cannot know. It is removed with the object.
 final class SocketLink {
     private let path: String
     private let target: String
@@ -30,7 +30,7 @@ final class SocketLink {
         var buffer = [CChar](repeating: 0, count: 256)
         let count = readlink(path, &buffer, buffer.count)
         let now = buffer.prefix(max(0, count)).map { UInt8(bitPattern: $0) }
-        // Another server of the same file may have set it anew.
+        // Another server of the same file may have replaced the link.
         if String(decoding: now, as: UTF8.self) == target { unlink(path) }
     }
 }

@@ -1,17 +1,17 @@
-// Newcomers that could not be let in.
+// Connections that could not be accepted.
 
 import AgentCore
 import CallModel
 import EventLoop
 
-/// Tells of them in the log. Owner: the loop's thread.
+/// Logs them. Owner: the loop's thread.
 final class AcceptTrouble {
     private let log: Log
     private var repeated = RepeatedLine()
 
     init(_ log: Log) { self.log = log }
 
-    /// Trouble of ours is worth a warning; a client that does not get through TLS is its own.
+    /// Our own trouble is a warning; a client that fails in TLS is the client's trouble.
     func tell(_ line: StaticString, _ error: EventLoopError) {
         switch error.kind {
         case .tls, .timedOut, .reset:
@@ -19,7 +19,7 @@ final class AcceptTrouble {
         default:
             let now = Moment(Clock.bootMilliseconds())
             guard let left = repeated.admit("\(line) \(error)", at: now) else { return }
-            log.warn(line, ("error", "\(error)"), ("like_it", "\(left)"))
+            log.warn(line, ("error", "\(error)"), ("left_out", "\(left)"))
         }
     }
 }

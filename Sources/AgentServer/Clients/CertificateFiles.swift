@@ -15,7 +15,7 @@ public struct CertificateFiles: Sendable, Equatable {
         self.key = key
     }
 
-    /// What the files hold at this moment.
+    /// Loads what the files hold now.
     func load() throws(EventLoopError) -> TLSContext {
         try TLSContext.server(certificate: certificate, key: key)
     }

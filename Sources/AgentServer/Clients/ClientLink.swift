@@ -12,13 +12,13 @@ protocol ClientLinkOwner: AnyObject {
     func link(_ link: ClientLink, asks request: HTTPRequest)
     /// A whole text message.
     func link(_ link: ClientLink, says message: UnsafeRawBufferPointer)
-    /// A binary message.
+    /// A binary message, which the protocol does not have.
     func linkSaysBinary(_ link: ClientLink)
-    /// Something arrived, if only a pong: the peer lives.
+    /// Something arrived, even if only a pong: the peer is alive.
     func linkIsAlive(_ link: ClientLink)
-    /// What it keeps of what was said, and that is not whole or waits, may have changed.
+    /// The number of bytes that it keeps of unfinished or waiting messages may have changed.
     func linkKeeps(_ link: ClientLink)
-    /// It was told of an event, and may be slow to read.
+    /// An event was sent to it, which the peer may be slow to read.
     func linkWasTold(_ link: ClientLink)
     /// The connection is gone.
     func linkIsGone(_ link: ClientLink)
@@ -34,9 +34,9 @@ extension ClientLinkOwner {
 /// Speaks HTTP/1.1 and RFC 6455 over one transport. Owner: the loop's thread.
 ///
 /// A link is *held* while it has enough to do: a request over HTTP is being answered, many over
-/// WebSocket are, the peer has not read what it was sent, it asks faster than it may, or it has
-/// said so much that the others have their turn first. What it says meanwhile waits, at first here,
-/// then in the peer's own socket.
+/// WebSocket are, the peer has not read what was sent, it asks faster than it may, or it has sent
+/// so much that other links come first. What it sends meanwhile waits, at first here, then in the
+/// peer's own socket.
 final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     private enum Phase {
         /// Requests are read.
@@ -52,15 +52,15 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
         var parser: HTTPRequestParser
         /// The request being answered.
         var current: HTTPRequest?
-        /// Header fields that its answer has beside its own.
+        /// Header fields to add to its response.
         var added: HTTPHeaders = [:]
-        /// No further request is taken after that one.
+        /// No further request is read after that one.
         var isLast = false
-        /// What the peer has still to be given of the last answer.
+        /// What the peer has not been given yet of the last response.
         var rest: Rest?
-        /// When the peer last began to wait, or to keep us waiting.
+        /// Since when the peer waits for us, or we wait for the peer.
         var since: Moment
-        /// `since` is to be set again: something has begun or ended.
+        /// `since` has to be set again, because something has begun or ended.
         var isStirred = false
         /// Bytes of the request under way.
         var received = 0
@@ -72,11 +72,11 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
             since = now
         }
 
-        /// A request is being answered, or the peer has yet to take the answer.
+        /// A request is being answered, or the peer has not taken the whole response.
         var isAnswering: Bool { current != nil || rest != nil }
     }
 
-    /// A body that many may share: it is copied for the socket a piece at a time.
+    /// A body that several responses may share: it is copied for the socket piece by piece.
     private struct Rest {
         let body: [UInt8]
         let isShared: Bool
@@ -84,31 +84,32 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     }
 
     let transport: Connection
-    /// Nil when the link is gone; it is asked for too often to be weak.
+    /// Nil when the link is gone. Not weak, because it is used too often for that.
     private var owner: (any ClientLinkOwner)?
     private var phase: Phase
     private var frames: FrameDecoder
-    /// What the peer said while the link was held.
+    /// Bytes that arrived while the link was held.
     private var behind: [UInt8] = []
     private var isConsuming = false
-    /// How many more messages are taken in this turn.
+    /// How many more messages are read in this turn.
     private var allowance: Int32
     private let bounds: LinkBounds
     /// Weight of the requests under way over WebSocket.
     private var load = 0
     private var unsentBefore = 0
     private(set) var isResting = false
-    /// The message under way, from when it was seen to be incomplete.
+    /// The message under way, once it was seen to be incomplete.
     private var unfinished: Unfinished?
-    /// What speaks for the client, once messages are exchanged.
+    /// The client's session, once messages are exchanged.
     let line: Line
-    /// Has much unsent.
+    /// Whether the gateway watches it because much is unsent.
     var isWatched = false
-    /// What a stranger had not read when that was last looked at.
+    /// What a client without a session had not read at the last look.
     var unreadBytes = 0
     /// Place in the gateway's list of links.
     var index = 0
-    /// What the gateway has counted of `incompleteBytes`, and the place among those who have any.
+    /// The part of `incompleteBytes` that the gateway has counted, and the place in its list of
+    /// those who have any.
     var counted = (bytes: 0, index: 0)
 
     init(
@@ -166,12 +167,12 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
         proceed()
     }
 
-    /// A peer that has said all may still want the answer over HTTP.
+    /// A peer that has sent everything may still want the response over HTTP.
     func connectionReachedEnd(_ connection: Connection) {
         if isWebSocket { connection.close() } else { endWhenAnswered() }
     }
 
-    /// Goes on with what waits, unless the link is held.
+    /// Reads what waits, unless the link is held.
     private func proceed() {
         guard !isConsuming else { return }
         while !behind.isEmpty, !isHeld {
@@ -189,7 +190,7 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
         owner?.linkKeeps(self)
     }
 
-    /// Whether it goes on when the peer has taken what there is.
+    /// Whether it is held only until the peer has read more.
     private var waitsForReader: Bool {
         switch phase {
         case .http(let box): box.rest != nil || transport.unsentBytes > bounds.answers
@@ -198,7 +199,7 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
         }
     }
 
-    /// Takes what was said, up to where the link is held.
+    /// Reads bytes up to the point where the link is held.
     private func consume(_ bytes: UnsafeMutableRawBufferPointer) {
         isConsuming = true
         var rest = bytes
@@ -267,7 +268,7 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
         if !behind.isEmpty { proceed() }
     }
 
-    /// Nothing more is read until `restEnds`.
+    /// Reads nothing until `restEnds`.
     func rest() { isResting = true }
 
     /// Reads again.
@@ -276,8 +277,8 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
         proceed()
     }
 
-    /// Whether the peer cannot be blamed for its silence: what it says is not read at the moment,
-    /// and it reads, or waits for us.
+    /// Whether the peer's silence does not count, because the server does not read from it at the
+    /// moment and the peer itself reads or waits.
     func isExcused() -> Bool {
         guard isHeld else { return false }
         let unsent = transport.unsentBytes
@@ -285,7 +286,7 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
         return unsent <= bounds.unsent || unsent < unsentBefore
     }
 
-    /// Whether a peer that speaks HTTP has kept us waiting too long.
+    /// Whether a peer over HTTP has been too slow.
     func isOverdue(at now: Moment, limits: ServerLimits) -> Bool {
         guard case .http(let box) = phase else { return false }
         if box.isStirred || box.current != nil {
@@ -299,9 +300,9 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
             || box.pace.isTooSlow(box.received, limits)
     }
 
-    /// Whether a message has been under way for longer than it may take, or comes too slowly, as
-    /// far as looks tell.
-    func isDawdling(at now: Moment, limits: ServerLimits) -> Bool {
+    /// Whether a message has been under way for longer than it may take, or arrives too slowly, as
+    /// seen at the looks.
+    func isMessageOverdue(at now: Moment, limits: ServerLimits) -> Bool {
         guard isWebSocket, frames.isMidMessage, !isHeld else {
             unfinished = nil
             return false
@@ -315,7 +316,7 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
             || unfinished.pace.isTooSlow(count, limits)
     }
 
-    /// What is kept of what the peer said and that is not whole, or waits.
+    /// Bytes kept of unfinished messages and of what waits.
     var incompleteBytes: Int {
         switch phase {
         case .http(let box): box.received + behind.count
@@ -324,7 +325,7 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
         }
     }
 
-    /// The memory that is held for that, and for what a stranger does not read.
+    /// Memory held for that, and for what a client without a session does not read.
     var keptBytes: Int {
         guard case .webSocket = phase, frames.incompleteBytes > 0 else {
             return incompleteBytes + unreadBytes
@@ -332,8 +333,8 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
         return max(frames.reservedBytes, frames.incompleteBytes) + behind.count + unreadBytes
     }
 
-    /// Bytes that wait here for the peer to read them, with what is kept for it alone of an answer
-    /// whose body was given to the socket in part only.
+    /// Bytes that the peer has not read, with the rest of a response of which the socket has only a
+    /// part.
     var unsentBytes: Int {
         guard case .http(let box) = phase, let rest = box.rest, !rest.isShared else {
             return transport.unsentBytes
@@ -343,12 +344,12 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
 
     // MARK: Answering HTTP
 
-    /// The answer to the request under way is to have these header fields too.
+    /// Adds these header fields to the response of the request under way.
     func addToAnswer(_ headers: HTTPHeaders) {
         if case .http(let box) = phase { box.added = headers }
     }
 
-    /// Answers the request under way, with a body that is kept for others too if `isShared`.
+    /// Answers the request under way; `isShared`: other responses keep the same body.
     func respond(_ response: HTTPResponse, isShared: Bool = false) {
         guard case .http(let box) = phase, let request = box.current else { return }
         var response = response
@@ -367,8 +368,8 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
         proceed()
     }
 
-    /// Gives the peer more of the last answer as far as it reads, and closes behind it if it is the
-    /// last one.
+    /// Sends more of the last response as far as the peer reads, and closes the connection behind
+    /// the last one.
     private func sendRest(_ box: HTTPBox) {
         guard box.current == nil else { return }
         box.isStirred = true
@@ -383,8 +384,8 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
         if box.isLast, box.rest == nil { close() }
     }
 
-    /// Answers the request under way by becoming a WebSocket, whose first message is due from
-    /// `now`.
+    /// Answers the request under way by becoming a WebSocket. The time for its first message begins
+    /// at `now`.
     func upgrade(_ acceptance: WebSocketAcceptance, limits: SessionLimits, at now: Moment) {
         guard case .http = phase else { return }
         send(acceptance.response, answering: .get)
@@ -393,7 +394,7 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
         proceed()
     }
 
-    /// Closes a connection without WebSocket as soon as nothing is being answered.
+    /// Closes a connection without WebSocket as soon as no response is under way.
     func endWhenAnswered() {
         guard case .http(let box) = phase else { return }
         if box.isAnswering { box.isLast = true } else { close() }
@@ -418,8 +419,8 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     func send(_ head: UnsafeRawBufferPointer, _ tail: UnsafeRawBufferPointer) {
         guard isWebSocket else { return }
         let count = head.count + tail.count
-        transport.send(upTo: count + FrameHead.longest) { buffer in
-            let place = FrameHead.write(textOf: count, to: buffer)
+        transport.send(upTo: count + FrameEncoder.longestHeader) { buffer in
+            let place = FrameEncoder.writeHeader(.text, payload: count, to: buffer)
             UnsafeMutableRawBufferPointer(rebasing: buffer[place...]).copyMemory(from: head)
             UnsafeMutableRawBufferPointer(rebasing: buffer[(place + head.count)...])
                 .copyMemory(from: tail)
@@ -432,7 +433,7 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     func sendNow() { transport.sendNow() }
     func wasTold() { owner?.linkWasTold(self) }
 
-    /// Asks the peer whether it is there.
+    /// Asks the peer whether it is alive.
     func ping() {
         sendFrame(.ping, UnsafeRawBufferPointer(start: nil, count: 0))
     }
@@ -469,10 +470,10 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     /// Ends a connection that is not a WebSocket.
     func end() { close() }
 
-    /// Ends the connection of somebody who keeps us waiting.
+    /// Closes the connection of a client that is too slow.
     func giveUp() {
         close(.tooSlow, "a message comes too slowly")
-        // The connection may take its time to end; what was begun is not kept for so long.
+        // Closing may take some time; the unfinished message is not kept for so long.
         frames.giveUp()
     }
 
@@ -490,34 +491,7 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     }
 }
 
-/// The head of an unmasked text frame.
-enum FrameHead {
-    /// Bytes of the longest head.
-    static let longest = 10
-
-    /// Writes the head for a payload of `count` bytes; returns its length.
-    static func write(textOf count: Int, to buffer: UnsafeMutableRawBufferPointer) -> Int {
-        buffer[0] = 0x81
-        switch count {
-        case ...125:
-            buffer[1] = UInt8(count)
-            return 2
-        case ...0xFFFF:
-            buffer[1] = 126
-            buffer[2] = UInt8(count >> 8)
-            buffer[3] = UInt8(truncatingIfNeeded: count)
-            return 4
-        default:
-            buffer[1] = 127
-            for index in 0..<8 {
-                buffer[2 + index] = UInt8(truncatingIfNeeded: count >> (56 - index * 8))
-            }
-            return 10
-        }
-    }
-}
-
-/// How much one link may have on its plate.
+/// How much work and memory one link may have.
 struct LinkBounds {
     /// Bytes that the peer has not read.
     let unsent: Int
@@ -530,7 +504,7 @@ struct LinkBounds {
     /// Bytes that wait while the link is held.
     let behind = 65_536
 
-    /// So many bytes of a body are copied for the socket at once.
+    /// Bytes of a body that are copied for the socket at once.
     var piece: Int { answers }
 
     init(_ limits: ServerLimits) {
@@ -542,7 +516,7 @@ struct LinkBounds {
 }
 
 extension HTTPResponse {
-    /// The answer to a request that breaks HTTP; nothing can follow it.
+    /// The response to a request that breaks HTTP; no other can follow it.
     static func problem(_ error: HTTPError) -> HTTPResponse {
         let code: Refusal.Code =
             switch error.status {

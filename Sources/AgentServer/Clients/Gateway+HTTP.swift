@@ -51,8 +51,8 @@ extension Gateway {
         }
     }
 
-    /// Counts the address that a trusted proxy names, or none when it names none; whether there is
-    /// room for it.
+    /// Counts the connection for the address that a trusted proxy names, if it names one. Returns
+    /// whether there is room for it.
     private func learnsClient(of request: HTTPRequest, over link: ClientLink) -> Bool {
         let peer = link.transport.peer
         guard proxies.contains(peer) else {
@@ -91,7 +91,7 @@ extension Gateway {
 
     private func operation(_ name: OperationName, _ request: HTTPRequest, _ link: ClientLink) {
         answering(request, link) { () throws(Refusal) in
-            // Strangers are not told what is wrong with the form.
+            // A client without a valid token is not told what is wrong with the request.
             let asker = try asker(of: request)
             link.transport.isKnown = true
             let body = try desk.decoder.request(
@@ -107,7 +107,7 @@ extension Gateway {
         }
     }
 
-    /// Answers with what `body` refuses.
+    /// Runs `body`; a refusal becomes the response.
     private func answering(
         _ request: HTTPRequest, _ link: ClientLink, _ body: () throws(Refusal) -> Void
     ) {
@@ -128,8 +128,8 @@ extension Gateway {
         }
     }
 
-    /// A request was taken: its connection may stay among those that are known, if there is room.
-    /// Who is told to wait has not earned that.
+    /// A request was accepted: its connection may stay among the known ones, if there is room. A
+    /// request that was refused for its rate does not earn that.
     private func keepPlace(of link: ClientLink, for identity: Identity) {
         let user = identity.isServer ? nil : identity.user
         guard admission.asks(link.transport, for: user, limits: limits) else {
@@ -149,7 +149,7 @@ extension Gateway {
         return String(parts[1])
     }
 
-    /// Who asks: the token's user, or for a server's token the one in `X-User`.
+    /// Who asks: the token's user, or with a server's token the user in `X-User`.
     private func asker(of request: HTTPRequest) throws(Refusal) -> Asker {
         let token = try Self.token(in: request)
         guard let device = DeviceID(checking: try request.only("X-Device") ?? "http") else {
@@ -180,8 +180,8 @@ extension Gateway {
 }
 
 extension HTTPRequest {
-    /// The value of the field `name`, which says who asks for what: of two, whoever stands between
-    /// here and the client may have looked at the other one.
+    /// The value of the field `name`, which may be there only once: of two, a proxy on the way may
+    /// have checked the other one.
     fileprivate func only(_ name: String) throws(Refusal) -> String? {
         let values = headers.all(name)
         guard values.count < 2 else {

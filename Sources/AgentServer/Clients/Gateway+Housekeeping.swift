@@ -1,4 +1,5 @@
-// What nobody asks for, twice a second: silence, slow requests, tokens and sessions that run out.
+// What has to be checked twice a second: silent clients, slow requests, expired tokens and
+// sessions.
 
 import AgentCore
 import CallModel
@@ -6,8 +7,8 @@ import CallWire
 import EventLoop
 
 extension Gateway {
-    /// Looks around: at some links in each turn, until it was at all of them; then at all else.
-    func keepHouse() {
+    /// Checks some links in each turn, until all were checked; the tables once in a round.
+    func runHousekeeping() {
         let now = exchange.now()
         let wall = Clock.wallMilliseconds()
         if lookedAt == 0 { lookAtTables(at: now) }
@@ -22,7 +23,7 @@ extension Gateway {
         if !links.isEmpty || desk.sessions.hasDetached { scheduleHousekeeping() }
     }
 
-    /// So many links are looked at in one turn: about a millisecond.
+    /// Links that are checked in one turn: about a millisecond.
     private static let looksMax = 4_096
 
     private func lookAtTables(at now: Moment) {
@@ -33,7 +34,7 @@ extension Gateway {
         moveSome()
     }
 
-    /// Returns whether it ends.
+    /// Returns whether it closes the link.
     private func look(at link: ClientLink, _ now: Moment, wall: Int64) -> Bool {
         if link.isWebSocket {
             look(after: link, at: now, wall: wall)
@@ -51,7 +52,7 @@ extension Gateway {
         if let end = link.line.identity?.expiresAt, wall >= end + limits.tokenLeeway {
             return dismiss(link, .expired, "the token has run out")
         }
-        if link.isDawdling(at: now, limits: limits) {
+        if link.isMessageOverdue(at: now, limits: limits) {
             return giveUp(link)
         }
         if link.isExcused() { link.line.keepAlive.heard(at: now) }
@@ -62,14 +63,14 @@ extension Gateway {
         }
     }
 
-    /// Closes a connection whose end may never answer: its device counts as gone from now on.
+    /// Closes a connection whose peer may never answer: its device counts as gone from now on.
     private func dismiss(_ link: ClientLink, _ code: CloseCode, _ reason: String) {
         desk.part(link.line, forSilence: code == .pingTimeout)
         link.close(code, reason)
     }
 
-    /// More has been begun or left unread than the limit: whoever has more than an equal share of
-    /// it goes, the greediest at once, the others some in a turn.
+    /// Clients without a session have begun or left unread more than the limit. Those with more
+    /// than an equal share are closed: the largest at once, the others a few in each turn.
     func boundStrangers() {
         log.debug("strangers fill too much", ("bytes", "\(beginners.bytes)"))
         if greedy.isEmpty { greedy = beginners.greedy(of: limits.strangersBytes) }
@@ -87,12 +88,12 @@ extension Gateway {
         if !greedy.isEmpty { sendingAway?.arm(after: 1) }
     }
 
-    /// Ends the connection of somebody who keeps us waiting.
+    /// Closes the connection of a client that is too slow.
     func giveUp(_ link: ClientLink) {
         beginners.forget(link)
         desk.part(link.line)
         guard link.unreadBytes == 0 else {
-            // Whoever does not read would keep it until a close is over.
+            // A client that does not read would keep the memory until closing ends.
             metrics.slowReaders += 1
             admission.sendAway(link.transport)
             return
@@ -103,7 +104,7 @@ extension Gateway {
 
     // MARK: Going away
 
-    /// Whether a newcomer is let in; see `Listener.admits`.
+    /// Whether a new connection is accepted; see `Listener.admits`.
     func admits(_ peer: PeerAddress) -> Bool {
         if !isDraining, admission.admits(from: proxies.source(of: peer), limits: limits) {
             return true
@@ -113,27 +114,27 @@ extension Gateway {
         return false
     }
 
-    /// A connection was let in; it may still have to shake hands.
+    /// A connection was accepted; its TLS handshake may still be under way.
     func begins(_ connection: Connection) {
         let source = proxies.source(of: connection.peer)
         admission.begins(connection, from: source, limits: limits)
     }
 
-    /// Asks every client to go elsewhere, in waves, so that they do not all come to the next server
-    /// at once; new ones are turned away.
+    /// Asks every client to connect elsewhere, in waves, so that they do not all reach the next
+    /// server at once. New connections are refused.
     func drain() {
         isDraining = true
         staying = links
-        // Half of the time is for goodbyes.
+        // Half of the time is for the waves.
         let waves = max(1, Int(limits.drainWithin / 2 / Self.lookAroundEvery))
         wave = max(Self.waveMin, (staying.count + waves - 1) / waves)
         moveSome()
     }
 
-    /// So many go at once however few there are.
+    /// A wave has at least so many.
     private static let waveMin = 100
 
-    /// Moves one wave of clients; the next one goes with the next look around.
+    /// Closes one wave of clients; the next one follows at the next check.
     private func moveSome() {
         guard isDraining else { return }
         for link in staying.suffix(wave) {

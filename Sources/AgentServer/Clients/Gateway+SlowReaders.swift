@@ -1,4 +1,4 @@
-// Clients that do not read what they are sent.
+// Clients that do not read what is sent to them.
 
 import AgentCore
 import CallModel
@@ -6,7 +6,7 @@ import CallWire
 import EventLoop
 
 extension Gateway {
-    /// Looks again at a link with much unsent when the socket has had a turn to take it.
+    /// Checks a link with much unsent again when the socket has had a turn to send it.
     func watch(_ link: ClientLink) {
         guard !link.isWatched, link.unsentBytes > watchedBytes(of: link) else { return }
         link.isWatched = true
@@ -22,7 +22,7 @@ extension Gateway {
         link.line.identity == nil && admission.isNewcomer(link.transport)
     }
 
-    /// The end of a turn, before its writes.
+    /// Runs at the end of a turn, before its writes.
     func judgeSlowReaders() {
         for link in judged {
             link.isWatched = false
@@ -41,8 +41,8 @@ extension Gateway {
         watched.removeAll(keepingCapacity: true)
     }
 
-    /// The socket has had its turn: what a stranger has not taken counts with what he has begun to
-    /// say, until he takes it.
+    /// The socket has had its turn. What a client without a session has not read counts like the
+    /// messages that it has begun, until it reads.
     private func noteUnread(by link: ClientLink) {
         link.unreadBytes = link.transport.unsentBytes
         if link.unreadBytes > 0 { link.transport.notifyWhenDrained() }
@@ -50,7 +50,7 @@ extension Gateway {
     }
 
     /// Bounds what one user leaves unread on all devices and over HTTP together: the slowest
-    /// connection goes (B27).
+    /// connection is closed (B27).
     private func boundUser(of link: ClientLink) {
         let asker = admission.asker(over: link.transport)
         guard let user = link.line.session?.address.user ?? asker else { return }
@@ -64,12 +64,12 @@ extension Gateway {
         if let slowest = links.max(by: { $0.unsentBytes < $1.unsentBytes }) { cutOff(slowest) }
     }
 
-    /// Lets a client go that does not read (B27). Its session waits from here on, so that another
-    /// connection gets what this one is never sent; the close frame has the time that every closing
-    /// connection has.
+    /// Closes the connection of a client that does not read (B27). Its session is detached at once,
+    /// so that another connection gets the events that this one is never sent. The close frame has
+    /// the usual time.
     private func cutOff(_ link: ClientLink) {
         metrics.slowReaders += 1
-        // Over HTTP there is nobody to tell, and an answer of which a part is missing is none.
+        // Over HTTP there is no close frame, and a response that is not whole is none.
         guard link.isWebSocket else {
             admission.sendAway(link.transport)
             return

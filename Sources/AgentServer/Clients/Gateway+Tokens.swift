@@ -1,4 +1,4 @@
-// Who a token says one is, and the end of connections whose token is good no more.
+// Identities of tokens, and closing connections whose token is no longer valid.
 
 import AgentCore
 import CallModel
@@ -21,9 +21,9 @@ extension Gateway {
         return identity
     }
 
-    /// Tells somebody that a request is refused. Bad tokens are counted, and an address with too
-    /// many of them has to wait for what it is told: guessing is slow then. A token that a key of
-    /// ours has signed is no guess, even if it has run out.
+    /// Refuses a request. Bad tokens are counted, and an address with too many of them gets its
+    /// refusals later: that makes guessing slow. A token that one of our keys has signed is no
+    /// guess, even if it has expired.
     func refuse(
         _ link: ClientLink, _ refusal: Refusal, _ token: String, _ tell: @escaping () -> Void
     ) {
@@ -33,7 +33,7 @@ extension Gateway {
         guard admission.isGuessing(link.transport, at: now, limits: limits),
             !tokens.hasSigned(token)
         else { return tell() }
-        // Held, the link takes nothing more in before it is told.
+        // A held link reads nothing more before its refusal is sent.
         link.begins(Self.holding)
         lateRefusals.append(
             (

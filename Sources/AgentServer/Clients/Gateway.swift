@@ -1,5 +1,5 @@
-// Clients' connections: who is let in, whose token is good, who is sent away. Owner: the loop's
-// thread.
+// Clients' connections: which are accepted, whose token is valid, which are closed. Owner: the
+// loop's thread.
 
 import AgentCore
 import CallModel
@@ -7,7 +7,7 @@ import CallWire
 import EventLoop
 import WebProtocols
 
-/// Lets clients in over WebSocket and HTTP, and brings what they say to the desk.
+/// Accepts clients over WebSocket and HTTP, and hands their messages to the desk.
 final class Gateway {
     let exchange: Exchange
     let desk: ClientDesk
@@ -17,47 +17,50 @@ final class Gateway {
     private(set) var origins = Origins(nil)
     /// See `TokenChecker`; a reload may change it.
     var tokens: any TokenChecker
-    /// Tokens that are good no more.
+    /// Revoked tokens.
     var revocations = Revocations()
-    /// The documents served beside the operations: of the protocol, and metrics where opened.
+    /// Documents served beside the operations: those of the protocol, and metrics where they are
+    /// open.
     var document: (_ path: String) -> HTTPResponse? = { _ in nil }
 
     private(set) var links: [ClientLink] = []
     var beginners = Beginners<ClientLink>()
-    /// Those who have begun too much, and are sent away some in a turn.
+    /// Links that have begun too much and are closed, a few in each turn.
     var greedy: [ClientLink] = []
     var sendingAway: Timer?
-    /// Links with much unsent: found in this turn, and in the one before.
+    /// Links with much unsent: those found in this turn, and in the one before.
     var watched: [ClientLink] = []
     var judged: [ClientLink] = []
     var admission = AdmissionControl<Connection, PeerAddress.Source>()
-    /// Peers whose word about their clients is taken.
+    /// Peers that may say which client's address they speak for.
     var proxies = TrustedProxies()
-    /// A proxy on this machine that says for whom it asks, and is not named; nil: there was none.
+    /// A proxy on this machine that sends `X-Forwarded-For` and is not configured; nil: none was
+    /// seen.
     var unnamedProxy: String?
-    /// Refusals that are told later, in the order in which they are due.
+    /// Refusals that are sent later, in the order in which they are due.
     var lateRefusals: [(due: Moment, tell: () -> Void)] = []
-    /// Clients that are still to be moved away at the end.
+    /// Clients that are still to be closed while the server stops.
     var staying: [ClientLink] = []
-    /// How many of them go at once.
+    /// How many of them are closed at once.
     var wave = 0
-    /// How many each user may still invite. The loop's thread counts those of requests, the policy
-    /// thread those to whom a plugin forwards: several that are decided at once cannot all have the
-    /// last place.
+    /// How many invitations each user has left. The loop's thread counts those of requests, the
+    /// policy thread those that plugins forward: several that are decided at once must not all take
+    /// the last one.
     let invitations: Locked<InvitationRates>
     private var housekeeping: Timer?
-    /// How many links this look around has been at.
+    /// How many links this round has checked.
     var lookedAt = 0
-    /// Requests of each user that were refused for its rate, since the timer fired last.
+    /// Requests of each user that were refused for its rate since the timer last fired.
     private var refusals: [UserID: Int] = [:]
-    /// Links of which nothing is read until the timer fires: they ask faster than they may.
+    /// Links that are not read until the timer fires, because they ask faster than they may.
     private var resting: [ClientLink] = []
     private var restTimer: Timer?
-    /// A crash would not bring back yet what decides about calls; nobody is to rely on it.
+    /// The settings in force are not stored yet, so a crash would lose them: no client may rely on
+    /// them.
     var isStarting = false
-    /// New clients are turned away: the process is about to end.
+    /// New clients are refused: the process is about to end.
     var isDraining = false
-    /// Whether calls are accepted, for whoever watches the process or waits for it.
+    /// Whether calls are accepted, for `readyz`.
     var isReady: Bool { exchange.isReady && !isStarting && !isDraining }
 
     init(
@@ -78,13 +81,13 @@ final class Gateway {
         desk.invitationWait = { count, user, now in
             invitations.withLock { $0.admit(count, of: user, at: now) }
         }
-        housekeeping = Timer(on: loop) { [unowned self] in keepHouse() }
+        housekeeping = Timer(on: loop) { [unowned self] in runHousekeeping() }
         restTimer = Timer(on: loop) { [unowned self] in endRest() }
         sendingAway = Timer(on: loop) { [unowned self] in sendGreedyAway() }
         loop.atEndOfTurn { [unowned self] in judgeSlowReaders() }
     }
 
-    /// Goes on with other limits; connections that are there keep the sizes of theirs.
+    /// Applies other limits; open connections keep their buffer sizes.
     func configure(_ limits: ServerLimits, modes: [Mode], origins: Origins) {
         self.limits = limits
         invitations.withLock { $0.configure(perMinute: limits.invitationsPerMinute) }
@@ -93,7 +96,7 @@ final class Gateway {
         desk.configure(limits, modes: modes)
     }
 
-    /// Takes over a new connection from a listener that has asked whether it `admits` it.
+    /// Takes over a new connection from a listener that has asked `admits`.
     func accept(_ transport: Connection) {
         let link = ClientLink(transport, owner: self, limits: limits, at: exchange.now())
         link.index = links.count
@@ -101,19 +104,19 @@ final class Gateway {
         scheduleHousekeeping()
     }
 
-    /// See `keepHouse`, in milliseconds.
+    /// Milliseconds between two rounds of checks.
     static let lookAroundEvery = Pace.lookEvery
 
-    /// Looks around again in a while, unless that is planned already.
+    /// Plans the next check, unless it is planned already.
     func scheduleHousekeeping(after pause: Milliseconds = Gateway.lookAroundEvery) {
         guard housekeeping?.isArmed == false else { return }
         housekeeping?.arm(at: Clock.bootMilliseconds() + pause)
     }
 
-    /// What waits here for clients to read it.
+    /// Bytes that clients have not read.
     var unsentBytes: Int { links.reduce(0) { $0 + $1.unsentBytes } }
 
-    /// The link has shown a good token; room for those who come back is kept free of others.
+    /// The link has shown a valid token. Some room is kept free for users who come back.
     private func admit(_ address: Address, _ link: ClientLink) throws(Refusal) {
         let isReturning = desk.sessions[address] != nil
         guard admission.makeRoom(isReturning: isReturning, limits: limits) else {
@@ -133,8 +136,9 @@ final class Gateway {
         return identity
     }
 
-    /// Lets a link rest whose user has asked too much too often, over whatever connection: refusals
-    /// cost little, and whoever sends without pause would fill the loop with them.
+    /// Stops reading a link for a while whose user was refused too often for its rate, over
+    /// whatever connection. A refusal costs little, but a client that sends without pause would
+    /// fill the loop with them.
     func refusedForRate(_ user: UserID, over link: ClientLink) {
         if restTimer?.isArmed == false { restTimer?.arm(after: limits.restFor) }
         refusals[user, default: 0] += 1
@@ -191,7 +195,7 @@ extension Gateway: ClientLinkOwner {
         noteBeginning(of: link)
     }
 
-    /// What is kept of a link that may be a stranger's may have changed.
+    /// The bytes kept for a link without a session may have changed.
     func noteBeginning(of link: ClientLink) {
         beginners.note(link)
         if beginners.bytes > limits.strangersBytes { boundStrangers() }

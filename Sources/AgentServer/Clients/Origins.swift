@@ -1,5 +1,5 @@
-// Which web pages may ask, and what their browsers are told of it (RFC 6455 section 10.2, and the
-// Fetch standard's section 3.3, CORS).
+// Which web pages may ask, and what their browsers are told (RFC 6455 section 10.2, and CORS:
+// section 3.3 of the Fetch standard).
 
 import EventLoop
 import WebProtocols
@@ -14,7 +14,7 @@ struct Origins: Sendable, Equatable {
     /// and a name that points here (DNS rebinding) would make any page one of ours.
     static let loopback = Origins(allowed: nil, isLoopbackOnly: true)
 
-    /// What whoever watches the process may ask by any name.
+    /// Paths of monitoring, which may be asked by any name.
     private static let openPaths = ["/healthz", "/readyz"]
 
     private init(allowed: Set<String>?, isLoopbackOnly: Bool) {
@@ -29,7 +29,8 @@ struct Origins: Sendable, Equatable {
             allowed: isAll ? nil : Set((list ?? []).map { Self.plain($0) }), isLoopbackOnly: false)
     }
 
-    /// Whether the page that made the request is one of them; what is no page has no origin.
+    /// Whether the page that made the request is one of them. A client that is no page has no
+    /// origin, and is admitted.
     func admit(_ request: HTTPRequest, from peer: PeerAddress) -> Bool {
         if isLoopbackOnly {
             let origins = request.headers.all("Origin")
@@ -41,8 +42,8 @@ struct Origins: Sendable, Equatable {
         return request.headers.all("Origin").allSatisfy { allowed.contains(Self.plain($0)) }
     }
 
-    /// What lets the page read the answer. Tokens are no cookies, so none are asked for: a page can
-    /// do no more than its token allows.
+    /// The header fields that let the page read the response. Tokens are no cookies, so credentials
+    /// are not allowed: a page can do only what its token allows.
     func sharing(with request: HTTPRequest) -> HTTPHeaders {
         var headers: HTTPHeaders = [:]
         let isForSome = allowed != nil || isLoopbackOnly
@@ -53,8 +54,8 @@ struct Origins: Sendable, Equatable {
         return headers
     }
 
-    /// The answer to `OPTIONS`, with which a browser asks whether the page may send the request
-    /// itself. `X-User` is for servers, not for pages.
+    /// The response to `OPTIONS`, by which a browser asks whether the page may send the request.
+    /// `X-User` is for servers, not for pages.
     static func answer(to request: HTTPRequest, allow: String) -> HTTPResponse {
         var response = HTTPResponse(204, headers: ["Allow": allow])
         if request.headers["Access-Control-Request-Method"] != nil {

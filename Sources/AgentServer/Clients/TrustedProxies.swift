@@ -1,4 +1,4 @@
-// Proxies whose word about the address of a client is taken (K110).
+// Proxies that may say which client's address they speak for (K110).
 
 import EventLoop
 import Outbound
@@ -20,9 +20,9 @@ struct TrustedProxies: Sendable, Equatable {
         return contains(address)
     }
 
-    /// Where a limit by address counts a peer (K110); nil: nowhere, it may stand for many. Of a
-    /// peer on loopback, on a Unix socket or among the proxies nothing is known before its first
-    /// request, and then what the proxy says of it.
+    /// The address for which a connection counts (K110); nil: none, because the peer may stand for
+    /// many clients. Of a peer on loopback, on a Unix socket or among the proxies nothing is known
+    /// before its first request.
     func source(of peer: PeerAddress) -> PeerAddress.Source? {
         peer.isLoopback || contains(peer) ? nil : peer.source
     }
@@ -36,7 +36,7 @@ struct TrustedProxies: Sendable, Equatable {
     ///
     /// - Returns: nil when the peer is not trusted, or says nothing that is an address.
     func client(
-        of request: WebProtocols.HTTPRequest, from peer: PeerAddress
+        of request: HTTPRequest, from peer: PeerAddress
     ) -> PeerAddress.Source? {
         guard contains(peer) else { return nil }
         let words = request.headers.all("X-Forwarded-For")
@@ -51,7 +51,7 @@ struct TrustedProxies: Sendable, Equatable {
         return nil
     }
 
-    /// `192.0.2.1:4711` and `[2001:db8::1]:4711` without what some proxies add.
+    /// `192.0.2.1:4711` and `[2001:db8::1]:4711` without the port that some proxies add.
     private static func withoutPort(_ text: String) -> String {
         if text.hasPrefix("["), let end = text.firstIndex(of: "]") {
             return String(text[text.index(after: text.startIndex)..<end])

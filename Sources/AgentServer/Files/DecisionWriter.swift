@@ -7,14 +7,14 @@ import EventLoop
 import Glibc
 import JSON
 
-/// Files of JSON lines, of which the oldest goes when there are enough. Owner: one thread, to
+/// Files of JSON lines; the oldest file is deleted when there are enough. Owner: one thread, to
 /// which it is handed over.
 final class DecisionWriter: @unchecked Sendable {
-    /// What it has of the system; tests put theirs in the place.
+    /// The system calls that it uses; tests replace them.
     struct System {
         /// Milliseconds since the machine started.
         var now: () -> Int64 = { Clock.bootMilliseconds() }
-        /// Writes to a file, and gives how much of it was written.
+        /// Writes to a file, and returns how many bytes were written.
         var write: (Int32, UnsafeRawBufferPointer) -> Int = {
             Glibc.write($0, $1.baseAddress, $1.count)
         }
@@ -26,14 +26,14 @@ final class DecisionWriter: @unchecked Sendable {
     private var limits = Configuration.DecisionLog()
     private var file: Int32 = -1
     private var size = 0
-    /// The file ends within a line, which whatever follows must not make longer.
+    /// The file ends within a line: the next line must not become a part of it.
     private var isTorn = false
-    /// When a file that could not be opened is tried again.
+    /// When to try again to open a file.
     private var opensAgainAt: Int64 = 0
     private var repeated = RepeatedLine()
     private var lines = JSONWriter()
 
-    /// A log in the file `path`, and beside it.
+    /// A log in the file `path`, and in the numbered files beside it.
     init(path: String, log: Log, system: System = System()) {
         self.path = path
         self.log = log
@@ -42,10 +42,10 @@ final class DecisionWriter: @unchecked Sendable {
 
     deinit { if file >= 0 { close(file) } }
 
-    /// Puts other sizes into force.
+    /// Applies other sizes.
     func configure(_ limits: Configuration.DecisionLog) { self.limits = limits }
 
-    /// Writes `entries`; gives how many were left out because the disk did not take them.
+    /// Writes `entries`; returns how many were left out because of the disk.
     func write(_ entries: [DecisionEntry]) -> Int {
         if file < 0, system.now() >= opensAgainAt { open() }
         guard file >= 0 else { return entries.count }
@@ -57,13 +57,13 @@ final class DecisionWriter: @unchecked Sendable {
         defer { lines.removeAll() }
         if isTorn { withUnsafeBytes(of: UInt8(ascii: "\n")) { _ = write($0) } }
         let written = isTorn ? 0 : write(lines.written)
-        // A line of which the end is missing cannot be read.
+        // A line without its end cannot be read.
         let lost = lines.written.lines(from: written)
         if size >= limits.size { moveAside() }
         return lost
     }
 
-    /// Gives how much of it was written.
+    /// Returns how many bytes were written.
     private func write(_ bytes: UnsafeRawBufferPointer) -> Int {
         let written = max(0, system.write(file, bytes))
         size += written
@@ -74,15 +74,15 @@ final class DecisionWriter: @unchecked Sendable {
 
     private func warn(_ text: StaticString, _ why: String = "") {
         guard let left = repeated.admit("\(text)", at: Moment(system.now())) else { return }
-        log.warn(text, ("path", path), ("error", why), ("like_it", "\(left)"))
+        log.warn(text, ("path", path), ("error", why), ("left_out", "\(left)"))
     }
 
-    /// How long a file that could not be opened is left alone, in milliseconds.
+    /// The pause after a file could not be opened, in milliseconds.
     static let reopenEvery: Int64 = 10_000
 
     private func open() {
         (size, isTorn) = (0, false)
-        // Without waiting: a pipe may have this name.
+        // Must not block: a pipe may have this name.
         file = Glibc.open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
         var status = stat()
         guard file >= 0, fstat(file, &status) == 0 else {
@@ -104,7 +104,7 @@ final class DecisionWriter: @unchecked Sendable {
 
     private func moveAside() {
         close(file)
-        // Files beyond the number go, also when there were more of them before.
+        // Deletes surplus files, also when their number was lowered.
         var surplus = limits.files
         while unlink("\(path).\(surplus)") == 0 { surplus += 1 }
         for number in (1..<max(1, limits.files)).reversed() {
@@ -114,7 +114,7 @@ final class DecisionWriter: @unchecked Sendable {
         open()
     }
 
-    /// Says that decisions are missing.
+    /// Logs that decisions are missing.
     func tellLeftOut(_ count: Int) {
         log.warn("decisions were left out of the decision log", ("count", "\(count)"))
     }

@@ -1,27 +1,27 @@
-// The thread that writes what must not hold up the loop.
+// The thread that writes files for the loop.
 
 import Configuration
 import EventLoop
 
-/// The thread `files`: it writes decisions, bounded in memory. Any thread may use it, and none
-/// waits for the disk.
+/// The thread `files`: it writes decisions, within a bound of memory. Any thread may use it, and
+/// none waits for the disk.
 final class FilesThread: Sendable {
     private enum Order: Sendable {
         case write([DecisionEntry], bytes: Int)
         case configure(Configuration.DecisionLog)
-        /// Told when it comes to this.
+        /// A mark: its mailbox is told when the thread comes to it.
         case tell(WorkerMailbox<Void>)
     }
 
     private struct Waiting {
-        /// The most that may wait, in bytes as estimated.
+        /// Bytes that may wait, as estimated.
         var limit = 8 << 20
         /// Bytes, as estimated, that wait or are being written.
         var held = 0
-        /// Decisions since the log last said so.
+        /// Decisions left out since the log last said so.
         var leftOut = 0
         var leftOutInAll: UInt64 = 0
-        /// The files did not take the last decisions.
+        /// The last decisions could not be written.
         var isFailing = false
 
         mutating func leave(_ count: Int) {
@@ -30,7 +30,7 @@ final class FilesThread: Sendable {
         }
     }
 
-    /// What the thread shares with those who use it, and may outlive.
+    /// What the thread shares with its users, and may outlive them.
     private final class Shared: Sendable {
         let orders = WorkerMailbox<Order>()
         let waiting = Locked(Waiting())
@@ -60,11 +60,11 @@ final class FilesThread: Sendable {
     /// Where orders are carried out.
     private enum Place: Sendable {
         case thread
-        /// At once, on the thread that gives them.
+        /// On the calling thread, at once.
         case here(DecisionWriter)
     }
 
-    /// Starts the thread; without one nothing is written.
+    /// Starts the thread; if that fails, nothing is written.
     init(_ writer: DecisionWriter) {
         place = .thread
         _ = try? WorkerThread(name: "files", yields: true) { [shared] in
@@ -83,7 +83,7 @@ final class FilesThread: Sendable {
     /// Decisions that were left out since the process began.
     var leftOut: UInt64 { shared.waiting.withLock { $0.leftOutInAll } }
 
-    /// Whether the files did not take the last decisions that were given.
+    /// Whether the last decisions could not be written.
     var isFailing: Bool { shared.waiting.withLock { $0.isFailing } }
 
     /// Puts other sizes into force; `backlog` is in bytes.
@@ -92,7 +92,7 @@ final class FilesThread: Sendable {
         give(.configure(limits))
     }
 
-    /// Takes over `entries`, and leaves out those that there is no room for.
+    /// Takes over `entries`; those without room are left out.
     func write(_ entries: inout [DecisionEntry]) {
         var bytes = 0
         var count = 0
@@ -118,7 +118,7 @@ final class FilesThread: Sendable {
         }
     }
 
-    /// Waits until everything that was given is done, at most so many milliseconds.
+    /// Waits until everything given so far is written, at most so many milliseconds.
     func settle(within patience: Int64) {
         guard case .thread = place else { return }
         let waiter = WorkerMailbox<Void>()
@@ -127,7 +127,7 @@ final class FilesThread: Sendable {
         _ = waiter.takeAll(into: &batch, until: Clock.bootMilliseconds() + patience)
     }
 
-    /// Writes what is left, for a second at most, and ends the thread.
+    /// Writes what waits, for a second at most, and ends the thread.
     func close() {
         settle(within: 1_000)
         shared.orders.close()

@@ -1,12 +1,12 @@
-// Lines of the log on their way to somebody who may have stopped reading.
+// Log lines that wait for a reader that may have stopped reading.
 
 import EventLoop
 import Glibc
 
-/// Lines that wait to be written, bounded, and the thread that writes them. Whoever adds a line
-/// never waits; what finds no room is counted, and a line says so when it goes on.
+/// Lines that wait to be written, within a bound, and the thread that writes them. Adding a line
+/// never waits. Lines without room are left out and counted, and a later line says how many.
 final class LogBuffer: Sendable {
-    /// The lines of the whole process: several logs may write there.
+    /// The lines of the whole process: several logs may write into it.
     static let standardError = LogBuffer(to: STDERR_FILENO)
 
     private let shared: Shared
@@ -15,13 +15,13 @@ final class LogBuffer: Sendable {
     init(to descriptor: Int32, limit: Int = 1 << 20) {
         shared = Shared(descriptor, limit: limit)
         guard descriptor >= 0 else { return }
-        // Without a thread nothing is written, and a process that gets none ends soon.
+        // Without a thread nothing is written; a process that gets no thread ends soon.
         _ = try? WorkerThread(name: "log", yields: true) { [shared] in shared.run() }
     }
 
     deinit { shared.wake.close() }
 
-    /// The most that may wait, in bytes; what is being written counts.
+    /// Bytes that may wait, with those being written.
     var limit: Int {
         get { shared.state.withLock { $0.limit } }
         set { shared.state.withLock { $0.limit = newValue } }
@@ -30,7 +30,7 @@ final class LogBuffer: Sendable {
     /// Lines that were left out since the process began.
     var leftOut: UInt64 { shared.state.withLock { $0.leftOutInAll } }
 
-    /// Adds a whole line. `notice` makes the line that tells of so many that were left out.
+    /// Adds a whole line. `notice` makes the line that says how many were left out.
     func add(_ line: [UInt8], notice: @escaping @Sendable (Int) -> [UInt8]) {
         guard shared.descriptor >= 0 else { return }
         let mustWake = shared.state.withLock { $0.add(line, notice) }
@@ -50,13 +50,13 @@ final class LogBuffer: Sendable {
     }
 }
 
-/// Some lines that are written at once, or one that tells of those that were left out.
+/// Lines that are written at once, or a line that says how many were left out.
 private struct Piece {
-    /// What a pipe takes at least; more in one piece would only be lost together.
+    /// A pipe takes at least this; a longer piece would only be lost as a whole.
     static let size = 65_536
 
     var bytes: [UInt8]
-    /// Lines that it tells of, which are not in it; 0: it holds lines.
+    /// The number of left-out lines that it reports; 0: it has lines.
     var told = 0
 
     /// Lines that are lost when only `count` bytes of it were written.
@@ -73,33 +73,33 @@ extension RandomAccessCollection where Element == UInt8, Index == Int {
     }
 }
 
-/// What the adders and the thread share.
+/// What the threads that add lines share with the thread that writes them.
 private final class Shared: Sendable {
     struct State {
         var limit: Int
         private var pieces: [Piece] = []
         /// Bytes in `pieces` and in what is being written.
         private var held = 0
-        /// Since a line last said so.
+        /// Lines left out since a line last said so.
         private var leftOut = 0
         private(set) var leftOutInAll: UInt64 = 0
-        /// The last piece could not be written: what was left out is told with the next line.
+        /// The last piece could not be written: left-out lines are reported with the next line.
         private var isFailing = false
-        /// The thread has something to do.
+        /// The thread is at work.
         private var isBusy = false
-        /// Somebody waits for the end of it.
+        /// A caller waits until everything is written.
         private var isAwaited = false
         private var notice: @Sendable (Int) -> [UInt8] = { _ in [] }
 
         init(limit: Int) { self.limit = limit }
 
-        /// Whether everything is written; else somebody is to be told when it is.
+        /// Whether everything is written; if not, the caller is told when it is.
         mutating func awaitEnd() -> Bool {
             isAwaited = isBusy
             return !isBusy
         }
 
-        /// Whether the thread is to be woken.
+        /// Returns whether to wake the thread.
         mutating func add(
             _ line: [UInt8], _ notice: @escaping @Sendable (Int) -> [UInt8]
         ) -> Bool {
@@ -131,7 +131,7 @@ private final class Shared: Sendable {
             leftOutInAll += UInt64(count)
         }
 
-        /// What is to be written next; nil: nothing.
+        /// The next piece to write; nil: nothing.
         mutating func next() -> Piece? {
             if !pieces.isEmpty { return pieces.removeFirst() }
             if leftOut > 0, !isFailing {
@@ -144,13 +144,13 @@ private final class Shared: Sendable {
             return nil
         }
 
-        /// Whether somebody waits for what has been done.
+        /// Whether a caller waits until everything is written.
         mutating func takeAwaited() -> Bool {
             defer { isAwaited = false }
             return isAwaited
         }
 
-        /// So many bytes of a piece were written, and no more will be.
+        /// So many bytes of a piece were written; the rest is lost.
         mutating func done(_ piece: Piece, written: Int) {
             held -= piece.bytes.count
             let lost = piece.lost(after: written)
@@ -170,13 +170,13 @@ private final class Shared: Sendable {
         state = Locked(State(limit: limit))
     }
 
-    /// The thread.
+    /// The body of the thread.
     func run() {
         var batch: [Void] = []
         var isTorn = false
         while case .elements = wake.takeAll(into: &batch) {
             while let piece = state.withLock({ $0.next() }) {
-                // Behind half a line whatever follows begins anew.
+                // After half a line, the next one begins on a new line.
                 if isTorn, write([UInt8(ascii: "\n")]) == 1 { isTorn = false }
                 let count = isTorn ? 0 : write(piece.bytes)
                 if count > 0 { isTorn = piece.bytes[count - 1] != UInt8(ascii: "\n") }
@@ -186,7 +186,7 @@ private final class Shared: Sendable {
         }
     }
 
-    /// Writes, and waits for a reader as long as it takes; gives how much was written.
+    /// Writes, waiting for a reader as long as it takes; returns how many bytes were written.
     private func write(_ bytes: [UInt8]) -> Int {
         bytes.withUnsafeBytes { all in
             var count = 0
@@ -197,7 +197,7 @@ private final class Shared: Sendable {
                 guard taken <= 0 else { continue }
                 switch errno {
                 case EINTR: continue
-                // Others share this descriptor and want it so.
+                // Another process shares this descriptor and has made it non-blocking.
                 case EAGAIN: waitForReader()
                 default: return count
                 }

@@ -1,4 +1,4 @@
-// What the operator's tools ask about pushes and webhooks.
+// Answers the operator's tools about pushes and webhooks.
 
 import AgentCore
 import CallModel
@@ -8,7 +8,7 @@ import StoreContract
 import WebProtocols
 
 extension OutboundBridge {
-    /// Adds the routes of `callagent webhooks`, and what became of pushes.
+    /// Adds the routes of `callagent webhooks`, and the outcomes of pushes.
     func addRoutes(to admin: AdminServer) {
         admin.serve(.webhooks) { [unowned self] request, respond in
             choose(request, orElse: nil, respond) { self.list($0, respond) }
@@ -34,8 +34,8 @@ extension OutboundBridge {
         }
     }
 
-    /// Hands the events that `request` is about to `use`; `usual` is their state unless it says
-    /// otherwise.
+    /// Finds the events that `request` names and gives them to `use`; `usual` is their state unless
+    /// the request has one.
     private func choose(
         _ request: ManagementRequest, orElse usual: WebhookProgress.State?,
         _ respond: (HTTPResponse) -> Void, _ use: (WebhookChoice) -> Void
@@ -56,13 +56,13 @@ extension OutboundBridge {
         use(choice)
     }
 
-    /// Who had neither a device nor a registration when `call` was to ring, as far as it is
-    /// remembered.
+    /// The users who had neither a device nor a registration when `call` was to ring, as far as
+    /// they are remembered.
     func unreached(of call: CallID) -> [String] {
         pushes.unreached.users(of: call).map(\.text).sorted()
     }
 
-    /// What became of the pushes of a call; nil: there were none.
+    /// The outcomes of the pushes of a call; nil: there were none.
     func outcomes(of call: CallID, _ done: @escaping (JSONValue?) -> Void) {
         exchange.find(.pushOutcomes(call)) {
             guard case .pushOutcomes(let found) = $0, !found.isEmpty else { return done(nil) }
@@ -70,7 +70,7 @@ extension OutboundBridge {
         }
     }
 
-    /// Without a state the receivers, else the events that stand there.
+    /// Without a state the receivers, else the events in that state.
     private func list(_ choice: WebhookChoice, _ respond: @escaping (HTTPResponse) -> Void) {
         guard choice.isOfEvents else {
             return respond(.json(200, ["endpoints": webhooks.status]))
@@ -100,7 +100,7 @@ extension StoredWebhook {
 }
 
 extension JSONValue {
-    /// What became of the pushes of a call.
+    /// The outcomes of the pushes of a call.
     fileprivate init(_ outcomes: [StoreContract.PushOutcome]) {
         self = .array(
             outcomes.map { outcome in

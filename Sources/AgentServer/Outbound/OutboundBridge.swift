@@ -1,4 +1,4 @@
-// Everything that is sent out, as the loop sees it: who asked for what, and who is told.
+// The loop's side of everything that is sent out.
 
 import AgentCore
 import CallModel
@@ -10,7 +10,7 @@ import StoreContract
 
 /// The loop's counterpart of the outbound thread. Owner: the loop's thread.
 final class OutboundBridge {
-    /// What plugins fetch.
+    /// Requests of plugins.
     let fetches: PluginFetches
     /// Pushes.
     let pushes: PushDelivery
@@ -27,7 +27,7 @@ final class OutboundBridge {
         self.exchange = exchange
         let box = Box()
         let service: OutboundService
-        do throws(HTTPFailure) {
+        do throws(OutboundFailure) {
             service = try OutboundService(Self.settings)
         } catch {
             throw .refused("\(error)")
@@ -49,7 +49,7 @@ final class OutboundBridge {
         loop.atEndOfTurn { [unowned thread] in thread.flush() }
     }
 
-    /// Goes on with other services and receivers.
+    /// Applies other services and receivers.
     func configure(_ plan: OutboundPlan) {
         self.plan = plan
         thread.add(.use(plan.push, plan.webhooks))
@@ -57,17 +57,17 @@ final class OutboundBridge {
         webhooks.configure(plan)
     }
 
-    /// Why a device cannot register for pushes like that: what cryptography and the operator's
-    /// file tell of a browser's subscription; nil: it can.
+    /// Why a device cannot register for pushes in this way: because of the keys of its subscription
+    /// or the operator's file; nil: it can.
     func refusal(of registration: PushRegistration) -> Refusal? {
-        guard registration.provider == Outbound.PushProvider.web.rawValue,
+        guard registration.provider == PushCarrier.web.rawValue,
             let defect = plan.push.defect(ofSubscription: registration.token)
         else { return nil }
         let field = "subscription.\(defect.field)"
         return Refusal(.badRequest, "\(field) \(defect.reason)", detail: .field(field))
     }
 
-    /// Takes up what the store keeps.
+    /// Goes on with what the store kept.
     func start() {
         if plan.pushes { pushes.resume() }
         webhooks.start()
@@ -91,7 +91,7 @@ final class OutboundBridge {
         }
     }
 
-    /// The mailbox is made before the bridge.
+    /// The mailbox is made before the bridge exists.
     private final class Box {
         weak var bridge: OutboundBridge?
     }
@@ -132,8 +132,8 @@ extension OutboundBridge: Outbox {
 }
 
 extension PushJob {
-    /// Whether the user was called in vain: nobody answered for it, it was not forwarded, and no
-    /// device of it has heard.
+    /// Whether the call is missed for the user: it was not answered or forwarded, and no device has
+    /// heard of it.
     fileprivate func isMissedCall(in records: [Record]) -> Bool {
         guard kind.isOver, connected.isEmpty else { return false }
         for case .call(let call) in records where call.id == callID {

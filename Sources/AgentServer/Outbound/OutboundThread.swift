@@ -8,7 +8,7 @@ enum OutboundOrder: Sendable {
     /// Other services and receivers from now on.
     case use(PushServices, [WebhookEndpoint])
     /// `OutboundService.News.response` answers with the number.
-    indirect case fetch(UInt64, Outbound.HTTPRequest)
+    indirect case fetch(UInt64, OutboundRequest)
     /// Nobody waits for it any more.
     case cancelFetch(UInt64)
     /// `News.push` answers.
@@ -16,7 +16,7 @@ enum OutboundOrder: Sendable {
     /// The push no longer matters: no further attempt.
     case stopTrying(String)
     /// `News.webhook` answers.
-    indirect case deliver(Outbound.WebhookJob)
+    indirect case deliver(WebhookPost)
 }
 
 /// Runs the outbound service on a thread of its own, so that no server out there keeps the network

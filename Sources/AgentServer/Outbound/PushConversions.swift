@@ -1,4 +1,4 @@
-// The words for pushes of the core, of plugins and of the push services, one into the other.
+// Converts the words for pushes between the core, the plugins and the push services.
 
 import CallModel
 import JSON
@@ -7,8 +7,8 @@ import PolicyHost
 import StoreContract
 
 extension PushJob {
-    /// The kind as push services and plugins know it: who is called into a call under way is told
-    /// so.
+    /// The kind as push services and plugins know it: a call that is under way has a kind of its
+    /// own.
     func kind(in call: Call) -> PushKind {
         guard kind == .invite, let participant = call.participant(user) else { return kind.push }
         return participant.invitedAt > call.createdAt ? .add : .invite
@@ -36,7 +36,7 @@ extension PushJob.Kind {
 }
 
 extension SendingCause {
-    /// Who brought something about; nil: nobody.
+    /// The cause; nil: nobody.
     init?(_ cause: Cause) {
         guard !cause.isNobody else { return nil }
         self.init(cause.user?.text, caller: cause.caller?.text)
@@ -49,7 +49,7 @@ extension PushTarget {
     /// - Parameter gap: from the core's clock to the wall clock.
     init?(_ stored: Registration, gap: Milliseconds) {
         let registration = stored.registration
-        guard let provider = Outbound.PushProvider(rawValue: registration.provider) else {
+        guard let provider = PushCarrier(rawValue: registration.provider) else {
             return nil
         }
         let at = stored.at.milliseconds
@@ -72,7 +72,7 @@ extension PushContent {
         }
     }
 
-    /// What plugins made of `before`.
+    /// Applies what plugins changed in `before`.
     mutating func take(_ draft: PushDraft, insteadOf before: PushDraft) {
         (title, body, topic) = (draft.title, draft.body, draft.topic)
         collapseID = draft.collapseID

@@ -27,7 +27,7 @@ final class PushDelivery {
         let registration: Registration
         var notice: PushNotice
         var draft: PushDraft
-        /// It no longer matters.
+        /// The reason for it is gone.
         var isUnwanted = false
 
         var address: Address { registration.address }
@@ -44,7 +44,7 @@ final class PushDelivery {
         }
     }
 
-    /// A registration that is left alone; what the device registers later is not.
+    /// A registration that gets no pushes for a while. A newer one of the device does.
     private struct Pause {
         let registration: Registration
         let until: Moment
@@ -52,18 +52,18 @@ final class PushDelivery {
 
     /// Bounds of the delivery.
     struct Limits {
-        /// Jobs at once; one more is given up.
+        /// Jobs at once; one more is dropped.
         var jobs = 20_000
         /// Of these, those of one cause.
         var jobsPerCause = 1_000
-        /// Registrations that are left alone.
+        /// Registrations that get no pushes for a while.
         var paused = 10_000
-        /// How long the plugins may shape a push before it leaves as it is, in milliseconds. They
-        /// have less by their own rules: this meets a policy thread that is stuck.
+        /// How long the plugins may shape a push before it is sent unchanged, in milliseconds.
+        /// Their own limits are lower: this one is for a policy thread that is stuck.
         var shaping: Milliseconds = 2_000
     }
 
-    /// How long a registration is left alone that seems to be wrong, in milliseconds.
+    /// How long a registration that seems to be wrong gets no pushes, in milliseconds.
     private static let pause: Milliseconds = 86_400_000
 
     private let exchange: Exchange
@@ -77,19 +77,19 @@ final class PushDelivery {
     private var pushes: [String: DevicePush] = [:]
     private let unconfirmed: UnconfirmedRecords
     private var shaping: [PushID: String] = [:]
-    /// Those being shaped with the moments when that is over, in order.
+    /// Pushes being shaped, with the moments at which that ends, in order.
     private var shapingEnds: [(moment: Moment, id: PushID)] = []
     private var lastShape: UInt64 = 0
     private var paused: [RegistrationKey: Pause] = [:]
     private var timer: Timer?
     private var repeated = RepeatedLine()
     private(set) var counters = Counters()
-    /// Whom no device and no push could tell of a call.
+    /// Users whom neither a device nor a push could tell of a call.
     private(set) var unreached = Unreached()
     /// The policies; nil: there are none.
     weak var policies: PolicyBridge?
 
-    /// What came of pushes so far.
+    /// Counts of outcomes so far.
     struct Counters {
         var sent: UInt64 = 0
         var dropped: UInt64 = 0
@@ -119,10 +119,10 @@ final class PushDelivery {
 
     // MARK: Jobs
 
-    /// There are no push services: nobody hears of the job but connected devices.
+    /// There are no push services: only connected devices are told of the call.
     func passOver(_ job: PushJob) { unreached.note(job) }
 
-    /// A job is durable.
+    /// A job is stored.
     func begin(_ id: JobID, _ job: PushJob) {
         guard jobs[id] == nil else { return }
         if job.kind.isOver { stopAnnouncing(job.callID, to: job.user) }
@@ -140,7 +140,7 @@ final class PushDelivery {
 
     private func found(_ answer: StoreAnswer, for id: JobID) {
         guard let job = jobs[id]?.stored else { return }
-        // The store is away: what it keeps of the job is begun when it is back.
+        // The store is away: the job is carried out when it is back.
         guard case .registrations(let all, let stored) = answer else { return forget(id) }
         guard let call = exchange.switchboard.call(job.callID) ?? stored, matters(job, in: call)
         else { return finishIfDone(id) }
@@ -156,8 +156,7 @@ final class PushDelivery {
         finishIfDone(id)
     }
 
-    /// Whether the reason for a push still holds. Jobs that were stored before a restart may be
-    /// old.
+    /// Whether the reason for a push still holds. Jobs from before a restart may be old.
     private func matters(_ job: PushJob, in call: Call) -> Bool {
         let age = call.endedAt.map { exchange.now() - $0 } ?? 0
         switch job.kind {
@@ -190,7 +189,7 @@ final class PushDelivery {
     }
 
     private func isUsable(_ registration: Registration, _ job: PushJob) -> Bool {
-        let provider = Outbound.PushProvider(rawValue: registration.registration.provider)
+        let provider = PushCarrier(rawValue: registration.registration.provider)
         guard !job.connected.contains(registration.address.device),
             provider.map({ plan.push.serves($0) }) == true
         else { return false }
@@ -209,8 +208,8 @@ final class PushDelivery {
         guard let target = PushTarget(registration, gap: exchange.wallGap) else { return }
         let now = Clock.wallMilliseconds()
         let address = registration.address
-        // With the call: the ids of jobs begin anew in another store, and what the providers are
-        // told to recognise repetitions by must not.
+        // The name has the call's id, because the ids of jobs start again in another store and the
+        // providers recognise repetitions by the name.
         let name = "\(call.id)/\(id)/\(address.device)/\(target.provider.rawValue)"
         var notice = PushNotice(
             id: name, job.kind(in: call),
@@ -220,7 +219,7 @@ final class PushDelivery {
             for: address.user.text, to: target,
             ringEndsAt: job.expiresAt.map { $0.milliseconds + exchange.wallGap }, now: now)
         if let text = job.text { notice.content.take(text) }
-        // Jobs of a store that did not keep it are the caller's.
+        // Stored jobs without a cause count for the caller.
         let cause = job.cause.isNobody ? Cause(call.caller) : job.cause
         notice.cause = SendingCause(cause)
         let push = DevicePush(
@@ -277,14 +276,14 @@ final class PushDelivery {
     // MARK: Outcomes
 
     /// A push has ended.
-    func ended(_ outcome: Outbound.PushOutcome) {
+    func ended(_ outcome: PushResult) {
         let name = outcome.notice.id
         guard let push = pushes[name] else { return }
         switch outcome.result {
         case .delivered:
             counters.sent += 1
             finish(name, "sent")
-        // Nobody answered for it, and nobody waits for it any more: that is no failure.
+        // No answer, and nobody waits for this push any more: that is no failure.
         case .failed(let failure)
         where push.isUnwanted && [.expired, .unavailable].contains(failure.cause):
             withdraw(name)
@@ -308,7 +307,7 @@ final class PushDelivery {
                 [
                     ("call", push.notice.call.id), ("user", push.address.user.text),
                     ("device", push.address.device.text), ("provider", provider),
-                    ("reason", failure.description), ("like_it", "\(left)"),
+                    ("reason", failure.description), ("left_out", "\(left)"),
                 ])
         }
         tellPlugins(failure, of: push)
@@ -339,7 +338,7 @@ final class PushDelivery {
             Cause(call.caller))
     }
 
-    /// Stores what came of a push.
+    /// Stores the outcome of a push.
     private func finish(_ name: String, _ result: String) {
         guard let push = pushes.removeValue(forKey: name),
             let job = jobs[push.job]?.stored
@@ -372,7 +371,7 @@ final class PushDelivery {
 
     // MARK: What happens meanwhile
 
-    /// A call has changed: whoever answered need not be woken any more.
+    /// A call has changed: a user who has answered need not be woken any more.
     func changed(_ call: Call) {
         guard let ids = jobsOfCalls[call.id] else { return }
         for id in ids {
@@ -401,10 +400,10 @@ final class PushDelivery {
 
     // MARK: Starting
 
-    /// The store was away: what it missed comes first.
+    /// The store is back: first it gets what it missed.
     func storeIsBack() { unconfirmed.keepAgain { [weak self] in self?.resume() } }
 
-    /// Takes up what the store keeps.
+    /// Goes on with the jobs that the store kept.
     func resume(after last: JobID? = nil) {
         let step = 500
         exchange.find(.openPushes(after: last, limit: step)) { [weak self] in

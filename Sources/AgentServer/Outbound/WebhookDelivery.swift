@@ -1,4 +1,4 @@
-// Tells other systems what happens: events from the outbox, at least once and in order per call.
+// Sends events to other systems: from the outbox, at least once and in order per call.
 
 import AgentCore
 import CallModel
@@ -11,11 +11,12 @@ import StoreContract
 /// Feeds the outbound thread from the outbox of webhooks, and stores what comes of it. Owner: the
 /// loop's thread.
 ///
-/// The outbox is the truth. A receiver that keeps up gets each event straight from memory, as soon
-/// as it is durable. One that does not falls behind, with the events of those who have many calls
-/// first: what does not fit into its window is read from the store when there is room again.
+/// The outbox has every event until it is delivered. A receiver that keeps up gets each event
+/// straight from memory, as soon as it is stored. A slow receiver falls behind, first with the
+/// events of accounts with many calls: events that do not fit into its window are read from the
+/// store when there is room again.
 final class WebhookDelivery {
-    /// Whose values in the store tell which receivers are disabled.
+    /// The owner of the values in the store that tell which receivers are disabled.
     static let owner = "@webhooks"
 
     private let exchange: Exchange
@@ -30,7 +31,7 @@ final class WebhookDelivery {
     private var lastReading = 0
     private(set) var counters = Counters()
 
-    /// What came of events so far.
+    /// Counts of outcomes so far.
     struct Counters {
         var delivered: UInt64 = 0
         var attemptsFailed: UInt64 = 0
@@ -48,7 +49,7 @@ final class WebhookDelivery {
     /// Events with the outbound thread.
     var count: Int { windows.values.reduce(0) { $0 + $1.count } }
 
-    /// Receivers that get nothing any more.
+    /// Receivers that get no events any more.
     var disabledCount: Int { windows.values.filter(\.isDisabled).count }
 
     /// Goes on with other receivers.
@@ -65,7 +66,7 @@ final class WebhookDelivery {
         if isStarted { start() }
     }
 
-    /// Takes up what the store keeps.
+    /// Goes on with the events that the store kept.
     func start() {
         isStarted = true
         let (names, now) = (Array(windows.keys), exchange.now())
@@ -79,8 +80,8 @@ final class WebhookDelivery {
         }
     }
 
-    /// The store was away: what it missed comes first, and so does what it has although it said
-    /// that it had not. Nothing is read before it knows what has been sent.
+    /// The store is back. First it gets what it missed, and what it stored although the commit
+    /// seemed to fail. Nothing is read before the store knows what was sent.
     func storeIsBack() {
         lastReading += 1
         let reading = lastReading
@@ -97,7 +98,7 @@ final class WebhookDelivery {
 
     // MARK: Events
 
-    /// Somebody may want to hear of this.
+    /// A report that receivers may want.
     func note(_ report: Report) {
         guard !windows.isEmpty else { return }
         gatherer.note(report)
@@ -140,7 +141,7 @@ final class WebhookDelivery {
 
     private func send(_ stored: StoredWebhook) {
         let job = stored.job
-        var sent = Outbound.WebhookJob(
+        var sent = WebhookPost(
             id: Self.name(of: job), endpoint: job.endpoint, order: "\(job.callID)",
             body: job.body, attempts: stored.progress.attempts,
             notBefore: stored.progress.dueAt.milliseconds + exchange.wallGap)
@@ -148,14 +149,15 @@ final class WebhookDelivery {
         thread.add(.deliver(sent))
     }
 
-    /// The message's `webhook-id`: also another store never gives the same one.
+    /// The message's `webhook-id`, which is unique also over several stores.
     static func name(of job: StoreContract.WebhookJob) -> String {
         "evt_\(job.callID)_\(job.id)"
     }
 
     // MARK: Behind
 
-    /// Reads on if there is room: of those who are behind, in turn, and then who else is.
+    /// Reads more events if there is room: of the accounts that are known to be behind, in turn,
+    /// then it looks for others.
     private func catchUp(_ name: String) {
         guard windows[name]?.isReading == false, windows[name]?.isDisabled == false
         else { return }
@@ -214,7 +216,7 @@ final class WebhookDelivery {
 
     // MARK: Outcomes
 
-    /// An event has moved on.
+    /// An event was delivered, postponed or given up.
     func moved(_ outcome: WebhookOutcome) {
         guard let id = WebhookChoice.job(of: outcome.id), windows[outcome.endpoint]?.has(id) == true
         else { return }
@@ -229,7 +231,7 @@ final class WebhookDelivery {
             if let left = repeated.admit("never " + outcome.endpoint, at: exchange.now()) {
                 log.warn(
                     "webhook given up", ("endpoint", outcome.endpoint), ("event", outcome.id),
-                    ("reason", reason), ("like_it", "\(left)"))
+                    ("reason", reason), ("left_out", "\(left)"))
             }
             let progress = WebhookProgress(
                 .failed, dueAt: exchange.now(), lastError: reason)
@@ -240,7 +242,7 @@ final class WebhookDelivery {
             if let left = repeated.admit("later " + outcome.endpoint, at: exchange.now()) {
                 log.info(
                     "webhook postponed", ("endpoint", outcome.endpoint), ("event", outcome.id),
-                    ("attempts", "\(attempts)"), ("reason", reason), ("like_it", "\(left)"))
+                    ("attempts", "\(attempts)"), ("reason", reason), ("left_out", "\(left)"))
             }
             unconfirmed.keep([
                 .webhook(
@@ -261,14 +263,14 @@ final class WebhookDelivery {
         catchUp(outcome.endpoint)
     }
 
-    /// The outbound thread did not take it: it is found in the store again, later.
+    /// The outbound thread did not take it: it is read from the store again later.
     private func forget(_ id: JobID, of name: String) {
         guard let caller = windows[name]?.caller(of: id) else { return }
         windows[name]?.remove(id)
         windows[name]?.rewind(before: (id, caller))
     }
 
-    /// The receiver said that it wants nothing any more (410).
+    /// The receiver answered 410: it wants no more events.
     private func disable(_ name: String) {
         log.error(
             "webhook endpoint disabled: it answered 410", ("endpoint", name),
@@ -313,7 +315,7 @@ final class WebhookDelivery {
         for name in Set(jobs.map(\.endpoint)) { catchUp(name) }
     }
 
-    /// Every receiver with how it is doing, for tools.
+    /// The state of every receiver, for tools.
     var status: JSONValue {
         .array(
             plan.webhooks.map { endpoint in
@@ -333,7 +335,7 @@ final class WebhookDelivery {
 struct WebhookChoice: Sendable {
     /// At most 1,000 unless the operator says otherwise, given up ones if it is not said which.
     var filter = WebhookFilter(.failed, limit: 1_000)
-    /// Whether events are meant at all, and not their receivers.
+    /// Whether the operator asks for events, and not for receivers.
     var isOfEvents = true
 
     /// The job of the event `name`.

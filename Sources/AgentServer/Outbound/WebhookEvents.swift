@@ -1,10 +1,10 @@
-// Events for other systems, made of what the report hooks are told.
+// Events for other systems, made of the reports that plugins get too.
 
 import CallModel
 import CallWire
 import JSON
 
-/// One event of a call, as receivers of webhooks get it: the protocol's, and whom it concerns.
+/// One event of a call as webhook receivers get it: the protocol's event, and whom it concerns.
 struct WebhookEvent {
     /// Whose devices are told of it by the protocol.
     enum Receivers {
@@ -20,7 +20,7 @@ struct WebhookEvent {
     let receivers: Receivers
     /// The call as it is now.
     let call: Call
-    /// Who brought it about (G71).
+    /// The cause (G71).
     let cause: Cause
 
     /// The protocol's name.
@@ -56,7 +56,7 @@ struct WebhookGatherer {
 
     private var groups: [Group] = []
     private let encoder: WireEncoder
-    /// Nobody: sees every text as it was written.
+    /// A viewer without views of its own: sees every text as it was written.
     private static let nobody = UserID("")
 
     init(_ encoder: WireEncoder) { self.encoder = encoder }
@@ -116,7 +116,8 @@ struct WebhookGatherer {
         return events
     }
 
-    /// What invitees are told whose part is over, each kind once for all whom it concerns.
+    /// The events of invitees whose part is over, one of each kind for all invitees that it
+    /// concerns.
     private static func partsOver(in group: Group) -> [WebhookEvent] {
         var over: [(kind: CallEvent.Kind, users: [UserID])] = []
         for change in group.changes {
@@ -150,7 +151,7 @@ struct WebhookGatherer {
         }
     }
 
-    /// What one device is told of another one is between them.
+    /// False: the event is only between the devices of one user.
     private static func isOfTheCall(_ kind: CallEvent.Kind) -> Bool {
         switch kind {
         case .mediaPhase, .mediaFlags, .hold, .items: true
@@ -160,8 +161,8 @@ struct WebhookGatherer {
         }
     }
 
-    /// What is signed and sent: `data` is that of the protocol's event, with whom it concerns
-    /// where devices know that by themselves.
+    /// The signed body: `data` is that of the protocol's event. Where devices know by themselves
+    /// whom it concerns, that is added.
     func body(of event: WebhookEvent) -> [UInt8] {
         var writer = JSONWriter()
         writer.object {

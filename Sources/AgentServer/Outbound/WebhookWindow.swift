@@ -1,4 +1,4 @@
-// What is on its way to one receiver of events, shared among those whose calls they tell of.
+// The events on their way to one receiver, shared among the accounts whose calls they tell of.
 
 import CallModel
 import Outbound
@@ -6,10 +6,11 @@ import StoreContract
 
 /// The events of one receiver that are in memory, and who has others in the store.
 ///
-/// Whoever makes many calls has a part of it only (`CauseShares`): the rest of his events waits in
-/// the store, in order, and is *behind*. Events of others go straight through.
+/// An account with many calls has only a part of the window (`CauseShares`): its other events wait
+/// in the store, in order, and the account is *behind*. Events of other accounts are not delayed by
+/// that.
 struct WebhookWindow {
-    /// Bounds of it.
+    /// Its bounds.
     struct Limits {
         /// Events in memory.
         var events = 500
@@ -19,7 +20,7 @@ struct WebhookWindow {
         var bytes = 4 << 20
         /// Of these, those of calls of one account.
         var bytesPerCaller = 1 << 20
-        /// Accounts that are known to be behind; with more, they are looked for in the store.
+        /// Accounts that are known to be behind; further ones are searched for in the store.
         var behind = 10_000
         /// Accounts that are read from the store at once, and events of each.
         var callersAtOnce = 8
@@ -34,32 +35,33 @@ struct WebhookWindow {
         let bytes: Int
     }
 
-    /// A body counts as so much at most: a longer one is never sent.
+    /// The longest body: a longer one is never sent, and counts as this.
     private static let longestBody = 65_536
 
     var endpoint: WebhookEndpoint
-    /// Somebody may be behind who is not known to be: looked for from the account `searched` on.
+    /// An account may be behind that is not known to be: the store is searched from the account
+    /// `searched` on.
     private(set) var isSearching: Bool
     private(set) var searched: UserID?
-    /// Somebody came to be behind unknown since the last step of the search began: what that step
-    /// finds is not all.
+    /// Another account fell behind, unknown, after the present step of the search began: its result
+    /// is not complete.
     private var isSearchStale = false
-    /// The number of the reading of the store that is under way; nil: none.
+    /// The number of the reading under way; nil: none.
     private var reading: Int?
     /// The receiver answered 410, or an operator disabled it.
     var isDisabled = false
-    /// Why the last attempt was in vain; nil: it was not.
+    /// Why the last attempt failed; nil: it did not.
     var trouble: String?
     private let limits: Limits
     private var open: [JobID: Event] = [:]
     private var shares: CauseShares
     private var bytes: CauseShares
-    /// The newest event of an account that was given to the thread, or looked at in the store.
+    /// The newest event of each account that was given to the thread, or seen in the store.
     private var cursors: [UserID: JobID] = [:]
-    /// Those who have events in the store beyond their cursor, in the order of their turns.
+    /// Accounts with events in the store beyond their cursor, in the order of their turns.
     private var behind: [UserID] = []
     private var isBehind: Set<UserID> = []
-    /// An event of theirs was stored while the store was being read.
+    /// Accounts for which an event was stored during the reading under way.
     private var overtaken: Set<UserID> = []
 
     /// An empty window.
@@ -78,14 +80,14 @@ struct WebhookWindow {
     /// Whether the store has events that are not in memory, or may have.
     var isLate: Bool { isSearching || !behind.isEmpty }
     var isReading: Bool { reading != nil }
-    /// Accounts of which anything is remembered: no more than have events here or are behind.
+    /// Accounts of which anything is remembered: only those with events here or behind.
     var accounts: Int { overtaken.union(cursors.keys).union(isBehind).count }
 
     func has(_ id: JobID) -> Bool { open[id] != nil }
 
     // MARK: Events
 
-    /// Takes a new event in; false: its turn comes later, out of the store.
+    /// Takes a new event; false: it is read from the store in its turn.
     mutating func take(_ job: StoreContract.WebhookJob) -> Bool {
         let caller = job.caller
         let wasBehind = isBehind.contains(caller)
@@ -93,7 +95,7 @@ struct WebhookWindow {
             add(job)
             return true
         }
-        // All that is older was here, unless the store may have more: then reading begins there.
+        // All older events were here, unless the store may have more: then reading begins here.
         let isFirst = !isSearching && !wasBehind && cursors[caller] == nil
         guard markBehind(caller) else { return false }
         if isFirst { cursors[caller] = JobID(job.id.value - 1) }
@@ -101,7 +103,7 @@ struct WebhookWindow {
         return false
     }
 
-    /// Takes an event out of the store in; false: it is there already.
+    /// Takes an event read from the store; false: it is here already.
     mutating func takeStored(_ job: StoreContract.WebhookJob) -> Bool {
         lookedAt(job)
         guard !has(job.id) else { return false }
@@ -134,7 +136,7 @@ struct WebhookWindow {
         cursors[job.caller] = cursors[job.caller].map { max($0, job.id) } ?? job.id
     }
 
-    /// Who has nothing here and is not behind begins anew with the next event.
+    /// Drops the cursor of an account that has no events here and is not behind.
     private mutating func forgetCursor(_ caller: UserID) {
         guard shares[Self.cause(caller)] == 0, !isBehind.contains(caller) else { return }
         cursors[caller] = nil
@@ -150,7 +152,7 @@ struct WebhookWindow {
 
     // MARK: Behind
 
-    /// The event is to be looked at again.
+    /// Moves the cursor back, so that the event is read again.
     mutating func rewind(before job: (id: JobID, caller: UserID)) {
         if let cursor = cursors[job.caller], cursor >= job.id {
             cursors[job.caller] = JobID(job.id.value - 1)
@@ -161,7 +163,8 @@ struct WebhookWindow {
     /// The caller of an event here.
     func caller(of id: JobID) -> UserID? { open[id]?.caller }
 
-    /// False: too many are, and this one is to be looked for; nothing is remembered of it.
+    /// False: too many are behind, so nothing is remembered of this account and the search has to
+    /// find it.
     private mutating func markBehind(_ caller: UserID) -> Bool {
         guard !isBehind.contains(caller) else { return true }
         guard behind.count < limits.behind else {
@@ -175,7 +178,7 @@ struct WebhookWindow {
 
     // MARK: Reading
 
-    /// Anybody may be behind: all are looked for.
+    /// Any account may be behind: searches for all.
     mutating func searchAnew() { (isSearching, searched, isSearchStale) = (true, nil, true) }
 
     /// Begins to read the store: an earlier reading counts no more.
@@ -183,21 +186,21 @@ struct WebhookWindow {
     /// - Parameter number: never used before, not even for another window of this receiver.
     mutating func beginReading(_ number: Int) { reading = number }
 
-    /// A reading has ended; false: it counts no more.
+    /// A reading has ended; false: it does not count any more.
     mutating func endReading(_ number: Int) -> Bool {
         guard reading == number else { return false }
         reading = nil
         return true
     }
 
-    /// Begins a step of the search; gives the account behind which it looks.
+    /// Begins a step of the search; returns the account behind which it looks.
     mutating func beginSearch() -> UserID? {
         isSearchStale = false
         return searched
     }
 
-    /// What is to be read next: events of those whose turn it is, each after a cursor; empty: there
-    /// is no room, or nothing is known to be there.
+    /// What to read next: events of the accounts in turn, each behind its cursor; empty: there is
+    /// no room, or no account is known to be behind.
     mutating func turns() -> [WebhookTurn] {
         var chosen: [WebhookTurn] = []
         guard shares.total < limits.events, bytes.total + Self.longestBody <= limits.bytes
@@ -214,10 +217,11 @@ struct WebhookWindow {
         return chosen
     }
 
-    /// Whether it is time to look who else is behind.
+    /// Whether to search for other accounts now.
     var mayFind: Bool { isSearching && behind.count < limits.behind / 2 }
 
-    /// These accounts have events, in order; with fewer than were asked for there are no others.
+    /// The search found these accounts, in order; fewer than were asked for means that there are no
+    /// others.
     mutating func found(_ callers: [UserID]) {
         for caller in callers {
             guard behind.count < limits.behind, markBehind(caller) else { return }
@@ -227,7 +231,7 @@ struct WebhookWindow {
         (isSearching, searched) = (false, nil)
     }
 
-    /// All that was read of a caller is here; `isAll`: the store has no more.
+    /// The events read of an account are here; `isAll`: the store has no more.
     mutating func hasRead(_ caller: UserID, isAll: Bool) {
         guard isBehind.contains(caller) else { return }
         behind.removeAll { $0 == caller }
@@ -239,10 +243,10 @@ struct WebhookWindow {
         }
     }
 
-    /// An operator lets it have events again.
+    /// An operator enables the receiver again.
     func enabled() -> WebhookWindow { WebhookWindow(endpoint, isSearching: true, limits: limits) }
 
-    /// What is here is given up.
+    /// Drops the events that are here.
     mutating func disable() {
         self = WebhookWindow(endpoint, isSearching: true, limits: limits)
         isDisabled = true

@@ -13,27 +13,27 @@ import Storage
 final class DecisionLog {
     /// Decisions kept in memory.
     static let kept = 1_000
-    /// Decisions kept with what is needed to ask again, which is most of their memory, where there
-    /// are no files that have it. Together they take no more than may wait for the files.
+    /// Decisions kept with their input, which is most of their memory, where no files have it.
+    /// Together they take no more bytes than may wait for the files.
     static let keptInputs = 250
 
     /// Writes the files; nil: everything is in memory only.
     private let files: FilesThread?
     private let log: Log
-    /// Noted in this turn.
+    /// Decisions noted in this turn.
     private var pending: [DecisionEntry] = []
     /// The newest entries; number `n` is at `(n - 1) % kept`.
     private var ring: [DecisionEntry] = []
     /// The number of the newest entry.
     private var last = 0
-    /// Entries that have what is needed to ask again, the oldest first, and their bytes.
+    /// Entries that have their input, the oldest first, and their bytes.
     private var inputs: [(number: Int, bytes: Int)] = []
     private var inputBytes = 0
     private var inputLimit = 8 << 20
     private var traces: [Trace] = []
     private var traceTimer: Timer?
 
-    /// Somebody who waits for the next decisions.
+    /// A request that waits for the next decisions.
     private struct Trace {
         let after: Int
         let filter: DecisionFilter
@@ -77,7 +77,7 @@ final class DecisionLog {
         guard let files else { return keep(entry) }
         pending.append(entry)
         var entry = entry
-        // Those who follow along are shown it at the end of this turn.
+        // A trace is given it at the end of this turn.
         if traces.isEmpty, !files.isFailing { entry.dropInput() }
         keep(entry)
     }
@@ -96,13 +96,13 @@ final class DecisionLog {
         while let first = inputs.first, first.number <= old || inputBytes > inputLimit {
             inputs.removeFirst()
             inputBytes -= first.bytes
-            // The place of a very old one has been taken.
+            // A newer entry has taken the place of a very old one.
             guard first.number > last - Self.kept else { continue }
             ring[(first.number - 1) % Self.kept].dropInput()
         }
     }
 
-    /// Writes what was noted since the last time, and tells those who wait for it.
+    /// Writes what was noted since the last time, and answers the traces.
     func flush() {
         if !pending.isEmpty { files?.write(&pending) }
         if !traces.isEmpty { answerTraces() }
@@ -113,8 +113,8 @@ final class DecisionLog {
         newest(Self.kept).filter { $0.call == call }
     }
 
-    /// Since when the decisions in memory are all there are; nil: they are all that were made, or
-    /// the files have more.
+    /// Since when the decisions in memory are complete; nil: they are all that were made, or the
+    /// files have more.
     var keptSince: Moment? { files == nil && last > Self.kept ? newest(Self.kept).first?.at : nil }
 
     /// The newest entries, oldest first.
@@ -123,7 +123,7 @@ final class DecisionLog {
         return (last - number..<last).map { ring[$0 % Self.kept] }
     }
 
-    /// The newest decisions with what is needed to ask again, oldest first.
+    /// The newest decisions with their input, oldest first.
     var records: [DecisionRecord] {
         newest(Self.keptInputs).compactMap {
             if case .decision(let record) = $0 { record } else { nil }
@@ -132,11 +132,11 @@ final class DecisionLog {
 
     // MARK: Following along
 
-    /// How long a trace waits for something to tell, in milliseconds.
+    /// How long a trace waits for a decision, in milliseconds.
     static let patience: Int64 = 20_000
 
-    /// Answers with the entries after number `after` as soon as there is one that `filter` lets
-    /// through, or with none after a while; nil: with those that come from now on.
+    /// Answers with the entries after number `after` that `filter` admits, as soon as there is one,
+    /// or with none after a while; nil: with those from now on.
     func trace(
         after: Int?, _ filter: DecisionFilter, _ respond: @escaping (DecisionPage) -> Void
     ) {
@@ -162,7 +162,7 @@ final class DecisionLog {
     }
 
     private func page(after: Int, _ filter: DecisionFilter) -> DecisionPage {
-        // A number from an earlier life of the process is none of ours.
+        // A number from an earlier process does not count.
         let wanted = (0...last).contains(after) ? last - after : ring.count
         let found = newest(wanted)
         return DecisionPage(
@@ -173,7 +173,7 @@ final class DecisionLog {
 /// One line of the decision log.
 enum DecisionEntry: Sendable {
     case decision(DecisionRecord)
-    /// What the shadow of this generation would have decided otherwise.
+    /// A decision that the shadow of this generation would have made differently.
     case shadow(ReplayReport.Change, generation: String)
 
     var call: CallID {
@@ -197,16 +197,16 @@ enum DecisionEntry: Sendable {
         }
     }
 
-    /// Its size in memory, about, and a little more than that of its line.
+    /// Its approximate size in memory, a little more than that of its line.
     var estimatedBytes: Int { inputBytes ?? 512 }
 
-    /// The same for one that has what is needed to ask again; nil: it has not.
+    /// The size of its input; nil: it has none.
     var inputBytes: Int? {
         guard case .decision(let record) = self, let input = record.input else { return nil }
         return 1_024 + CallSize.estimate(input.call) + record.bytesBesideCall
     }
 
-    /// Forgets what is needed to ask again.
+    /// Drops the input.
     mutating func dropInput() {
         guard case .decision(var record) = self else { return }
         record.input = nil
@@ -225,7 +225,7 @@ enum DecisionEntry: Sendable {
     }
 }
 
-/// Which decisions somebody wants to follow; nil: all.
+/// Which decisions a trace shows; nil: all.
 struct DecisionFilter {
     var call: CallID?
     var user: UserID?
@@ -252,7 +252,7 @@ struct DecisionFilter {
 struct DecisionPage {
     /// The number of the newest entry.
     let next: Int
-    /// Entries that were not kept long enough.
+    /// Entries that are no longer kept.
     let missed: Int
     let entries: [DecisionEntry]
 }

@@ -1,4 +1,4 @@
-// Asks the plugins on disk what was asked before, for `callagent replay`.
+// Asks the plugins on disk the recorded questions, for `callagent replay`.
 
 import Decisions
 import PolicyHost

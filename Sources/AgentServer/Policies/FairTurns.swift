@@ -1,49 +1,51 @@
-// Whose turn it is on the policy thread: by the processor time that each account has had.
+// Fair turns on the policy thread: by the processor time that each account has had.
 
 import CallModel
+import Collections
 
 /// What waits for the policy thread, taken in fair turns (G76).
 ///
-/// Time is shared out among the accounts that made the calls, at most four parts to one, and what
-/// an account has among the pairs of its calls. Whoever comes new begins where those stand who are
-/// served: it is next, and has saved nothing up. Decisions go before reports, unless their account
-/// is far ahead of one that has only reports.
+/// Time is shared among the accounts that made the calls, at most four parts to one account, and an
+/// account's time among the pairs of its calls. An account that is new begins at the time of those
+/// served now: it comes next, and has not saved up time. Decisions go before reports, unless their
+/// account is far ahead of one that has only reports.
 struct FairTurns<Item> {
     enum Rank: Int, CaseIterable { case decision, report }
 
-    /// So many parts one account has, if so many pairs of its calls want something.
+    /// How many parts one account can have, when that many pairs of its calls have something
+    /// waiting.
     static var partsMax: Int { 4 }
-    /// So much more time an account may have had, in nanoseconds, before its decisions stand behind
+    /// How much more time an account may have had, in nanoseconds, before its decisions come behind
     /// the reports of others.
     static var slack: UInt64 { 50_000_000 }
-    /// Accounts stand level whose times differ by less, in nanoseconds: who needs little at a time
-    /// does not stand behind others for that.
+    /// Times that differ by less count as equal, in nanoseconds: an account that needs little at a
+    /// time should not wait because of that little.
     private static var step: UInt64 { 5_000_000 }
-    /// From here on a run is long, in nanoseconds.
+    /// A run of so many nanoseconds or more is long.
     private static var long: UInt64 { 1_000_000 }
-    /// Accounts that want nothing are remembered up to this number.
+    /// So many accounts without anything waiting are remembered.
     static var idleMax: Int { 4_096 }
 
     private final class Pair {
         let cause: Cause
-        /// Time that it has had, as in `Account.time`.
+        /// The time that it has had, as in `Account.time`.
         var time: UInt64 = 0
         var queues: [Queue<Item>] = [Queue(), Queue()]
 
         init(_ cause: Cause) { self.cause = cause }
 
-        var isIdle: Bool { queues.allSatisfy(\.isEmpty) }
+        var isIdle: Bool { queues.allSatisfy { $0.count == 0 } }
     }
 
     private final class Account {
         let name: UserID?
-        /// Time that it has had, each of its parts counted by itself; what others had while it
-        /// wanted nothing counts for it too.
+        /// The time that it has had, divided by its parts. While it had nothing waiting, it grew
+        /// with the time of the others.
         var time: UInt64 = 0
-        /// What it took last.
+        /// The length of its last run.
         var lastTime: UInt64 = 0
         var pairs: [Cause: Pair] = [:]
-        /// Waiting, and whether it stands in the heap, of each rank.
+        /// For each rank, how many items wait, and whether the account is in the heap.
         var counts = [0, 0]
         var isListed = [false, false]
 
@@ -53,18 +55,18 @@ struct FairTurns<Item> {
     }
 
     private var accounts: [UserID?: Account] = [:]
-    /// Accounts that want something of a rank, whoever had least time first.
-    private var heaps: [Heap<Account>] = [Heap(), Heap()]
-    /// Where those stand who are served.
+    /// For each rank, the accounts with something waiting, the least time first.
+    private var heaps: [FairHeap<Account>] = [FairHeap(), FairHeap()]
+    /// The time of the accounts that are served now.
     private var time: UInt64 = 0
-    /// At how many accounts those that want nothing are next looked for.
+    /// Idle accounts are dropped when there are more accounts than this.
     private var forgetsAt = Self.idleMax
     private var atTurn: (account: Account, pair: Pair)?
     private(set) var count = 0
 
     var isEmpty: Bool { count == 0 }
 
-    /// Adds something behind all else of its cause and rank.
+    /// Adds an item behind all others of its cause and rank.
     mutating func add(_ item: Item, _ cause: Cause, _ rank: Rank) {
         let name = cause.caller ?? cause.user
         let account = accounts[name] ?? Account(name)
@@ -77,31 +79,31 @@ struct FairTurns<Item> {
             let least = account.pairs.values.filter { !$0.isIdle }.map(\.time).min()
             pair.time = max(pair.time, least ?? 0)
         }
-        pair.queues[rank.rawValue].add(item)
+        pair.queues[rank.rawValue].append(item)
         account.counts[rank.rawValue] += 1
         count += 1
         list(account, rank, isNew: isNew)
     }
 
-    /// Takes what is next; `took` tells how long it was about.
+    /// Takes the next item; `took` must tell how long it took.
     mutating func next() -> Item? {
         guard let (account, rank) = nextAccount() else { return nil }
         time = max(time, account.time)
-        let waiting = account.pairs.values.filter { !$0.queues[rank.rawValue].isEmpty }
+        let waiting = account.pairs.values.filter { $0.queues[rank.rawValue].count > 0 }
         guard let pair = waiting.min(by: { $0.time < $1.time }) else { return nil }
         account.counts[rank.rawValue] -= 1
         count -= 1
         atTurn = (account, pair)
-        let item = pair.queues[rank.rawValue].take()
+        let item = pair.queues[rank.rawValue].removeFirst()
         if account.counts[rank.rawValue] > 0 { list(account, rank) }
         return item
     }
 
-    /// What was taken last needed so many nanoseconds.
+    /// The item taken last needed so many nanoseconds.
     mutating func took(_ nanoseconds: UInt64) {
         guard let (account, pair) = atTurn else { return }
         atTurn = nil
-        // Something that takes no time at all would be taken for ever.
+        // An account whose items took no time at all would be served for ever.
         let spent = max(nanoseconds, 1_000)
         account.lastTime = nanoseconds
         let active = account.pairs.values.count { !$0.isIdle || $0 === pair }
@@ -111,7 +113,7 @@ struct FairTurns<Item> {
         if account.isIdle, accounts.count > forgetsAt { forgetIdle() }
     }
 
-    /// Whether what is next is of an account whose last run was long.
+    /// Whether the next item is of an account whose last run was long.
     mutating func takesLong() -> Bool { (firstAccount()?.0.lastTime ?? 0) >= Self.long }
 
     private mutating func nextAccount() -> (Account, Rank)? {
@@ -134,8 +136,8 @@ struct FairTurns<Item> {
         return (account, rank)
     }
 
-    /// The account with the least time that wants something of the rank. Times only grow, so one
-    /// that has grown since it was listed is listed anew when it comes to the front.
+    /// The account of this rank with the least time. Times only grow: an account whose time has
+    /// grown since it was added is added again when it comes to the front.
     private mutating func first(_ rank: Rank) -> Account? {
         while let (time, account) = heaps[rank.rawValue].first {
             if time == account.time / Self.step { return account }
@@ -154,36 +156,14 @@ struct FairTurns<Item> {
     private mutating func forgetIdle() {
         accounts = accounts.filter { !$0.value.isIdle || $0.value.time > time }
         if accounts.count > Self.idleMax { accounts = accounts.filter { !$0.value.isIdle } }
-        // However many want something, each look is paid for by as many that came since.
+        // The limit grows with the accounts, so that each search is paid for by as many new
+        // accounts.
         forgetsAt = max(Self.idleMax, 2 * accounts.count)
     }
 }
 
-/// First in, first out.
-private struct Queue<Item> {
-    private var items: [Item?] = []
-    private var head = 0
-
-    var isEmpty: Bool { head == items.count }
-
-    mutating func add(_ item: Item) { items.append(item) }
-
-    mutating func take() -> Item? {
-        guard !isEmpty else { return nil }
-        defer {
-            items[head] = nil
-            head += 1
-            if head == items.count || head > 1_024 {
-                items.removeFirst(head)
-                head = 0
-            }
-        }
-        return items[head]
-    }
-}
-
-/// The least first; of equals the new ones, and of those the one that came first.
-private struct Heap<Element> {
+/// The least key first; among equal keys the new ones, and among those the earliest.
+private struct FairHeap<Element> {
     private var nodes: [(key: UInt64, number: UInt64, element: Element)] = []
     private var lastNumber: UInt64 = 0
 

@@ -6,7 +6,7 @@ import JSON
 /// The capabilities granted to plugins.
 ///
 /// The grants of the last reload, or of a start with the files on disk, are all that plugins may
-/// have: what an earlier generation had besides was taken away, and only a reload gives it again
+/// have. A grant that an earlier generation had was taken away, and only a reload gives it again
 /// (G82).
 struct Grants: Sendable, Equatable {
     private(set) var byPlugin: [String: [String]] = [:]
@@ -20,7 +20,7 @@ struct Grants: Sendable, Equatable {
         }
     }
 
-    /// What others want and these do not have.
+    /// The grants that `others` need and these lack.
     func missing(for others: Grants) -> [String: [String]] {
         others.byPlugin.reduce(into: [:]) { missing, entry in
             let mine = byPlugin[entry.key] ?? []
@@ -40,7 +40,7 @@ struct Grants: Sendable, Equatable {
                 }))
     }
 
-    /// What `json` says.
+    /// The grants that `json` describes.
     init(_ json: JSONValue) {
         for member in json.object?.members ?? [] {
             byPlugin[member.key] = member.value.array?.compactMap(\.string) ?? []

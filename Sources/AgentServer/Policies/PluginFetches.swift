@@ -5,9 +5,9 @@ import PolicyHost
 
 /// The requests of plugins that are under way. Owner: the loop's thread.
 final class PluginFetches {
-    /// What one request may bring back, in bytes.
+    /// The longest response, in bytes.
     static let responseLimit = 262_144
-    /// What one request may take along, in bytes.
+    /// The longest request body, in bytes.
     static let bodyLimit = 262_144
 
     private let thread: OutboundThread
@@ -16,9 +16,9 @@ final class PluginFetches {
     private var last: UInt64 = 0
     /// How many were begun.
     private(set) var begun: UInt64 = 0
-    /// How many brought no response.
+    /// How many had no response.
     private(set) var failed: UInt64 = 0
-    /// Brings a handler what it waits for.
+    /// Gives a handler the answer that it waits for.
     var answer: (WaitID, WaitReply) -> Void = { _, _ in }
 
     init(_ thread: OutboundThread) { self.thread = thread }
@@ -29,7 +29,7 @@ final class PluginFetches {
     /// Sends the request of a handler.
     func begin(_ wait: WaitID, _ request: FetchRequest) {
         begun += 1
-        do throws(HTTPFailure) {
+        do throws(OutboundFailure) {
             let request = try Self.request(for: request)
             last += 1
             waiting[wait] = last
@@ -41,7 +41,7 @@ final class PluginFetches {
         }
     }
 
-    /// The handler waits no more.
+    /// The handler does not wait any more.
     func abandon(_ wait: WaitID) {
         guard let number = waiting.removeValue(forKey: wait) else { return }
         waits[number] = nil
@@ -49,7 +49,7 @@ final class PluginFetches {
     }
 
     /// A request has ended.
-    func ended(_ number: UInt64, _ result: Result<Outbound.HTTPResponse, HTTPFailure>) {
+    func ended(_ number: UInt64, _ result: Result<OutboundResponse, OutboundFailure>) {
         guard let wait = waits.removeValue(forKey: number) else { return }
         waiting[wait] = nil
         switch result {
@@ -61,18 +61,18 @@ final class PluginFetches {
     }
 
     /// The request as the engine takes it.
-    static func request(for asked: FetchRequest) throws(HTTPFailure) -> Outbound.HTTPRequest {
+    static func request(for asked: FetchRequest) throws(OutboundFailure) -> OutboundRequest {
         guard asked.body.count <= bodyLimit else {
-            throw HTTPFailure(
+            throw OutboundFailure(
                 .tooLarge, "the body has \(asked.body.count) bytes, more than \(bodyLimit)")
         }
         let url: HTTPURL
         do throws(URLError) {
             url = try HTTPURL(asked.url)
         } catch {
-            throw HTTPFailure(.malformed, "the address \(error)")
+            throw OutboundFailure(.malformed, "the address \(error)")
         }
-        var request = Outbound.HTTPRequest(asked.method, url, body: asked.body)
+        var request = OutboundRequest(asked.method, url, body: asked.body)
         request.headers = asked.headers.map { HTTPHeader($0.name, $0.value) }
         request.timeout = asked.timeout
         request.connectTimeout = min(request.connectTimeout, asked.timeout)
@@ -83,7 +83,7 @@ final class PluginFetches {
 }
 
 extension FetchReply {
-    fileprivate init(_ response: Outbound.HTTPResponse) {
+    fileprivate init(_ response: OutboundResponse) {
         self.init(
             status: response.status,
             headers: response.headers.map { FetchRequest.Header($0.name, $0.value) },

@@ -7,7 +7,7 @@ import Lua
 import PolicyHost
 import PolicyTesting
 
-/// What came of one test of a plugin.
+/// The result of one test of a plugin.
 public struct PluginTestLine: Sendable {
     /// `FILE:LINE: plugin: name`, and why it failed.
     public let text: String
@@ -25,7 +25,7 @@ public struct PluginCoverageLine: Sendable {
 
 /// The tests of plugins, run without a server.
 public enum PluginTests {
-    /// What came of the tests of one or more plugins.
+    /// The results of the tests of one or more plugins.
     public struct Outcome: Sendable {
         /// One for each test, in order.
         public internal(set) var tests: [PluginTestLine] = []

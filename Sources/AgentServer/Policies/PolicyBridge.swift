@@ -1,4 +1,4 @@
-// Carries out on the loop what the policies ask for, and brings them the answers.
+// Carries out on the loop what the policies ask for, and gives them the answers.
 
 import AgentCore
 import CallCore
@@ -22,7 +22,7 @@ final class PolicyBridge {
     private var statusWanted: [(PolicyStatus) -> Void] = []
     /// A generation failed its probation: from, to, why.
     var rolledBack: (_ from: String, _ to: String, _ reason: String) -> Void = { _, _, _ in }
-    /// Something that somebody has to see to.
+    /// A problem that the operator has to solve.
     var alarmed: (String) -> Void = { _ in }
     private var swaps: [(PolicyProblems?) -> Void] = []
     let decisions: DecisionLog
@@ -74,13 +74,13 @@ final class PolicyBridge {
         swaps.removeFirst()(problems)
     }
 
-    /// Probation has failed: the generation before is tried out, and takes over now.
+    /// Probation has failed: the earlier generation is tried out and takes over.
     private func goBack(_ from: String, _ to: String, _ reason: String) {
         cut()
         rolledBack(from, to, reason)
     }
 
-    /// Whatever was asked for before is asked of the generation before, all else of this one.
+    /// Everything asked before goes to the earlier generation, everything later to the new one.
     private func cut() {
         exchange.settle()
         thread?.cut()
@@ -106,22 +106,22 @@ final class PolicyBridge {
         thread?.tell(.pushFailed(draft, call, facts, reason: reason, cause))
     }
 
-    /// Lets the plugins begin, with the timers that were kept.
+    /// Starts the plugins, with the timers that were kept.
     func start(_ timers: [NamedTimer]) {
         thread?.start(timers.map { PolicyTimer($0) })
     }
 
-    /// Tells the plugins what waits, until `moment` of the boot clock, and then that the process
-    /// ends; `done` is called when they know, with how many events were left out.
+    /// Tells the plugins what waits, until `moment` of the boot clock, and then `on.stop`; `done`
+    /// gets the number of events that were left out.
     func stop(by moment: Int64, _ done: @escaping (_ leftOut: Int) -> Void) {
         stopped = done
         thread?.stop(by: moment)
     }
 
-    /// Events and questions that the plugins have not been through.
+    /// Events and questions that the plugins have not handled yet.
     var backlog: Int { thread?.backlog ?? 0 }
 
-    /// Asks `candidate`, which nobody else uses, everything from now on, without any effect.
+    /// Asks `candidate`, which nothing else uses, every question from now on, without any effect.
     func beginShadow(_ candidate: Generation) throws(EventLoopError) {
         shadow?.close()
         let name = candidate.name
@@ -199,7 +199,7 @@ final class PolicyBridge {
         if let plugin = line.plugin { fields.append(("plugin", plugin)) }
         if let call = line.call { fields.append(("call", "\(call)")) }
         for member in line.fields.members {
-            // Twice the same name is no good JSON, and what the host says must stay the host's.
+            // A name that comes twice is bad JSON, and the host's own fields must stay the host's.
             let name = Log.ownNames.contains(member.key) ? member.key + "_" : member.key
             fields.append((name, member.value.shown))
         }
@@ -308,7 +308,7 @@ extension PolicyTimer {
             dueAt: timer.dueAt, call: timer.callID,
             account: data["account"]?.string.map { UserID($0) }, data: data["data"] ?? .null,
             schedule: data["schedule"]?.string,
-            // Timers of before causes were kept have none.
+            // Timers that were stored before causes were kept have none.
             cause: Cause(
                 data["cause"]?.string.map { UserID($0) },
                 caller: data["caller"]?.string.map { UserID($0) }))

@@ -1,4 +1,4 @@
-// What the policy thread has to do when it is behind: inputs in fair turns, each call's in order.
+// Inputs of the policy thread that wait: in fair turns, those of one call in their order.
 
 import Collections
 import CallModel
@@ -6,26 +6,26 @@ import PolicyHost
 
 /// Inputs of a policy host that wait for their turn. Owner: the policy thread.
 ///
-/// Reports of one call are told in the order in which they came, whoever brought them about: only
-/// the first of them stands in the queue of its cause.
+/// Reports of one call are told in the order in which they came, whatever their causes: only the
+/// first of them stands in the queue of its cause.
 struct PolicyQueue {
-    /// Something whose turn has come.
+    /// An input that waits for its turn.
     struct Job {
         let input: PolicyInput
         /// The generation that was active when it came.
         let generation: Generation
-        /// The call whose reports come one after the other.
+        /// The call whose reports must keep their order.
         var call: CallID?
-        /// Whether it is an input of its own, not one that the host left or found due.
+        /// Whether it is an input of its own, not one that the host added or found due.
         var isCounted = true
-        /// Whether it was taken back while it waited.
+        /// Whether it was withdrawn while it waited.
         var isWithdrawn = false
     }
 
     private var turns = FairTurns<Job>()
-    /// Reports that stand behind the one of their call that waits for its turn.
+    /// Reports that wait behind an earlier one of their call.
     private var rows: [CallID: Queue<Job>] = [:]
-    /// Questions that wait, and those of them that were taken back.
+    /// Questions that wait, and those of them that were withdrawn.
     private var questions: Set<QuestionID> = []
     private var withdrawn: Set<QuestionID> = []
 
@@ -61,7 +61,7 @@ struct PolicyQueue {
     /// Whether what is next is likely to take long.
     mutating func takesLong() -> Bool { turns.takesLong() }
 
-    /// Takes what is next; `done` must follow.
+    /// Takes the next input; `done` must follow.
     mutating func next() -> Job? {
         guard var job = turns.next() else { return nil }
         if case .asked(let question) = job.input {
@@ -71,8 +71,8 @@ struct PolicyQueue {
         return job
     }
 
-    /// What was taken is done, or has come so far that `rest` of it is left. Returns what is to be
-    /// carried out right behind it.
+    /// An input is done, or done except for `rest`. Returns what has to be carried out right behind
+    /// it.
     mutating func done(_ job: Job, rest: PolicyInput?, nanoseconds: UInt64) -> [Job] {
         turns.took(nanoseconds)
         if let rest {
@@ -107,7 +107,7 @@ struct PolicyQueue {
     }
 }
 
-/// Counts the questions of a batch that were not looked at.
+/// Counts the questions of a batch that were not looked at yet.
 final class QuestionCount {
     private(set) var left: Int
 
@@ -117,7 +117,7 @@ final class QuestionCount {
 }
 
 extension PolicyInput {
-    /// Who brought a report about.
+    /// The cause of a report.
     fileprivate var cause: Cause {
         switch self {
         case .told(let report, _): report.cause

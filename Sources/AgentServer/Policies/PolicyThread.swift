@@ -10,26 +10,25 @@ import Lua
 import PolicyHost
 import Synchronization
 
-/// Something for the policy thread.
+/// An order to the policy thread.
 enum PolicyOrder: Sendable {
     case input(PolicyInput)
     /// The process starts with these timers.
     case start([PolicyTimer])
-    /// The process ends: what waits is told until this moment of the boot clock, then the plugins
-    /// are told that.
+    /// The process ends: tell what waits until this moment of the boot clock, then `on.stop`.
     case stop(by: Int64)
-    /// Looks up: something urgent is wanted.
+    /// Wake up: something urgent is wanted.
     case look
-    /// Another generation is tried out; `prepared` answers.
+    /// Try out another generation; `prepared` answers.
     case prepare(Candidate)
-    /// What was tried out takes over at this place among the inputs.
+    /// The generation that was tried out takes over at this place among the inputs.
     case cut
 
     /// A generation that is to take over.
     struct Candidate: Sendable {
         let generation: Generation
         let reason: ChangeReason
-        /// Why probation may not go back from it; nil: it may.
+        /// Why probation may not go back from it (G82); nil: it may.
         var returnRefused: String?
         /// See `PolicyHost.prepare`.
         var control: Generation?
@@ -41,12 +40,12 @@ enum PolicyNews: Sendable {
     case effect(PolicyEffect)
     /// The generation given with `prepare` can take over, or why nothing will change.
     case prepared(PolicyProblems?)
-    /// The plugins were told that the process ends, and not told so many events before.
+    /// The plugins were told that the process ends; so many events before that were left out.
     case stopped(leftOut: Int)
     case status(PolicyStatus)
-    /// The questions of a batch were looked at; those that are not answered wait for something.
+    /// All questions of a batch were looked at; those that are not answered wait for something.
     case thought
-    /// So many reports were told, by the account that brought them about.
+    /// So many reports were told, counted by the account that caused them.
     case reported([UserID: Int])
 }
 
@@ -65,8 +64,8 @@ struct PolicyStatus: Sendable {
     }
 }
 
-/// Runs the policy host on a thread of its own, so that no script keeps the network waiting.
-/// Owner of all but the thread's body: the loop's thread.
+/// Runs the policy host on a thread of its own, so that no script delays the network. Owner of all
+/// but the thread's body: the loop's thread.
 final class PolicyThread: PolicyLink {
     private struct Batch: Sendable {
         let orders: [PolicyOrder]
@@ -78,13 +77,13 @@ final class PolicyThread: PolicyLink {
         let wallOffset: Milliseconds
     }
 
-    /// What does not wait behind the orders. Any thread.
+    /// Requests that do not wait behind the orders. Any thread.
     private final class Urgent: Sendable {
         /// Nothing more is carried out.
         let isClosing = Atomic(false)
-        /// `status` answers.
+        /// Somebody waits for `status`.
         let wantsStatus = Atomic(false)
-        /// Orders that were carried out.
+        /// How many orders were carried out.
         let carriedOut = Atomic(0)
     }
 
@@ -94,12 +93,12 @@ final class PolicyThread: PolicyLink {
     private var gathered: [PolicyOrder] = []
     private var gatheredQuestions = 0
     private var posted = 0
-    /// Reports that wait, by the account that brought them about: whoever made the call of which
-    /// they tell does not pay for what others do in it.
+    /// Reports that wait, counted by the account that caused them and not by the caller: a caller
+    /// does not pay for what others do in the call.
     private var reports: [UserID: Int] = [:]
-    /// Batches with questions that the thread has not been through.
+    /// Batches with questions that the thread has not finished looking at.
     private var thoughtsOpen = 0
-    /// Answers and waits that were carried out.
+    /// How many answers and waits were carried out.
     private var heard: UInt64 = 0
     private let clock: () -> (now: Moment, wallOffset: Milliseconds)
 
@@ -147,7 +146,7 @@ final class PolicyThread: PolicyLink {
         gathered.append(.input(.told(report)))
     }
 
-    /// Something that the core does not know of.
+    /// Tells the plugins something that the core does not know of.
     func tell(_ input: PolicyInput) { gathered.append(.input(input)) }
 
     /// A handler's wait is over.
@@ -158,10 +157,11 @@ final class PolicyThread: PolicyLink {
     /// A call is over.
     func callEnded(_ call: CallID) { gathered.append(.input(.callEnded(call))) }
 
-    /// Another generation is tried out behind everything gathered so far.
+    /// Has another generation tried out behind everything gathered so far.
     func prepare(_ candidate: PolicyOrder.Candidate) { gathered.append(.prepare(candidate)) }
 
-    /// It takes over: whatever was gathered so far is for the one before, all else for it.
+    /// Lets it take over: the inputs gathered so far go to the generation before, all later ones to
+    /// it.
     func cut() { gathered.append(.cut) }
 
     /// The plugins begin, with the timers that were kept.
@@ -180,8 +180,8 @@ final class PolicyThread: PolicyLink {
         gatheredQuestions = 0
     }
 
-    /// Tells the plugins what waits, until `moment` of the boot clock, and then that the process
-    /// ends; `stopped` answers.
+    /// Tells the plugins what waits, until `moment` of the boot clock, and then `on.stop`;
+    /// `stopped` answers.
     func stop(by moment: Int64) { gathered.append(.stop(by: moment)) }
 
     var isThinking: Bool { thoughtsOpen > 0 }
@@ -190,7 +190,7 @@ final class PolicyThread: PolicyLink {
 
     func reportsWaiting(for account: UserID) -> Int { reports[account] ?? 0 }
 
-    /// The thread has told so many reports.
+    /// The thread has told these reports.
     func reported(_ counts: [UserID: Int]) {
         for (account, count) in counts {
             let left = (reports[account] ?? 0) - count
@@ -198,10 +198,10 @@ final class PolicyThread: PolicyLink {
         }
     }
 
-    /// An answer, or that a handler waits, has come to the core.
+    /// The core was given an answer, or was told that a handler waits.
     func hears() { heard += 1 }
 
-    /// The thread has been through a batch with questions.
+    /// The thread has looked at all questions of a batch.
     func thought() { thoughtsOpen -= 1 }
 
     /// Asks how the plugins are doing.
@@ -210,19 +210,19 @@ final class PolicyThread: PolicyLink {
         gathered.append(.look)
     }
 
-    /// Ends the thread after what it is doing; what waits is dropped.
+    /// Ends the thread after the input that it is at; what waits is dropped.
     func close() {
         urgent.isClosing.store(true, ordering: .relaxed)
         mailbox.close()
         thread?.join()
     }
 
-    /// What the thread does. Owner: the policy thread.
+    /// The thread's body. Owner: the policy thread.
     private final class Body: @unchecked Sendable {
-        /// For so much processor time inputs are carried out as they come; what is left then waits
-        /// for its turn.
+        /// For so much processor time inputs are carried out as they come; the rest waits for its
+        /// turn.
         private static let patience: UInt64 = 2_000_000
-        /// So much is done before the thread looks whether somebody else has come.
+        /// Processor time after which the thread looks for new inputs.
         private static let turn: UInt64 = 1_000_000
 
         private let host: PolicyHost
@@ -230,14 +230,15 @@ final class PolicyThread: PolicyLink {
         private let urgent: Urgent
         private var queue = PolicyQueue()
         private var told: [PolicyNews] = []
-        /// Reports that were told, and not said so.
+        /// Reports that were told and not yet counted to the loop.
         private var reported: [UserID: Int] = [:]
         private var flushedAt = Moment(0)
         /// The host's processor time when the thread woke up.
         private var spentBefore: UInt64 = 0
         /// The core's time less the boot clock's.
         private var offset: Int64 = 0
-        /// When the plugins are told that the process ends, at the latest, by the boot clock.
+        /// The latest moment at which the plugins are told that the process ends, by the boot
+        /// clock.
         private var stopsAt: Int64?
         private var isStopped = false
 
@@ -246,11 +247,11 @@ final class PolicyThread: PolicyLink {
             self.news = news
             self.urgent = urgent
             host.patience = Self.patience
-            // An answer that was given does not wait behind somebody else's run.
+            // An answer must not wait behind a run of another account.
             host.runIsLong = { [unowned self] in flush() }
         }
 
-        /// Whether all is told, or the time for it is over.
+        /// Whether everything is told, or the time for it is over.
         private var mayStop: Bool {
             guard let stopsAt, !isStopped else { return false }
             return queue.isEmpty || Clock.bootMilliseconds() >= stopsAt
@@ -300,7 +301,7 @@ final class PolicyThread: PolicyLink {
             }
         }
 
-        /// Does what is due and what waits for its turn, for a moment.
+        /// Carries out what is due and what waits, for a short time.
         func goOn() {
             lookUp()
             let end = host.spent + Self.turn
@@ -313,8 +314,8 @@ final class PolicyThread: PolicyLink {
             if queue.isEmpty || now != flushedAt { flush() }
         }
 
-        /// Whoever hears an answer may ask again at once, and had better not wait for the run that
-        /// comes next: an invitation has several questions, one after the other.
+        /// An account that gets an answer may ask again at once, and should not wait for the next
+        /// run: an invitation has several questions, one after the other.
         private func letAskAgain() {
             flush()
             sched_yield()
@@ -324,11 +325,11 @@ final class PolicyThread: PolicyLink {
         private func take(_ input: PolicyInput, _ questions: QuestionCount?) {
             var job = PolicyQueue.Job(input: input, generation: host.generation)
             if case .due = input { job.isCounted = false }
-            // A question that has to wait for its turn keeps nobody else's commit waiting.
+            // A question that waits for its turn must not delay the commits of others.
             defer { if case .asked = input { lookedAt(questions) } }
             let isBehind = !queue.isEmpty || host.spent - spentBefore >= Self.patience
             if isBehind, queue.add(job, host) {
-                // It has done its work: what it takes back will not be asked.
+                // Its work is done: the question that it withdraws will not be asked.
                 if case .withdrawn = input { end(job) }
                 return
             }
@@ -368,8 +369,8 @@ final class PolicyThread: PolicyLink {
             if questions?.left == 0 { told.append(.thought) }
         }
 
-        /// However much waits: what is due comes to its turn, what was found is told, and who asks
-        /// how the plugins are doing hears it.
+        /// Even with much waiting, due inputs get their turn, results are told, and `status` is
+        /// answered.
         private func lookUp() {
             let now = now
             while let due = host.takeDue(at: now) { take(.due(due), nil) }

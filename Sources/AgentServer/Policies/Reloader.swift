@@ -1,4 +1,4 @@
-// Puts another state of the operator's files into force without stopping anything.
+// Puts changed files of the operator into force while the server runs.
 
 import CallModel
 import Configuration
@@ -7,13 +7,13 @@ import EventLoop
 import PolicyHost
 import StoreContract
 
-/// What came of a reload that worked.
+/// The result of a reload that worked.
 struct Reloaded: Sendable {
     /// The generation that is in force, or that is asked as a shadow.
     let generation: String
-    /// What is no mistake, and yet hardly meant.
+    /// Lines about what is allowed but probably not meant.
     var warnings: [String] = []
-    /// What it decides otherwise; nil: nothing was asked again.
+    /// The decisions that it would make differently; nil: none were replayed.
     var replay: ReplayReport?
     /// Tests of plugins that passed; nil: none were run.
     var tests: Int?
@@ -23,29 +23,29 @@ struct Reloaded: Sendable {
 /// Builds deployments on a thread of its own and swaps them in, one after the other. Owner: the
 /// loop's thread.
 final class Reloader {
-    /// What came of a reload, or why nothing changed.
+    /// The result of a reload, or why nothing changed.
     typealias Outcome = Result<Reloaded, AgentError>
 
-    /// What is wanted of the files.
+    /// What to do with the files.
     enum Aim: Sendable {
-        /// Those on disk are put into force.
+        /// Put those on disk into force.
         case reload
-        /// Those on disk are asked beside the active ones, without any effect.
+        /// Ask those on disk beside the active ones, without any effect.
         case shadow
-        /// Kept files are put into force again.
+        /// Put kept files into force again.
         case rollBack(StoredGeneration)
     }
 
-    /// Where the recorded decisions are that a generation is asked before it is in force.
+    /// Where recorded decisions are found for a replay before a reload.
     struct Records: Sendable {
-        /// Those in memory, with what is needed to ask again where the files do not have it.
+        /// Those in memory, with their input where the files do not have it.
         let own: [DecisionRecord]
         /// Where the files are.
         let directory: String?
-        /// Waits until the files have what was decided until now.
+        /// Waits until the files have all decisions made so far.
         let settle: (@Sendable () -> Void)?
 
-        /// What tells one decision from another.
+        /// Identifies a decision.
         private struct Identity: Hashable {
             let call: CallID
             let hook: Hook
@@ -63,7 +63,7 @@ final class Reloader {
             settle?()
             let kept = directory.map { DecisionFiles(directory: $0).newest(count) } ?? []
             guard !kept.isEmpty else { return own.suffix(count) }
-            // What the files did not take.
+            // Adds those that were left out of the files.
             let known = Set(kept.map { Identity($0) })
             let others = own.filter { $0.input != nil && !known.contains(Identity($0)) }
             guard !others.isEmpty else { return kept }
@@ -75,7 +75,8 @@ final class Reloader {
         let ticket: Int
         let aim: Aim
         let file: String?
-        /// What is in force, and what plugins may have: a rollback changes neither.
+        /// The deployment in force, and the grants that plugins may have: a rollback changes
+        /// neither.
         let active: Deployment
         let grants: Grants?
         let records: Records
@@ -94,23 +95,23 @@ final class Reloader {
     private let records: () -> Records
     private var thread: WorkerThread?
     private var lastTicket = 0
-    /// Who waits for which job.
+    /// The callbacks that wait for each job.
     private var waiting: [Int: (Outcome) -> Void] = [:]
     private var wanted: [(ticket: Int, aim: Aim)] = []
     private var isBusy = false
-    /// What plugins may have at most; nil: it is not known.
+    /// The grants that plugins may have at most; nil: not known.
     var grants: () -> Grants? = { nil }
     private(set) var active: Deployment
-    /// What was in force before.
+    /// The deployment that was in force before.
     private var previous: Deployment?
-    /// Makes a deployment the one in force; calls back when it is, or with what kept it from it.
+    /// Puts a deployment into force; calls back when it is, or with the reason why not.
     typealias Enforce =
         (Deployment, ChangeReason, @escaping (AgentError?) -> Void) throws(AgentError) -> Void
     private let enforce: Enforce
-    /// Asks a generation beside the active one from now on.
+    /// Asks a generation beside the active one from now on, as a shadow.
     var beginShadow: (Generation) throws(AgentError) -> Void = { _ in }
-    /// A deployment is in force, and which one was taken back for it; calls back when a crash does
-    /// not undo that.
+    /// A deployment is in force, in place of one that was rolled back if `takenBack` names it;
+    /// calls back when that is stored, so that a crash does not undo it.
     var enforced: (Deployment, _ takenBack: String?, @escaping () -> Void) -> Void = { $2() }
 
     /// Starts the thread.
@@ -130,7 +131,7 @@ final class Reloader {
         self.enforce = enforce
     }
 
-    /// Starts the thread. To be called once.
+    /// Starts the thread. Must be called once.
     func start(on loop: EventLoop) throws(EventLoopError) {
         let results = try Mailbox<Built>(on: loop) { [unowned self] batch in
             for built in batch { take(built) }
@@ -147,8 +148,8 @@ final class Reloader {
         }
     }
 
-    /// Carries out one aim after the other, never two at once (G7): what one builds on is what the
-    /// one before it has put into force. `done` is told of success when the store has it.
+    /// Carries out one aim after the other, never two at once (G7): each one builds on what the one
+    /// before has put into force. `done` is told of success when it is stored.
     func carryOut(_ aim: Aim, _ done: @escaping (Outcome) -> Void) {
         lastTicket += 1
         waiting[lastTicket] = done
@@ -167,14 +168,14 @@ final class Reloader {
                 grants: grants(), records: records(), seed: dice.next()))
     }
 
-    /// One aim is reached, or not.
+    /// An aim is carried out, or has failed.
     private func end() {
         isBusy = false
         begin()
     }
 
-    /// What belongs to the generation `name` to which the policies are about to return by
-    /// themselves, under the server's part of today; nil when that is no longer known.
+    /// The deployment of the generation `name`, to which probation goes back, with the server's
+    /// part of now; nil: it is not known any more.
     func returning(to name: String) -> Deployment? {
         guard let previous, previous.name == name else { return nil }
         let deployment = previous.under(active)
@@ -212,7 +213,7 @@ final class Reloader {
         try refuseWhatNeedsRestart(deployment.configuration)
         try enforce(deployment, reason) { [unowned self] error in
             if let error { return failed(ticket, error) }
-            // Whoever asks for the one in force takes nothing back.
+            // A reload of the generation in force rolls nothing back.
             let old = active.name
             let takenBack = reason == .rollback && old != deployment.name ? old : nil
             previous = active
@@ -280,8 +281,8 @@ extension Reloader.Job {
         }
     }
 
-    /// Asks the new generation what was asked last; a second copy of it, because asking leaves
-    /// traces in `state`.
+    /// Asks the new generation the latest recorded questions. A second copy of it is asked, because
+    /// asking changes `state`.
     private func replay(on deployment: Deployment) throws(AgentError) -> ReplayReport? {
         let count = deployment.configuration.decisionLog.replay
         guard count > 0 else { return nil }

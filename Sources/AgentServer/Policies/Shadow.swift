@@ -5,15 +5,15 @@ import Decisions
 import EventLoop
 import PolicyHost
 
-/// Asks a candidate everything that the active generation has just decided, with the same users and
-/// the same answers of `kv` and the web, on a thread of its own: nobody waits for it and nothing
-/// comes of it but a comparison. Owner: the loop's thread.
+/// Asks a candidate everything that the active generation has just decided, with the same facts and
+/// the same answers of `kv` and `http`, on a thread of its own. Nothing waits for it, and only the
+/// comparison is kept. Owner: the loop's thread.
 final class Shadow {
-    /// Decisions that may wait; what comes beyond that is not asked.
+    /// Decisions that may wait; more are not asked.
     static let waitingMax = 1_000
 
     let generation: String
-    /// How the candidate does.
+    /// The comparison so far.
     private(set) var report = ReplayReport()
     /// Decisions that were not asked because too many waited.
     private(set) var skipped = 0
@@ -58,7 +58,7 @@ final class Shadow {
         _ = jobs.post(record)
     }
 
-    /// Ends the thread, behind the question that it is at; nobody waits for that.
+    /// Ends the thread after its present question, without waiting for that.
     func close() {
         jobs.close()
         results.close()
@@ -78,7 +78,7 @@ final class Shadow {
         weak var shadow: Shadow?
     }
 
-    /// A value that only one thread touches after it was handed over.
+    /// A value that only one thread uses after it was handed over.
     private struct Confined<Value>: @unchecked Sendable {
         let value: Value
         init(_ value: Value) { self.value = value }

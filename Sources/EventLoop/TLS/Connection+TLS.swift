@@ -41,7 +41,7 @@ extension Connection {
     func read(_ session: TLSSession) {
         let buffer = loop.readBuffer
         var filled = 0
-        var last: Transfer
+        var last: SocketResult
         repeat {
             last = session.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
             guard case .bytes(let count) = last else { break }

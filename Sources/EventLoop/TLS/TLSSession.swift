@@ -87,7 +87,7 @@ final class TLSSession {
         }
     }
 
-    func read(into buffer: UnsafeMutableRawBufferPointer) -> Transfer {
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> SocketResult {
         readWaitsForWrite = false
         switch cossl_tls_read(session, buffer.baseAddress, buffer.count) {
         case let count where count > 0: return .bytes(count)
@@ -101,7 +101,7 @@ final class TLSSession {
     }
 
     /// A write never waits for a read: renegotiation is switched off.
-    func write(_ bytes: UnsafeRawBufferPointer) -> Transfer {
+    func write(_ bytes: UnsafeRawBufferPointer) -> SocketResult {
         switch cossl_tls_write(session, bytes.baseAddress, bytes.count) {
         case let count where count > 0: return .bytes(count)
         case Int(COSSL_WANTS_WRITE.rawValue): return .notNow

@@ -16,7 +16,7 @@ public final class HTTPEngine {
     /// How the engine behaves.
     public struct Options: Sendable {
         /// Bounds of what is under way and of what waits.
-        public var limits = HTTPLimits()
+        public var limits = OutboundLimits()
         /// A PEM file of the certificates to trust; nil: those of the system.
         public var trustFile: String?
         /// What the header fields of one response may take in all, in bytes. nghttp2 takes no more
@@ -58,14 +58,14 @@ public final class HTTPEngine {
     /// Opens an engine.
     ///
     /// - Throws: `unreachable` when the system gives no descriptors.
-    public init(_ options: Options = Options()) throws(HTTPFailure) {
+    public init(_ options: Options = Options()) throws(OutboundFailure) {
         Self.prepareLibrary
         self.options = options
         queue = RequestQueue(options.limits)
         let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
         guard epoll >= 0, let waker = HTTPWaker(), let multi = curl_multi_init() else {
             if epoll >= 0 { Glibc.close(epoll) }
-            throw HTTPFailure(.unreachable, "no descriptors for an HTTP engine")
+            throw OutboundFailure(.unreachable, "no descriptors for an HTTP engine")
         }
         (self.epoll, self.waker, self.multi) = (epoll, waker, multi)
         watch(waker.descriptor, EPOLLIN.rawValue)
@@ -82,8 +82,8 @@ public final class HTTPEngine {
     /// Takes a request; `perform` will return its completion once.
     ///
     /// - Throws: `overloaded` or `malformed`, and then there is no completion.
-    public func submit(_ request: HTTPRequest) throws(HTTPFailure) -> HTTPTicket {
-        guard !isClosed else { throw HTTPFailure(.closed) }
+    public func submit(_ request: OutboundRequest) throws(OutboundFailure) -> HTTPTicket {
+        guard !isClosed else { throw OutboundFailure(.closed) }
         try Transfer.check(request)
         lastTicket += 1
         let ticket = HTTPTicket(number: lastTicket)
@@ -148,7 +148,7 @@ public final class HTTPEngine {
         let now = Self.now
         while let queued = queue.next(at: now) {
             guard let easy = spare.popLast() ?? curl_easy_init() else {
-                end(queued, .failure(HTTPFailure(.overloaded, "out of memory")))
+                end(queued, .failure(OutboundFailure(.overloaded, "out of memory")))
                 continue
             }
             let rest = queued.expiresAt - now
@@ -160,7 +160,7 @@ public final class HTTPEngine {
 
     private func expireWaiting() {
         for queued in queue.expire(at: Self.now) {
-            let failure = HTTPFailure(
+            let failure = OutboundFailure(
                 .timedOut, "no free place within \(queued.request.timeout) ms")
             report(queued, .failure(failure))
         }
@@ -178,27 +178,27 @@ public final class HTTPEngine {
         }
     }
 
-    private static func wasAnswered(_ result: Result<HTTPResponse, HTTPFailure>) -> Bool? {
+    private static func wasAnswered(_ result: Result<OutboundResponse, OutboundFailure>) -> Bool? {
         switch result {
         case .success: true
         case .failure(let failure): failure.kind == .connectionLost ? false : nil
         }
     }
 
-    private static func version(_ result: Result<HTTPResponse, HTTPFailure>) -> Int {
+    private static func version(_ result: Result<OutboundResponse, OutboundFailure>) -> Int {
         if case .success(let response) = result { response.version } else { 2 }
     }
 
     /// A connection that broke takes all its streams along, also those that it never read.
     private func isRepeated(
-        _ queued: QueuedRequest, _ result: Result<HTTPResponse, HTTPFailure>
+        _ queued: QueuedRequest, _ result: Result<OutboundResponse, OutboundFailure>
     ) -> Bool {
         guard case .failure(let failure) = result, failure.kind == .connectionLost,
             queued.request.mayRepeat, queued.repetitions < Self.repetitions
         else { return false }
         var again = queued
         again.repetitions += 1
-        do throws(HTTPFailure) {
+        do throws(OutboundFailure) {
             try queue.add(again)
             return true
         } catch {
@@ -223,12 +223,14 @@ public final class HTTPEngine {
         curl_easy_cleanup(transfer.easy)
     }
 
-    private func end(_ queued: QueuedRequest, _ result: Result<HTTPResponse, HTTPFailure>) {
+    private func end(_ queued: QueuedRequest, _ result: Result<OutboundResponse, OutboundFailure>) {
         queue.ended(queued)
         report(queued, result)
     }
 
-    private func report(_ queued: QueuedRequest, _ result: Result<HTTPResponse, HTTPFailure>) {
+    private func report(
+        _ queued: QueuedRequest, _ result: Result<OutboundResponse, OutboundFailure>
+    ) {
         completions.append(
             HTTPCompletion(
                 ticket: queued.ticket, result: result, elapsed: Self.now - queued.submittedAt))

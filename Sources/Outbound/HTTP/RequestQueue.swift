@@ -1,7 +1,7 @@
 // Requests that wait for their turn, fair among those who caused them.
 
 /// How much is under way and how much may wait.
-public struct HTTPLimits: Sendable, Equatable {
+public struct OutboundLimits: Sendable, Equatable {
     /// Requests under way.
     public var running = 2_000
     /// Requests under way to one origin, so that one that hangs leaves room for the others.
@@ -36,7 +36,7 @@ public struct HTTPLimits: Sendable, Equatable {
 /// A request with its number and its end in time.
 struct QueuedRequest {
     let ticket: HTTPTicket
-    let request: HTTPRequest
+    let request: OutboundRequest
     let submittedAt: Int64
     let origin: String
     /// How often it was sent again.
@@ -68,7 +68,7 @@ struct RequestQueue {
     /// So many origins are remembered as having answered.
     private static let knownLimit = 1_000
 
-    private let limits: HTTPLimits
+    private let limits: OutboundLimits
     private var lanes: [String: Lane] = [:]
     /// What is under way to whom, and whose it is.
     private var receivers: [String: CauseShares] = [:]
@@ -86,7 +86,7 @@ struct RequestQueue {
     /// Nothing that waits expires before this moment.
     private(set) var nextExpiry = Int64.max
 
-    init(_ limits: HTTPLimits) {
+    init(_ limits: OutboundLimits) {
         self.limits = limits
         waitingShares = CauseShares(limit: limits.waiting, each: limits.waitingPerCause)
         byteShares = CauseShares(
@@ -99,17 +99,17 @@ struct RequestQueue {
     var looks: Int { queue.looks }
 
     /// Puts a request behind those of its cause for its receiver.
-    mutating func add(_ request: QueuedRequest) throws(HTTPFailure) {
+    mutating func add(_ request: QueuedRequest) throws(OutboundFailure) {
         let (cause, origin) = (request.request.cause, request.origin)
         let bytes = request.request.byteCount
         guard waitingShares.admits(cause), byteShares.admits(cause, bytes) else {
-            throw HTTPFailure(.overloaded, "\(waiting) requests wait")
+            throw OutboundFailure(.overloaded, "\(waiting) requests wait")
         }
         let inLane = lanes[origin]?.waiting ?? 0
         let place = GatedTurns.Place(cause: cause, receiver: request.receiver)
         let own = cause == nil ? 0 : queue.count(at: place)
         guard inLane + own < limits.waitingPerOrigin else {
-            throw HTTPFailure(.overloaded, "\(inLane) requests wait for \(origin)")
+            throw OutboundFailure(.overloaded, "\(inLane) requests wait for \(origin)")
         }
         queue.append(request, at: place)
         places[request.ticket] = place

@@ -39,17 +39,17 @@ final class Transfer {
     }
 
     /// Whether the request can be written at all: nobody puts a line end into a header.
-    static func check(_ request: HTTPRequest) throws(HTTPFailure) {
+    static func check(_ request: OutboundRequest) throws(OutboundFailure) {
         guard !request.method.isEmpty, request.method.utf8.allSatisfy(isTokenByte) else {
-            throw HTTPFailure(.malformed, "the method is no token")
+            throw OutboundFailure(.malformed, "the method is no token")
         }
         for field in request.headers {
             guard !field.name.isEmpty, field.name.utf8.allSatisfy(isTokenByte) else {
-                throw HTTPFailure(.malformed, "a header name is no token")
+                throw OutboundFailure(.malformed, "a header name is no token")
             }
             let isClean = field.value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
             guard isClean else {
-                throw HTTPFailure(.malformed, "the value of \(field.name) holds a control")
+                throw OutboundFailure(.malformed, "the value of \(field.name) holds a control")
             }
         }
     }
@@ -225,20 +225,20 @@ final class Transfer {
     // MARK: The end
 
     /// What came of it, once libcurl said that it is over.
-    func finish(_ code: CURLcode) -> Result<HTTPResponse, HTTPFailure> {
+    func finish(_ code: CURLcode) -> Result<OutboundResponse, OutboundFailure> {
         guard code == CURLE_OK else { return .failure(failure(code)) }
         let isSecond = ccurl_get_long(easy, CURLINFO_HTTP_VERSION) == CURL_HTTP_VERSION_2_0
         return .success(
-            HTTPResponse(
+            OutboundResponse(
                 status: ccurl_get_long(easy, CURLINFO_RESPONSE_CODE), headers: headers, body: body,
                 version: isSecond ? 2 : 1))
     }
 
-    private func failure(_ code: CURLcode) -> HTTPFailure {
-        if let refused { return HTTPFailure(.refusedAddress, refused) }
+    private func failure(_ code: CURLcode) -> OutboundFailure {
+        if let refused { return OutboundFailure(.refusedAddress, refused) }
         let detail = errorText.pointee == 0 ? curl_easy_strerror(code) : UnsafePointer(errorText)
-        return HTTPFailure(
-            isTooLarge ? .tooLarge : HTTPFailure.Kind(code),
+        return OutboundFailure(
+            isTooLarge ? .tooLarge : OutboundFailure.Kind(code),
             detail.map { String(cString: $0) } ?? "",
             mayHaveArrived: ccurl_get_size(easy, CURLINFO_PRETRANSFER_TIME_T) > 0)
     }
@@ -249,7 +249,7 @@ private func transfer(_ owner: UnsafeMutableRawPointer?) -> Transfer? {
     owner.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
 }
 
-extension HTTPFailure.Kind {
+extension OutboundFailure.Kind {
     /// What a code of libcurl means to us.
     fileprivate init(_ code: CURLcode) {
         switch code {

@@ -51,7 +51,7 @@ struct APNsService {
     /// The request for `notice`.
     mutating func request(
         for notice: PushNotice, at now: Int64
-    ) throws(PushFailure) -> HTTPRequest {
+    ) throws(PushFailure) -> OutboundRequest {
         let body = try Self.body(of: notice, at: now)
         let token = notice.target.token
         guard (32...200).contains(token.utf8.count), token.utf8.allSatisfy(Self.isHexDigit) else {
@@ -63,7 +63,7 @@ struct APNsService {
         guard let url = try? HTTPURL(base.origin + path) else {
             throw PushFailure(.misconfigured, "the address of APNs is no URL")
         }
-        var request = HTTPRequest("POST", url, body: body)
+        var request = OutboundRequest("POST", url, body: body)
         request.headers = try headers(for: notice, at: now)
         request.addresses = .anywhere
         return request
@@ -181,7 +181,7 @@ struct APNsService {
 extension APNsService {
     /// What Apple's answer means for the push.
     static func verdict(
-        _ response: HTTPResponse, _ target: PushTarget, at now: Int64
+        _ response: OutboundResponse, _ target: PushTarget, at now: Int64
     ) -> PushVerdict {
         guard response.status != 200 else { return .delivered(response.header("apns-id")) }
         let body = try? JSONValue(parsing: response.body)
@@ -205,7 +205,7 @@ extension APNsService {
 
     /// Words that this program does not know, and answers that are not Apple's.
     private static func byStatus(
-        _ response: HTTPResponse, _ reason: String, _ target: PushTarget, at now: Int64
+        _ response: OutboundResponse, _ reason: String, _ target: PushTarget, at now: Int64
     ) -> PushVerdict {
         switch response.status {
         case 410: dead(reason, since: nil, target)

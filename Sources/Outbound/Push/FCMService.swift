@@ -81,7 +81,7 @@ struct FCMService {
     private static let longestAccess: Int64 = 86_400
 
     /// The request for an access token (RFC 7523).
-    func grant(at now: Int64) throws(PushFailure) -> HTTPRequest {
+    func grant(at now: Int64) throws(PushFailure) -> OutboundRequest {
         let seconds = now / 1_000
         let claims: JSONObject = [
             "iss": .string(identity.email), "scope": .string(Self.scope),
@@ -95,7 +95,7 @@ struct FCMService {
             throw PushFailure(.misconfigured, "the key of FCM: \(error)")
         }
         let type = "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer"
-        var request = HTTPRequest("POST", identity.tokenURL)
+        var request = OutboundRequest("POST", identity.tokenURL)
         request.headers = [HTTPHeader("content-type", "application/x-www-form-urlencoded")]
         request.addresses = .anywhere
         request.body = Array("grant_type=\(type)&assertion=\(assertion)".utf8)
@@ -104,7 +104,7 @@ struct FCMService {
 
     /// The answer to `grant`.
     static func access(
-        _ response: HTTPResponse, at now: Int64
+        _ response: OutboundResponse, at now: Int64
     ) -> Result<FCMAccess, AccessFailure> {
         let body = try? JSONValue(parsing: response.body)
         if response.status == 200, let token = body?["access_token"]?.string {
@@ -124,13 +124,13 @@ struct FCMService {
     /// The request for `notice`.
     func request(
         for notice: PushNotice, _ access: FCMAccess, at now: Int64
-    ) throws(PushFailure) -> HTTPRequest {
+    ) throws(PushFailure) -> OutboundRequest {
         let body = try body(of: notice, at: now)
         let path = "/v1/projects/\(identity.projectID)/messages:send"
         guard let url = try? HTTPURL(identity.service.origin + path) else {
             throw PushFailure(.misconfigured, "the project id of FCM does not fit into a URL")
         }
-        var request = HTTPRequest("POST", url, body: body)
+        var request = OutboundRequest("POST", url, body: body)
         request.addresses = .anywhere
         request.headers = [
             HTTPHeader("authorization", "Bearer " + access.token),
@@ -182,7 +182,7 @@ struct FCMService {
     }
 
     /// What Google's answer means for the push.
-    static func verdict(_ response: HTTPResponse, at now: Int64) -> PushVerdict {
+    static func verdict(_ response: OutboundResponse, at now: Int64) -> PushVerdict {
         let body = try? JSONValue(parsing: response.body)
         guard response.status != 200 else { return .delivered(body?["name"]?.string) }
         let error = body?["error"]

@@ -3,7 +3,7 @@
 import JSON
 
 /// Who carries a push, by the names of `device.push_register`.
-public enum PushProvider: String, Sendable, CaseIterable {
+public enum PushCarrier: String, Sendable, CaseIterable {
     /// Apple: a notification that is shown.
     case apns
     /// Apple: wakes the app for an incoming call, and for nothing else.
@@ -53,7 +53,7 @@ public enum PushKind: String, Sendable, CaseIterable {
 /// A registration of a device.
 public struct PushTarget: Sendable, Equatable {
     /// Who carries it.
-    public var provider: PushProvider
+    public var provider: PushCarrier
     /// The token; for `web` the subscription as JSON.
     public var token: String
     /// `sandbox` or `production`, for Apple; nil: production.
@@ -64,7 +64,7 @@ public struct PushTarget: Sendable, Equatable {
 
     /// A registration.
     public init(
-        _ provider: PushProvider, token: String, environment: String? = nil,
+        _ provider: PushCarrier, token: String, environment: String? = nil,
         registeredAt: Int64 = 0
     ) {
         self.provider = provider

@@ -71,8 +71,8 @@ public struct PushSender {
     private var access = Access.none
     private var accessAttempts = 0
     private var waitingForAccess: [String] = []
-    private var requests: [(tag: UInt64, request: HTTPRequest)] = []
-    private var outcomes: [PushOutcome] = []
+    private var requests: [(tag: UInt64, request: OutboundRequest)] = []
+    private var outcomes: [PushResult] = []
 
     /// A sender without jobs.
     ///
@@ -97,13 +97,13 @@ public struct PushSender {
     public var nextDeadline: Int64? { due.next }
 
     /// The requests that are to be sent now, each with a number for `completed`.
-    public mutating func takeRequests() -> [(tag: UInt64, request: HTTPRequest)] {
+    public mutating func takeRequests() -> [(tag: UInt64, request: OutboundRequest)] {
         defer { requests = [] }
         return requests
     }
 
     /// The jobs that have ended.
-    public mutating func takeOutcomes() -> [PushOutcome] {
+    public mutating func takeOutcomes() -> [PushResult] {
         defer { outcomes = [] }
         return outcomes
     }
@@ -115,7 +115,7 @@ public struct PushSender {
         guard jobs[notice.id] == nil else { return }
         guard shares.admits(notice.cause) else {
             let failure = PushFailure(.overloaded, "\(jobs.count) pushes wait")
-            outcomes.append(PushOutcome(notice: notice, result: .failed(failure), attempts: 0))
+            outcomes.append(PushResult(notice: notice, result: .failed(failure), attempts: 0))
             return
         }
         jobs[notice.id] = Job(notice: notice)
@@ -165,7 +165,7 @@ public struct PushSender {
 
     /// The request `tag` has ended.
     public mutating func completed(
-        _ tag: UInt64, _ result: Result<HTTPResponse, HTTPFailure>, at now: Int64
+        _ tag: UInt64, _ result: Result<OutboundResponse, OutboundFailure>, at now: Int64
     ) {
         switch underWay.removeValue(forKey: tag) {
         case .push(let id): attemptEnded(id, result, at: now)
@@ -224,7 +224,7 @@ public struct PushSender {
     /// The request, or nil when the job waits for access.
     private mutating func request(
         for notice: PushNotice, at now: Int64
-    ) throws(PushFailure) -> HTTPRequest? {
+    ) throws(PushFailure) -> OutboundRequest? {
         guard services.serves(notice.target.provider) else {
             throw PushServices.notConfigured(notice)
         }
@@ -242,7 +242,7 @@ public struct PushSender {
     }
 
     @discardableResult
-    private mutating func emit(_ request: HTTPRequest, for purpose: Purpose) -> UInt64 {
+    private mutating func emit(_ request: OutboundRequest, for purpose: Purpose) -> UInt64 {
         lastTag += 1
         underWay[lastTag] = purpose
         requests.append((lastTag, request))
@@ -250,7 +250,7 @@ public struct PushSender {
     }
 
     private mutating func attemptEnded(
-        _ id: String, _ result: Result<HTTPResponse, HTTPFailure>, at now: Int64
+        _ id: String, _ result: Result<OutboundResponse, OutboundFailure>, at now: Int64
     ) {
         guard let job = jobs[id] else { return }
         jobs[id]?.request = nil
@@ -280,14 +280,14 @@ public struct PushSender {
         return job
     }
 
-    private mutating func finish(_ id: String, _ result: PushOutcome.Result) {
+    private mutating func finish(_ id: String, _ result: PushResult.Result) {
         guard let job = remove(id) else { return }
         outcomes.append(
-            PushOutcome(notice: job.notice, result: result, attempts: job.attempts))
+            PushResult(notice: job.notice, result: result, attempts: job.attempts))
     }
 
     private static func verdict(
-        _ result: Result<HTTPResponse, HTTPFailure>, _ target: PushTarget, at now: Int64
+        _ result: Result<OutboundResponse, OutboundFailure>, _ target: PushTarget, at now: Int64
     ) -> PushVerdict {
         switch result {
         case .success(let response):
@@ -301,7 +301,7 @@ public struct PushSender {
         }
     }
 
-    private static func verdict(_ failure: HTTPFailure, _ target: PushTarget) -> PushVerdict {
+    private static func verdict(_ failure: OutboundFailure, _ target: PushTarget) -> PushVerdict {
         switch failure.kind {
         case .malformed: .failed(PushFailure(.invalid, failure.description))
         case .refusedAddress:
@@ -380,7 +380,7 @@ extension PushSender {
     }
 
     private mutating func grantEnded(
-        _ result: Result<HTTPResponse, HTTPFailure>, at now: Int64
+        _ result: Result<OutboundResponse, OutboundFailure>, at now: Int64
     ) {
         switch result {
         case .success(let response):

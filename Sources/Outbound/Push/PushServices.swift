@@ -33,7 +33,7 @@ public struct PushServices: Sendable {
     public init() {}
 
     /// Whether registrations of `provider` can be served.
-    public func serves(_ provider: PushProvider) -> Bool {
+    public func serves(_ provider: PushCarrier) -> Bool {
         switch provider {
         case .apns, .apnsVoIP: apns != nil
         case .fcm: fcm != nil
@@ -97,9 +97,9 @@ struct WebhookPushService {
     let identity: WebhookPushIdentity
 
     /// The request for `notice`; the id is the job's, for every attempt.
-    func request(for notice: PushNotice, at now: Int64) throws(PushFailure) -> HTTPRequest {
+    func request(for notice: PushNotice, at now: Int64) throws(PushFailure) -> OutboundRequest {
         let body = try Self.body(of: notice, at: now)
-        var request = HTTPRequest("POST", identity.url, body: body)
+        var request = OutboundRequest("POST", identity.url, body: body)
         request.addresses = identity.addresses
         request.headers =
             WebhookSecret.headers(
@@ -121,7 +121,7 @@ struct WebhookPushService {
         return body
     }
 
-    static func verdict(_ response: HTTPResponse, at now: Int64) -> PushVerdict {
+    static func verdict(_ response: OutboundResponse, at now: Int64) -> PushVerdict {
         let reason = response.reason(nil)
         switch response.status {
         case 200...299: return .delivered(nil)

@@ -133,13 +133,13 @@ struct WebPushService {
     /// The request for `notice`.
     mutating func request(
         for notice: PushNotice, at now: Int64
-    ) throws(PushFailure) -> HTTPRequest {
+    ) throws(PushFailure) -> OutboundRequest {
         let subscription = try subscription(of: notice)
         let message = try Self.message(of: notice, at: now)
         guard let sealed = WebPushSeal.seal(message, for: subscription) else {
             throw PushFailure(.misconfigured, "the message cannot be encrypted")
         }
-        var request = HTTPRequest("POST", subscription.endpoint, body: sealed)
+        var request = OutboundRequest("POST", subscription.endpoint, body: sealed)
         request.addresses = identity.addresses
         request.headers = [
             HTTPHeader("authorization", try authorization(subscription.endpoint.origin, now)),
@@ -206,7 +206,7 @@ struct WebPushService {
     }
 
     /// What a push service's answer means for the push (RFC 8030 section 5 and 7).
-    static func verdict(_ response: HTTPResponse, at now: Int64) -> PushVerdict {
+    static func verdict(_ response: OutboundResponse, at now: Int64) -> PushVerdict {
         let reason = response.reason(nil)
         switch response.status {
         case 200...299: return .delivered(response.header("location"))

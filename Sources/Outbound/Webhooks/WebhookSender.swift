@@ -39,7 +39,7 @@ public struct WebhookSender {
 
     private struct Line {
         /// The first is the one that is tried.
-        var jobs: [WebhookJob]
+        var jobs: [WebhookPost]
         var isUnderWay = false
         /// It waits for its turn.
         var isReady = false
@@ -73,7 +73,7 @@ public struct WebhookSender {
         var isProbePlanned = false
 
         /// Takes the next line that may be tried; its first job counts as under way.
-        mutating func startNext(at now: Int64) -> (line: String, job: WebhookJob)? {
+        mutating func startNext(at now: Int64) -> (line: String, job: WebhookPost)? {
             guard pausedUntil <= now, underWay.total < underWay.limit, readyCount > 0,
                 let next = ready.take(where: { underWay.admits($0.cause) })
             else { return nil }
@@ -84,7 +84,7 @@ public struct WebhookSender {
         }
 
         /// Puts a line among those that may be tried, for its first job.
-        mutating func makeReady(_ line: String, _ job: WebhookJob) {
+        mutating func makeReady(_ line: String, _ job: WebhookPost) {
             lines[line]?.isReady = true
             readyCount += 1
             ready.append(Ready(line: line, cause: job.cause), of: job.cause, for: "")
@@ -92,7 +92,7 @@ public struct WebhookSender {
 
         /// Takes the line whose time is nearest, if nothing else tells whether the receiver is
         /// back; its first job counts as under way.
-        mutating func startProbe(at now: Int64) -> (line: String, job: WebhookJob)? {
+        mutating func startProbe(at now: Int64) -> (line: String, job: WebhookPost)? {
             guard underWay.total == 0, pausedUntil <= now, readyCount == 0,
                 let (line, waiting) = lines.min(by: { $0.value.isBefore($1.value) }),
                 let job = waiting.jobs.first
@@ -112,7 +112,7 @@ public struct WebhookSender {
             }
         }
 
-        private mutating func start(_ line: String, _ job: WebhookJob) {
+        private mutating func start(_ line: String, _ job: WebhookPost) {
             lines[line]?.isUnderWay = true
             lines[line]?.isReady = false
             lines[line]?.isProbe = false
@@ -143,7 +143,7 @@ public struct WebhookSender {
     private var plan: RetryPlan
     private var underWay: [UInt64: LineName] = [:]
     private var lastTag: UInt64 = 0
-    private var requests: [(tag: UInt64, request: HTTPRequest)] = []
+    private var requests: [(tag: UInt64, request: OutboundRequest)] = []
     private var outcomes: [WebhookOutcome] = []
 
     /// A sender without jobs.
@@ -169,7 +169,7 @@ public struct WebhookSender {
     }
 
     /// The requests that are to be sent now, each with a number for `completed`.
-    public mutating func takeRequests() -> [(tag: UInt64, request: HTTPRequest)] {
+    public mutating func takeRequests() -> [(tag: UInt64, request: OutboundRequest)] {
         defer { requests = [] }
         return requests
     }
@@ -198,7 +198,7 @@ public struct WebhookSender {
     /// Takes a job.
     ///
     /// - Returns: false if there is no room: keep it in the outbox and ask later.
-    public mutating func add(_ job: WebhookJob, at now: Int64) -> Bool {
+    public mutating func add(_ job: WebhookPost, at now: Int64) -> Bool {
         guard room(for: job.endpoint) > 0 else { return false }
         guard job.body.count <= limits.body else {
             let reason = "the body has \(job.body.count) bytes, more than \(limits.body)"
@@ -226,7 +226,7 @@ public struct WebhookSender {
 
     /// The request `tag` has ended.
     public mutating func completed(
-        _ tag: UInt64, _ result: Result<HTTPResponse, HTTPFailure>, at now: Int64
+        _ tag: UInt64, _ result: Result<OutboundResponse, OutboundFailure>, at now: Int64
     ) {
         guard let place = underWay.removeValue(forKey: tag),
             let line = receivers[place.endpoint]?.lines[place.line], line.isUnderWay,
@@ -294,7 +294,7 @@ public struct WebhookSender {
     }
 
     private mutating func post(
-        _ job: WebhookJob, of line: String, to endpoint: WebhookEndpoint, at now: Int64
+        _ job: WebhookPost, of line: String, to endpoint: WebhookEndpoint, at now: Int64
     ) {
         lastTag += 1
         underWay[lastTag] = LineName(endpoint: endpoint.name, line: line)
@@ -323,9 +323,9 @@ public struct WebhookSender {
     }
 
     private func request(
-        for job: WebhookJob, to endpoint: WebhookEndpoint, at now: Int64
-    ) -> HTTPRequest {
-        var request = HTTPRequest("POST", endpoint.url, body: job.body)
+        for job: WebhookPost, to endpoint: WebhookEndpoint, at now: Int64
+    ) -> OutboundRequest {
+        var request = OutboundRequest("POST", endpoint.url, body: job.body)
         request.headers =
             WebhookSecret.headers(
                 id: job.id, body: job.body, at: now, signedWith: endpoint.secrets)
@@ -339,7 +339,7 @@ public struct WebhookSender {
     }
 
     private mutating func end(
-        _ job: WebhookJob, at place: LineName, _ result: WebhookOutcome.Result, _ now: Int64
+        _ job: WebhookPost, at place: LineName, _ result: WebhookOutcome.Result, _ now: Int64
     ) {
         outcomes.append(WebhookOutcome(id: job.id, endpoint: job.endpoint, result: result))
         receivers[place.endpoint]?.jobs -= 1
@@ -353,7 +353,7 @@ public struct WebhookSender {
     }
 
     private mutating func failed(
-        _ job: WebhookJob, at place: LineName, _ reason: String, _ now: Int64
+        _ job: WebhookPost, at place: LineName, _ reason: String, _ now: Int64
     ) {
         let attempts = job.attempts + 1
         guard attempts <= limits.pauses.count else {
@@ -388,7 +388,7 @@ public struct WebhookSender {
         due.add(.endpoint(endpoint), due: moment)
     }
 
-    private mutating func forget(_ name: String, _ job: WebhookJob) {
+    private mutating func forget(_ name: String, _ job: WebhookPost) {
         guard let endpoint = receivers[name]?.endpoint else { return }
         receivers[name] = newReceiver(endpoint)
         receivers[name]?.isGone = true
@@ -411,7 +411,7 @@ extension WebhookSender {
     private static let longestPause: Int64 = 3_600_000
 
     private static func verdict(
-        _ result: Result<HTTPResponse, HTTPFailure>, at now: Int64
+        _ result: Result<OutboundResponse, OutboundFailure>, at now: Int64
     ) -> Verdict {
         switch result {
         case .failure(let failure): return .failed(failure.description, pause: nil)

@@ -1,9 +1,10 @@
-// Which file a name stands for: while one is open, its name can be taken away or given to another.
+// Identifies a file by what it is, not by its name: while it is open, the name can be removed or
+// given to another file.
 
 import Glibc
 import StoreContract
 
-/// One file, whatever it is called.
+/// One file, whatever its name.
 struct FileIdentity: Equatable, Sendable {
     private let device: UInt64
     private let number: UInt64
@@ -17,14 +18,14 @@ struct FileIdentity: Equatable, Sendable {
     }
 }
 
-/// What has to be so whenever something is acknowledged (G81): the names of a store still stand
-/// for the files that were opened.
+/// Must hold whenever something is acknowledged (G81): the names of a store still stand for the
+/// files that were opened.
 struct OpenedFiles: Sendable {
     /// The database, for as long as the directory is claimed.
     private var database: FileIdentity?
     /// Its log, and the index of it, for as long as one connection writes.
     private var log: [String: FileIdentity] = [:]
-    /// Everything in the log is in the database, and what has its name is not the log.
+    /// The log was copied into the database, and the file that has its name is another one.
     var isLogForeign = false
 
     /// Notes the database that was opened, or finds another one in its place.

@@ -3,7 +3,7 @@
 import Collections
 import CallModel
 
-/// What `CallTable` and `HistoryTable` are on disk: a slab of live calls, found by id, and the
+/// What `CallTables` and `HistoryTable` are on disk: a slab of live calls, found by id, and the
 /// ended ones.
 struct MemoryCalls {
     private var places = HashIndex()
@@ -63,7 +63,7 @@ struct MemoryCalls {
         }
     }
 
-    /// Notes the participants from `first` on: they are only ever added at the end.
+    /// Indexes the participants from `first` on: they are only ever added at the end.
     private mutating func index(_ call: Call, from first: Int) {
         for place in call.participants.indices.dropFirst(first) {
             participations.insert(call.participants[place].user, call.id)

@@ -24,22 +24,22 @@ struct MemoryOutbox {
     }
 
     private var registrations: [UserID: [Registration]] = [:]
-    /// Who has a token.
+    /// The device that has each token.
     private var holders: [Token: Address] = [:]
     private var pushes: [JobID: PushJob] = [:]
     private var pushIDs: [JobID] = []
     private var outcomes: [CallID: [Target: PushOutcome]] = [:]
     private var webhooks: [JobID: StoredWebhook] = [:]
     private var webhookIDs: [WebhookProgress.State: [JobID]] = [:]
-    /// The same by who made the calls: whoever has many loses his own.
+    /// The same by caller: a caller with many loses only its own.
     private var callersIDs: [Turn: [JobID]] = [:]
-    /// Who has open webhooks of a receiver.
+    /// The callers with open webhooks to a receiver.
     private var waiting: [String: Set<UserID>] = [:]
-    /// Where the search for webhooks that waited too long goes on.
+    /// Where the search for webhooks that are too old goes on.
     private var lookedAt: JobID?
 
-    /// Of one user only the newest `most` are kept (G79), and a token is that of the device that
-    /// registered it last.
+    /// Keeps only the newest `most` registrations of a user (G79). A token belongs to the device
+    /// that registered it last.
     mutating func put(
         _ address: Address, provider: String, _ registration: PushRegistration?, at now: Moment,
         most: Int
@@ -70,7 +70,7 @@ struct MemoryOutbox {
         registrations[address.user] = all.isEmpty ? nil : all
     }
 
-    /// The token of `dead` is dead.
+    /// Removes a registration whose token is dead.
     mutating func remove(_ dead: Registration) {
         guard registrations(of: dead.address.user).contains(dead) else { return }
         remove(dead.address, dead.registration.provider)
@@ -93,7 +93,7 @@ struct MemoryOutbox {
         }
     }
 
-    /// Of finished webhooks only the last `finishedMax` of each state are kept.
+    /// Keeps only the last `finishedMax` finished webhooks of each state.
     mutating func apply(_ change: WebhookChange, finishedMax: Int) {
         switch change {
         case .add(let job):
@@ -106,8 +106,8 @@ struct MemoryOutbox {
         }
     }
 
-    /// Of too many finished ones the oldest goes: of the calls of the same account, if that has
-    /// more than an eighth of them, and else of all.
+    /// Removes the oldest of too many finished webhooks: one of the same caller if that has more
+    /// than an eighth of them, else the oldest of all.
     private mutating func trim(
         _ job: WebhookJob, _ state: WebhookProgress.State, _ most: Int
     ) {

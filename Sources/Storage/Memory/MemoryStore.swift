@@ -6,7 +6,7 @@ import StoreContract
 /// A store without a disk: commits cannot fail, and nothing survives the process. It reads and
 /// writes on the same thread.
 public final class MemoryStore: CallStore {
-    /// What is kept, whoever opened it.
+    /// The data, shared by all stores that were opened on it.
     private final class Kept {
         var calls = MemoryCalls()
         var keys = MemoryKeys()
@@ -15,9 +15,9 @@ public final class MemoryStore: CallStore {
         var newestMoment: Moment?
         var highestJob: JobID?
         var term = Term.alone
-        /// Who owned it in which epoch.
+        /// The owner in each epoch.
         var owners: [UInt32: String] = [:]
-        /// In which epoch calls were stored last, if not in the first.
+        /// The epoch in which each call was stored last, if that is not the first.
         var epochs: [CallID: UInt32] = [:]
 
         func forget(_ call: CallID) {
@@ -29,7 +29,7 @@ public final class MemoryStore: CallStore {
     public var limits: StoreLimits
 
     private let kept: Kept
-    /// In which it was restored.
+    /// The term in which it was restored.
     private var term = Term.alone
 
     /// An empty store.
@@ -38,7 +38,7 @@ public final class MemoryStore: CallStore {
         kept = Kept()
     }
 
-    /// What `other` keeps, for another owner.
+    /// The data of `other`, for another owner.
     public init(sharing other: MemoryStore) {
         limits = other.limits
         kept = other.kept

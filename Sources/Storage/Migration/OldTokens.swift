@@ -1,4 +1,4 @@
-// Brings tokens of old registrations into the form in which today's are found.
+// Rewrites tokens of old registrations in the form in which tokens are searched for now.
 
 import CallModel
 import StoreContract
@@ -12,9 +12,9 @@ enum OldTokens {
         let at: Moment
     }
 
-    /// Rewrites all tokens that are in another form. Of two registrations that become the same one
-    /// the later stays (G79).
-    static func rewrite(_ connection: Connection) throws(StoreError) {
+    /// Rewrites all tokens that are in another form. If two registrations become equal, the later
+    /// one stays (G79).
+    static func rewrite(_ connection: DatabaseConnection) throws(StoreError) {
         let removeOlder = try connection.prepare(
             """
             DELETE FROM registration WHERE token = ? AND provider = ? AND registered_at <= ?
@@ -39,7 +39,8 @@ enum OldTokens {
     }
 
     /// The oldest first: a later one takes the token.
-    private static func inOtherForms(_ connection: Connection) throws(StoreError) -> [Found] {
+    private static func inOtherForms(_ connection: DatabaseConnection) throws(StoreError) -> [Found]
+    {
         let all = try connection.prepare(
             """
             SELECT user, device, provider, token, environment, registered_at FROM registration

@@ -1,4 +1,4 @@
-// A call that has ended, in few bytes.
+// An ended call in few bytes.
 
 import CallModel
 
@@ -41,8 +41,8 @@ enum CallBytes {
         let askFrom: UInt8
     }
 
-    /// Whether `call` can be written: it has ended and has nothing that few ended calls have, such
-    /// as items or texts that single users see.
+    /// Whether `call` can be written: it has ended and has nothing that is rare in ended calls,
+    /// such as items or texts for single users.
     static func canWrite(_ call: Call) -> Bool {
         guard !call.isLive, call.end != nil, !call.participants.isEmpty, call.items.isEmpty,
             call.views.isEmpty, call.mediaAlarm == nil, call.idleAlarm == nil,
@@ -60,7 +60,7 @@ enum CallBytes {
             && participant.pointee.policyNote == nil && participant.pointee.begunBy == 0
     }
 
-    /// A participant where it stands: copying one means counting references to all its texts.
+    /// A participant in its place: a copy would count references to all its texts.
     private typealias Pointer = UnsafePointer<Participant>
 
     private static func withParticipants<Value>(
@@ -126,7 +126,7 @@ enum CallBytes {
         pen.put(participant.pointee.device?.text)
     }
 
-    /// Puts one value behind the other, or only counts their bytes.
+    /// Writes one value behind the other, or only counts their bytes.
     private struct Pen {
         /// Nil: to count.
         let start: UnsafeMutableRawPointer?
@@ -212,7 +212,7 @@ enum CallBytes {
         (0..<head.participantCount).map { _ in UserID(eye.nextText() ?? "") }
     }
 
-    /// Takes up what a pen put down, in the same order.
+    /// Reads what a pen wrote, in the same order.
     private struct Eye {
         var place: UnsafeRawPointer
 

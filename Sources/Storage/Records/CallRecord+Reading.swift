@@ -89,7 +89,7 @@ private struct CallDraft {
         return true
     }
 
-    /// Whoever gets the call looks its mode up without asking whether there is one.
+    /// A call with an unknown mode must not get through: its mode is looked up without a check.
     private func readMode(from reader: inout RecordReader) throws(RecordDamage) -> ModeIndex {
         let number = try reader.integer(as: UInt8.self)
         guard number < Mode.all.count else {

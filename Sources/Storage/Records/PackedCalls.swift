@@ -26,7 +26,7 @@ struct PackedCalls {
         }
     }
 
-    /// A piece has this room; for a larger call it has as much as that needs.
+    /// The size of a piece; a larger call gets a piece of its own size.
     private static let pieceSize = 65_536
 
     private var records = Slab<Record>()
@@ -78,7 +78,7 @@ struct PackedCalls {
         return place
     }
 
-    /// Lets the piece at `place` go, if nothing in it is kept.
+    /// Frees the piece at `place` if no call in it is kept.
     private mutating func drop(_ place: Int32) {
         guard pieces[Int(place)].count == 0 else { return }
         memory -= pieces[Int(place)].bytes.capacity

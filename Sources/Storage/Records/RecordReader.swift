@@ -70,7 +70,7 @@ struct RecordReader {
 
     mutating func moment() throws(RecordDamage) -> Moment { Moment(try time()) }
 
-    /// Milliseconds, since 1970 or otherwise: so few that nobody who adds to them goes too far.
+    /// Milliseconds, since 1970 or as a length: small enough that sums do not overflow.
     mutating func time() throws(RecordDamage) -> Milliseconds {
         let value = try integer()
         guard (0..<1 << 53).contains(value) else { throw damage("\(value) is out of range") }

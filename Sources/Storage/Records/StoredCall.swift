@@ -1,4 +1,4 @@
-// Stored calls as bytes, taken apart without a database.
+// Reads and writes stored calls without a database.
 
 import CallModel
 import JSON

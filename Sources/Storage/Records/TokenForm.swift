@@ -4,8 +4,8 @@ import CallModel
 import JSON
 
 extension PushRegistration {
-    /// The same with the token in one form, so that it is found whoever writes it: of Apple in
-    /// lower case, of a browser only what pushes go by.
+    /// The registration with its token in one form, so that it is found however it was written: an
+    /// Apple token in lower case, of a browser's subscription only the parts that pushes need.
     var inOneForm: PushRegistration {
         var same = self
         switch provider {

@@ -5,7 +5,7 @@ import StoreContract
 
 /// The tables `generation` and `generation_file`.
 struct GenerationTable {
-    let connection: Connection
+    let connection: DatabaseConnection
 
     func apply(_ change: GenerationChange, keep: Int) throws(StoreError) {
         switch change {

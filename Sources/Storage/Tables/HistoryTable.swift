@@ -1,18 +1,18 @@
-// Forgets ended calls when they are too old.
+// Deletes ended calls that are too old.
 
 import CallModel
 import StoreContract
 
-/// The end of the life of what `CallTable` wrote.
+/// Deletes what `CallTables` wrote.
 final class HistoryTable {
-    private let connection: Connection
+    private let connection: DatabaseConnection
     private let participation: ParticipationTable
     private let oldest: Statement
     private let remove: Statement
     private let removeMissed: Statement
     private let removeOutcomes: Statement
 
-    init(_ connection: Connection, _ participation: ParticipationTable) throws(StoreError) {
+    init(_ connection: DatabaseConnection, _ participation: ParticipationTable) throws(StoreError) {
         self.connection = connection
         self.participation = participation
         oldest = try connection.prepare(
@@ -33,7 +33,7 @@ final class HistoryTable {
         var old: [(place: Int64, id: CallID?, users: [UserID])] = []
         try oldest.rows(.integer(Int64(step))) { row in
             guard row.moment(2) <= moment else { return false }
-            // A damaged record must not stop the sweep for ever: its index entries stay behind.
+            // A damaged record must not stop the sweep: its index entries stay.
             let call = try? connection.call(of: row, id: 1, record: 3)
             old.append((row.integer(0), row.id(1), call?.participants.map(\.user) ?? []))
             return true

@@ -5,7 +5,7 @@ import StoreContract
 
 /// The table `kept_reply`.
 final class KeyTable {
-    private let connection: Connection
+    private let connection: DatabaseConnection
     private let add: Statement
     private let remove: Statement
     private let removeOldestOf: Statement
@@ -16,7 +16,7 @@ final class KeyTable {
     private var counts: [Int: Int32] = [:]
     private var total = 0
 
-    init(_ connection: Connection) throws(StoreError) {
+    init(_ connection: DatabaseConnection) throws(StoreError) {
         self.connection = connection
         add = try connection.prepare(
             """
@@ -44,7 +44,7 @@ final class KeyTable {
             """, for: "removing expired replies")
     }
 
-    /// Keeps `entry`, and of all others only what the limits allow.
+    /// Stores `entry`, and deletes others beyond the limits.
     func put(_ entry: KeyEntry, limits: StoreLimits) throws(StoreError) {
         if try insert(entry) == 0 {
             forget(entry.user.text, try remove.count(.text(entry.user.text), .text(entry.key)))

@@ -1,4 +1,4 @@
-// Writes what is to be sent later: pushes, webhooks and the registrations they go to.
+// Stores what is to be sent: pushes, webhooks and the registrations they go to.
 
 import CallModel
 import JSON
@@ -19,11 +19,11 @@ final class OutboxTables {
     private let removeOldWebhooks: Statement
     private let openWebhooks: Statement
     private let giveUpWebhooks: Statement
-    /// Where the search for webhooks that waited too long goes on.
+    /// Where the search for webhooks that are too old goes on.
     private var lookedAt: Int64 = 0
     private var writer = JSONWriter()
 
-    init(_ connection: Connection) throws(StoreError) {
+    init(_ connection: DatabaseConnection) throws(StoreError) {
         putRegistration = try connection.prepare(
             "INSERT OR REPLACE INTO registration VALUES (?, ?, ?, ?, ?, ?)",
             for: "storing a push registration")
@@ -74,8 +74,8 @@ final class OutboxTables {
             """, for: "giving late webhooks up")
     }
 
-    /// Of one user only the newest `most` are kept (G79), and a token is that of the device that
-    /// registered it last.
+    /// Keeps only the newest `most` registrations of a user (G79). A token belongs to the device
+    /// that registered it last.
     func put(
         _ address: Address, provider: String, _ registration: PushRegistration?, at now: Moment,
         most: Int
@@ -91,7 +91,7 @@ final class OutboxTables {
         try removeOldest.run(user, device, .text(provider), .integer(Int64(most - 1)))
     }
 
-    /// The token of `dead` is dead.
+    /// Removes a registration whose token is dead.
     func remove(_ dead: Registration) throws(StoreError) {
         try removeDead.run(
             .text(dead.address.user.text), .text(dead.address.device.text),
@@ -157,7 +157,7 @@ final class OutboxTables {
             try giveUpWebhooks.run(
                 .integer(from), .integer(last), .moment(moment), .text(WebhookProgress.neverTried))
         }
-        // None is due before it happened: behind a young one there are only younger ones.
+        // A webhook is never due before its event: behind a young one there are only younger ones.
         let hasMore = count == step && isOld
         lookedAt = hasMore ? last : 0
         return hasMore

@@ -5,11 +5,12 @@ import StoreContract
 
 /// The tables `participation` and `recent_participation`.
 ///
-/// In order of users each row stands at a place of its own, so that a row costs a search and a page
-/// of the log. Hence those of one commit go into `recent_participation` first, as one row, and into
-/// `participation` together with those of many others, where a busy user's share a page.
+/// In order of users each row is in a page of its own, so that a row costs a search and a page of
+/// the log. So the rows of one commit go into `recent_participation` first, as one row, and into
+/// `participation` together with those of many other commits, where rows of a busy user share a
+/// page.
 final class ParticipationTable {
-    private let connection: Connection
+    private let connection: DatabaseConnection
     private let put: Statement
     private let remove: Statement
     private let putRecent: Statement
@@ -18,10 +19,10 @@ final class ParticipationTable {
     /// What the transaction under way adds, as a row of `recent_participation`.
     private var added: [UInt8] = []
     private var addedCount = 0
-    /// Participations that `recent_participation` has.
+    /// The number of participations in `recent_participation`.
     private var recentCount = 0
 
-    init(_ connection: Connection) throws(StoreError) {
+    init(_ connection: DatabaseConnection) throws(StoreError) {
         self.connection = connection
         put = try connection.prepare(
             "INSERT OR IGNORE INTO participation VALUES (?, ?)", for: "indexing a call")
@@ -67,7 +68,7 @@ final class ParticipationTable {
         recentCount = 0
     }
 
-    /// The call is forgotten, and so is that `user` was in it.
+    /// Deletes the participation of `user` in a call that is forgotten.
     func forget(_ user: UserID, _ call: CallID) throws(StoreError) {
         if recentCount > 0 { try merge() }
         try remove.run(.text(user.text), .id(call))
@@ -83,7 +84,7 @@ struct Participation {
 
     static let selectRecent = "SELECT participations FROM recent_participation ORDER BY place"
 
-    /// The call, which is only made of its bytes when somebody asks.
+    /// The call; its id is made of the bytes only when it is asked for.
     var call: CallID { CallID(bytes: UnsafeRawBufferPointer(rebasing: callBytes)) }
 
     /// The one at `place`, which moves on to the next; nil where bytes are missing.
@@ -103,7 +104,7 @@ struct Participation {
     }
 }
 
-extension Connection {
+extension DatabaseConnection {
     /// Hands what a row of `recent_participation` has to `body`.
     func participations(
         in row: Row, _ body: (Participation) throws(StoreError) -> Void

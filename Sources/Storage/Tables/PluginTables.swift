@@ -1,11 +1,11 @@
-// Writes what plugins own beyond their memory: timers, values and their own sources.
+// Stores what plugins own: timers, values and their sources.
 
 import CallModel
 import StoreContract
 
 /// The tables `timer`, `plugin_value`, `generation` and `generation_file`.
 final class PluginTables {
-    private let connection: Connection
+    private let connection: DatabaseConnection
     private let putTimer: Statement
     private let removeTimer: Statement
     private let putValue: Statement
@@ -14,7 +14,7 @@ final class PluginTables {
     private let getValue: Statement
     private let removeExpired: Statement
 
-    init(_ connection: Connection) throws(StoreError) {
+    init(_ connection: DatabaseConnection) throws(StoreError) {
         self.connection = connection
         putTimer = try connection.prepare(
             "INSERT OR REPLACE INTO timer VALUES (?, ?, ?, ?, ?, ?)", for: "storing a timer")
@@ -49,7 +49,7 @@ final class PluginTables {
         }
     }
 
-    /// Applies `change`; for an increment the result is what became of it.
+    /// Applies `change`; an increment returns its result.
     func apply(_ change: ValueChange, at now: Moment) throws(StoreError) -> CommitResult.Counter? {
         switch change {
         case .set(let plugin, let key, let value, let expiresAt):

@@ -1,4 +1,4 @@
-// Holds who writes: the fence of every transaction.
+// Says which server may write: the fence of every transaction.
 
 import StoreContract
 
@@ -8,7 +8,7 @@ final class TermTable {
     private let newest: Statement
     private let add: Statement
 
-    init(_ connection: Connection) throws(StoreError) {
+    init(_ connection: DatabaseConnection) throws(StoreError) {
         path = connection.path
         newest = try connection.prepare(
             "SELECT epoch, owner FROM term ORDER BY epoch DESC LIMIT 1", for: "reading the owner")

@@ -78,8 +78,8 @@ extension OperationDescriptor {
 }
 
 extension Field {
-    /// The JSON that `text` means: names of users stand in a row with commas between them, what
-    /// else is no text is JSON.
+    /// The JSON value that `text` means: lists of users are written with commas between the names,
+    /// anything else that is not a text is JSON.
     fileprivate func value(of text: String) -> JSONValue {
         switch self {
         case .invitees, .users, .endReasons, .delete:

@@ -51,8 +51,8 @@ struct Command: Sendable {
 struct Option: Sendable {
     /// With its dashes.
     let name: String
-    /// What its value is called; nil: it has none. In brackets: it may be left out, and is a
-    /// whole number.
+    /// The name of its value in the help; nil: it has no value. In brackets: the value may be left
+    /// out, and is a whole number.
     let value: String?
     let help: String
     /// Whether it may be given again, for one more value.
@@ -69,15 +69,15 @@ struct Option: Sendable {
 /// Why a command does not run, told in one line.
 struct CommandError: Error, Equatable {
     let message: String
-    /// How the tool ends.
+    /// The exit code.
     let code: Int32
 
-    /// The command line makes no sense.
+    /// The command line is wrong.
     static func usage(_ message: String) -> CommandError {
         CommandError(message: message, code: ExitCode.usage)
     }
 
-    /// What the command needs is not as it must be.
+    /// The command cannot be carried out.
     static func failure(_ message: String) -> CommandError {
         CommandError(message: message, code: ExitCode.failure)
     }

@@ -1,4 +1,4 @@
-// `callagent config`: the operator's names, and the options of plugins.
+// `callagent config`: the names in the operator's file, and the options of plugins.
 
 import AgentServer
 import Configuration

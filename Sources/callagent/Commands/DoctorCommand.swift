@@ -68,7 +68,7 @@ extension Doctor {
         examineReceivers(AdminAnswer.ask(.webhooks, of: server))
     }
 
-    /// Whether the file that the process was started from is gone, as after an update.
+    /// Whether the file of the running program was replaced, as by an update.
     private static func isReplaced(_ process: Int32) -> Bool {
         let path = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4_096) { buffer in
             guard let start = buffer.baseAddress else { return "" }
@@ -109,7 +109,7 @@ extension Doctor {
         }
     }
 
-    /// What the process has in force and what is on disk.
+    /// Compares what the process has in force with the files on disk.
     private mutating func examineFiles(_ answer: AdminAnswer) {
         guard case .answer(let json) = answer else { return }
         for alarm in json["alarms"]?.array?.compactMap(\.string) ?? [] {

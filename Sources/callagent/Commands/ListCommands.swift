@@ -24,11 +24,11 @@ extension Command {
         let limit = try arguments.number("--limit", in: 1...100) ?? 20
         var query = ListQuery()
         query.limit = limit
-        let answer = try Inquiry(arguments).ask(
+        let answer = try ListSource(arguments).ask(
             .list(query), orElse: .calls, ["limit": "\(limit)"])
         return answer.show(isJSON: arguments.has("--json")) { answer in
             let calls = answer["calls"]?.array ?? []
-            for call in calls { Screen.say(CallText.line(call)) }
+            for call in calls { Screen.say(CallListing.line(call)) }
             if calls.isEmpty { Screen.say("no calls") }
         }
     }
@@ -37,10 +37,10 @@ extension Command {
         "get", "show one call", operands: .one("CALL"), options: viewer
     ) { (arguments) throws(CommandError) in
         let id = try callID(arguments.operands[0])
-        let answer = try Inquiry(arguments)
+        let answer = try ListSource(arguments)
             .ask(.call(id, .get), orElse: .call, ["call_id": "\(id)"]).only(id)
         return answer.show(isJSON: arguments.has("--json")) { answer in
-            for line in CallText.lines(answer["call"] ?? .null) { Screen.say(line) }
+            for line in CallListing.lines(answer["call"] ?? .null) { Screen.say(line) }
         }
     }
 
@@ -60,7 +60,7 @@ extension Command {
         }
         let server = try Installation.admin(arguments)
         return AdminAnswer.ask(.endCall, values, of: server).show(isJSON: false) {
-            Screen.say(CallText.line($0["call"] ?? .null))
+            Screen.say(CallListing.line($0["call"] ?? .null))
         }
     }
 
@@ -72,8 +72,8 @@ extension Command {
     }
 }
 
-/// Whom a listing asks: the server as a user, or its operator's socket.
-private struct Inquiry {
+/// Where a listing comes from: the server, asked as a user, or its operator's socket.
+private struct ListSource {
     private enum Way {
         case user(ServerAddress, Credential)
         case admin(ServerAddress)

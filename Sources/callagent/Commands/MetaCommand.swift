@@ -1,4 +1,4 @@
-// `callagent meta`: what editors and checkers want to know of the names that plugins have.
+// `callagent meta`: types and names of the plugins' API, for editors and checkers.
 
 import Lua
 import PolicyHost

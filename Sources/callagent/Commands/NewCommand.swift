@@ -1,4 +1,4 @@
-// `callagent new`: a plugin to begin with, and what editors need.
+// `callagent new`: a new plugin, and the settings of editors.
 
 import AgentServer
 import Configuration
@@ -66,7 +66,8 @@ private struct Workshop {
         }
     }
 
-    /// Writes what editors and luacheck need; of what is there only what was made here.
+    /// Writes the settings of editors and luacheck; existing files are replaced only if this
+    /// command made them.
     func writeEditorFiles() throws(CommandError) {
         let luacheck: String
         do throws(PolicyProblem) {

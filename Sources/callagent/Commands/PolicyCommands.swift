@@ -95,7 +95,7 @@ extension Command {
     }
 }
 
-/// What came of a reload, for a person.
+/// The result of a reload as text.
 enum ReloadText {
     /// The name of a generation, as it may stand in a request.
     static func checked(_ generation: String) throws(CommandError) -> String {
@@ -155,7 +155,7 @@ struct DecisionTrace {
         self.values = values
     }
 
-    /// Shows decisions until there are enough, or the server goes; returns the exit code.
+    /// Shows decisions until there are enough or the server ends; returns the exit code.
     func run() -> Int32 {
         var left = most
         var after: Int64?
@@ -184,7 +184,7 @@ struct DecisionTrace {
         for line in DecisionText.lines(entry) { Screen.say(line) }
     }
 
-    /// The newest recorded decisions: from the files, or of a process that keeps none.
+    /// The newest recorded decisions: from the files, or from a process that keeps no files.
     static func recorded(
         _ count: Int, _ arguments: CommandArguments
     ) throws(CommandError) -> [DecisionRecord] {

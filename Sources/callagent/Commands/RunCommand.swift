@@ -9,7 +9,7 @@ extension Command {
             Option("--from-disk", nil, "take the files on disk, also after a crash or a rollback")
         ]
     ) { (arguments) throws(CommandError) in
-        // Also what was said before a start that fails.
+        // Also writes the lines of a start that fails.
         defer { Log.flush() }
         do throws(AgentError) {
             DescriptorLimit.raise()

@@ -49,7 +49,7 @@ extension Command {
 }
 
 extension Command {
-    /// Lives the days of `Independence`; false: somebody felt the attackers.
+    /// Simulates the days of `Independence`; false: somebody was affected by the attackers.
     fileprivate static func livesUnfelt(_ attackers: Int, seed: UInt64) -> Bool {
         var day = Independence(seed: seed)
         day.attackers = attackers

@@ -22,7 +22,7 @@ extension Command {
             for test in outcome.tests {
                 Screen.say("\(test.hasPassed ? "ok      " : "FAILED  ")\(test.text)")
             }
-            // A part of the tests says nothing of what the rest would have run.
+            // With a part of the tests, coverage would say nothing about the plugin.
             let coverage = arguments.has("--only") ? [] : outcome.coverage
             for line in coverage { Screen.say("lines   \(line.text)") }
             let failed = outcome.tests.count { !$0.hasPassed }

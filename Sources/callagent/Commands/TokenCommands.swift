@@ -1,4 +1,4 @@
-// The commands `token` and `revoke`: development tokens, and taking tokens back.
+// The commands `token` and `revoke`.
 
 import AgentCore
 import AgentServer

@@ -1,16 +1,16 @@
-// Who stands where in a call, as one participant sees it.
+// The states of a call's participants, as one participant sees them.
 
 import CallModel
 import CallWire
 
-/// The participants of a call and the way out of it.
+/// The participants of a call, and how this participant can leave it.
 struct CallProgress: Equatable {
     /// The participant whose view this is.
     let me: UserID
     private let caller: UserID
     private let mode: Mode
     private var states: [UserID: Participant.State] = [:]
-    /// Of the newest that was told. Answers and events may tell of the same change.
+    /// The newest revision seen. Answers and events may tell of the same change.
     private var revision: UInt32 = 0
 
     /// The progress of `me` in `call`.
@@ -21,7 +21,7 @@ struct CallProgress: Equatable {
         take(call)
     }
 
-    /// The call as the server told it; one that is older than what is known changes nothing.
+    /// Takes a call from the server; an older revision changes nothing.
     mutating func take(_ call: Call) {
         guard call.revision >= revision else { return }
         revision = call.revision
@@ -29,7 +29,7 @@ struct CallProgress: Equatable {
         for participant in call.participants { states[participant.user] = participant.state }
     }
 
-    /// What an event changed, unless it is older than what is known.
+    /// Takes the changes of an event; an older revision changes nothing.
     mutating func take(_ changes: [CallEvent.Change], at revision: UInt32) {
         guard revision >= self.revision else { return }
         self.revision = revision
@@ -52,14 +52,14 @@ struct CallProgress: Equatable {
         return !(others.contains(.left) ? mode.endsWhenLeft : mode.endsWhenUnanswered)
     }
 
-    /// What ends this participant's part, as the mode has it.
+    /// The operation that ends this participant's part in this mode.
     var wayOut: CallAction {
         let isUnanswered = !isAnswered && others.contains { $0.isPending }
         if me == caller, isUnanswered { return .cancel() }
         return mode.has(.leave) ? .leave() : .end()
     }
 
-    /// What ends the call for everybody, as far as the mode has it.
+    /// The operation that ends the call for everybody, as far as the mode has one.
     var wayOutForAll: CallAction { mode.has(.end) && isAnswered ? .end() : wayOut }
 }
 

@@ -1,4 +1,4 @@
-// What `call` and `phone` have in common: who connects, where, and how that is told.
+// Options that `call` and `phone` share: who connects, where, and how the messages are shown.
 
 import AgentServer
 import CallClient
@@ -33,11 +33,11 @@ struct DeviceOptions {
 
 /// Who a command is for the server: the token of `--token`, or one that is made for `--as`.
 ///
-/// Where the operator's file has keys that sign, a token of ten minutes is made with them; where it
-/// has none, it is the development token. A server that `--server` names gets no token made with
-/// these keys, unless `--config` says that they are its own.
+/// Where the operator's file has signing keys, a token of ten minutes is made with them; without
+/// keys it is the development token. A server that `--server` names gets no token made with these
+/// keys, unless `--config` says that they are its own.
 struct Credential {
-    /// What `hello` says.
+    /// The token in `hello`.
     let token: String
     /// Whose token it is; nil: it was given.
     private let user: UserID?
@@ -60,7 +60,7 @@ struct Credential {
         }
     }
 
-    /// One that is good for longer; nil: there is none.
+    /// A token that is valid for longer; nil: there is none.
     func renewed() -> String? {
         guard let user, let new = try? Self.mint(for: user, arguments), new != token else {
             return nil
@@ -68,7 +68,7 @@ struct Credential {
         return new
     }
 
-    /// What to do about a server that does not take the token.
+    /// What to do when the server refuses the token.
     var remedy: String {
         guard user != nil, token.hasPrefix("dev:") else { return "" }
         return "; --as made a development token: say --config FILE where the operator's file is, "

@@ -5,13 +5,13 @@ import CallModel
 import CallWire
 import EventLoop
 
-/// What a device does with what happens to it.
+/// How a device reacts to events.
 protocol DeviceScript: AnyObject {
     /// Connected, for the first time or again.
     func opened(_ welcome: Welcome)
     /// Something happened to a call.
     func happened(_ event: CallEvent)
-    /// The user wants to go: leave what is under way and call `DeviceProgram.finish`.
+    /// The user wants to stop: leave the calls under way and call `DeviceProgram.finish`.
     func interrupted()
 }
 
@@ -20,7 +20,7 @@ final class DeviceProgram {
     let loop: EventLoop
     let ladder: Ladder
     let client: CallClient
-    /// Nil when it is not running: the script holds the program.
+    /// Nil while it is not running, because the script holds the program.
     private var script: (any DeviceScript)?
     private let server: ServerAddress
     private let credential: Credential
@@ -45,7 +45,7 @@ final class DeviceProgram {
         }
     }
 
-    /// Connects as `options` say and lets the script act that `make` makes; returns the exit code.
+    /// Connects as `options` say and runs the script that `make` makes; returns the exit code.
     static func run(
         _ options: DeviceOptions, ladder: Ladder? = nil,
         _ make: (DeviceProgram) -> any DeviceScript
@@ -80,7 +80,8 @@ final class DeviceProgram {
         client.logOut()
     }
 
-    /// Ctrl-C: the script goes in good order; the second time, or with nothing under way, at once.
+    /// Ctrl-C: the script leaves its calls; a second time, or without calls, the program ends at
+    /// once.
     func interrupt() {
         interruptions += 1
         if interruptions > 1 || !wasOpen || code != nil {

@@ -1,13 +1,13 @@
-// The side that calls: invites, sees what happens, stays until the end, and goes in good order.
+// The side that calls: invites, shows what happens, and leaves at the end.
 
 import CallClient
 import CallModel
 import CallWire
 import EventLoop
 
-/// What `callagent call` was asked for.
+/// The options of `callagent call`.
 struct CallPlan {
-    /// How a call that was answered ends by itself.
+    /// How an answered call ends by itself.
     struct HangUp {
         /// Counted from the answer.
         var after: Milliseconds
@@ -44,7 +44,7 @@ final class OutgoingCall: DeviceScript {
     func opened(_ welcome: Welcome) {
         guard isInvited else { return invite() }
         guard let call, !welcome.resumed else { return }
-        // Events were missed: the call itself tells what became of it.
+        // Events were missed: the call object has the present state.
         client.get(call) { [self] result in
             switch result {
             case .success(let call): caughtUp(call)
@@ -104,7 +104,7 @@ final class OutgoingCall: DeviceScript {
 
     func interrupted() {
         wantsOut = true
-        // Before the invitation is answered there is no call to go from yet.
+        // Before the reply to the invitation there is no call to leave.
         if program.isConnected { advance() } else { finish() }
     }
 
@@ -148,12 +148,13 @@ final class OutgoingCall: DeviceScript {
 
     private func went(_ call: Call) {
         progress?.take(call)
-        // The last event of a call that ended is on its way.
+        // The last event of the ended call is on its way.
         guard call.isLive else { return isOver = true }
         if progress?.hasJoined == true { goAgain() } else { finish() }
     }
 
-    /// Something came first, such as an answer before the cancel: another way may be right now.
+    /// Another event came first, such as an answer before the cancel: another operation may be
+    /// right now.
     private func goAgain() {
         if attemptsLeft > 0 { advance() } else { finish() }
     }

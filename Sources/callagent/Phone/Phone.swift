@@ -1,11 +1,11 @@
-// The side that is called: shows what comes in and answers as it was told.
+// The side that is called: shows incoming calls and answers them.
 
 import CallClient
 import CallModel
 import CallWire
 import EventLoop
 
-/// What `callagent phone` was asked for.
+/// The options of `callagent phone`.
 struct PhonePlan {
     /// What it does with an incoming call.
     enum Answer: Equatable {
@@ -93,7 +93,7 @@ final class Phone: DeviceScript {
             return
         }
         let progress = CallProgress(call, me: me)
-        // What a policy has answered already does not ring.
+        // A call that a policy has answered does not ring.
         guard progress.isAsked else { return }
         calls[call.id] = Known(progress: progress)
         switch plan.answer {
@@ -144,7 +144,7 @@ final class Phone: DeviceScript {
 
     // MARK: Going
 
-    /// Nobody stays alone in a call.
+    /// Leaves a call in which nobody else is left.
     private func advance(_ id: CallID) {
         guard let known = calls[id], known.progress.hasJoined else { return }
         if known.progress.isLeftAlone || wantsOut { go(id) }
@@ -157,7 +157,7 @@ final class Phone: DeviceScript {
         ladder.asks(action.word)
         client.ask(.call(id, action)) { [self] result in
             switch result {
-            // The last event of a call that ended is on its way.
+            // The last event of the ended call is on its way.
             case .success(let call): if call.isLive { over(id) }
             case .failure(let failure): failed(failure, id)
             }

@@ -50,7 +50,7 @@ enum DecisionText {
                 + ", \(entry["took_ms"]?.integer ?? 0) ms, \(spent.reduce(0, +)) µs of CPU")
     }
 
-    /// What a replay came to, or a shadow; `nothing` where there was nothing to ask about.
+    /// The result of a replay or a shadow; `nothing` where nothing was asked.
     static func report(
         _ report: JSONValue, nothing: String = "no decisions are recorded"
     ) -> [String] {

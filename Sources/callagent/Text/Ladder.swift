@@ -1,4 +1,4 @@
-// What one side of a call sees, a line for each thing, with the time since the start.
+// A call as one side sees it, a line for each event, with the time since the start.
 
 import CallClient
 import CallModel
@@ -12,7 +12,7 @@ final class Ladder {
     private let isJSON: Bool
     private let start = Clock.bootMilliseconds()
     private let write: (String) -> Void
-    /// What each participant said last: it is not told again with every later change.
+    /// The last text of each participant: it is not shown again with every later change.
     private var said: [UserID: String] = [:]
 
     init(isJSON: Bool, write: @escaping (String) -> Void = Screen.say) {
@@ -20,13 +20,13 @@ final class Ladder {
         self.write = write
     }
 
-    /// Something that this device asks for.
+    /// Shows a request of this device.
     func asks(_ text: String) { line("→ \(text)") }
 
-    /// Something that this device sees.
+    /// Shows what this device receives.
     func sees(_ text: String) { line("← \(text)") }
 
-    /// Something that happened to the connection: told in either form.
+    /// Shows what happened to the connection, in either form.
     func tells(_ what: String, _ text: String) {
         guard isJSON else { return line("← \(text)") }
         write(object([.init(key: "connection", value: .string(what))], saying: text))
@@ -61,7 +61,7 @@ final class Ladder {
 }
 
 extension Ladder {
-    /// What an event says.
+    /// Shows an event.
     func sees(_ event: CallEvent.Kind) {
         switch event {
         case .created: break
@@ -91,7 +91,7 @@ extension Ladder {
         }
     }
 
-    /// A request that was not carried out.
+    /// Shows a request that failed.
     func sees(_ failure: RequestFailure) {
         switch failure {
         case .refused(let refusal): sees("refused \(refusal.code.rawValue): \(refusal.message)")

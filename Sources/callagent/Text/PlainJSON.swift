@@ -2,7 +2,7 @@
 
 import JSON
 
-/// Shows answers whose members the tool need not know.
+/// Shows answers whose members the tool does not know.
 enum PlainJSON {
     /// Prints `value`.
     static func show(_ value: JSONValue) {

@@ -19,7 +19,7 @@ enum PluginText {
         return lines.map(Screen.plain)
     }
 
-    /// Each plugin with the accounts that made the calls it was asked about lately.
+    /// Each plugin with the accounts whose calls it was asked about lately.
     static func accounts(_ answer: JSONValue) -> [String] {
         var lines: [String] = []
         for plugin in answer["plugins"]?.array ?? [] {

@@ -1,16 +1,16 @@
-// What the tool shows: whole lines, at once, whatever stands at the other end.
+// The output of the tool: whole lines, written at once.
 
 import AgentServer
 import Glibc
 
 enum Screen {
-    /// A line for whoever asked.
+    /// A line of output.
     static func say(_ line: String) { write(line, to: STDOUT_FILENO) }
 
-    /// A line about what went wrong.
+    /// A line of error output.
     static func complain(_ line: String) { write(line, to: STDERR_FILENO) }
 
-    /// A text of whole lines for whoever asked.
+    /// Output of several lines.
     static func show(_ text: String) {
         write(text.hasSuffix("\n") ? String(text.dropLast()) : text, to: STDOUT_FILENO)
     }
@@ -29,8 +29,8 @@ enum Screen {
         }
     }
 
-    /// How much may be written at once. A complaint waits a second for somebody to read it: a
-    /// process must end even where nobody does.
+    /// How much may be written at once. Error output waits a second for a reader: the process must
+    /// end even if nobody reads.
     private static func room(for count: Int, in descriptor: Int32) -> Int? {
         guard descriptor == STDERR_FILENO else { return count }
         var one = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
@@ -39,8 +39,8 @@ enum Screen {
         return ready == 0 ? nil : min(count, Int(PIPE_BUF))
     }
 
-    /// Nobody gets what was asked for: to go on would say that it went well. A reader who has
-    /// gone, as `head` does, wanted no more.
+    /// The output cannot be written: to go on would say that it was. A reader that has closed, as
+    /// `head` does, wanted no more.
     private static func failed(_ descriptor: Int32) {
         let isOver = errno == EPIPE
         guard descriptor == STDOUT_FILENO else { return }
@@ -48,6 +48,6 @@ enum Screen {
         exit(isOver ? ExitCode.success : ExitCode.failure)
     }
 
-    /// `text` on one line: what others sent must neither break it nor paint the terminal.
+    /// `text` on one line: text from others must not break the line or control the terminal.
     static func plain(_ text: String) -> String { text.onOneLine }
 }

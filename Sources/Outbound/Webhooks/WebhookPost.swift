@@ -24,7 +24,7 @@ public struct WebhookEndpoint: Sendable {
 }
 
 /// One event for one endpoint, from the outbox.
-public struct WebhookJob: Sendable, Equatable {
+public struct WebhookPost: Sendable, Equatable {
     /// The event's id, the same for every attempt.
     public var id: String
     /// The endpoint's name.

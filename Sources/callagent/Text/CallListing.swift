@@ -5,7 +5,7 @@ import EventLoop
 import JSON
 
 /// Shows the call objects of the protocol.
-enum CallText {
+enum CallListing {
     /// One line: id, state, mode, people, age, end.
     static func line(_ call: JSONValue, now: Int64 = Clock.wallMilliseconds()) -> String {
         let id = text(call, "call_id")

@@ -60,7 +60,7 @@ public struct PushFailure: Error, Equatable, Sendable, CustomStringConvertible {
 }
 
 /// The end of one push.
-public struct PushOutcome: Sendable, Equatable {
+public struct PushResult: Sendable, Equatable {
     /// What happened.
     public enum Result: Sendable, Equatable {
         /// The provider took it; the text is its name for it, if it gave one.
@@ -89,13 +89,14 @@ enum PushVerdict: Equatable {
     case failed(PushFailure)
 
     /// What is the same everywhere: too many requests, and servers in trouble.
-    static func temporary(_ response: HTTPResponse, _ reason: String, at now: Int64) -> PushVerdict
+    static func temporary(_ response: OutboundResponse, _ reason: String, at now: Int64)
+        -> PushVerdict
     {
         .again(reason, after: response.retryAfter(at: now))
     }
 }
 
-extension HTTPResponse {
+extension OutboundResponse {
     /// The reason for the log: the status, and a word from the body if there is one.
     func reason(_ word: String?) -> String { word.map { "\(status) \($0)" } ?? "\(status)" }
 

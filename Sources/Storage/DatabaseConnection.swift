@@ -4,7 +4,7 @@ import CSQLite
 import StoreContract
 
 /// A connection, used by one thread at a time. Closes itself when nothing refers to it any more.
-final class Connection {
+final class DatabaseConnection {
     /// The file.
     let path: String
     private let handle: OpaquePointer
@@ -17,7 +17,7 @@ final class Connection {
     enum Access {
         /// Makes the file when it is not there.
         case writing
-        /// Only a file that is there.
+        /// Opens only a file that exists.
         case existing
         case reading
     }
@@ -64,13 +64,14 @@ final class Connection {
         return Statement(statement, connection: self, operation: operation)
     }
 
-    /// Runs one query that is not worth keeping and gives the first column of its first row.
+    /// Runs a query that is not worth keeping; returns the first column of its first row.
     func integer(_ sql: String, for operation: StaticString) throws(StoreError) -> Int64? {
         let statement = try prepare(sql, for: operation)
         return try statement.first { row in row.integer(0) }
     }
 
-    /// Leaves the file that has the name of its log alone when it is closed.
+    /// Does not delete the log when it is closed: the file of that name belongs to another
+    /// database.
     func keepLog() {
         var isKept: Int32 = 1
         sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &isKept)

@@ -5,8 +5,8 @@ import JSON
 import StoreContract
 
 /// The tables `live_call`, `ended_call` and `missed_call`, and who is in the calls.
-final class CallTable {
-    private let connection: Connection
+final class CallTables {
+    private let connection: DatabaseConnection
     private let putLive: Statement
     private let removeLive: Statement
     private let putEnded: Statement
@@ -17,11 +17,11 @@ final class CallTable {
     /// How many participants of each stored live call are indexed. Participants are only
     /// ever added at the end, so the rest of a call's list is what is new.
     private var indexed: [CallID: UInt16] = [:]
-    /// The last live call at the start: of those up to it nobody knows whether they are stored, and
-    /// who is indexed, until they change.
+    /// The last live call at the start. Of calls up to it nothing is known in memory until they
+    /// change.
     private var lastOfBefore: CallID?
 
-    init(_ connection: Connection, _ participation: ParticipationTable) throws(StoreError) {
+    init(_ connection: DatabaseConnection, _ participation: ParticipationTable) throws(StoreError) {
         self.connection = connection
         self.participation = participation
         putLive = try connection.prepare(
@@ -74,7 +74,7 @@ final class CallTable {
         try removeMissedUpTo.run(.text(user.text), .moment(moment))
     }
 
-    /// The last live call; nil: there is none. What is known of live calls begins anew.
+    /// The last live call; nil: there is none. Forgets what was known of live calls.
     func lastLive() throws(StoreError) -> CallID? {
         let last = try connection.prepare(
             "SELECT max(id) FROM live_call", for: "reading live calls")
@@ -84,7 +84,7 @@ final class CallTable {
     }
 }
 
-extension Connection {
+extension DatabaseConnection {
     /// The call whose id and record stand in these columns.
     func call(of row: Row, id: Int32, record: Int32) throws(StoreError) -> Call {
         guard let id = row.id(id) else {

@@ -15,7 +15,7 @@ public struct HTTPHeader: Sendable, Equatable {
 }
 
 /// A request.
-public struct HTTPRequest: Sendable, Equatable {
+public struct OutboundRequest: Sendable, Equatable {
     /// The method, in capitals.
     public var method: String
     /// Where it goes. Redirects are never followed: they are responses like others.
@@ -60,7 +60,7 @@ public struct HTTPRequest: Sendable, Equatable {
 }
 
 /// A response, whatever its status.
-public struct HTTPResponse: Sendable, Equatable {
+public struct OutboundResponse: Sendable, Equatable {
     /// The status code.
     public var status: Int
     /// Header fields in order, names in lower case.
@@ -85,7 +85,7 @@ public struct HTTPResponse: Sendable, Equatable {
 }
 
 /// Why there is no response.
-public struct HTTPFailure: Error, Equatable, Sendable, CustomStringConvertible {
+public struct OutboundFailure: Error, Equatable, Sendable, CustomStringConvertible {
     /// The closed list of causes.
     public enum Kind: String, Sendable {
         /// Too much waits already; nothing was sent.
@@ -140,7 +140,7 @@ public struct HTTPCompletion: Sendable {
     /// Which request.
     public let ticket: HTTPTicket
     /// What came of it.
-    public let result: Result<HTTPResponse, HTTPFailure>
+    public let result: Result<OutboundResponse, OutboundFailure>
     /// From submission to end, in milliseconds.
     public let elapsed: Int64
 }

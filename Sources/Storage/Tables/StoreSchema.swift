@@ -4,12 +4,12 @@ import StoreContract
 
 /// How a database file gets from one version to the next. A file of version `n` has had the
 /// first `n` steps; so the steps also build a file of any older version, for tests.
-struct Schema: Sendable {
+struct StoreSchema: Sendable {
     /// The statements of each step.
     let steps: [String]
 
     /// What this program reads and writes.
-    static let current = Schema(
+    static let current = StoreSchema(
         steps: [version1, version2, version3, version4, version5, version6, version7])
     /// The version since which a token is stored in one form (`PushRegistration.inOneForm`).
     static let tokensInOneForm = 6
@@ -20,7 +20,7 @@ struct Schema: Sendable {
     var version: Int { steps.count }
 
     /// Brings a file of version `found` to the newest one, each step in a transaction of its own.
-    func migrate(_ connection: Connection, from found: Int) throws(StoreError) {
+    func migrate(_ connection: DatabaseConnection, from found: Int) throws(StoreError) {
         for step in found..<version {
             let operation = "migrating to store version \(step + 1)"
             try connection.execute("BEGIN IMMEDIATE; \(steps[step])", for: operation)
@@ -37,7 +37,7 @@ struct Schema: Sendable {
     /// The version of the file; 0: it is empty. Changes nothing.
     ///
     /// - Throws: `newer` for a file of a later version, `foreign` for one of something else.
-    func examine(_ connection: Connection) throws(StoreError) -> Int {
+    func examine(_ connection: DatabaseConnection) throws(StoreError) -> Int {
         let found = try connection.integer("PRAGMA user_version", for: "reading the version") ?? 0
         let owner = try connection.integer("PRAGMA application_id", for: "reading the owner")
         let tables = try connection.integer(
@@ -55,10 +55,10 @@ struct Schema: Sendable {
     }
 }
 
-extension Schema {
-    // Calls, keys and values are looked up by their key and small enough to live in it; history
-    // and replies are large and written in order of time, so they are ordinary tables with an
-    // index. `participation` has no more than it needs, because it is written at random places.
+extension StoreSchema {
+    // Calls, keys and values are found by their key, and small enough to be stored in the index.
+    // History and replies are large and written in order of time, so they are ordinary tables with
+    // an index. `participation` has no further columns, because it is written at random places.
     private static let version1 = """
         CREATE TABLE mark (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
         INSERT INTO mark VALUES ('newest', 0), ('job', 0), ('clean', 1);
@@ -109,36 +109,38 @@ extension Schema {
           source BLOB NOT NULL, PRIMARY KEY (generation, place)) WITHOUT ROWID;
         """
 
-    // Who has a token is asked at every registration: a phone that changes hands takes its token
-    // along.
+    // The owner of a token is looked up at every registration: when a phone changes hands, its
+    // token moves with it.
     private static let version2 = """
         CREATE INDEX registration_token ON registration (token, provider);
         """
 
-    // What a push service says of a token that was registered again since is out of date.
+    // The answer of a push service about a token is out of date if the token was registered again
+    // since.
     private static let version3 = """
         ALTER TABLE registration ADD COLUMN registered_at INTEGER NOT NULL DEFAULT 0;
         """
 
-    // What is new waits here to go into `participation` together, the whole of a commit in a row.
+    // New participations wait here to be written into `participation` together, one row for a
+    // commit.
     private static let version4 = """
         CREATE TABLE recent_participation (
           place INTEGER PRIMARY KEY, participations BLOB NOT NULL);
         """
 
-    // Whoever made the calls that events tell of has a part of what is sent, however many they are:
-    // so they are found by receiver and caller. Empty: nobody.
+    // Each caller has a part of what is sent, however many events it has: so events are found by
+    // receiver and caller. Empty: nobody.
     private static let version5 = """
         ALTER TABLE webhook ADD COLUMN caller TEXT NOT NULL DEFAULT '';
         ALTER TABLE webhook ADD COLUMN user TEXT NOT NULL DEFAULT '';
         CREATE INDEX webhook_turn ON webhook (endpoint, caller, id) WHERE state = 'open';
         """
 
-    // A token belongs to one user, however it is written: those of before are rewritten.
+    // A token belongs to one user, however it is written: older ones are rewritten.
     private static let version6 = ""
 
-    // Who wrote what: a call points to the term in which it was stored last, a job has the epoch in
-    // its id. A server that is alone writes zeros, which take no room in a row.
+    // The writer of each row: a call points to the term in which it was stored last, a job has the
+    // epoch in its id. A server that runs alone writes zeros, which take no room in a row.
     private static let version7 = """
         CREATE TABLE term (epoch INTEGER PRIMARY KEY, owner TEXT NOT NULL);
         INSERT INTO term VALUES (0, '');
