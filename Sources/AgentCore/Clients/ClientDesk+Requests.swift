@@ -17,13 +17,14 @@ extension ClientDesk {
         taken isTaken: () -> Void = {}
     ) throws(Refusal) {
         let (identity, address) = (asker.identity, asker.address)
+        let name = identity.isOutside ? operation.name : nil
+        if let name { figures.requests.note(name) }
         if let refusal = obstacle(to: operation, key, of: identity) { throw refusal }
         guard exchange.isReady else { throw .notReady }
         isTaken()
-        let id = requests.add(requester)
+        let id = requests.add(requester, name, at: exchange.now())
         switch identity.kind {
         case .user, .server:
-            taken += 1
             var request = Request(
                 id: id, user: address.user, device: address.device, key: key, operation: operation)
             if case .exchange(let endpoint, _) = requester {
@@ -93,7 +94,7 @@ extension ClientDesk {
                 taken: isTaken)
         } catch {
             note(error, of: identity, over: endpoint)
-            endpoint.respond(HTTPReply(error))
+            endpoint.respond(refusing(error))
         }
     }
 
@@ -121,6 +122,12 @@ extension ClientDesk {
         } catch {
             answered(HTTPReply(error))
         }
+    }
+
+    /// The answer to an exchange over HTTP that is refused; counts it.
+    public func refusing(_ refusal: Refusal) -> HTTPReply {
+        figures.refusals.note(refusal.code)
+        return HTTPReply(refusal)
     }
 
     private func note(_ refusal: Refusal, of identity: Identity, over endpoint: any Endpoint) {

@@ -24,6 +24,8 @@ public struct RequestRegistry {
     private struct Place {
         var uses: UInt32 = 0
         var requester: Requester?
+        var operation: OperationName?
+        var since = Moment(0)
     }
 
     private var places: [Place] = []
@@ -36,7 +38,11 @@ public struct RequestRegistry {
     public var count: Int { places.count - free.count }
 
     /// Names a request that `requester` waits for.
-    public mutating func add(_ requester: Requester) -> RequestID {
+    ///
+    /// - Parameter operation: what a client asks, since `now`; nil: it is no client's.
+    public mutating func add(
+        _ requester: Requester, _ operation: OperationName? = nil, at now: Moment = Moment(0)
+    ) -> RequestID {
         let index: UInt32
         if let reused = free.popLast() {
             index = reused
@@ -46,7 +52,18 @@ public struct RequestRegistry {
         }
         places[Int(index)].uses &+= 1
         places[Int(index)].requester = requester
+        places[Int(index)].operation = operation
+        places[Int(index)].since = now
         return id(index)
+    }
+
+    /// What a client asks by a request under way, and since when; nil: none does.
+    func asked(_ request: RequestID) -> (operation: OperationName, at: Moment)? {
+        let index = UInt32(truncatingIfNeeded: request.value)
+        guard index < places.count, places[Int(index)].uses == UInt32(request.value >> 32),
+            places[Int(index)].requester != nil, let operation = places[Int(index)].operation
+        else { return nil }
+        return (operation, places[Int(index)].since)
     }
 
     /// Takes a request out; nil: it was taken before.

@@ -39,7 +39,9 @@ extension Exchange {
         outbox?.kept(records)
         // Handlers of the policies end with their call.
         for index in records.indices {
-            if let call = records[index].endedCall { callEnded(call) }
+            guard case .call(let call) = records[index] else { continue }
+            figures.changes(call, at: now())
+            if !call.isLive { callEnded(call.id) }
         }
     }
 
@@ -86,7 +88,9 @@ extension Exchange {
 
     func perform(_ effect: Effect, by deliverer: (any Deliverer)?) {
         switch effect {
-        case .reply(let request, let reply): deliverer?.deliver(reply, to: request)
+        case .reply(let request, let reply):
+            if case .invited(let call, _, _) = reply { figures.begins(call) }
+            deliverer?.deliver(reply, to: request)
         case .welcome(let request, let calls, let more):
             deliverer?.deliver(welcome: calls, more: more, to: request)
         case .send(let receivers, let event): deliverer?.deliver(event, to: receivers)

@@ -27,6 +27,7 @@ final class PushDelivery {
         let registration: Registration
         var notice: PushNotice
         var draft: PushDraft
+        let since: Moment
         /// It no longer matters.
         var isUnwanted = false
 
@@ -96,6 +97,8 @@ final class PushDelivery {
         var withdrawn: UInt64 = 0
         var failed: [PushFailure.Cause: UInt64] = [:]
         var removedTokens: UInt64 = 0
+        /// From the wish to the provider's answer, in rows by the place of the provider.
+        var durations = Durations(rows: Outbound.PushProvider.allCases.count)
     }
 
     init(
@@ -225,7 +228,7 @@ final class PushDelivery {
         notice.cause = SendingCause(cause)
         let push = DevicePush(
             job: id, registration: registration, notice: notice,
-            draft: PushDraft(notice, for: address.user, at: now))
+            draft: PushDraft(notice, for: address.user, at: now), since: exchange.now())
         pushes[name] = push
         jobs[id]?.open.insert(name)
         guard plan.shapesPushes, let policies else { return thread.add(.send(notice)) }
@@ -280,6 +283,8 @@ final class PushDelivery {
     func ended(_ outcome: Outbound.PushOutcome) {
         let name = outcome.notice.id
         guard let push = pushes[name] else { return }
+        counters.durations.note(
+            exchange.now() - push.since, row: push.notice.target.provider.place)
         switch outcome.result {
         case .delivered:
             counters.sent += 1
@@ -413,4 +418,9 @@ final class PushDelivery {
             if found.count == step { resume(after: found.last?.id) }
         }
     }
+}
+
+extension Outbound.PushProvider {
+    /// Its place among all of them.
+    fileprivate var place: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }

@@ -1,5 +1,6 @@
 // Puts another state of the operator's files into force without stopping anything.
 
+import AgentCore
 import CallModel
 import EventLoop
 import PolicyHost
@@ -16,6 +17,34 @@ struct Reloaded: Sendable {
     /// Tests of plugins that passed; nil: none were run.
     var tests: Int?
     var isShadow = false
+}
+
+/// How reloads went.
+struct ReloadFigures {
+    /// What came of one.
+    enum Result: String, Sendable, CaseIterable {
+        case success, failure
+        /// Probation took back what a reload had put into force.
+        case rolledBack = "rolled_back"
+    }
+
+    /// Since the start.
+    var results = Tally<Result>()
+    /// Whether the last one worked; the start counts as one that did.
+    private(set) var isLastGood = true
+    /// When the last one that worked was in force, in milliseconds of the wall clock.
+    private(set) var lastGoodAt = Clock.wallMilliseconds()
+
+    mutating func note(_ outcome: Reloader.Outcome) {
+        switch outcome {
+        case .success:
+            results.note(.success)
+            (isLastGood, lastGoodAt) = (true, Clock.wallMilliseconds())
+        case .failure:
+            results.note(.failure)
+            isLastGood = false
+        }
+    }
 }
 
 /// Builds deployments on a thread of its own and swaps them in, one after the other. Owner: the
@@ -98,6 +127,8 @@ final class Reloader {
     private var isBusy = false
     /// What plugins may have at most; nil: it is not known.
     var grants: () -> Grants? = { nil }
+    /// How reloads went.
+    private(set) var figures = ReloadFigures()
     private(set) var active: Deployment
     /// What was in force before.
     private var previous: Deployment?
@@ -149,7 +180,10 @@ final class Reloader {
     /// one before it has put into force. `done` is told of success when the store has it.
     func carryOut(_ aim: Aim, _ done: @escaping (Outcome) -> Void) {
         lastTicket += 1
-        waiting[lastTicket] = done
+        waiting[lastTicket] = { [unowned self] outcome in
+            if case .reload = aim { figures.note(outcome) }
+            done(outcome)
+        }
         wanted.append((lastTicket, aim))
         begin()
     }
@@ -170,6 +204,9 @@ final class Reloader {
         isBusy = false
         begin()
     }
+
+    /// What is in force did worse than what was before, and is taken back.
+    func isTakenBack() { figures.results.note(.rolledBack) }
 
     /// What belongs to the generation `name` to which the policies are about to return by
     /// themselves, under the server's part of today; nil when that is no longer known.
