@@ -62,7 +62,7 @@ import Testing
     @Test func `An end is counted by mode and reason`() {
         var figures = CallFigures()
         var over = call(1)
-        figures.begins(over)
+        figures.begins(over.mode)
         over.state = .ended
         over.end = Call.End(.noAnswer)
         figures.changes(over, at: Moment(2_000))
@@ -79,7 +79,8 @@ import Testing
     @Test func `A request is known until it is answered`() {
         var requests = RequestRegistry()
         let plugins = requests.add(.policy { _ in })
-        let clients = requests.add(.policy { _ in }, .bye, at: Moment(7))
+        let clients = requests.add(.policy { _ in })
+        requests.note(clients, .bye, at: Moment(7))
         #expect(requests.asked(plugins) == nil)
         let asked = requests.asked(clients)
         #expect(asked?.operation == .bye && asked?.at == Moment(7))

@@ -7,6 +7,7 @@ import StoreContract
 
 extension ClientDesk: Deliverer {
     public func deliver(_ reply: Reply, to request: RequestID) {
+        if let mode = reply.modeOfNewCall { exchange.figures.begins(mode) }
         switch take(request) {
         case .connection(let endpoint, let id, let weight, _):
             if !exchange.shows(.lostReply) { send(reply, to: spoiled(id), over: endpoint) }
@@ -14,7 +15,7 @@ extension ClientDesk: Deliverer {
             endpoint.ends(weight)
         case .hello(let line, let id, _): send(reply, to: id, over: line)
         case .exchange(let endpoint, _):
-            if case .refused(let refusal) = reply { figures.refusals.note(refusal.code) }
+            if let code = reply.refusalCode { figures.refusals.note(code) }
             endpoint.respond(HTTPReply(tail: encoder.kept(reply)))
             hasAnswered(request)
         case .policy(let answered):
@@ -37,7 +38,7 @@ extension ClientDesk: Deliverer {
     }
 
     private func send(_ reply: Reply, to id: MessageID?, over endpoint: any Endpoint) {
-        if case .refused(let refusal) = reply { figures.refusals.note(refusal.code) }
+        if let code = reply.refusalCode { figures.refusals.note(code) }
         writer.removeAll()
         WireEncoder.replyHead(id, into: &writer)
         encoder.replyTail(reply, sharing: &callText, into: &writer)
@@ -91,7 +92,7 @@ extension ClientDesk: Deliverer {
                 let seq = live.session.number(text, mark, limits: limits.session),
                 let line = live.line, let endpoint = line.endpoint
             else { continue }
-            figures.events.note(EventName(event.kind))
+            figures.events.note(event.kind.name)
             send(text, seq: spoiled(seq, text, live), over: endpoint)
             endpoint.wasTold()
             noteUnsent(event, of: text.count, to: address.user, over: line)

@@ -17,14 +17,13 @@ extension ClientDesk {
         taken isTaken: () -> Void = {}
     ) throws(Refusal) {
         let (identity, address) = (asker.identity, asker.address)
-        let name = identity.isOutside ? operation.name : nil
-        if let name { figures.requests.note(name) }
         if let refusal = obstacle(to: operation, key, of: identity) { throw refusal }
         guard exchange.isReady else { throw .notReady }
         isTaken()
-        let id = requests.add(requester, name, at: exchange.now())
+        let id = requests.add(requester)
         switch identity.kind {
         case .user, .server:
+            requests.note(id, operation.name, at: exchange.now())
             var request = Request(
                 id: id, user: address.user, device: address.device, key: key, operation: operation)
             if case .exchange(let endpoint, _) = requester {
@@ -45,6 +44,7 @@ extension ClientDesk {
         _ id: MessageID, key: IdempotencyKey?, _ operation: Operation, from line: Line
     ) {
         guard let live = line.session else { return }
+        figures.requests.note(operation.name)
         if exchange.isLoading {
             // Only then his limits are exact.
             return exchange.whenLoaded(live.address.user) { [weak self] in
@@ -78,6 +78,7 @@ extension ClientDesk {
         _ operation: Operation, key: IdempotencyKey?, by asker: Asker,
         over endpoint: any Endpoint, taken isTaken: @escaping () -> Void = {}
     ) {
+        figures.requests.note(operation.name)
         exchange.whenLoaded(asker.address.user) { [weak self] in
             self?.admit(operation, key: key, by: asker, over: endpoint, taken: isTaken)
         }

@@ -138,7 +138,8 @@ public final class ClientDesk {
         }
         live.wantsMissed = hello.wantsMissed
         line.session = live
-        let request = requests.add(.hello(line, id, address), .hello, at: exchange.now())
+        let request = requests.add(.hello(line, id, address))
+        requests.note(request, .hello, at: exchange.now())
         exchange.feed(
             .deviceConnected(request, address.user, address.device, resumed: opening.isResumed))
     }

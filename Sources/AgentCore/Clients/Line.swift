@@ -13,7 +13,11 @@ public final class Line {
     /// How long the peer has been silent.
     public var keepAlive: KeepAlive
     /// Who the peer is, once its token was checked.
-    public internal(set) var identity: Identity?
+    public internal(set) var identity: Identity? {
+        didSet { isIdentified = identity != nil }
+    }
+    /// Whether that is known: asked with every message, for which nobody is to copy who it is.
+    public private(set) var isIdentified = false
     /// The session that speaks over this line.
     public internal(set) var session: LiveSession?
     /// What others said to its user at will, and it was not sent yet.

@@ -38,11 +38,7 @@ public struct RequestRegistry {
     public var count: Int { places.count - free.count }
 
     /// Names a request that `requester` waits for.
-    ///
-    /// - Parameter operation: what a client asks, since `now`; nil: it is no client's.
-    public mutating func add(
-        _ requester: Requester, _ operation: OperationName? = nil, at now: Moment = Moment(0)
-    ) -> RequestID {
+    public mutating func add(_ requester: Requester) -> RequestID {
         let index: UInt32
         if let reused = free.popLast() {
             index = reused
@@ -52,9 +48,15 @@ public struct RequestRegistry {
         }
         places[Int(index)].uses &+= 1
         places[Int(index)].requester = requester
-        places[Int(index)].operation = operation
-        places[Int(index)].since = now
+        places[Int(index)].operation = nil
         return id(index)
+    }
+
+    /// A request that was just added is a client's, who asks for that since `now`.
+    mutating func note(_ request: RequestID, _ operation: OperationName, at now: Moment) {
+        let index = Int(UInt32(truncatingIfNeeded: request.value))
+        places[index].operation = operation
+        places[index].since = now
     }
 
     /// What a client asks by a request under way, and since when; nil: none does.

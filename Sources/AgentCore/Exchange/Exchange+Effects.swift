@@ -88,9 +88,7 @@ extension Exchange {
 
     func perform(_ effect: Effect, by deliverer: (any Deliverer)?) {
         switch effect {
-        case .reply(let request, let reply):
-            if case .invited(let call, _, _) = reply { figures.begins(call) }
-            deliverer?.deliver(reply, to: request)
+        case .reply(let request, let reply): deliverer?.deliver(reply, to: request)
         case .welcome(let request, let calls, let more):
             deliverer?.deliver(welcome: calls, more: more, to: request)
         case .send(let receivers, let event): deliverer?.deliver(event, to: receivers)

@@ -28,7 +28,7 @@ public struct CallFigures {
     }
 
     /// A call was made.
-    mutating func begins(_ call: borrowing Call) { started[Int(call.mode.value)] &+= 1 }
+    mutating func begins(_ mode: ModeIndex) { started[Int(mode.value)] &+= 1 }
 
     /// A change of a call that happened `now` is on its way to the store.
     mutating func changes(_ call: borrowing Call, at now: Moment) {
