@@ -10,7 +10,9 @@ set -eu
 # The second line is the toolchain's: what its programs load, and what its linker takes from Debian.
 LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libjemalloc-dev \
 libxml2 gcc libc6-dev libstdc++-12-dev"
-TOOLS="lua-check python3 python3-venv nghttp2-server coturn chromium"
+TOOLS="lua-check python3 python3-venv nghttp2-server coturn chromium prometheus"
+# Packages of them that start a service.
+SERVICES="coturn prometheus"
 # How apt-get and dpkg say that somebody else is at work.
 LOCKED="Could not get lock|was locked by another process"
 SWIFT_MAJOR=6
@@ -110,7 +112,9 @@ install_packages() {
         cat "$said" >&2
         fail "this failed: apt-get install $missing"
     }
-    case " $missing " in *" coturn "*) stop_service coturn ;; esac
+    for service in $SERVICES; do
+        case " $missing " in *" $service "*) stop_service "$service" ;; esac
+    done
     left=$(missing_of "$@")
     [ -z "$left" ] || fail "apt-get succeeded, and yet these are missing: $left"
 }

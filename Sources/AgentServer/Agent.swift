@@ -85,6 +85,11 @@ public final class Agent {
                 done(metricsText + PolicyMetrics(status: status).text)
             }
         })
+    /// How reloads went; without files there are none.
+    var reloads: ReloadFigures { reloader?.figures ?? noReloads }
+    private let noReloads = ReloadFigures()
+    private(set) lazy var lag = LoopLag(loop)
+    var process = ProcessFigures()
     private var signals: [SignalWatcher] = []
     private var drainTimer: Timer?
     private var isStopping = false
@@ -295,6 +300,7 @@ public final class Agent {
         } else {
             started()
         }
+        lag.start()
         policies?.start(restored.timers)
         exchange.restore(restored)
         outbound.start()
@@ -320,6 +326,9 @@ public final class Agent {
 
     /// Where it listens, with the ports that the system chose.
     public var endpoints: [NetworkAddress] { listeners.map(\.endpoint) }
+
+    /// When the certificate that listeners show runs out, in seconds since 1970 UTC.
+    var certificateEnd: Int64? { listeners.first?.tls?.expiresAt }
 
     private func listen(at endpoint: NetworkAddress) throws(EventLoopError) {
         var settings = Listener.Options()
@@ -441,6 +450,7 @@ public final class Agent {
 
     /// Probation took a generation back because it did worse than the one before.
     private func generationFailed(_ from: String, _ to: String, _ reason: String) {
+        reloader?.isTakenBack()
         log.warn("generation rolled back", ("from", from), ("to", to), ("reason", reason))
         guard let deployment = reloader?.returning(to: to) else {
             let mark = GenerationChange.rollBack(name: from, at: exchange.now())

@@ -147,6 +147,16 @@ public enum Reply: Sendable, Equatable {
     /// A refusal.
     indirect case refused(Refusal)
 
+    /// Why not; nil: yes.
+    public var refusalCode: Refusal.Code? {
+        if case .refused(let refusal) = self { refusal.code } else { nil }
+    }
+
+    /// The mode of the call that was made; nil: none was.
+    public var modeOfNewCall: ModeIndex? {
+        if case .invited(let call, _, _) = self { call.mode } else { nil }
+    }
+
     /// Whether the reply is kept under an idempotency key (B25).
     public var isKept: Bool {
         switch self {

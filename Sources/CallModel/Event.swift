@@ -156,29 +156,32 @@ public enum EventName: String, CaseIterable, Sendable {
     case missed = "call.missed"
 
     /// The name of what happened.
-    public init(_ kind: CallEvent.Kind) {
-        switch kind {
-        case .created: self = .created
-        case .incoming: self = .incoming
-        case .changed: self = .changed
-        case .timedOut: self = .timedOut
-        case .cancelled: self = .cancelled
-        case .ended: self = .ended
-        case .elsewhere: self = .elsewhere
-        case .transferred: self = .transferred
-        case .removed: self = .removed
-        case .failed: self = .failed
-        case .mediaPhase: self = .mediaPhase
-        case .mediaFlags: self = .mediaFlags
-        case .hold: self = .hold
-        case .items: self = .items
-        case .signal: self = .signal
-        case .missed: self = .missed
-        }
-    }
+    public init(_ kind: CallEvent.Kind) { self = kind.name }
 }
 
 extension CallEvent.Kind {
+    /// The name of what happened; copies nothing of it.
+    public var name: EventName {
+        switch self {
+        case .created: .created
+        case .incoming: .incoming
+        case .changed: .changed
+        case .timedOut: .timedOut
+        case .cancelled: .cancelled
+        case .ended: .ended
+        case .elsewhere: .elsewhere
+        case .transferred: .transferred
+        case .removed: .removed
+        case .failed: .failed
+        case .mediaPhase: .mediaPhase
+        case .mediaFlags: .mediaFlags
+        case .hold: .hold
+        case .items: .items
+        case .signal: .signal
+        case .missed: .missed
+        }
+    }
+
     /// The call that it shows.
     @inlinable
     public var call: Call? {

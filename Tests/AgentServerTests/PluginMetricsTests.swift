@@ -18,9 +18,11 @@ import Testing
         metrics.observe("desk", "wait", 4, [:])
         #expect(
             metrics.text == """
+                # HELP callagent_plugin_asked_total Noted by plugins.
                 # TYPE callagent_plugin_asked_total counter
                 callagent_plugin_asked_total{kind="vip",plugin="busy"} 3.5
                 callagent_plugin_asked_total{plugin="busy"} 1.0
+                # HELP callagent_plugin_wait Noted by plugins.
                 # TYPE callagent_plugin_wait summary
                 callagent_plugin_wait_sum{plugin="desk"} 7.0
                 callagent_plugin_wait_count{plugin="desk"} 2
@@ -87,6 +89,10 @@ import Testing
             #"callagent_hook_asked_total{hook="invite",plugin="p"} 7"#,
             #"callagent_hook_answered_total{hook="invite",plugin="p"} 0"#,
             #"callagent_hook_failures_total{hook="invite",kind="error",plugin="p"} 5"#,
+            #"callagent_hook_failures_total{hook="invite",kind="cpu",plugin="p"} 0"#,
+            #"callagent_hook_failures_total{hook="ended",kind="late",plugin="p"} 0"#,
+            #"callagent_hook_asked_total{hook="ended",plugin="p"} 0"#,
+            #"callagent_hook_cpu_seconds_count{hook="ended",plugin="p"} 0"#,
             #"callagent_hook_quarantined_total{hook="invite",plugin="p"} 2"#,
             #"callagent_hook_cpu_seconds_bucket{hook="invite",le="+Inf",plugin="p"} 5"#,
             #"callagent_hook_wall_seconds_bucket{hook="invite",le="0.001",plugin="p"} 5"#,
@@ -97,7 +103,14 @@ import Testing
         ] {
             #expect(lines.contains(Substring(line)), "\(line)")
         }
-        #expect(!lines.contains { $0.contains("ended") }, "it was never told")
+        #expect(!lines.contains { $0.contains(#"hook="dial""#) }, "it has no such hook")
+        for name in ["cpu", "wall"] {
+            let buckets = lines.filter { $0.hasPrefix("callagent_hook_\(name)_seconds_bucket") }
+            let bounds = ["invite", "ended"].map { hook in
+                buckets.filter { $0.contains(hook) }.map { $0.split(separator: "\"")[3] }
+            }
+            #expect(bounds[0] == bounds[1] && bounds[0].count == 9, "\(name)")
+        }
         #expect(PolicyMetrics(status: nil).text.contains("# HELP callagent_hook_asked_total "))
     }
 }

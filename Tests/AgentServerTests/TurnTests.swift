@@ -22,10 +22,11 @@ import WebProtocols
         let rig = try GatewayRig { $0.messagesPerTurn = 4 }
         defer { rig.close() }
         let bob = try rig.device("bob")
-        var (before, turns) = (rig.gateway.desk.taken, [UInt64]())
+        var (before, turns) = (rig.gateway.desk.figures.requests.total, [UInt64]())
         rig.waiter.loop.atEndOfTurn {
-            if rig.gateway.desk.taken > before { turns.append(rig.gateway.desk.taken - before) }
-            before = rig.gateway.desk.taken
+            let taken = rig.gateway.desk.figures.requests.total
+            if taken > before { turns.append(taken - before) }
+            before = taken
         }
         for id in 1...9 { bob.say(nothing(id)) }
         try rig.waiter.wait(for: "all answers") { (1...9).allSatisfy { bob.reply(to: $0) != nil } }

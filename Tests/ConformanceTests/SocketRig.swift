@@ -208,7 +208,7 @@ final class SocketRig: Rig {
     }
 
     private func askOverHTTP(_ device: Address, _ operation: Operation, _ key: String?) throws {
-        let before = server.gateway.desk.taken
+        let before = server.gateway.desk.figures.requests.total
         var isAnswered = false
         let caller = HTTPCaller(
             address, token: "dev:\(device.user)", device: device.device, on: waiter.loop)
@@ -222,7 +222,7 @@ final class SocketRig: Rig {
         }
         // Some requests are answered later: by a policy, or after another one.
         try waiter.wait(for: "the server to hear") { [unowned self] in
-            isAnswered || server.gateway.desk.taken > before
+            isAnswered || server.gateway.desk.figures.requests.total > before
         }
     }
 

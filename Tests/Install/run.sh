@@ -15,7 +15,7 @@ trap 'exit 130' INT TERM HUP
 
 LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libjemalloc-dev \
 libxml2 gcc libc6-dev libstdc++-12-dev"
-TOOLS="lua-check python3 python3-venv nghttp2-server coturn chromium"
+TOOLS="lua-check python3 python3-venv nghttp2-server coturn chromium prometheus"
 passed=0
 failed=0
 
@@ -101,12 +101,13 @@ fresh_machine
 install --checks
 expect "$case_" '[ $code = 0 ] && [ "$(last_install)" = "$LIBRARIES $TOOLS" ]'
 
-case_="the service of a tool that was installed is not left running"
+case_="the services of tools that were installed are not left running"
 fresh_machine
 mkdir "$scratch/machine/systemd"
 put systemctl 'echo "systemctl $*" >>"$DIARY"'
 install --checks
 expect "$case_" '[ $code = 0 ] && did "systemctl disable --now coturn"'
+expect "$case_" 'did "systemctl disable --now prometheus"'
 : >"$diary"
 install --checks
 expect "$case_" '[ $code = 0 ] && ! did systemctl'

@@ -12,7 +12,7 @@ import pytest
 
 from agent import HTTPReply, free_port, wait_for
 from calls import invite
-from support import ACCEPT, SUPPORT, call
+from support import ACCEPT, BUSY, SUPPORT, call, rewrite
 
 
 def ask(port, method, path):
@@ -41,6 +41,102 @@ def test_figures_can_be_read_and_nothing_else(make_agent):
             assert ask(port, method, path).status == 404, path
     assert ask(port, "POST", "/metrics").status == 405
     assert agent.get("/metrics").status == 404
+
+
+def changed(before, after):
+    """What has risen, but for columns of histograms and what rises by itself."""
+    own = ("process_", "callagent_log_lines", "callagent_commit", "callagent_heap",
+           "callagent_store", "callagent_state", "callagent_clock", "callagent_loop")
+    return {name: value - before[name] for name, value in after.items()
+            if value != before[name] and not name.startswith(own)
+            and "_bucket{" not in name and "_sum{" not in name}
+
+
+def test_every_series_is_there_from_the_start_and_counts(agent):
+    alice, bob = agent.connect("alice"), agent.connect("bob")
+    before = agent.metrics()
+    call_id = invite(alice, "bob", mode="direct")
+    bob.event("call.incoming")
+    bob.ok("call.accept", call_id=call_id)
+    alice.refused("call.join", "wrong_mode", call_id=call_id)
+    alice.ok("call.end", call_id=call_id)
+    bob.forget()
+    alice.forget()
+    alice.ok("ping")
+    assert agent.post("call.invite", "cid", {"invitees": [], "mode": "common"}).status == 400
+    after = agent.metrics()
+    assert set(after) == set(before)
+    seen = changed(before, after)
+    events = {name: seen.pop(name) for name in list(seen) if name.startswith("callagent_events")}
+    assert {'callagent_events_total{event="call.incoming"}',
+            'callagent_events_total{event="call.ended"}'} <= set(events)
+    ops = {"call.invite": 1, "call.accept": 1, "call.join": 1, "call.end": 1, "call.get": 2}
+    wanted = {f'callagent_requests_total{{op="{op}"}}': times for op, times in ops.items()}
+    wanted |= {f'callagent_request_duration_seconds_count{{op="{op}"}}': times
+               for op, times in ops.items()}
+    assert seen == wanted | {
+        'callagent_requests_total{op="ping"}': 1,
+        'callagent_requests_refused_total{code="wrong_mode"}': 1,
+        'callagent_requests_refused_total{code="bad_request"}': 1,
+        'callagent_requests_refused_total{code="not_found"}': 2,
+        'callagent_calls_started_total{mode="direct"}': 1,
+        'callagent_calls_ended_total{mode="direct",reason="not_connected"}': 1,
+        'callagent_answer_seconds_count{mode="direct"}': 1}
+    text = agent.admin("GET", "/metrics").text
+    assert not any(word in text for word in ("alice", "bob", "cid", call_id))
+
+
+def total(metrics, name):
+    return sum(value for key, value in metrics.items() if key.startswith(name + "{"))
+
+
+def test_calls_that_started_have_ended_or_live(bot):
+    agent = bot(ACCEPT)
+    names = ("common", "advanced", "managed", "direct", "ringing", "group", "handshake")
+    people = {name: (agent.connect(f"{name}-a"), agent.connect(f"{name}-b")) for name in names}
+    for mode, (caller, callee) in people.items():
+        lasting = invite(caller, f"{mode}-b", mode=mode)
+        callee.event("call.incoming")
+        callee.ok("call.accept", call_id=lasting)
+        if mode == "handshake":
+            caller.ok("call.accept_ack", call_id=lasting, user=f"{mode}-b")
+    for number in range(4):
+        caller = agent.connect(f"caller-{number}")
+        mode = names[number]
+        first = invite(caller, "support", mode=mode)
+        # The same request again makes no other call.
+        caller.ok("call.invite", key="same", invitees=["nobody"], mode="advanced")
+        caller.ok("call.invite", key="same", invitees=["nobody"], mode="advanced")
+        assert first
+    metrics = agent.metrics()
+    started, ended = (total(metrics, f"callagent_calls_{what}_total") for what in
+                      ("started", "ended"))
+    assert started == 15 and started - ended == metrics["callagent_live_calls"] > 0
+    assert total(metrics, "callagent_answer_seconds_count") == 11
+
+
+def test_reloads_and_certificates_are_told(make_agent):
+    agent = make_agent(SUPPORT, {"support": ACCEPT}).start()
+    first = agent.metrics()
+    assert first["callagent_last_reload_successful"] == 1
+    assert not any("tls_not_after" in name for name in first)
+    rewrite(agent, "on.invite(")
+    assert agent.tool("reload")[0] == 1
+    bad = agent.metrics()
+    assert bad["callagent_last_reload_successful"] == 0
+    assert bad['callagent_reloads_total{result="failure"}'] == 1
+    rewrite(agent, BUSY)
+    assert agent.tool("reload")[0] == 0
+    good = agent.metrics()
+    assert good["callagent_last_reload_successful"] == 1
+    moment = "callagent_last_reload_timestamp_seconds"
+    assert first[moment] == bad[moment] < good[moment]
+    generations = [name for metrics in (first, good) for name in metrics
+                   if name.startswith("callagent_generation_info")]
+    assert len(set(generations)) == 2
+    assert good["process_open_fds"] <= good["process_max_fds"]
+    assert good["process_start_time_seconds"] <= first[moment]
+    assert abs(good["process_resident_memory_bytes"] - agent.resident()) < 64 << 20
 
 
 def test_those_who_do_not_read_keep_nobody_from_it(make_agent):

@@ -133,6 +133,9 @@ def test_a_generation_that_fails_is_taken_back_by_itself(bot):
         person.event("call.incoming")
     agent.logs("generation rolled back")
     assert call(agent, "ben")[1] == ("joined", None)
+    metrics = agent.metrics()
+    assert metrics['callagent_reloads_total{result="rolled_back"}'] == 1
+    assert metrics['callagent_reloads_total{result="success"}'] == 1
     assert agent.metrics()["callagent_ready"] == 1
 
 

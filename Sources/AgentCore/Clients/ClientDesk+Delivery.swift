@@ -7,13 +7,15 @@ import StoreContract
 
 extension ClientDesk: Deliverer {
     public func deliver(_ reply: Reply, to request: RequestID) {
-        switch requests.remove(request) {
+        if let mode = reply.modeOfNewCall { exchange.figures.begins(mode) }
+        switch take(request) {
         case .connection(let endpoint, let id, let weight, _):
             if !exchange.shows(.lostReply) { send(reply, to: spoiled(id), over: endpoint) }
             if exchange.shows(.replyTwice) { send(reply, to: id, over: endpoint) }
             endpoint.ends(weight)
         case .hello(let line, let id, _): send(reply, to: id, over: line)
         case .exchange(let endpoint, _):
+            if let code = reply.refusalCode { figures.refusals.note(code) }
             endpoint.respond(HTTPReply(tail: encoder.kept(reply)))
             hasAnswered(request)
         case .policy(let answered):
@@ -27,7 +29,16 @@ extension ClientDesk: Deliverer {
         if let endpoint = line.endpoint { send(reply, to: id, over: endpoint) }
     }
 
+    /// Takes a request out that is answered now, and notes how long that took.
+    private func take(_ request: RequestID) -> Requester? {
+        if let asked = requests.asked(request) {
+            figures.answered(asked.operation, since: asked.at, at: exchange.now())
+        }
+        return requests.remove(request)
+    }
+
     private func send(_ reply: Reply, to id: MessageID?, over endpoint: any Endpoint) {
+        if let code = reply.refusalCode { figures.refusals.note(code) }
         writer.removeAll()
         WireEncoder.replyHead(id, into: &writer)
         encoder.replyTail(reply, sharing: &callText, into: &writer)
@@ -41,7 +52,7 @@ extension ClientDesk: Deliverer {
     }
 
     public func deliver(welcome calls: [Call], more: Bool, to request: RequestID) {
-        guard case .hello(let line, let id, let address) = requests.remove(request),
+        guard case .hello(let line, let id, let address) = take(request),
             let live = sessions[address], live.line === line, let endpoint = line.endpoint
         else { return }
         var isResumed = false
@@ -81,7 +92,7 @@ extension ClientDesk: Deliverer {
                 let seq = live.session.number(text, mark, limits: limits.session),
                 let line = live.line, let endpoint = line.endpoint
             else { continue }
-            events += 1
+            figures.events.note(event.kind.name)
             send(text, seq: spoiled(seq, text, live), over: endpoint)
             endpoint.wasTold()
             noteUnsent(event, of: text.count, to: address.user, over: line)
@@ -90,7 +101,7 @@ extension ClientDesk: Deliverer {
     }
 
     public func deliver(_ page: CallPage, to request: RequestID, of user: UserID) {
-        switch requests.remove(request) {
+        switch take(request) {
         case .connection(let endpoint, let id, let weight, let payer):
             writer.removeAll()
             WireEncoder.replyHead(id, into: &writer)
@@ -129,7 +140,7 @@ extension ClientDesk: Deliverer {
             case .connection(let endpoint, let id, _, _):
                 send(.refused(.notReady), to: id, over: endpoint)
             case .hello(let line, let id, _): send(.refused(.notReady), to: id, over: line)
-            case .exchange(let endpoint, _): endpoint.respond(HTTPReply(.notReady))
+            case .exchange(let endpoint, _): endpoint.respond(refusing(.notReady))
             case .policy(let answered): answered(.refused(.notReady))
             case .tool(let respond): respond(HTTPReply(.notReady))
             }

@@ -22,7 +22,7 @@ extension ClientDesk {
         let id = requests.add(requester)
         switch asker.identity.kind {
         case .user, .server:
-            taken += 1
+            requests.note(id, operation.name, at: exchange.now())
             var request = Request(
                 id: id, user: asker.address.user, device: asker.address.device, key: key,
                 operation: operation)
@@ -44,6 +44,7 @@ extension ClientDesk {
         _ id: MessageID, key: IdempotencyKey?, _ operation: Operation, from line: Line
     ) {
         guard let live = line.session else { return }
+        figures.requests.note(operation.name)
         if exchange.isLoading {
             // Only then his limits are exact.
             return exchange.whenLoaded(live.address.user) { [weak self] in
@@ -76,6 +77,7 @@ extension ClientDesk {
         _ operation: Operation, key: IdempotencyKey?, by asker: Asker,
         over endpoint: any Endpoint, taken isTaken: @escaping () -> Void = {}
     ) {
+        figures.requests.note(operation.name)
         exchange.whenLoaded(asker.address.user) { [weak self] in
             self?.admit(operation, key: key, by: asker, over: endpoint, taken: isTaken)
         }
@@ -91,7 +93,7 @@ extension ClientDesk {
                 taken: isTaken)
         } catch {
             note(error, of: asker, over: endpoint)
-            endpoint.respond(HTTPReply(error))
+            endpoint.respond(refusing(error))
         }
     }
 
@@ -119,6 +121,12 @@ extension ClientDesk {
         } catch {
             answered(HTTPReply(error))
         }
+    }
+
+    /// The answer to an exchange over HTTP that is refused; counts it.
+    public func refusing(_ refusal: Refusal) -> HTTPReply {
+        figures.refusals.note(refusal.code)
+        return HTTPReply(refusal)
     }
 
     private func note(_ refusal: Refusal, of asker: Asker, over endpoint: any Endpoint) {

@@ -102,7 +102,7 @@ extension ClientDesk {
                 let seq = live.session.number(signal.tail, signal.mark, limits: limits.session),
                 let endpoint = live.line?.endpoint
             else { continue }
-            events += 1
+            figures.events.note(.signal)
             send(signal.tail, seq: seq, over: endpoint)
             endpoint.wasTold()
         }

@@ -39,8 +39,8 @@ public final class ClientDesk {
     public internal(set) var requests = RequestRegistry()
     /// Users with a device to which so many signals are unsent that one sender may be too many.
     public internal(set) var crowded: Set<UserID> = []
-    /// Requests taken, events sent, messages that could not be understood.
-    public internal(set) var (taken, events, malformed) = (UInt64(0), UInt64(0), UInt64(0))
+    /// What clients ask and are told, in numbers.
+    public internal(set) var figures = ClientFigures()
     var rates: [UserID: RequestRate] = [:]
     /// See `lookAround`.
     private var ratesMark = 1_024
@@ -89,7 +89,7 @@ public final class ClientDesk {
         do throws(Malformed) {
             handle(.message(try decoder.message(bytes)), of: line)
         } catch {
-            malformed += 1
+            figures.malformed += 1
             handle(.malformed(error), of: line)
         }
     }
@@ -98,14 +98,18 @@ public final class ClientDesk {
     public func handle(_ input: ClientConnection.Input, of line: Line) {
         switch line.handle(input, at: exchange.now()) {
         case .nothing: break
-        case .check(let id, let hello): owner?.check(hello, id, of: line)
+        case .check(let id, let hello):
+            figures.requests.note(.hello)
+            owner?.check(hello, id, of: line)
         case .request(let id, let key, let operation):
             request(id, key: key, operation, from: line)
         case .acknowledge(let seq):
             line.session?.session.acknowledge(seq)
             if let live = line.session, live.missed != nil { missedCalls?.acknowledged(live, seq) }
         case .logOut(let id): logOut(id, line)
-        case .reply(let id, let reply): send(reply, to: id, over: line)
+        case .reply(let id, let reply):
+            if case .done = reply { figures.requests.note(.ping) }
+            send(reply, to: id, over: line)
         case .refuseAndClose(let id, let refusal, let code):
             send(.refused(refusal), to: id, over: line)
             line.endpoint?.close(code, refusal.message)
@@ -135,6 +139,7 @@ public final class ClientDesk {
         live.wantsMissed = hello.wantsMissed
         line.session = live
         let request = requests.add(.hello(line, id, address))
+        requests.note(request, .hello, at: exchange.now())
         exchange.feed(
             .deviceConnected(request, address.user, address.device, resumed: opening.isResumed))
     }
@@ -146,6 +151,7 @@ public final class ClientDesk {
     }
 
     private func logOut(_ id: MessageID, _ line: Line) {
+        figures.requests.note(.bye)
         send(.done, to: id, over: line)
         guard let live = line.session else { return close(line) }
         _ = sessions.end(live.address)
@@ -159,6 +165,7 @@ public final class ClientDesk {
 
     /// `bye` of a device that says it over another connection: its own, if there is one, ends too.
     public func logOut(_ address: Address) {
+        figures.requests.note(.bye)
         if let line = sessions.end(address) {
             line.session = nil
             close(line)

@@ -16,6 +16,8 @@ public final class Line {
     public internal(set) var asker: Asker?
     /// Who the peer is, once its token was checked.
     public var identity: Identity? { asker?.identity }
+    /// Whether that is known: asked with every message, for which nobody is to copy who it is.
+    public var isIdentified: Bool { asker != nil }
     /// The session that speaks over this line.
     public internal(set) var session: LiveSession?
     /// What others said to its user at will, and it was not sent yet.

@@ -24,6 +24,8 @@ public struct RequestRegistry {
     private struct Place {
         var uses: UInt32 = 0
         var requester: Requester?
+        var operation: OperationName?
+        var since = Moment(0)
     }
 
     private var places: [Place] = []
@@ -46,7 +48,24 @@ public struct RequestRegistry {
         }
         places[Int(index)].uses &+= 1
         places[Int(index)].requester = requester
+        places[Int(index)].operation = nil
         return id(index)
+    }
+
+    /// A request that was just added is a client's, who asks for that since `now`.
+    mutating func note(_ request: RequestID, _ operation: OperationName, at now: Moment) {
+        let index = Int(UInt32(truncatingIfNeeded: request.value))
+        places[index].operation = operation
+        places[index].since = now
+    }
+
+    /// What a client asks by a request under way, and since when; nil: none does.
+    func asked(_ request: RequestID) -> (operation: OperationName, at: Moment)? {
+        let index = UInt32(truncatingIfNeeded: request.value)
+        guard index < places.count, places[Int(index)].uses == UInt32(request.value >> 32),
+            places[Int(index)].requester != nil, let operation = places[Int(index)].operation
+        else { return nil }
+        return (operation, places[Int(index)].since)
     }
 
     /// Takes a request out; nil: it was taken before.

@@ -39,7 +39,9 @@ extension Exchange {
         outbox?.kept(records)
         // Handlers of the policies end with their call.
         for index in records.indices {
-            if let call = records[index].endedCall { callEnded(call) }
+            guard case .call(let call) = records[index] else { continue }
+            figures.changes(call, at: now())
+            if !call.isLive { callEnded(call.id) }
         }
     }
 

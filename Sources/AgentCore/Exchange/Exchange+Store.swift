@@ -56,6 +56,7 @@ extension Exchange {
 
     func committed(_ result: CommitResult, in duration: Milliseconds) {
         guard isReady else { return }
+        figures.committed(in: duration)
         noteLateness(duration)
         queue.batchIsDurable()
         for (ticket, counter) in zip(submittedCounting, result.counters) {

@@ -67,6 +67,8 @@ public final class Exchange {
     public var outbox: (any Outbox)?
     var waiting: [StoreTicket: Waiting] = [:]
     var lastTicket: UInt64 = 0
+    /// Calls and commits in numbers.
+    public internal(set) var figures = CallFigures()
     /// Commits that took longer than `commitWithin`.
     public internal(set) var lateCommits: UInt64 = 0
     var repeated = RepeatedLine()

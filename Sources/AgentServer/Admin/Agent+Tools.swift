@@ -67,48 +67,6 @@ extension Agent {
         }
     }
 
-    /// All figures of the process as Prometheus text.
-    var metricsText: String {
-        metrics.text(
-            with: [
-                Metrics.Sample("requests_total", "Requests of clients.", gateway.desk.taken),
-                Metrics.Sample("events_total", "Events sent to clients.", gateway.desk.events),
-                Metrics.Sample(
-                    "malformed_total", "Messages that could not be understood.",
-                    gateway.desk.malformed),
-                .gauge(
-                    "live_calls", "Calls that are not ended.", exchange.switchboard.liveCallCount),
-                .gauge(
-                    "damaged_calls", "Live calls left out because their records are damaged.",
-                    exchange.damagedCalls.count),
-                .gauge("connections", "Client connections.", gateway.links.count),
-                .gauge("unsent_bytes", "What clients have not read.", gateway.unsentBytes),
-                .gauge(
-                    "sessions", "Sessions, connected or resumable.", gateway.desk.sessions.count),
-                .gauge("ready", "Whether calls are accepted.", gateway.isReady ? 1 : 0),
-                .gauge("heap_bytes", "Memory in use, that of the store included.", Heap.bytes),
-                .gauge(
-                    "policy_backlog", "Events that wait for the plugins.",
-                    exchange.policies?.backlog ?? 0),
-                .gauge(
-                    "store_memory_bytes", "Memory of the store, mostly pages of its file.",
-                    StoreMemory.bytes),
-                .seconds(
-                    "commit_age_seconds",
-                    "How long the oldest open commit has waited for the store.",
-                    exchange.commitAge),
-                Metrics.Sample(
-                    "late_commits_total", "Commits that took so long that requests were refused.",
-                    exchange.lateCommits),
-                Metrics.Sample(
-                    "log_lines_left_out_total", "Log lines that nobody read in time.",
-                    log.leftOut),
-                Metrics.Sample(
-                    "decisions_left_out_total", "Decisions that the disk did not take in time.",
-                    policies?.decisions.leftOut ?? 0),
-            ] + outbound.samples)
-    }
-
     private var status: JSONValue {
         [
             "version": .string(Self.version),

@@ -22,6 +22,8 @@ public struct Log: Sendable {
     private struct Settings {
         var level: Level
         var format: Format
+        /// Lines of each level; those below `level` are none.
+        var lines = Tally<Level>()
     }
 
     /// Shared by all copies of a log, on whatever thread they are.
@@ -39,8 +41,8 @@ public struct Log: Sendable {
 
     /// Writes lines of `level` and above from now on; nil: text on a terminal, JSON otherwise.
     func configure(level: Level, format: Format?) {
-        let next = Settings(level: level, format: format ?? automaticFormat)
-        settings.withLock { $0 = next }
+        let format = format ?? automaticFormat
+        settings.withLock { ($0.level, $0.format) = (level, format) }
     }
 
     /// Bytes of lines that may wait to be written.
@@ -48,6 +50,9 @@ public struct Log: Sendable {
         get { buffer.limit }
         nonmutating set { buffer.limit = newValue }
     }
+
+    /// Lines of each level, those left out among them.
+    var lines: Tally<Level> { settings.withLock { $0.lines } }
 
     /// Lines left out because they were not read, or the disk was full.
     var leftOut: UInt64 { buffer.leftOut }
@@ -80,9 +85,12 @@ public struct Log: Sendable {
 
     /// Writes a line whose text comes from elsewhere, such as a plugin.
     public func write(_ level: Level, _ message: String, _ fields: [(String, String)]) {
-        let settings = settings.withLock { $0 }
-        guard level >= settings.level else { return }
-        let format = settings.format
+        let format = settings.withLock { settings -> Format? in
+            guard level >= settings.level else { return nil }
+            settings.lines.note(level)
+            return settings.format
+        }
+        guard let format else { return }
         buffer.add(Self.line(format, level, message, fields)) { count in
             Self.line(format, .warn, "\(count) lines were left out", [])
         }

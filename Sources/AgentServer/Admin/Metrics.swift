@@ -22,8 +22,8 @@ final class Metrics {
         var thousandths: UInt64 = 0
     }
 
-    /// The counters, with `gauges` of others.
-    func text(with gauges: [Sample]) -> String {
+    /// The counters, with those of others and what has labels.
+    func text(with others: [Sample], _ families: [FigureFamily]) -> String {
         let counters = [
             Sample("refused_tokens_total", "Tokens that were not good.", refusedTokens),
             Sample("slow_readers_total", "Clients cut off for not reading.", slowReaders),
@@ -35,7 +35,8 @@ final class Metrics {
                 "policy_values_dropped_total", "Values of plugins with too many series.",
                 UInt64(plugins.dropped)),
         ]
-        return (counters + gauges).map(\.text).joined() + plugins.text
+        return (counters + others).map(\.text).joined() + families.map(\.text).joined()
+            + plugins.text
     }
 }
 

@@ -115,7 +115,8 @@ struct PluginMetrics {
                 return "\(name)_sum\(one.labels) \(one.sum)\n"
                     + "\(name)_count\(one.labels) \(one.count)\n"
             }
-            return "# TYPE \(name) \(family.isCounter ? "counter" : "summary")\n" + lines.joined()
+            let kind = family.isCounter ? "counter" : "summary"
+            return "# HELP \(name) Noted by plugins.\n# TYPE \(name) \(kind)\n" + lines.joined()
         }.joined()
     }
 }

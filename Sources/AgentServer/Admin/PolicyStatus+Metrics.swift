@@ -17,17 +17,18 @@ struct PolicyMetrics {
     private func counters(_ plugins: [PluginStatus]) -> String {
         var failures: [String] = []
         each(plugins) { labels, tally in
-            for (kind, count) in tally.failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            for kind in Failure.allCases {
+                let count = tally?.failures[kind] ?? 0
                 let all = labels.merging(["kind": kind.rawValue]) { $1 }
                 failures.append("callagent_hook_failures_total\(Self.text(all)) \(count)\n")
             }
         }
         return family("callagent_hook_asked_total", "counter", "Times a plugin was asked or told.")
-            + lines(plugins) { "callagent_hook_asked_total\($0) \($1.asked)\n" }
+            + lines(plugins) { "callagent_hook_asked_total\($0) \($1?.asked ?? 0)\n" }
             + family("callagent_hook_answered_total", "counter", "Answers of a plugin.")
-            + lines(plugins) { "callagent_hook_answered_total\($0) \($1.answered)\n" }
+            + lines(plugins) { "callagent_hook_answered_total\($0) \($1?.answered ?? 0)\n" }
             + family("callagent_hook_quarantined_total", "counter", "Times it was passed over.")
-            + lines(plugins) { "callagent_hook_quarantined_total\($0) \($1.quarantined)\n" }
+            + lines(plugins) { "callagent_hook_quarantined_total\($0) \($1?.quarantined ?? 0)\n" }
             + family("callagent_hook_failures_total", "counter", "Failures of a plugin by kind.")
             + failures.joined()
             + family("callagent_policy_dropped_timers_total", "counter", "Timers not declared now.")
@@ -42,9 +43,9 @@ struct PolicyMetrics {
 
     private func histograms(_ plugins: [PluginStatus]) -> String {
         family("callagent_hook_cpu_seconds", "histogram", "Processor time of one question.")
-            + histogram("callagent_hook_cpu_seconds", plugins) { $0.processor }
+            + histogram("callagent_hook_cpu_seconds", plugins) { $0?.processor ?? Self.noTime }
             + family("callagent_hook_wall_seconds", "histogram", "From question to answer.")
-            + histogram("callagent_hook_wall_seconds", plugins) { $0.wall }
+            + histogram("callagent_hook_wall_seconds", plugins) { $0?.wall ?? Self.noWait }
     }
 
     private func gauges(_ plugins: [PluginStatus]) -> String {
@@ -75,7 +76,7 @@ struct PolicyMetrics {
     }
 
     private func lines(
-        _ plugins: [PluginStatus], _ line: (String, HookTally) -> String
+        _ plugins: [PluginStatus], _ line: (String, HookTally?) -> String
     ) -> String {
         var lines = ""
         each(plugins) { labels, tally in lines += line(Self.text(labels), tally) }
@@ -83,7 +84,7 @@ struct PolicyMetrics {
     }
 
     private func histogram(
-        _ name: String, _ plugins: [PluginStatus], _ values: (HookTally) -> Histogram
+        _ name: String, _ plugins: [PluginStatus], _ values: (HookTally?) -> Histogram
     ) -> String {
         var lines = ""
         each(plugins) { labels, tally in
@@ -102,15 +103,21 @@ struct PolicyMetrics {
     }
 
     private func each(
-        _ plugins: [PluginStatus], _ body: ([String: String], HookTally) -> Void
+        _ plugins: [PluginStatus], _ body: ([String: String], HookTally?) -> Void
     ) {
         for plugin in plugins {
-            for hook in Hook.allCases {
-                guard let tally = plugin.byHook[hook] else { continue }
-                body(["hook": hook.rawValue, "plugin": plugin.name], tally)
+            for hook in Hook.allCases
+            where plugin.hooks.contains(hook) || plugin.byHook[hook] != nil {
+                body(["hook": hook.rawValue, "plugin": plugin.name], plugin.byHook[hook])
             }
         }
     }
+
+    /// Those of a hook that was not asked yet: its series are there, so that nothing of their
+    /// first rise is lost.
+    private static let noTime = Histogram(
+        bounds: [0.000_01, 0.000_03, 0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.1])
+    private static let noWait = Histogram(bounds: [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3])
 
     private static func text(_ labels: [String: String]) -> String {
         PluginMetrics.text(of: labels)

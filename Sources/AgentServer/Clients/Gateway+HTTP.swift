@@ -115,7 +115,7 @@ extension Gateway {
             try body()
         } catch {
             refuse(link, error, (try? Self.token(in: request)) ?? "") {
-                link.respond(HTTPResponse(HTTPReply(error)))
+                link.respond(HTTPResponse(self.desk.refusing(error)))
             }
         }
     }

@@ -81,7 +81,7 @@ extension Gateway {
     }
 
     func sendGreedyAway() {
-        for link in greedy.suffix(limits.newcomersPerTurn) where link.line.identity == nil {
+        for link in greedy.suffix(limits.newcomersPerTurn) where !link.line.isIdentified {
             if link.counted.bytes > 0 { giveUp(link) }
         }
         greedy.removeLast(min(greedy.count, limits.newcomersPerTurn))

@@ -19,7 +19,7 @@ extension Gateway {
     }
 
     private func isStranger(_ link: ClientLink) -> Bool {
-        link.line.identity == nil && admission.isNewcomer(link.transport)
+        !link.line.isIdentified && admission.isNewcomer(link.transport)
     }
 
     /// Runs at the end of a turn, before its writes.

@@ -190,7 +190,7 @@ extension Gateway: ClientLinkOwner {
     func linkIsAlive(_ link: ClientLink) { link.line.keepAlive.heard(at: exchange.now()) }
 
     func linkKeeps(_ link: ClientLink) {
-        guard link.line.identity == nil else { return }
+        guard !link.line.isIdentified else { return }
         if link.transport.unsentBytes > 0 { watch(link) } else { link.unreadBytes = 0 }
         noteBeginning(of: link)
     }

@@ -29,6 +29,9 @@ extension OutboundBridge {
                 "push_tokens_removed_total", "Registrations removed because the token is dead.",
                 push.removedTokens),
             .gauge("webhooks", "Events on their way to receivers, in memory.", webhooks.count),
+            .seconds(
+                "webhook_lag_seconds",
+                "How long the oldest event on its way has waited for its receiver.", webhooks.lag),
             .gauge(
                 "webhooks_disabled", "Receivers that get nothing any more.",
                 webhooks.disabledCount),

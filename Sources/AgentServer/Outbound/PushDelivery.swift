@@ -27,6 +27,7 @@ final class PushDelivery {
         let registration: Registration
         var notice: PushNotice
         var draft: PushDraft
+        let since: Moment
         /// The reason for it is gone.
         var isUnwanted = false
 
@@ -96,6 +97,8 @@ final class PushDelivery {
         var withdrawn: UInt64 = 0
         var failed: [PushFailure.Cause: UInt64] = [:]
         var removedTokens: UInt64 = 0
+        /// From the wish to the provider's answer, in rows by the place of the provider.
+        var durations = Durations(rows: PushCarrier.allCases.count)
     }
 
     init(
@@ -224,7 +227,7 @@ final class PushDelivery {
         notice.cause = SendingCause(cause)
         let push = DevicePush(
             job: id, registration: registration, notice: notice,
-            draft: PushDraft(notice, for: address.user, at: now))
+            draft: PushDraft(notice, for: address.user, at: now), since: exchange.now())
         pushes[name] = push
         jobs[id]?.open.insert(name)
         guard plan.shapesPushes, let policies else { return thread.add(.send(notice)) }
@@ -279,6 +282,8 @@ final class PushDelivery {
     func ended(_ outcome: PushResult) {
         let name = outcome.notice.id
         guard let push = pushes[name] else { return }
+        counters.durations.note(
+            exchange.now() - push.since, row: push.notice.target.provider.place)
         switch outcome.result {
         case .delivered:
             counters.sent += 1
@@ -412,4 +417,9 @@ final class PushDelivery {
             if found.count == step { resume(after: found.last?.id) }
         }
     }
+}
+
+extension PushCarrier {
+    /// Its place among all of them.
+    fileprivate var place: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }

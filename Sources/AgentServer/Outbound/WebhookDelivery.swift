@@ -46,6 +46,12 @@ final class WebhookDelivery {
         gatherer = WebhookGatherer(encoder)
     }
 
+    /// How long the oldest event on its way has waited for its receiver.
+    var lag: Milliseconds {
+        let oldest = windows.values.compactMap(\.oldest).min()
+        return oldest.map { max(0, exchange.now() - $0) } ?? 0
+    }
+
     /// Events with the outbound thread.
     var count: Int { windows.values.reduce(0) { $0 + $1.count } }
 

@@ -33,6 +33,7 @@ struct WebhookWindow {
     private struct Event {
         let caller: UserID
         let bytes: Int
+        let at: Moment
     }
 
     /// The longest body: a longer one is never sent, and counts as this.
@@ -77,6 +78,8 @@ struct WebhookWindow {
 
     /// Events with the outbound thread.
     var count: Int { open.count }
+    /// When the oldest of them happened; nil: there is none.
+    var oldest: Moment? { open.values.lazy.map(\.at).min() }
     /// Whether the store has events that are not in memory, or may have.
     var isLate: Bool { isSearching || !behind.isEmpty }
     var isReading: Bool { reading != nil }
@@ -118,7 +121,7 @@ struct WebhookWindow {
 
     private mutating func add(_ job: StoreContract.WebhookJob) {
         lookedAt(job)
-        let event = Event(caller: job.caller, bytes: Self.size(job))
+        let event = Event(caller: job.caller, bytes: Self.size(job), at: job.at)
         open[job.id] = event
         shares.take(Self.cause(event.caller))
         bytes.take(Self.cause(event.caller), event.bytes)

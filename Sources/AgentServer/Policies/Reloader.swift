@@ -1,5 +1,6 @@
 // Puts changed files of the operator into force while the server runs.
 
+import AgentCore
 import CallModel
 import Configuration
 import Decisions
@@ -18,6 +19,34 @@ struct Reloaded: Sendable {
     /// Tests of plugins that passed; nil: none were run.
     var tests: Int?
     var isShadow = false
+}
+
+/// How reloads went.
+struct ReloadFigures {
+    /// What came of one.
+    enum Result: String, Sendable, CaseIterable {
+        case success, failure
+        /// Probation took back what a reload had put into force.
+        case rolledBack = "rolled_back"
+    }
+
+    /// Since the start.
+    var results = Tally<Result>()
+    /// Whether the last one worked; the start counts as one that did.
+    private(set) var isLastGood = true
+    /// When the last one that worked was in force, in milliseconds of the wall clock.
+    private(set) var lastGoodAt = Clock.wallMilliseconds()
+
+    mutating func note(_ outcome: Reloader.Outcome) {
+        switch outcome {
+        case .success:
+            results.note(.success)
+            (isLastGood, lastGoodAt) = (true, Clock.wallMilliseconds())
+        case .failure:
+            results.note(.failure)
+            isLastGood = false
+        }
+    }
 }
 
 /// Builds deployments on a thread of its own and swaps them in, one after the other. Owner: the
@@ -101,6 +130,8 @@ final class Reloader {
     private var isBusy = false
     /// The grants that plugins may have at most; nil: not known.
     var grants: () -> Grants? = { nil }
+    /// How reloads went.
+    private(set) var figures = ReloadFigures()
     private(set) var active: Deployment
     /// The deployment that was in force before.
     private var previous: Deployment?
@@ -152,7 +183,10 @@ final class Reloader {
     /// before has put into force. `done` is told of success when it is stored.
     func carryOut(_ aim: Aim, _ done: @escaping (Outcome) -> Void) {
         lastTicket += 1
-        waiting[lastTicket] = done
+        waiting[lastTicket] = { [unowned self] outcome in
+            if case .reload = aim { figures.note(outcome) }
+            done(outcome)
+        }
         wanted.append((lastTicket, aim))
         begin()
     }
@@ -173,6 +207,9 @@ final class Reloader {
         isBusy = false
         begin()
     }
+
+    /// What is in force did worse than what was before, and is taken back.
+    func isTakenBack() { figures.results.note(.rolledBack) }
 
     /// The deployment of the generation `name`, to which probation goes back, with the server's
     /// part of now; nil: it is not known any more.

@@ -18,8 +18,16 @@ struct MetricsText {
                 return Screen.say("\(JSONValue.object(JSONObject(members)))")
             }
             Screen.say("running at \(server)")
-            for sample in samples { Screen.say(Screen.plain("\(sample.name)  \(sample.value)")) }
+            for sample in samples where !Self.isDetail(sample.name, sample.value) {
+                Screen.say(Screen.plain("\(sample.name)  \(sample.value)"))
+            }
         }
+    }
+
+    /// Whether a person can do without it: columns of histograms, and what has not happened yet.
+    private static func isDetail(_ name: String, _ value: JSONValue) -> Bool {
+        guard let labels = name.firstIndex(of: "{") else { return false }
+        return name[..<labels].hasSuffix("_bucket") || value == .integer(0) || value == .number(0)
     }
 
     /// Names with labels, and values; comments left out.

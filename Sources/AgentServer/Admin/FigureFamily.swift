@@ -1,0 +1,75 @@
+// One name with its series, as Prometheus text.
+
+import AgentCore
+import CallModel
+
+/// A metric whose series are told apart by labels. Values come with it when it is read: nothing is
+/// kept here.
+struct FigureFamily {
+    /// What the values mean.
+    enum Kind: String {
+        case counter, gauge, histogram
+    }
+
+    let name: String
+    let help: String
+    let kind: Kind
+    private var lines: [String] = []
+
+    init(_ name: String, _ help: String, _ kind: Kind) {
+        (self.name, self.help, self.kind) = (name, help, kind)
+    }
+
+    /// A counter of each case of an enum.
+    init<Key: RawRepresentable & CaseIterable>(
+        _ name: String, _ help: String, _ label: String, _ counts: Tally<Key>
+    ) where Key.RawValue == String {
+        self.init(name, help, .counter)
+        for key in Key.allCases { add([label: key.rawValue], counts[key]) }
+    }
+
+    /// A histogram in rows.
+    init(
+        _ name: String, _ help: String, _ durations: Durations, rows: [[String: String]] = [[:]]
+    ) {
+        self.init(name, help, .histogram)
+        for (row, labels) in rows.enumerated() { add(labels, durations, row: row) }
+    }
+
+    /// A single value that does not change while the process does not.
+    static func info(_ name: String, _ help: String, _ labels: [String: String]?) -> Self {
+        var family = Self(name, help, .gauge)
+        if let labels { family.add(labels, UInt64(1)) }
+        return family
+    }
+
+    /// Adds a series.
+    mutating func add(_ labels: [String: String], _ value: UInt64) {
+        lines.append("\(name)\(Self.text(labels)) \(value)\n")
+    }
+
+    private mutating func add(
+        _ labels: [String: String], _ durations: Durations, row: Int
+    ) {
+        var below: UInt64 = 0
+        for (place, count) in durations.counts(row: row).enumerated() {
+            below += count
+            let bounds = durations.bounds
+            var all = labels
+            all["le"] = place < bounds.count ? "\(Double(bounds[place]) / 1_000)" : "+Inf"
+            lines.append("\(name)_bucket\(Self.text(all)) \(below)\n")
+        }
+        let sum = Double(durations.sum(row: row)) / 1_000
+        lines.append("\(name)_sum\(Self.text(labels)) \(sum)\n")
+        lines.append("\(name)_count\(Self.text(labels)) \(below)\n")
+    }
+
+    private static func text(_ labels: [String: String]) -> String {
+        labels.isEmpty ? "" : PluginMetrics.text(of: labels)
+    }
+
+    /// Help, type and series.
+    var text: String {
+        "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n" + lines.joined()
+    }
+}
