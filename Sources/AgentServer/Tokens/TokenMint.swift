@@ -5,7 +5,7 @@ import JSON
 import Outbound
 import PolicyHost
 
-/// What a minted token says.
+/// The claims of a minted token.
 public struct MintedToken: Sendable {
     /// `sub`.
     public var user: String
