@@ -106,7 +106,7 @@ public final class Agent {
     /// - Parameters:
     ///   - file: the operator's file; nil: the defaults.
     ///   - takingFilesOnDisk: whether they are taken also where the generation last in force would
-    ///     be (E54): whoever mended what crashed the server cannot reload it.
+    ///     be (E54): somebody who fixed what crashed the server cannot reload it.
     ///   - makeLog: makes the log that a configuration asks for.
     /// - Throws: an `AgentError` of one line.
     public convenience init(

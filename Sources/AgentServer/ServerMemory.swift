@@ -37,8 +37,8 @@ struct ServerMemory: Sendable, Equatable {
         let line = configuration.lines["auth"].map { ":\($0)" } ?? ""
         throw .configuration(
             "\(configuration.file ?? "callagent.lua")\(line): auth is missing, and this server has "
-                + "had keys: without them everybody may be anybody (write auth = false if that is "
-                + "meant)")
+                + "had keys: without them everybody can connect as anybody (write auth = false if "
+                + "that is meant)")
     }
 
     // MARK: In the store

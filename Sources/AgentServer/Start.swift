@@ -147,7 +147,7 @@ struct Start {
     ) throws(AgentError) -> Configuration {
         guard let values = memory.values else {
             _ = try found.get()
-            throw .refused("there is nothing to start with")
+            throw .refused("no files of an earlier start are kept")
         }
         do throws(PolicyProblems) {
             let configuration = try Deployment.configuration(
@@ -158,7 +158,7 @@ struct Start {
             throw .configuration("\(trouble)\nwhat was last in force cannot be used: \(error)")
         }
         _ = try found.get()
-        throw .refused("there is nothing to start with")
+        throw .refused("no files of an earlier start are kept")
     }
 
     private static func alarm(

@@ -10,7 +10,8 @@ public struct Backoff: Sendable, Equatable {
     public var longest: Milliseconds = 20_000
     /// No wait is shorter, in milliseconds.
     public var shortest: Milliseconds = 20
-    /// The waits begin anew after a connection that lasted this long, in milliseconds.
+    /// After a connection that lasted this long, the waits start again with the first, in
+    /// milliseconds.
     public var steadyAfter: Milliseconds = 5_000
 
     /// The defaults.

@@ -29,9 +29,9 @@ public struct ListedCalls: Sendable, Equatable {
 }
 
 extension CallClient {
-    /// What came of a request that answers with a call.
+    /// The result of a request that answers with a call.
     public typealias CallAnswer = (Result<Call, RequestFailure>) -> Void
-    /// What came of a request that answers with nothing.
+    /// The result of a request that answers with nothing.
     public typealias Done = (Result<Void, RequestFailure>) -> Void
 
     /// Creates a call and invites.
@@ -64,8 +64,8 @@ extension CallClient {
         ask(.call(call, .accept(acceptance), saying: text), completion)
     }
 
-    /// Acknowledges the acceptance of `user`, in mode `handshake`. The client does it by itself as
-    /// soon as it hears of one.
+    /// Acknowledges the acceptance of `user`, in mode `handshake`. The client does this by itself
+    /// as soon as it is told of one.
     public func acknowledgeAccept(
         of user: UserID, in call: CallID, _ completion: @escaping CallAnswer
     ) {
@@ -80,7 +80,7 @@ extension CallClient {
         ask(.call(call, .reject(busy: busy), saying: text), completion)
     }
 
-    /// Takes back the invitations of `users`, or all that are pending.
+    /// Cancels the invitations of `users`, or all that are pending.
     public func cancel(
         _ call: CallID, only users: [UserID] = [], saying text: String? = nil,
         _ completion: @escaping (Result<Invited, RequestFailure>) -> Void
@@ -106,7 +106,7 @@ extension CallClient {
         ask(.call(call, .leave(push: push), saying: text), completion)
     }
 
-    /// Asks that `user` takes one's place in a call, saying `text`.
+    /// Asks that `user` takes this user's place in a call, saying `text`.
     public func transfer(
         _ call: CallID, to user: UserID, saying text: String? = nil, push: PushText? = nil,
         _ completion: @escaping CallAnswer
@@ -114,7 +114,7 @@ extension CallClient {
         ask(.call(call, .transfer(to: user, push: push), saying: text), completion)
     }
 
-    /// Sends `users` out of a call, for its caller.
+    /// Removes `users` from a call, for its caller.
     public func remove(
         _ users: [UserID], from call: CallID,
         _ completion: @escaping (Result<Invited, RequestFailure>) -> Void
@@ -156,7 +156,7 @@ extension CallClient {
         perform(.call(call, .items(change)), Reading.answer(Reading.changedItems, completion))
     }
 
-    /// Tells how the media of this device is.
+    /// Reports the state of this device's media.
     public func report(
         _ media: MediaReport, in call: CallID, _ completion: @escaping Done = { _ in }
     ) {
@@ -171,7 +171,7 @@ extension CallClient {
         tell(.call(call, .signal(to: user, data: data.bytes)), completion)
     }
 
-    /// Asks how a call is.
+    /// Asks for the present state of a call.
     public func get(_ call: CallID, _ completion: @escaping CallAnswer) {
         ask(.call(call, .get), completion)
     }
@@ -192,15 +192,15 @@ extension CallClient {
         perform(.call(call, .token), Reading.answer(Reading.token, completion))
     }
 
-    /// Registers this device with a push service, in place of its registration there before.
+    /// Registers this device with a push service; replaces an earlier registration there.
     public func registerPush(
         _ registration: PushRegistration, _ completion: @escaping Done = { _ in }
     ) {
         tell(.pushRegister(registration), completion)
     }
 
-    /// Takes the registration of this device with a push service back, as an app does when its
-    /// user signs out: `logOut` alone leaves it.
+    /// Removes the registration of this device with a push service, as an app does when its user
+    /// signs out: `logOut` alone keeps it.
     public func unregisterPush(
         _ provider: String, _ completion: @escaping Done = { _ in }
     ) {

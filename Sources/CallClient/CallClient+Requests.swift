@@ -6,7 +6,7 @@ import EventLoop
 import JSON
 
 extension CallClient {
-    /// What came of a request: the members of `ok`, or why there are none.
+    /// The result of a request: the members of `ok`, or why there are none.
     public typealias Answer = (Result<JSONValue, RequestFailure>) -> Void
 
     /// Asks for an operation.
@@ -76,7 +76,7 @@ extension CallClient {
         }
     }
 
-    /// Nothing will come of these any more.
+    /// These requests get no answer any more.
     func settle(_ lost: [OpenRequest], _ failure: RequestFailure) {
         for request in lost { request.completion(.failure(failure)) }
     }
@@ -103,7 +103,7 @@ extension CallClient {
         armRequestAlarm(at: request.due)
     }
 
-    /// Only ever earlier: what was answered meanwhile is found out when it rings.
+    /// Only ever moved to an earlier moment: requests answered meanwhile are noticed when it fires.
     private func armRequestAlarm(at moment: Int64) {
         guard moment < requestAlarmAt else { return }
         requestAlarmAt = moment

@@ -27,7 +27,7 @@ public final class CallClient {
         public var token: String
         /// Which device of the user this is; one connection each.
         public var device: DeviceID
-        /// Whom to trust where the address is a secure one; nil: the system's authorities.
+        /// The authorities to trust for a secure address; nil: the system's.
         public var tls: TLSContext?
         /// The limit for a connection with its `hello`, in milliseconds.
         public var connectWithin: Milliseconds = 10_000
@@ -49,7 +49,7 @@ public final class CallClient {
         }
     }
 
-    /// Where a client stands.
+    /// The state of a client.
     public enum State: Sendable, Equatable {
         /// `connect` was not called yet. Then: `connecting`.
         case idle
@@ -63,7 +63,7 @@ public final class CallClient {
         case waiting
         /// `renew(token:)` must come first. Then: `connecting`, `stopped`.
         case awaitingToken
-        /// Nothing happens any more. Then: `connecting`.
+        /// The client does nothing. Then: `connecting`.
         case stopped
     }
 
@@ -84,13 +84,13 @@ public final class CallClient {
     let loop: EventLoop
     var link: ServerLink
     var requests = OpenRequests()
-    /// Those that are not sent, until their completions are called.
+    /// Requests that are not sent, until their completions are called.
     var refused: [(request: OpenRequest, refusal: Refusal)] = []
     private(set) var options: Options
     private var socket: ClientSocket?
     /// Who the user is, as the server says.
     private var me: UserID?
-    /// Attempts in a row that came to nothing.
+    /// Attempts in a row that failed.
     private var failures = 0
     private var openedAt: Int64 = 0
     private var heardAt: Int64 = 0
@@ -98,7 +98,7 @@ public final class CallClient {
     /// Why the server refused `hello`; it closes right after.
     private var refusal: Refusal?
     private var isLoggingOut = false
-    /// Between two attempts: the next one. Else: silence, and the limit of `hello`.
+    /// Between two attempts: the next one. Otherwise: silence, and the limit of `hello`.
     private var alarm: Timer?
     var requestAlarm: Timer?
     /// When `requestAlarm` rings, by the loop's clock.
@@ -261,7 +261,7 @@ public final class CallClient {
         state = .open
         refusal = nil
         openedAt = loop.now
-        // The server's pings come in time, or the line is dead: 33 s for every 25 s.
+        // The server pings every 25 s; after 33 s without a frame the connection is dead.
         silenceMax = max(welcome.pingInterval * 4 / 3, 1_000)
         alarm?.arm(after: silenceMax)
         me = welcome.user
@@ -281,7 +281,7 @@ public final class CallClient {
         acknowledge(changes.filter { $0.state == .accepting }.map(\.user), in: event.callID)
     }
 
-    /// In mode `handshake` who accepts is in the call when the one who invited has acknowledged it.
+    /// In mode `handshake` a user who accepts joins when the caller has acknowledged it.
     private func acknowledge(_ users: [UserID], in call: CallID) {
         guard options.acknowledgesAccepts else { return }
         for user in users where user != me { acknowledgeAccept(of: user, in: call) { _ in } }

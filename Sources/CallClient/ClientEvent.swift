@@ -8,7 +8,7 @@ import JSON
 public enum ClientEvent: Sendable, Equatable {
     /// The connection is open. Where `resumed` is false, `calls` replaces whatever was known.
     case opened(Welcome)
-    /// Something happened to a call. Each event comes once.
+    /// An event of a call. Each event comes once.
     case event(CallEvent)
     /// An event that this client does not know: its name and data.
     case unknownEvent(String, JSONValue)
@@ -48,7 +48,8 @@ public enum RequestFailure: Error, Sendable, Equatable {
 
 /// The idempotency key of a request.
 public enum RequestKey: Sendable, Equatable {
-    /// A new key for what changes something, except signals: those may be many and soon stale.
+    /// A new key for operations that change something, except signals: those may be many and are
+    /// soon out of date.
     case automatic
     /// None: the request is not repeated when the connection is lost.
     case none
@@ -64,7 +65,7 @@ public enum RequestKey: Sendable, Equatable {
         }
     }
 
-    /// A key that nobody has used.
+    /// A key that was never used.
     static func new() -> String {
         var dice = SystemRandomNumberGenerator()
         return SessionID(high: dice.next(), low: dice.next()).description

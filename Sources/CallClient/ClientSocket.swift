@@ -13,7 +13,7 @@ protocol ClientSocketOwner: AnyObject {
     func socket(_ socket: ClientSocket, received text: UnsafeRawBufferPointer)
     /// Everything that had arrived was handed out.
     func socketRead(_ socket: ClientSocket)
-    /// The last word, unless `close` or `abandon` came first.
+    /// The last call, unless `close` or `abandon` came first.
     func socketEnded(_ socket: ClientSocket, _ loss: ConnectionLoss)
 }
 
@@ -136,14 +136,14 @@ final class ClientSocket: ConnectionHandler {
 
     // MARK: Ending
 
-    /// Closes without further word to the owner.
+    /// Closes without telling the owner any more.
     func close(_ code: WebSocketCloseCode, _ reason: String = "") {
         owner = nil
         sendClose(code, reason)
         end(.dropped)
     }
 
-    /// Breaks off without further word to the owner.
+    /// Breaks the connection without telling the owner any more.
     func abandon() {
         owner = nil
         transport?.abort()

@@ -17,7 +17,7 @@ public struct HTTPCaller {
         case refused(Refusal)
         /// No response came: with the same key it may be asked again.
         case unanswered(HTTPFailure)
-        /// Something answered that is no callagent, with this status.
+        /// The answer is not one of a callagent server; its status.
         case unreadable(HTTPStatus)
     }
 
@@ -26,7 +26,7 @@ public struct HTTPCaller {
     private let device: DeviceID?
     private let loop: EventLoop
     private let encoder = RequestEncoder()
-    /// For whom the token of a server acts (`X-User`); nil: the user of the token.
+    /// The user for whom a server's token acts (`X-User`); nil: the user of the token.
     public var user: UserID?
     /// See `HTTPExchange.Options`.
     public var options = HTTPExchange.Options()

@@ -34,14 +34,14 @@ public final class HTTPExchange: ConnectionHandler {
         public var timeout: Int64 = 30_000
         /// The longest body that is taken, in bytes.
         public var maximumBody = 16 << 20
-        /// Whom to trust where the address is a secure one; nil: the system's authorities.
+        /// The authorities to trust for a secure address; nil: the system's.
         public var tls: TLSContext?
 
         /// The defaults.
         public init() {}
     }
 
-    /// What came of it.
+    /// The result.
     public typealias Completion = (Result<HTTPResponse, HTTPFailure>) -> Void
 
     private let request: HTTPRequest

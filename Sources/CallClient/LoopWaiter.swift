@@ -1,9 +1,9 @@
-// For scripts and tests: an event loop that is turned until something has happened.
+// For scripts and tests: runs an event loop until something has happened.
 
 import EventLoop
 
-/// Turns a loop on the calling thread and returns when a condition holds: asynchronous clients in
-/// a program that goes from top to bottom.
+/// Runs a loop on the calling thread and returns when a condition holds: for programs that use the
+/// asynchronous client from top to bottom.
 public final class LoopWaiter {
     /// What did not happen in time.
     public struct WaitTimeout: Error, Sendable, Equatable, CustomStringConvertible {
@@ -11,7 +11,7 @@ public final class LoopWaiter {
         public let description: String
     }
 
-    /// The loop, for clients to live on.
+    /// The loop, for the clients.
     public let loop: EventLoop
     /// What is waited for now.
     private var condition: (() -> Bool)?

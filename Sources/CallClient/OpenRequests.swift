@@ -25,17 +25,17 @@ enum Asked {
     }
 }
 
-/// One request and whoever waits for its answer.
+/// One request and its completion.
 struct OpenRequest {
     let asked: Asked
     let key: String?
-    /// When nobody waits for it any more.
+    /// When the completion is called at the latest.
     let deadline: Int64
     /// When it is asked again, because the server was busy.
     var repeatAt: Int64?
     let completion: (Result<JSONValue, RequestFailure>) -> Void
 
-    /// Whether asking twice does no harm.
+    /// Whether sending it twice does no harm.
     var mayRepeat: Bool { key != nil || asked.isReading }
     /// The moment at which something must be done about it.
     var due: Int64 { min(deadline, repeatAt ?? deadline) }

@@ -1,9 +1,9 @@
-// Where a server is: what people write after `--server`.
+// The address of a server, as written after `--server`.
 
 import EventLoop
 import WebProtocols
 
-/// A text that names no server, in words for whoever wrote it.
+/// A text that is no address of a server.
 public struct ServerAddressError: Error, Sendable, Equatable, CustomStringConvertible {
     /// One sentence without the final stop.
     public let description: String
@@ -15,7 +15,7 @@ public struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
     public let endpoint: NetworkAddress
     /// Whether the connection is encrypted.
     public let isSecure: Bool
-    /// What stands before `/v1/…`: empty, or a path such as `/callagent` behind a proxy.
+    /// The path before `/v1/…`: empty, or such as `/callagent` behind a proxy.
     public let prefix: String
 
     /// The server at `endpoint`.

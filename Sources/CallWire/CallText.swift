@@ -3,7 +3,7 @@
 import CallModel
 import JSON
 
-/// The text of one call as everybody without a view of his own sees it. An invitation is answered
+/// The text of one call as everybody sees it who has no view of his own. An invitation is answered
 /// with the call, and the events that follow show the same one: it is written once.
 public struct CallText: ~Copyable {
     private var writer: JSONWriter
@@ -13,7 +13,7 @@ public struct CallText: ~Copyable {
     /// No call yet; `capacity` bytes have room before it has to grow.
     public init(capacity: Int = 1_024) { writer = JSONWriter(capacity: capacity) }
 
-    /// Forgets the call: another life of the switchboard may count its revisions anew.
+    /// Forgets the call: after a failure of the store its revisions may start again.
     public mutating func forget() { shown = nil }
 
     /// Writes `call` as `viewer` sees it.

@@ -25,7 +25,7 @@ public struct ServerLink: Sendable {
         case lost(Int64)
         /// Something happened.
         case event(ServerEvent)
-        /// The server does not keep to the protocol: close, and begin anew.
+        /// The server does not keep to the protocol: close, and start a new session.
         case violation(ProtocolViolation)
     }
 
@@ -50,7 +50,7 @@ public struct ServerLink: Sendable {
     private var state = State.offline
     private var nextID: Int64 = 1
     private var pending: [Pending] = []
-    /// The session to resume; nil: begin anew.
+    /// The session to resume; nil: start a new one.
     public private(set) var session: SessionID?
     /// The last event of the session that was handed out.
     public private(set) var received: UInt64 = 0

@@ -1,12 +1,12 @@
-// How much there is of something, by key.
+// Counts by key.
 
-/// A key whose hash a seed decides: who chooses keys cannot choose their hashes.
+/// A key whose hash depends on a secret seed: whoever chooses keys cannot choose their hashes.
 public protocol SeededHash: Equatable, Sendable {
     /// The hash that `seed` decides.
     func hash(_ seed: UInt64) -> UInt32
 }
 
-/// Counts by key. Who adds to one keeps its place, so that taking away needs no search.
+/// Counts by key. Adding returns a place, so that removing needs no search.
 public struct CountTable<Key: SeededHash>: Sendable {
     private var places = HashIndex()
     private var slab = Slab<(key: Key, count: Int)>()

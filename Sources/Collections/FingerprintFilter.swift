@@ -1,14 +1,14 @@
-// What may be kept elsewhere: fingerprints of its names only.
+// A filter that tells which names may be kept elsewhere, by their fingerprints.
 
-/// Fingerprints with a mark each, forgotten by age and number. A miss is certain; a hit is to be
-/// looked up where the thing itself is kept.
+/// Fingerprints with a mark each, forgotten by age and number. A miss is certain; a hit must be
+/// looked up where the names are kept.
 package struct FingerprintFilter: Sendable {
     private struct Entry {
         let fingerprint: UInt64
         let at: Int64
     }
 
-    /// How many names have one fingerprint: one, but for a collision.
+    /// How many names have one fingerprint: one, unless there is a collision.
     private struct Kept {
         var count: Int32 = 0
         /// The newest one's.

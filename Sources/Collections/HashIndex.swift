@@ -1,7 +1,7 @@
-// Where something stands in a slab, found by the hash of its name.
+// Finds places in a slab by the hash of a name.
 
-/// An open-addressed table of hashes and places. The names stand in the slab alone: that keeps
-/// the table small, and most look-ups touch one line of it.
+/// An open-addressed table of hashes and places. Only the slab has the names: that keeps the table
+/// small, and most searches touch one cache line of it.
 public struct HashIndex: Sendable {
     /// The hash above, the place below.
     @usableFromInline var buckets = [UInt64](repeating: empty, count: 16)
@@ -51,7 +51,7 @@ public struct HashIndex: Sendable {
         for entry in old where entry != Self.empty { put(entry) }
     }
 
-    /// Takes `place` under `hash` away, and closes the gap.
+    /// Removes `place` under `hash`, and closes the gap.
     @inlinable
     public mutating func remove(_ hash: UInt32, _ place: Int32) {
         let entry = UInt64(hash) << 32 | UInt64(UInt32(bitPattern: place))

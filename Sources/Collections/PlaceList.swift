@@ -1,17 +1,16 @@
 // Places in a table, few or many.
 
 /// Places in a table, in the order in which they came. Mostly there is one: the first takes no
-/// memory of its own. There may be any number: looking one up, adding and removing take no longer
-/// then.
+/// separate memory. With many, searching, adding and removing do not get slower.
 public struct PlaceList: Sequence, Sendable {
     private static let none: Int32 = -1
-    /// As many as are looked through; of more, it is known where each stands.
+    /// Up to so many places are searched one by one; with more, an index tells where each stands.
     private static let scanMax = 16
 
     private var first = none
-    /// Those behind the first. Where their places are known, a gap is `none`.
+    /// Those behind the first. With an index, a gap is `none`.
     private var others: [Int32] = []
-    /// Where each of `others` stands, if they are many.
+    /// The index: where each of `others` stands, if they are many.
     private var places: [Int32: Int32] = [:]
 
     /// No places.

@@ -1,9 +1,9 @@
-// What comes at one end and leaves at the other.
+// A queue: values are added at one end and taken at the other.
 
-/// Plain values in the order in which they came. Both ends cost the same however many there are.
+/// Values in the order in which they came. Both ends cost the same however many there are.
 public struct Queue<Element> {
     @usableFromInline var elements: [Element] = []
-    /// Places at the front whose values have left; what they hold goes when the rest moves.
+    /// Places at the front whose values were taken; their memory is freed when the rest moves.
     @usableFromInline var left = 0
 
     /// An empty queue.

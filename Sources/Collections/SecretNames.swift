@@ -1,8 +1,8 @@
-// Names that nobody can guess who has seen others.
+// Names that cannot be guessed from other names.
 
-/// A keyed function of one number that looks random to whoever lacks the key (SipHash-2-4, by
-/// Aumasson and Bernstein). A plain generator of random numbers would not do: from one of its
-/// numbers all later ones follow, and whoever knows the id of a call may join it.
+/// A keyed function of one number whose results look random without the key (SipHash-2-4, by
+/// Aumasson and Bernstein). A plain random generator would not do: all its later numbers follow
+/// from one of them, and whoever knows the id of a call may join it.
 package struct SecretNames: Sendable {
     private let key: (UInt64, UInt64)
 

@@ -1,4 +1,4 @@
-// Values that stand still, each at a place that others may remember.
+// Values that keep their places, so that others may remember the place.
 
 /// Values that keep their places until they are taken out. A place that is free is used again, the
 /// last one first.
@@ -29,15 +29,15 @@ public struct Slab<Element> {
         return false
     }
 
-    /// The value at `place`; nil: it is free. Only a value may take the place of a value.
+    /// The value at `place`; nil: it is free. A value may only be replaced by a value.
     @inlinable
     public subscript(place: Int32) -> Element? {
         _read { yield places[Int(place)] }
         _modify { yield &places[Int(place)] }
     }
 
-    /// Changes the value at `place` where it stands; nothing happens when the place is free.
-    /// Cheaper than by subscript, which may take memory to hand a value out and back.
+    /// Changes the value at `place` without moving it; nothing happens when the place is free.
+    /// Cheaper than the subscript, which may allocate memory to hand a value out and back.
     @inlinable
     public mutating func change(at place: Int32, _ body: (inout Element) -> Void) {
         guard var value = places[Int(place)].take() else { return }

@@ -1,6 +1,6 @@
 // Deadlines in one hierarchical timing wheel.
 
-/// A timer in the wheel, to move or cancel it by.
+/// A timer in the wheel, for moving or cancelling it.
 public struct TimerHandle: Sendable, Equatable {
     package let node: Int32
 

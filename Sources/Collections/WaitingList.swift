@@ -1,9 +1,9 @@
 // Values that wait for a key to be free, or for a time.
 
-/// Values that wait until a time, each behind a key: only what waits behind a key is looked at when
-/// that is free.
+/// Values that wait until a time, each behind a key: when a key is free, only the values behind it
+/// are looked at.
 public struct WaitingList<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    /// One that waits, with its number in the order in which they came.
+    /// A waiting value, with its number in the order in which they came.
     public struct Entry: Sendable {
         public let number: UInt64
         public let value: Value
@@ -12,7 +12,7 @@ public struct WaitingList<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     /// Visible to other modules, as `isEmpty` is asked after every input.
     @usableFromInline var waiting: [UInt64: Entry] = [:]
-    /// Numbers; those that wait no longer are left out later.
+    /// Numbers of waiting values; those that wait no longer are removed later.
     private var behind: [Key: [UInt64]] = [:]
     /// How many numbers these are.
     public private(set) var listed = 0
@@ -33,12 +33,12 @@ public struct WaitingList<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         putBack(Entry(number: last, value: value, until: until), behind: key)
     }
 
-    /// One that was taken out waits on, behind `key`.
+    /// Puts a value back that was taken out, behind `key`.
     public mutating func putBack(_ entry: Entry, behind key: Key) {
         waiting[entry.number] = entry
         behind[key, default: []].append(entry.number)
         listed += 1
-        // A key may be busy all the time, and then nobody takes what waits behind it.
+        // A key may be busy all the time: then nobody would clear the numbers behind it.
         if listed > 2 * waiting.count + 64 { leaveOutThoseThatWentOn() }
     }
 

@@ -1,4 +1,4 @@
-// Memory for bytes on their way out: taken when a connection speaks, returned when all is sent.
+// Memory for bytes to be sent: taken when a connection sends, returned when all is sent.
 
 /// Spare chunks of one size. An idle connection owns none.
 struct BufferPool {
@@ -46,7 +46,7 @@ struct OutBuffer {
         return UnsafeMutableRawBufferPointer(start: base.map { $0 + Int(end) }, count: size)
     }
 
-    /// `size` bytes of the reserved room hold something now.
+    /// The first `size` bytes of the reserved room are filled now.
     mutating func commit(_ size: Int) { end += UInt32(size) }
 
     /// The first `size` bytes are written.

@@ -11,7 +11,7 @@ public enum Clock {
     /// Milliseconds since 1970 UTC (CLOCK_REALTIME). An administrator may set it back.
     public static func wallMilliseconds() -> Int64 { read(CLOCK_REALTIME) }
 
-    /// Whether somebody, such as chrony, keeps the wall clock in step with others.
+    /// Whether a service such as chrony keeps the wall clock synchronised.
     public static var isKept: Bool { cuv_clock_is_kept() != 0 }
 
     /// CLOCK_MONOTONIC, which condition variables sleep by; it stands still while the machine

@@ -2,7 +2,7 @@
 import CUV
 import Glibc
 
-/// What one attempt to read or write came to.
+/// The result of one attempt to read or write.
 enum SocketResult {
     /// This many bytes, at least one.
     case bytes(Int)
@@ -19,7 +19,7 @@ extension Connection {
     func watch() {
         guard phase != .closed, !isPutOff, let handle = handle(uv_poll_t.self) else { return }
         var wanted: Int32 = 0
-        // A handshake that must write first would look at the same unread bytes again and again.
+        // A handshake that has to write first would see the same unread bytes again and again.
         let readsLater = isPaused || peerEnded || (isBlocked && phase == .handshaking)
         if !readsLater { wanted |= Int32(UV_READABLE.rawValue) }
         if isBlocked { wanted |= Int32(UV_WRITABLE.rawValue) }
@@ -36,7 +36,7 @@ extension Connection {
 
     private func announced(_ events: Int32, _ status: Int32) {
         if status < 0 { (interest, isBroken) = (0, true) }
-        // Others were put off before: whoever comes now goes behind them.
+        // Other unknown connections were put off before: this one comes behind them.
         if !isKnown, loop.strangers.waiting > 0 { return putOff() }
         inTurn {
             if status < 0 || phase == .handshaking { return lookAtSocket() }
@@ -44,14 +44,14 @@ extension Connection {
                 flush()
                 if phase != .closed, session?.readWaitsForWrite == true { read() }
             }
-            // A closed socket's number may be somebody else's already.
+            // The number of a closed socket may belong to another one already.
             if phase != .closed, events & Int32(UV_READABLE.rawValue) != 0 { read() }
         }
     }
 
-    /// Nobody knows what the socket has. If libuv has seen an error it has stopped watching, and
-    /// bytes that came before that are still there: the next read or write gives them, or the
-    /// reason.
+    /// The state of the socket is not known. If libuv has seen an error it has stopped watching,
+    /// and bytes that came before may still be there: the next read or write returns them, or the
+    /// error.
     private func lookAtSocket() {
         if phase == .handshaking { return continueHandshake() }
         if isBlocked { flush() }
@@ -72,7 +72,7 @@ extension Connection {
         }
     }
 
-    /// What could not be told in the last turn.
+    /// Does what was put off in the last turn.
     func takeTurn() {
         isAwaitingTurn = false
         inTurn { goOn() }
@@ -139,8 +139,8 @@ extension Connection {
         loop.flushAtEndOfTurn(self)
     }
 
-    /// The end of a turn. A blocked connection waits for the socket instead; when it closes, not
-    /// for ever.
+    /// The end of a turn. A blocked connection waits for the socket instead; when it closes, only
+    /// for a limited time.
     func flushTurn() {
         isQueued = false
         if !isBlocked {
@@ -205,7 +205,7 @@ extension Connection {
         finish()
     }
 
-    /// Gives everything back at once; the handler hears of it in this turn.
+    /// Frees everything at once; the handler is told in this turn.
     func finish() {
         guard phase != .closed else { return }
         phase = .closed

@@ -1,4 +1,4 @@
-// A stream of bytes to one peer, over TCP or a Unix socket, and what one may ask of it.
+// A stream of bytes to one peer, over TCP or a Unix socket.
 import CUV
 import Glibc
 
@@ -17,7 +17,7 @@ public protocol ConnectionHandler: AnyObject {
     /// A turn later: the answer to `notifyInNextTurn`.
     func connectionHasTurn(_ connection: Connection)
 
-    /// The last word on this connection. `error` is nil after `close` and `abort`.
+    /// The last call for this connection. `error` is nil after `close` and `abort`.
     func connectionClosed(_ connection: Connection, error: EventLoopError?)
 }
 
@@ -34,31 +34,31 @@ extension ConnectionHandler {
 
 /// A connection, established: made by a `Listener` or by `connect`. Thread-confined to its loop.
 ///
-/// It lives until `connectionClosed`, whoever holds it. What is sent in one turn leaves in one
-/// write at its end.
+/// It lives until `connectionClosed`, whoever holds it. Everything sent in one turn is written at
+/// once, at the end of the turn.
 public final class Connection: LoopHandle {
     /// Where a connection is in its life. It only moves downwards.
     enum Phase: UInt8 {
-        /// TLS is not agreed upon yet; what is sent waits.
+        /// The TLS handshake is under way; what is sent waits.
         case handshaking
         /// Bytes flow.
         case open
         /// `close` was called; the rest is being written, what arrives is dropped.
         case finishing
-        /// All is written and our end is announced; waits for the peer's.
+        /// All is written and our end is sent; waits for the peer's.
         case lingering
         /// The socket is gone.
         case closed
     }
 
-    /// Whom to tell. Kept alive until `connectionClosed`.
+    /// The owner that is told. Kept alive until `connectionClosed`.
     public var handler: (any ConnectionHandler)?
-    /// Who is at the other end.
+    /// The address of the other end.
     public let peer: PeerAddress
     let socket: Int32
     @exclusivity(unchecked) var phase = Phase.open
-    /// Not checked at every access: nobody but the loop's thread comes here, and never while it is
-    /// being changed.
+    /// Not checked at every access: only the loop's thread comes here, and never while it is being
+    /// changed.
     @exclusivity(unchecked) var out = OutBuffer()
     /// Bounds the handshake and the close; nil otherwise.
     var deadline: Timer?
@@ -81,10 +81,10 @@ public final class Connection: LoopHandle {
     var isAwaitingTurn = false
     /// libuv has seen an error on the socket.
     var isBroken = false
-    /// It had news when the strangers' part of the turn was over.
+    /// It had something to read when the time for unknown connections in this turn was over.
     var isPutOff = false
-    /// Whether its owner knows who the peer is. Of each turn, those that are not known have
-    /// `EventLoop.strangersTime` together, and each a small buffer in the kernel
+    /// Whether its owner knows who the peer is. Unknown connections share `EventLoop.strangersTime`
+    /// in each turn, and each has a small buffer in the kernel
     /// (`Listener.Options.strangersSendBuffer`).
     public var isKnown = false {
         didSet { if isKnown, hasSmallSendBuffer { boundSendBuffer(to: nil) } }
@@ -115,8 +115,8 @@ public final class Connection: LoopHandle {
         _ = Unmanaged.passRetained(self)
     }
 
-    /// Has the kernel take so many bytes at most that it cannot send yet; nil: as many as it likes.
-    /// On its way is no more than the peer has room for (tcp(7), `TCP_NOTSENT_LOWAT`).
+    /// Limits the bytes that the kernel takes before it can send them; nil: no limit. Bytes on the
+    /// network are bounded by the peer's window (tcp(7), `TCP_NOTSENT_LOWAT`).
     func boundSendBuffer(to bytes: Int?) {
         guard phase != .closed, peer != .local else { return }
         hasSmallSendBuffer = bytes != nil
@@ -138,7 +138,7 @@ public final class Connection: LoopHandle {
     /// True until `close`, `abort` or a failure.
     public var isOpen: Bool { phase == .open || phase == .handshaking }
 
-    /// How many bytes wait here for the peer. What the kernel has taken does not count.
+    /// Bytes that wait here for the peer. Those that the kernel has taken do not count.
     public var unsentBytes: Int { out.count }
 
     /// How many bytes the kernel has taken since the beginning.
@@ -181,7 +181,8 @@ public final class Connection: LoopHandle {
         if out.count == 0 { awaitTurn() }
     }
 
-    /// Asks for one `connectionHasTurn` in the next turn, when the others have had theirs.
+    /// Asks for one `connectionHasTurn` in the next turn, when the other connections have had
+    /// theirs.
     public func notifyInNextTurn() {
         guard isOpen else { return }
         wantsTurn = true
@@ -213,7 +214,8 @@ public final class Connection: LoopHandle {
         switch phase {
         case .handshaking: finish()
         case .open where peerEnded && out.count == 0 && session == nil:
-            // Both have said all: those who go in numbers go within the strangers' part of a turn.
+            // Both sides have ended: many such connections are closed within the time for unknown
+            // ones.
             finish()
         case .open:
             phase = .finishing

@@ -9,16 +9,16 @@ public final class Connector {
     public struct Options: Sendable {
         /// The limit for everything: name, connection and TLS, in milliseconds.
         public var timeout: Int64 = 10_000
-        /// Whom to trust; nil for a plain connection.
+        /// The certificates to trust; nil for a plain connection.
         public var tls: TLSContext?
-        /// Whom the peer's certificate must name; nil for the host of the endpoint.
+        /// The name that the peer's certificate must have; nil: the host of the endpoint.
         public var serverName: String?
 
         /// The defaults.
         public init() {}
     }
 
-    /// What came of it: a connection without a handler yet, or why there is none.
+    /// The result: a connection without a handler yet, or why there is none.
     public typealias Completion = (Result<Connection, EventLoopError>) -> Void
 
     private let loop: EventLoop
@@ -141,7 +141,7 @@ public final class Connector {
         }
     }
 
-    /// Tells why in the next turn: the caller may not have our return value yet.
+    /// Reports it in the next turn: the caller may not have our return value yet.
     private func giveUp(_ error: EventLoopError) {
         failure = error
         if loop.isClosed { complete(.failure(error)) } else { timer?.arm(after: 0) }

@@ -8,7 +8,7 @@ import Glibc
 /// here is safe on another thread except `Mailbox.post`; debug builds check it.
 ///
 /// A turn is: timers, then what connections put off, then the hooks of `atEndOfTurn` and one write
-/// per connection that has something to say, then the wait for sockets and their callbacks.
+/// for each connection with something to send, then the wait for sockets and their callbacks.
 public final class EventLoop: @unchecked Sendable {
     /// What the operator or a test may change.
     public struct Options: Sendable {
@@ -65,9 +65,9 @@ public final class EventLoop: @unchecked Sendable {
 
     /// The action of a timer is under way.
     var isRunningTimer = false
-    /// How late a timer is, in milliseconds, when the machine or the loop must have stood still.
+    /// A timer that is late by so many milliseconds shows that the machine or the loop stood still.
     private static let standstill: Int64 = 100
-    /// What is due in this turn waits until the sockets were read.
+    /// Timers that are due in this turn wait until the sockets were read.
     private var areTimersHeld = false
 
     deinit {
@@ -134,8 +134,8 @@ public final class EventLoop: @unchecked Sendable {
         precondition(code == 0, "a handle outlived its loop")
     }
 
-    /// How long connections that are not `isKnown` may take of one turn, in milliseconds; those
-    /// that come later in it are served in the next one, in order. Nil: as long as it takes.
+    /// How long connections that are not `isKnown` may take of one turn, in milliseconds; the
+    /// others of them are served in the next turn, in order. Nil: no limit.
     public var strangersTime: Int64? {
         get { strangers.limit.map { $0 / 1_000_000 } }
         set { strangers.limit = newValue.map { $0 * 1_000_000 } }
@@ -151,21 +151,21 @@ extension EventLoop {
     /// The connection has something to write at the end of this turn.
     func flushAtEndOfTurn(_ connection: Connection) { unflushed.append(connection) }
 
-    /// Whether a timer that is so many milliseconds late lets the sockets go first, and with it all
-    /// others of the turn: they keep their order.
+    /// Whether a timer that is so many milliseconds late lets the sockets be read first. All other
+    /// timers of the turn wait with it: they keep their order.
     func holdsTimers(late: Int64) -> Bool {
         if late >= Self.standstill { areTimersHeld = true }
         return areTimersHeld
     }
 
-    /// The connection has something to do or to tell that no socket will announce.
+    /// The connection has something to do that no socket will announce.
     func callInNextTurn(_ connection: Connection) {
         awaiting.append(connection)
         guard awaiting.count == 1, !isClosed else { return }
         uv_idle_start(idle) { handle in EventLoop.from(handle?.pointee.data)?.callAwaiting() }
     }
 
-    /// The same, when the sockets have been looked at once more.
+    /// The same, after the sockets were read once more.
     func callAfterSockets(_ connection: Connection) { afterSockets.append(connection) }
 
     private func callAwaiting() {
@@ -175,7 +175,7 @@ extension EventLoop {
         for connection in connections { connection.takeTurn() }
     }
 
-    /// Two arrays take turns, so that a steady state allocates nothing.
+    /// Two arrays alternate, so that no memory is allocated in the long run.
     private func endTurn() {
         areTimersHeld = false
         strangers.reset()

@@ -1,6 +1,6 @@
-// What is to be done when: a heap of moments.
+// A queue of things to do at certain moments.
 
-/// Elements with their moments; the earliest comes first, of equal ones the one added first.
+/// Elements with their moments; the earliest comes first, and of equal ones the one added first.
 struct DueQueue<Element> {
     private struct Entry {
         var due: Int64

@@ -25,13 +25,13 @@ public final class OutboundService {
         public init() {}
     }
 
-    /// What became of something.
+    /// The outcome of something that was sent.
     public enum News: Sendable {
         /// A push has ended.
         case push(PushResult)
-        /// An event has moved on.
+        /// An event was delivered, postponed or given up.
         case webhook(WebhookOutcome)
-        /// What somebody fetched under a number of their own.
+        /// The response to a request of somebody who numbers requests by himself.
         case response(UInt64, Result<OutboundResponse, OutboundFailure>)
     }
 
@@ -44,7 +44,7 @@ public final class OutboundService {
     private let engine: HTTPEngine
     private let clock: () -> Int64
     private let uptime: () -> Int64
-    /// How far the wall clock was ahead of the other one when somebody looked last.
+    /// How far the wall clock was ahead of the other one at the last look.
     private var lead: Int64
     private var pushes: PushSender
     private var webhooks: WebhookSender

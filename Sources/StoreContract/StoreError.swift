@@ -97,7 +97,7 @@ extension StoreError: CustomStringConvertible {
         case .diskFull: "; free some space"
         case .readOnly, .cannotOpen: "; check owner, mode and mount of the directory"
         case .inputOutput:
-            "; look for the disk in the system's log (dmesg), mend or change it, then try again"
+            "; look for the disk in the system's log (dmesg), repair or replace it, then try again"
         case .replaced: "; put it back, or restart to go on with what is there"
         case .inUse, .busy, .newer, .notOwner, .notOpen, .other: ""
         }

@@ -111,7 +111,7 @@ enum AdminAnswer {
             self = .refused("\(refusal.code.rawValue): \(refusal.message)\(words)")
         case .failure(.unanswered(let failure)): self = .unreachable(Self.words(failure, server))
         case .failure(.unreadable(let status)):
-            self = .refused("\(server) answered \(status.rawValue) and is no callagent")
+            self = .refused("\(server) answered \(status.rawValue) and is not a callagent server")
         }
     }
 

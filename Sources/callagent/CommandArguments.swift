@@ -78,7 +78,7 @@ struct CommandArguments {
             most = 1
         }
         if operands.count > most {
-            throw .usage("one word too many: '\(operands[most])'")
+            throw .usage("unexpected word: '\(operands[most])'")
         }
     }
 }

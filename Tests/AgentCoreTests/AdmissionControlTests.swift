@@ -34,19 +34,19 @@ import Testing
 
     private let rig = Rig()
 
-    @Test func `A source has so many connections and no more`() {
+    @Test func aSourceHasSoManyConnectionsAndNoMore() {
         rig.limits.connectionsPerAddress = 2
         let admitted = ["a", "a", "a", "b"].map { rig.known($0) != nil }
         #expect(admitted == [true, true, false, true])
     }
 
-    @Test func `Whoever may stand for many has no limit by source`() {
+    @Test func whoeverMayStandForManyHasNoLimitBySource() {
         rig.limits.connectionsPerAddress = 2
         let admitted = (0..<3).map { _ in rig.known(nil) != nil }
         #expect(admitted == [true, true, true])
     }
 
-    @Test func `A proxy is counted by what it says`() throws {
+    @Test func aProxyIsCountedByWhatItSays() throws {
         rig.limits.connectionsPerAddress = 1
         let client = "192.0.2.1"
         let one = try #require(rig.known(nil))
@@ -61,7 +61,7 @@ import Testing
         #expect(hasRoom)
     }
 
-    @Test func `A proxy that names nobody any more is counted nowhere`() throws {
+    @Test func aProxyThatNamesNobodyAnyMoreIsCountedNowhere() throws {
         rig.limits.connectionsPerAddress = 1
         let client = "192.0.2.1"
         let one = try #require(rig.known(nil))
@@ -83,7 +83,7 @@ import Testing
         rig.control.asks(connection, for: UserID(user), limits: rig.limits)
     }
 
-    @Test func `Where all places are taken who asked nothing for longest goes`() throws {
+    @Test func whereAllPlacesAreTakenWhoAskedNothingForLongestGoes() throws {
         rig.limits.connections = 10
         let all = try (0..<9).map { try #require(rig.comes("192.0.2.\($0)")) }
         for (number, connection) in all.enumerated() {
@@ -102,7 +102,7 @@ import Testing
         #expect(!all[3].isOpen && all[4].isOpen)
     }
 
-    @Test func `Where nobody can give way who asks over HTTP stays a newcomer`() throws {
+    @Test func whereNobodyCanGiveWayWhoAsksOverHTTPStaysANewcomer() throws {
         rig.limits.connections = 10
         for number in 0..<9 { _ = rig.known("192.0.2.\(number)") }
         let late = try #require(rig.comes("192.0.2.10"))
@@ -110,7 +110,7 @@ import Testing
         #expect(!stays && rig.control.newcomerCount == 1 && late.isOpen)
     }
 
-    @Test func `Of one user's connections over HTTP the one used longest ago goes`() throws {
+    @Test func ofOneUsersConnectionsOverHTTPTheOneUsedLongestAgoGoes() throws {
         rig.limits.connectionsPerUser = 2
         let mine = try (0..<3).map { try #require(rig.comes("192.0.2.\($0)")) }
         let other = try #require(rig.comes("192.0.2.9"))
@@ -131,7 +131,7 @@ import Testing
         #expect(rig.control.newcomerCount == 1)
     }
 
-    @Test func `Who came first is found among all and among those of one owner`() {
+    @Test func whoCameFirstIsFoundAmongAllAndAmongThoseOfOneOwner() {
         final class Guest {}
         let guests = (0..<6).map { _ in Guest() }
         var queue = ArrivalQueue<Guest, Int>()
@@ -154,7 +154,7 @@ import Testing
 
     // MARK: Newcomers
 
-    @Test func `Of newcomers the oldest goes`() throws {
+    @Test func ofNewcomersTheOldestGoes() throws {
         rig.limits.newcomers = 3
         let first = try (1...3).map { try #require(rig.comes("192.0.2.\($0)")) }
         rig.control.isKnown(first[0])
@@ -168,7 +168,7 @@ import Testing
         #expect(rig.control.newcomerCount + rig.control.knownCount == 4)
     }
 
-    @Test func `Of one address's newcomers the oldest goes, and nobody else`() throws {
+    @Test func ofOneAddresssNewcomersTheOldestGoesAndNobodyElse() throws {
         rig.limits.newcomersPerAddress = 2
         let other = try #require(rig.comes("192.0.2.9"))
         let mine = try (1...3).map { _ in try #require(rig.comes("192.0.2.1")) }
@@ -176,7 +176,7 @@ import Testing
         #expect(other.isOpen)
     }
 
-    @Test func `Where all places are taken a newcomer goes before somebody known`() throws {
+    @Test func whereAllPlacesAreTakenANewcomerGoesBeforeSomebodyKnown() throws {
         rig.limits.connections = 3
         let known = try #require(rig.known("192.0.2.1"))
         let stranger = try #require(rig.comes("192.0.2.2"))
@@ -186,7 +186,7 @@ import Testing
         #expect(rig.comes("192.0.2.5") == nil)
     }
 
-    @Test func `A tenth is kept for those who come back`() throws {
+    @Test func aTenthIsKeptForThoseWhoComeBack() throws {
         rig.limits.connections = 10
         for number in 1...8 { _ = rig.known("192.0.2.\(number)") }
         #expect(rig.control.hasRoom(isReturning: false, limits: rig.limits))
@@ -195,7 +195,7 @@ import Testing
         #expect(rig.control.hasRoom(isReturning: true, limits: rig.limits))
     }
 
-    @Test func `Guesses from one source are added up`() {
+    @Test func guessesFromOneSourceAreAddedUp() {
         rig.limits.authFailures = 2
         let guesses = ["a", "a", "a", "b"].map {
             rig.control.isGuessing($0, at: Moment(0), limits: rig.limits)
@@ -206,7 +206,7 @@ import Testing
         #expect(!isGuessing)
     }
 
-    @Test func `Bad tokens are not counted of a peer that may stand for many`() throws {
+    @Test func badTokensAreNotCountedOfAPeerThatMayStandForMany() throws {
         rig.limits.authFailures = 0
         let guest = try #require(rig.comes(nil))
         let isGuessing = rig.control.isGuessing(guest, at: Moment(0), limits: rig.limits)
@@ -217,7 +217,7 @@ import Testing
         #expect(isNow)
     }
 
-    @Test func `Whoever may stand for many is counted in all only`() throws {
+    @Test func whoeverMayStandForManyIsCountedInAllOnly() throws {
         rig.limits.connections = 2
         let one = rig.known(nil)
         #expect(rig.known(nil) != nil)

@@ -36,14 +36,14 @@ import Testing
         .notice(number)
     }
 
-    @Test func `Without a barrier everything leaves in order`() {
+    @Test func withoutABarrierEverythingLeavesInOrder() {
         var queue = Effects()
         for number in 1...3 { queue.add(reply(UInt64(number))) }
         #expect(leaving(&queue) == [1, 2, 3])
         #expect(queue.takeBatch(at: now) == nil)
     }
 
-    @Test func `Nothing behind a barrier leaves before its batch is durable`() {
+    @Test func nothingBehindABarrierLeavesBeforeItsBatchIsDurable() {
         var queue = Effects()
         queue.add(reply(1))
         queue.add("a")
@@ -55,7 +55,7 @@ import Testing
         #expect(leaving(&queue) == [2])
     }
 
-    @Test func `What gathers while a batch is with the store waits for the next one`() {
+    @Test func whatGathersWhileABatchIsWithTheStoreWaitsForTheNextOne() {
         var queue = Effects()
         queue.add("a")
         queue.add(reply(1))
@@ -72,7 +72,7 @@ import Testing
         #expect(leaving(&queue) == [2])
     }
 
-    @Test func `A later barrier of a batch holds back what stands behind it only`() {
+    @Test func aLaterBarrierOfABatchHoldsBackWhatStandsBehindItOnly() {
         var queue = Effects()
         queue.add("a")
         queue.add(reply(1))
@@ -83,7 +83,7 @@ import Testing
         #expect(leaving(&queue) == [1, 2])
     }
 
-    @Test func `A notice waits for the changes before it`() {
+    @Test func aNoticeWaitsForTheChangesBeforeIt() {
         var queue = Effects()
         queue.add("a")
         queue.add(notice(7))
@@ -93,7 +93,7 @@ import Testing
         #expect(leaving(&queue) == [107])
     }
 
-    @Test func `The age of the oldest open change counts from the end of its turn`() {
+    @Test func theAgeOfTheOldestOpenChangeCountsFromTheEndOfItsTurn() {
         var queue = Effects()
         #expect(queue.openSince == nil && !queue.isOpen)
         queue.add("a")
@@ -121,7 +121,7 @@ import Testing
         #expect(queue.openSince == nil && !queue.isOpen)
     }
 
-    @Test func `After a failure nothing is left, and who waited is known`() {
+    @Test func afterAFailureNothingIsLeftAndWhoWaitedIsKnown() {
         var queue = Effects()
         queue.add("a")
         queue.add(notice(1))
@@ -139,7 +139,7 @@ import Testing
         #expect(leaving(&queue) == [4])
     }
 
-    @Test func `Many effects behind many barriers keep their order`() {
+    @Test func manyEffectsBehindManyBarriersKeepTheirOrder() {
         var queue = Effects()
         var left: [UInt64] = []
         for number in UInt64(1)...10_000 {

@@ -9,7 +9,7 @@ import Testing
     private let ann = UserID("ann")
     private let now = Moment(1_800_000_000_000)
 
-    @Test func `Whom plugins forward to has a place of the minute, or none`() {
+    @Test func whomPluginsForwardToHasAPlaceOfTheMinuteOrNone() {
         var rates = InvitationRates(perMinute: 5)
         let isUncounted = rates.admitForward(of: ann, at: now)
         #expect(isUncounted, "nothing is counted of a development token")
@@ -22,7 +22,7 @@ import Testing
         #expect(next == 12_000 && later)
     }
 
-    @Test func `More at once than a minute has places for never pass`() {
+    @Test func moreAtOnceThanAMinuteHasPlacesForNeverPass() {
         var rates = InvitationRates(perMinute: 1)
         let waits = [rates.admit(9, of: ann, at: now), rates.admit(1, of: ann, at: now)]
         #expect(waits == [60_000, nil], "nothing was counted of the nine")
@@ -32,7 +32,7 @@ import Testing
         #expect(wait == nil && mayForward)
     }
 
-    @Test func `Who has invited nobody for a while is forgotten`() {
+    @Test func whoHasInvitedNobodyForAWhileIsForgotten() {
         var rates = InvitationRates(perMinute: 2)
         for number in 0..<2_000 { _ = rates.admit(1, of: UserID("user-\(number)"), at: now) }
         _ = rates.admit(2, of: ann, at: now + 30_000)

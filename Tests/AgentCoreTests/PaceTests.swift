@@ -18,29 +18,29 @@ import Testing
         return counts.map { pace.isTooSlow($0, limits) }
     }
 
-    @Test func `Just enough is enough`() {
+    @Test func justEnoughIsEnough() {
         #expect(looks([0, 0, 0, 2_048]) == [false, false, false, false])
         #expect(looks([0, 0, 0, 2_047]) == [false, false, false, true])
     }
 
-    @Test func `What was there before does not count`() {
+    @Test func whatWasThereBeforeDoesNotCount() {
         #expect(looks([60_000, 60_000, 60_000, 62_047], from: 60_000).last == true)
         #expect(looks([60_000, 60_000, 60_000, 62_048], from: 60_000).last == false)
     }
 
-    @Test func `A good beginning does not excuse what follows`() {
+    @Test func aGoodBeginningDoesNotExcuseWhatFollows() {
         let counts = [60_000, 60_000, 60_000, 60_000, 60_500, 61_000, 61_500, 62_047]
         #expect(looks(counts).filter { $0 } == [true])
         #expect(looks(counts).last == true)
     }
 
-    @Test func `Without a rate nothing is too slow`() {
+    @Test func withoutARateNothingIsTooSlow() {
         var free = self
         free.limits.bytesPerSecondMin = 0
         #expect(!free.looks([0, 0, 0, 0, 0, 0, 0, 0]).contains(true))
     }
 
-    @Test func `A window is never shorter than a look`() {
+    @Test func aWindowIsNeverShorterThanALook() {
         var hasty = self
         hasty.limits.rateWindow = 1
         #expect(hasty.looks([512, 1_023]) == [false, true])

@@ -6,7 +6,7 @@ import Testing
 @testable import AgentCore
 
 @Suite struct RepeatedLineTests {
-    @Test func `The first one is told, the others are counted`() {
+    @Test func theFirstOneIsToldTheOthersAreCounted() {
         var line = RepeatedLine()
         let told = (0..<5).map { line.admit("a", at: Moment(Int64($0) * 3_000)) }
         #expect(told == [0, nil, nil, nil, 3])
@@ -14,7 +14,7 @@ import Testing
         #expect(other == 0)
     }
 
-    @Test func `It remembers so many troubles and no more`() {
+    @Test func itRemembersSoManyTroublesAndNoMore() {
         var line = RepeatedLine()
         for number in 0...1_000 { _ = line.admit("\(number)", at: Moment(0)) }
         let again = line.admit("0", at: Moment(1))

@@ -26,7 +26,7 @@ import Testing
         return opening
     }
 
-    @Test mutating func `A newer connection takes the place of the one before`() {
+    @Test mutating func aNewerConnectionTakesThePlaceOfTheOneBefore() {
         let (old, new) = (line(), line())
         let first = hello(1, over: old, at: now)
         #expect(first.replaced == nil && !first.isResumed && first.live.line === old)
@@ -35,7 +35,7 @@ import Testing
         #expect(table.count == 1 && second.live.session.id == id(2))
     }
 
-    @Test mutating func `A device that comes back in time goes on`() {
+    @Test mutating func aDeviceThatComesBackInTimeGoesOn() {
         let live = hello(1, over: line(), at: now).live
         let mayReturn = table.detach(live, at: now, limits: limits)
         #expect(mayReturn && table.hasDetached && table[phone]?.line == nil)
@@ -47,7 +47,7 @@ import Testing
         #expect(!table.hasDetached)
     }
 
-    @Test mutating func `A session that nobody comes back to ends in time, once`() {
+    @Test mutating func aSessionThatNobodyComesBackToEndsInTimeOnce() {
         let live = hello(1, over: line(), at: now).live
         _ = table.detach(live, at: now, limits: limits)
         let early = table.expire(at: now + (limits.resumeWindow - 1))
@@ -57,13 +57,13 @@ import Testing
         #expect(table.count == 0 && table[phone] == nil)
     }
 
-    @Test mutating func `A session that was never welcomed cannot be come back to`() {
+    @Test mutating func aSessionThatWasNeverWelcomedCannotBeComeBackTo() {
         let opening = table.open(phone, over: line(), nil, newID: id(1), at: now)
         let mayReturn = table.detach(opening.live, at: now, limits: limits)
         #expect(!mayReturn && table.count == 0 && !table.hasDetached)
     }
 
-    @Test mutating func `What is ended is found no more, not even by who asked for it last`() {
+    @Test mutating func whatIsEndedIsFoundNoMoreNotEvenByWhoAskedForItLast() {
         let end = line()
         let live = hello(1, over: end, at: now).live
         let found = table.recent(phone)

@@ -5,7 +5,7 @@ import CallModel
 import Testing
 
 @Suite struct UnsentSignalsTests {
-    @Test func `What is sent counts no more`() {
+    @Test func whatIsSentCountsNoMore() {
         let (alice, mallory) = (UserID("alice"), UserID("mallory"))
         var unsent = UnsentSignals()
         unsent.note(from: mallory, bytes: 100, end: 150)

@@ -129,7 +129,7 @@ private final class Place {
             decideIn: 2_000, wallOffset: 0, dice: UInt64(number), vars: [], seen: [])
     }
 
-    @Test func `what plugins were told counts as memory of what waits`() throws {
+    @Test func whatPluginsWereToldCountsAsMemoryOfWhatWaits() throws {
         let place = try Place()
         let log = place.log()
         log.configure(Configuration.DecisionLog(), backlog: 100_000)
@@ -154,7 +154,7 @@ private final class Place {
         #expect(!isTaken { $0.vars = [DecisionInput.Vars(plugin: "p", bytes: large)] })
     }
 
-    @Test func `decisions that no file takes can be asked again`() throws {
+    @Test func decisionsThatNoFileTakesCanBeAskedAgain() throws {
         let place = try Place()
         var isFull = false
         var system = DecisionWriter.System()
@@ -181,7 +181,7 @@ private final class Place {
         #expect(newest.allSatisfy { $0.input != nil })
     }
 
-    @Test func `what is kept to be asked again is bounded in bytes`() throws {
+    @Test func whatIsKeptToBeAskedAgainIsBoundedInBytes() throws {
         let place = try Place()
         let log = DecisionLog(directory: nil, log: Log(level: .error), loop: place.loop)
         log.configure(Configuration.DecisionLog(), backlog: 100_000)
@@ -196,7 +196,7 @@ private final class Place {
         #expect(log.newest(3).allSatisfy(hasInput))
     }
 
-    @Test func `of a batch that was written in part only the rest is left out`() throws {
+    @Test func ofABatchThatWasWrittenInPartOnlyTheRestIsLeftOut() throws {
         let place = try Place()
         var (room, written) = (Int.max, 0)
         var system = DecisionWriter.System()

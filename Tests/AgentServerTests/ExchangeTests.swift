@@ -20,7 +20,7 @@ import Testing
 
     // MARK: The barrier
 
-    @Test func `Reply and events wait until their change is durable`() throws {
+    @Test func replyAndEventsWaitUntilTheirChangeIsDurable() throws {
         let rig = try ExchangeRig()
         defer { rig.close() }
         rig.connect("alice")
@@ -33,7 +33,7 @@ import Testing
         #expect(rig.clients.news() == ["reply \(number)", "incoming bob"])
     }
 
-    @Test func `What is asked meanwhile stands in line`() throws {
+    @Test func whatIsAskedMeanwhileStandsInLine() throws {
         let rig = try ExchangeRig()
         defer { rig.close() }
         let first = rig.ask(invite("bob"))
@@ -54,7 +54,7 @@ import Testing
         #expect(rig.clients.news() == ["page \(third)"])
     }
 
-    @Test func `All changes of one turn share a batch`() throws {
+    @Test func allChangesOfOneTurnShareABatch() throws {
         let rig = try ExchangeRig()
         defer { rig.close() }
         for _ in 0..<50 { rig.ask(invite("bob")) }
@@ -64,7 +64,7 @@ import Testing
         #expect(rig.clients.news().count == 50)
     }
 
-    @Test func `Policies are asked before the commit`() throws {
+    @Test func policiesAreAskedBeforeTheCommit() throws {
         let rig = try ExchangeRig(answering: ["support"])
         defer { rig.close() }
         rig.ask(invite("support"))
@@ -72,7 +72,7 @@ import Testing
         #expect(rig.store.batches.isEmpty && rig.clients.news() == [])
     }
 
-    @Test func `A refusal that a policy decides within one turn is one batch`() throws {
+    @Test func aRefusalThatAPolicyDecidesWithinOneTurnIsOneBatch() throws {
         let rig = try ExchangeRig(answering: ["support"])
         defer { rig.close() }
         rig.connect("alice")
@@ -94,7 +94,7 @@ import Testing
         #expect(rig.endedCalls.count == 1)
     }
 
-    @Test func `A batch waits a moment for policies at work, and not for long`() throws {
+    @Test func aBatchWaitsAMomentForPoliciesAtWorkAndNotForLong() throws {
         let rig = try ExchangeRig(answering: ["support"])
         defer { rig.close() }
         rig.ask(invite("bob"))
@@ -108,7 +108,7 @@ import Testing
         #expect(rig.store.batches.count == 1)
     }
 
-    @Test func `A store keeps only the last state of a call of one batch`() throws {
+    @Test func aStoreKeepsOnlyTheLastStateOfACallOfOneBatch() throws {
         let rig = try ExchangeRig(answering: ["support"])
         defer { rig.close() }
         rig.ask(invite("support"))
@@ -130,7 +130,7 @@ import Testing
         #expect(call.state == .ended)
     }
 
-    @Test func `Who counts is told the sum when it is durable`() throws {
+    @Test func whoCountsIsToldTheSumWhenItIsDurable() throws {
         let rig = try ExchangeRig()
         defer { rig.close() }
         var told: [Stored] = []
@@ -146,7 +146,7 @@ import Testing
 
     // MARK: Overload
 
-    @Test func `A store that is late holds new changes off`() throws {
+    @Test func aStoreThatIsLateHoldsNewChangesOff() throws {
         let rig = try ExchangeRig { $0.commitWithin = -1 }
         defer { rig.close() }
         #expect(rig.exchange.overload == nil)
@@ -161,7 +161,7 @@ import Testing
         #expect(rig.exchange.overload == nil)
     }
 
-    @Test func `A commit that took longer than the limit is counted, and none that took as long`()
+    @Test func aCommitThatTookLongerThanTheLimitIsCountedAndNoneThatTookAsLong()
         throws
     {
         let rig = try ExchangeRig { $0.commitWithin = 700 }
@@ -175,7 +175,7 @@ import Testing
         #expect(rig.exchange.lateCommits == 1)
     }
 
-    @Test func `A store in time holds nobody off`() throws {
+    @Test func aStoreInTimeHoldsNobodyOff() throws {
         let rig = try ExchangeRig { $0.commitWithin = 60_000 }
         defer { rig.close() }
         rig.ask(invite("bob"))
@@ -185,8 +185,7 @@ import Testing
         #expect(rig.exchange.lateCommits == 0 && rig.exchange.commitAge == 0)
     }
 
-    @Test func `Plugins that are behind hold invitations off, and one event less does not`() throws
-    {
+    @Test func pluginsThatAreBehindHoldInvitationsOffAndOneEventLessDoesNot() throws {
         let rig = try ExchangeRig { $0.policyBacklog = 3 }
         defer { rig.close() }
         rig.policies.backlog = 2
@@ -197,7 +196,7 @@ import Testing
         #expect(rig.exchange.overload == nil)
     }
 
-    @Test func `Too many events of an account hold it off, and one less does not`() throws {
+    @Test func tooManyEventsOfAnAccountHoldItOffAndOneLessDoesNot() throws {
         let rig = try ExchangeRig { $0.reportsPerCause = 3 }
         defer { rig.close() }
         rig.policies.waiting = [UserID("ann"): 2, UserID("bob"): 3]
@@ -207,7 +206,7 @@ import Testing
         #expect(rig.exchange.overload == nil && rig.exchange.policyOverload == nil)
     }
 
-    @Test func `Too much that waits holds new changes off, and one less does not`() throws {
+    @Test func tooMuchThatWaitsHoldsNewChangesOffAndOneLessDoesNot() throws {
         // An invitation between users without devices is one reply.
         let rig = try ExchangeRig { $0.heldBytes = 4 * 1_024 }
         defer { rig.close() }
@@ -222,7 +221,7 @@ import Testing
 
     // MARK: Failure
 
-    @Test func `When the store fails nothing behind the barrier leaves`() throws {
+    @Test func whenTheStoreFailsNothingBehindTheBarrierLeaves() throws {
         let rig = try ExchangeRig()
         defer { rig.close() }
         rig.connect("alice")
@@ -236,7 +235,7 @@ import Testing
         #expect(told == [.lost])
     }
 
-    @Test func `While the store is away nothing happens, and a late word of it counts for nothing`()
+    @Test func whileTheStoreIsAwayNothingHappensAndALateWordOfItCountsForNothing()
         throws
     {
         let rig = try ExchangeRig()
@@ -260,7 +259,7 @@ import Testing
         #expect(rig.clients.news().count == 1)
     }
 
-    @Test func `The store is opened again and again until it is back`() throws {
+    @Test func theStoreIsOpenedAgainAndAgainUntilItIsBack() throws {
         let rig = try ExchangeRig { $0.reopenAfter = 0 }
         defer { rig.close() }
         rig.turn()
@@ -275,7 +274,7 @@ import Testing
         #expect(rig.clients.news() == ["drop"], "clients are sent away once")
     }
 
-    @Test func `Who waits for the store to be back need not wait for more`() throws {
+    @Test func whoWaitsForTheStoreToBeBackNeedNotWaitForMore() throws {
         let rig = try ExchangeRig()
         defer { rig.close() }
         let outbox = OutboxDouble()
@@ -287,7 +286,7 @@ import Testing
         #expect(isTold)
     }
 
-    @Test func `What is stored goes on, and what is not has never been`() throws {
+    @Test func whatIsStoredGoesOnAndWhatIsNotHasNeverBeen() throws {
         let rig = try ExchangeRig()
         defer { rig.close() }
         rig.connect("alice")
@@ -306,7 +305,7 @@ import Testing
         #expect(rig.endedCalls == [lost.id], "its handlers are told")
     }
 
-    @Test func `A late answer to a question of before is no answer to a new one`() throws {
+    @Test func aLateAnswerToAQuestionOfBeforeIsNoAnswerToANewOne() throws {
         let rig = try ExchangeRig(answering: ["support"])
         defer { rig.close() }
         rig.ask(invite("support"))
@@ -325,7 +324,7 @@ import Testing
         #expect(rig.exchange.switchboard.liveCallCount == 1, "nobody was refused")
     }
 
-    @Test func `Questions that were open at the end are asked again at the start`() throws {
+    @Test func questionsThatWereOpenAtTheEndAreAskedAgainAtTheStart() throws {
         let before = try ExchangeRig(answering: ["support"])
         defer { before.close() }
         before.ask(invite("support"))
@@ -346,7 +345,7 @@ import Testing
             after.store.calls(ofBatch: 0).last?.participants.map(\.state) == [.joined, .joined])
     }
 
-    @Test func `Who asks for what cannot be read is told so, and nobody else`() throws {
+    @Test func whoAsksForWhatCannotBeReadIsToldSoAndNobodyElse() throws {
         var state = StoredState()
         let now = Moment(Clock.wallMilliseconds())
         state.core.keys = [KeyMark(user: UserID("alice"), key: "k", bodyHash: 0, at: now)]
@@ -376,7 +375,7 @@ import Testing
     }
 
     /// (G84)
-    @Test func `Who waits for the store over a change of what is read asks again`() throws {
+    @Test func whoWaitsForTheStoreOverAChangeOfWhatIsReadAsksAgain() throws {
         var state = StoredState()
         let now = Moment(Clock.wallMilliseconds())
         state.core.keys = [KeyMark(user: UserID("alice"), key: "k", bodyHash: 0, at: now)]

@@ -30,7 +30,7 @@ import Testing
         return counts
     }
 
-    @Test func `Who is quiet waits for the run at hand only`() {
+    @Test func whoIsQuietWaitsForTheRunAtHandOnly() {
         var turns = Turns()
         for number in 0..<30 {
             for _ in 0..<100 { turns.add("heavy", Cause(UserID("heavy-\(number)")), .decision) }
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func `The pairs of one account have four parts at most`() {
+    @Test func thePairsOfOneAccountHaveFourPartsAtMost() {
         var turns = Turns()
         for number in 0..<20 {
             let pair = Cause(UserID("user-\(number)"), caller: UserID("mallory"))
@@ -54,14 +54,14 @@ import Testing
         #expect((18...22).contains(counts["alice"] ?? 0), "\(counts)")
     }
 
-    @Test func `The pairs of one account share what it has`() {
+    @Test func thePairsOfOneAccountShareWhatItHas() {
         var turns = Turns()
         for _ in 0..<100 { turns.add("one", Cause(UserID("bob"), caller: UserID("ann")), .report) }
         for _ in 0..<10 { turns.add("two", Cause(UserID("eve"), caller: UserID("ann")), .report) }
         #expect(take(20, &turns, each: millisecond) == ["one": 10, "two": 10])
     }
 
-    @Test func `Decisions go before reports, but not for ever`() {
+    @Test func decisionsGoBeforeReportsButNotForEver() {
         var turns = Turns()
         for _ in 0..<10 { turns.add("report", alice, .report) }
         for _ in 0..<100 { turns.add("decision", mallory, .decision) }
@@ -70,7 +70,7 @@ import Testing
         #expect(counts["report"] ?? 0 >= 8, "\(counts)")
     }
 
-    @Test func `It is known of an account whether its last run was long`() {
+    @Test func itIsKnownOfAnAccountWhetherItsLastRunWasLong() {
         var turns = Turns()
         func serve(_ time: UInt64, _ isLong: Bool) -> String? {
             let takesLong = turns.takesLong()
@@ -88,7 +88,7 @@ import Testing
 
     /// A look through all accounts for each of them would take minutes.
     @Test(.timeLimit(.minutes(1)))
-    func `However many accounts wait, each costs the same`() {
+    func howeverManyAccountsWaitEachCostsTheSame() {
         var turns = Turns()
         let count = 30_000
         for number in 0..<count { turns.add("one", Cause(UserID("user-\(number)")), .decision) }
@@ -96,7 +96,7 @@ import Testing
         #expect(turns.isEmpty)
     }
 
-    @Test func `What came first of a cause is first`() {
+    @Test func whatCameFirstOfACauseIsFirst() {
         var turns = Turns()
         for number in 0..<2_000 { turns.add("\(number)", mallory, .report) }
         for number in 0..<2_000 {
@@ -128,7 +128,7 @@ import Testing
         queue.add(PolicyQueue.Job(input: input, generation: host.generation), host)
     }
 
-    @Test func `Reports of a call come in their order, whoever brought them about`() throws {
+    @Test func reportsOfACallComeInTheirOrderWhoeverBroughtThemAbout() throws {
         var queue = PolicyQueue()
         let call = call(1)
         for number in 0..<20 {
@@ -153,7 +153,7 @@ import Testing
 
     /// Copying the row for each of them would take minutes.
     @Test(.timeLimit(.minutes(1)))
-    func `However many reports of a call wait, each costs the same`() {
+    func howeverManyReportsOfACallWaitEachCostsTheSame() {
         var queue = PolicyQueue()
         let (call, count) = (call(1), 40_000)
         for number in 0..<count {
@@ -169,7 +169,7 @@ import Testing
         #expect(taken == count)
     }
 
-    @Test func `A question that is taken back is not asked`() {
+    @Test func aQuestionThatIsTakenBackIsNotAsked() {
         var queue = PolicyQueue()
         let question = Question(
             id: QuestionID(1), decideBy: now,
@@ -266,7 +266,7 @@ import Testing
         end)
         """
 
-    @Test func `What an account has brought about is counted for it until it is told`() throws {
+    @Test func whatAnAccountHasBroughtAboutIsCountedForItUntilItIsTold() throws {
         let bench = try Bench("on.ended(function() end)")
         defer { bench.close() }
         let (ann, bob, eve) = (UserID("ann"), UserID("bob"), UserID("eve"))
@@ -283,7 +283,7 @@ import Testing
         }
     }
 
-    @Test func `An answer does not wait for the run that comes after it`() throws {
+    @Test func anAnswerDoesNotWaitForTheRunThatComesAfterIt() throws {
         let bench = try Bench(Self.burning)
         defer { bench.close() }
         bench.ask(1, by: "alice")
@@ -293,7 +293,7 @@ import Testing
         #expect(bench.answers == [1])
     }
 
-    @Test func `No commit waits for a question that waits for its turn`() throws {
+    @Test func noCommitWaitsForAQuestionThatWaitsForItsTurn() throws {
         let bench = try Bench(Self.burning)
         defer { bench.close() }
         for number in 1...20 { bench.ask(UInt64(number), by: "mallory", data: "burn") }
@@ -304,7 +304,7 @@ import Testing
     }
 
     @Test(arguments: ["burn", "wait"])
-    func `A caller who keeps the plugins busy is not felt by another one`(_ data: String) throws {
+    func aCallerWhoKeepsThePluginsBusyIsNotFeltByAnotherOne(_ data: String) throws {
         let bench = try Bench(Self.burning)
         defer { bench.close() }
         for number in 1...100 { bench.ask(UInt64(number), by: "mallory", data: data) }

@@ -27,7 +27,7 @@ import WebProtocols
 
     // MARK: Who may connect
 
-    @Test func `One connection too many is cut, and one that goes makes room`() throws {
+    @Test func oneConnectionTooManyIsCutAndOneThatGoesMakesRoom() throws {
         let rig = try GatewayRig { $0.connections = 2 }
         defer { rig.close() }
         let first = try rig.device("ann")
@@ -41,7 +41,7 @@ import WebProtocols
         #expect(!fourth.isClosed)
     }
 
-    @Test func `All connections together are bounded too`() throws {
+    @Test func allConnectionsTogetherAreBoundedToo() throws {
         let rig = try GatewayRig { $0.connections = 1 }
         defer { rig.close() }
         let first = try rig.device("bob")
@@ -63,7 +63,7 @@ import WebProtocols
             ([], "https://app.example", false),
             (["*"], "https://evil.example", true),
         ] as [([String]?, String?, Bool)])
-    func `Pages of these origins`(_ list: [String]?, _ origin: String?, _ isAdmitted: Bool) throws {
+    func pagesOfTheseOrigins(_ list: [String]?, _ origin: String?, _ isAdmitted: Bool) throws {
         var request = HTTPRequest(.get, try HTTPTarget("/v1/ws"))
         if let origin { request.headers.append("Origin", origin) }
         let peer = try #require(PeerAddress(host: "192.0.2.1"))
@@ -86,7 +86,7 @@ import WebProtocols
             (nil, "evil.example:7600", false),
             ("http://127.0.0.1:8000", "evil.example:7600", false),
         ] as [(String?, String, Bool)])
-    func `With development tokens pages of this machine`(
+    func withDevelopmentTokensPagesOfThisMachine(
         _ origin: String?, _ host: String, _ isAdmitted: Bool
     ) throws {
         var request = HTTPRequest(.get, try HTTPTarget("/v1/ws"), headers: ["Host": host])
@@ -97,7 +97,7 @@ import WebProtocols
         #expect(shared["Access-Control-Allow-Origin"] == origin && shared["Vary"] == "Origin")
     }
 
-    @Test func `A page from elsewhere gets no WebSocket`() throws {
+    @Test func aPageFromElsewhereGetsNoWebSocket() throws {
         let rig = try GatewayRig()
         defer { rig.close() }
         rig.gateway.configure(
@@ -107,7 +107,7 @@ import WebProtocols
         #expect(try rig.socket().status == 101)
     }
 
-    @Test func `A page may read the answer if its origin may connect`() throws {
+    @Test func aPageMayReadTheAnswerIfItsOriginMayConnect() throws {
         var request = HTTPRequest(.get, try HTTPTarget("/v1/call/list"))
         #expect(Origins(nil).sharing(with: request).fields.isEmpty)
         #expect(Origins(["https://app.example"]).sharing(with: request)["Vary"] == "Origin")
@@ -119,7 +119,7 @@ import WebProtocols
         #expect(shared[field] == "https://app.example" && shared["Vary"] == "Origin")
     }
 
-    @Test func `What a page was told is not told to who asks next on the connection`() throws {
+    @Test func whatAPageWasToldIsNotToldToWhoAsksNextOnTheConnection() throws {
         let rig = try GatewayRig()
         defer { rig.close() }
         let client = try rig.client()
@@ -131,7 +131,7 @@ import WebProtocols
 
     // MARK: Time
 
-    @Test func `Whose token has run out is sent to get a new one`() throws {
+    @Test func whoseTokenHasRunOutIsSentToGetANewOne() throws {
         let now = Clock.wallMilliseconds()
         let rig = try GatewayRig(tokens: BriefTokens(expiresAt: now + 60_000)) {
             $0.tokenLeeway = -60_000
@@ -143,7 +143,7 @@ import WebProtocols
         #expect(bob.closeCode == 4101)
     }
 
-    @Test func `Whose token has not run out stays`() throws {
+    @Test func whoseTokenHasNotRunOutStays() throws {
         let now = Clock.wallMilliseconds()
         let rig = try GatewayRig(tokens: BriefTokens(expiresAt: now)) { $0.tokenLeeway = 60_000 }
         defer { rig.close() }
@@ -154,7 +154,7 @@ import WebProtocols
         #expect(bob.closeCode == nil)
     }
 
-    @Test func `Who does not say hello in time is sent away, counted from the upgrade`() throws {
+    @Test func whoDoesNotSayHelloInTimeIsSentAwayCountedFromTheUpgrade() throws {
         let rig = try GatewayRig { $0.session.helloWithin = 0 }
         defer { rig.close() }
         let client = try rig.client()
@@ -167,7 +167,7 @@ import WebProtocols
     }
 
     /// The time until the silent connection is given up counts (A20).
-    @Test func `A silent caller is lost 35 seconds after the last frame`() throws {
+    @Test func aSilentCallerIsLost35SecondsAfterTheLastFrame() throws {
         let rig = try GatewayRig()
         defer { rig.close() }
         let start = Moment(1_800_000_000_000)
@@ -192,7 +192,7 @@ import WebProtocols
         #expect(bob.event("call.cancelled")?["reason"]?.string == "caller_lost")
     }
 
-    @Test func `A request that does not become whole is given up`() throws {
+    @Test func aRequestThatDoesNotBecomeWholeIsGivenUp() throws {
         let rig = try GatewayRig {
             $0.requestWithin = 0
             $0.idleMax = 60_000
@@ -210,7 +210,7 @@ import WebProtocols
         #expect(!idle.isClosed)
     }
 
-    @Test func `A connection that nobody uses is given up, but not while it is answered`() throws {
+    @Test func aConnectionThatNobodyUsesIsGivenUpButNotWhileItIsAnswered() throws {
         let store = StoreDouble()
         let rig = try GatewayRig(store: store) { $0.idleMax = 0 }
         defer { rig.close() }
@@ -234,7 +234,7 @@ import WebProtocols
 
     // MARK: How much
 
-    @Test func `A connection with enough under way is read no further`() throws {
+    @Test func aConnectionWithEnoughUnderWayIsReadNoFurther() throws {
         let store = StoreDouble()
         let rig = try GatewayRig(store: store) { $0.requestsUnderWay = 4 }
         defer { rig.close() }
@@ -259,7 +259,7 @@ import WebProtocols
         try rig.waiter.wait(for: "all answers") { (1...10).allSatisfy { bob.reply(to: $0) != nil } }
     }
 
-    @Test func `A page weighs more than other requests`() throws {
+    @Test func aPageWeighsMoreThanOtherRequests() throws {
         let store = StoreDouble()
         let rig = try GatewayRig(store: store) { $0.requestsUnderWay = 64 }
         defer { rig.close() }
@@ -270,7 +270,7 @@ import WebProtocols
         try rig.waiter.wait(for: "the third") { store.queries.count == 3 }
     }
 
-    @Test func `Pipelined requests over HTTP are answered one after the other`() throws {
+    @Test func pipelinedRequestsOverHTTPAreAnsweredOneAfterTheOther() throws {
         let rig = try GatewayRig()
         defer { rig.close() }
         let client = try rig.client()
@@ -281,7 +281,7 @@ import WebProtocols
         #expect(client.status == 404)
     }
 
-    @Test func `One request too many of a user in a second is refused`() throws {
+    @Test func oneRequestTooManyOfAUserInASecondIsRefused() throws {
         let rig = try GatewayRig(tokens: Strangers()) { $0.requestsPerSecond = 1 }
         defer { rig.close() }
         let phone = try rig.device("bob", "phone")
@@ -302,7 +302,7 @@ import WebProtocols
     }
 
     @Test(arguments: [60_000, 1])
-    func `Who asks faster than it may is read no further for a moment`(
+    func whoAsksFasterThanItMayIsReadNoFurtherForAMoment(
         _ moment: Milliseconds
     ) throws {
         let rig = try GatewayRig(tokens: Strangers()) {
@@ -325,7 +325,7 @@ import WebProtocols
         }
     }
 
-    @Test func `Who asks faster than it may over many connections has no more refusals`() throws {
+    @Test func whoAsksFasterThanItMayOverManyConnectionsHasNoMoreRefusals() throws {
         let rig = try GatewayRig(tokens: Strangers()) {
             ($0.requestsPerSecond, $0.refusalsAtOnce, $0.restFor) = (1, 10, 60_000)
         }
@@ -345,7 +345,7 @@ import WebProtocols
         #expect(refused() <= 14)
     }
 
-    @Test func `Clients are moved away in waves`() throws {
+    @Test func clientsAreMovedAwayInWaves() throws {
         let rig = try GatewayRig()
         defer { rig.close() }
         let devices = try (0...100).map { try rig.device("user-\($0)") }
@@ -359,7 +359,7 @@ import WebProtocols
 
     // MARK: A server that cannot
 
-    @Test func `When the store is behind, changes are refused and questions are not`() throws {
+    @Test func whenTheStoreIsBehindChangesAreRefusedAndQuestionsAreNot() throws {
         let store = StoreDouble()
         let rig = try GatewayRig(store: store) { $0.commitWithin = -1 }
         defer { rig.close() }
@@ -378,7 +378,7 @@ import WebProtocols
         #expect(store.queries.count == 1)
     }
 
-    @Test func `When the store fails, requests are unavailable and connections close with 4001`()
+    @Test func whenTheStoreFailsRequestsAreUnavailableAndConnectionsCloseWith4001()
         throws
     {
         let store = StoreDouble()
@@ -411,8 +411,7 @@ import WebProtocols
         _ = try rig.device("alice")
     }
 
-    @Test func `A server that goes away answers what is under way, and takes nothing more`() throws
-    {
+    @Test func aServerThatGoesAwayAnswersWhatIsUnderWayAndTakesNothingMore() throws {
         let store = StoreDouble()
         let rig = try GatewayRig(store: store)
         defer { rig.close() }

@@ -97,7 +97,7 @@ import Testing
         return .invite(invitation)
     }
 
-    @Test func `Who is in a call is busy from the first answer`() throws {
+    @Test func whoIsInACallIsBusyFromTheFirstAnswer() throws {
         let start = try Start()
         let rig = start.rig
         defer { rig.close() }
@@ -120,7 +120,7 @@ import Testing
         #expect(call.participants[1].state == .rejected, "\(call.participants[1].state)")
     }
 
-    @Test func `A device that connects waits for its calls, and only for those`() throws {
+    @Test func aDeviceThatConnectsWaitsForItsCallsAndOnlyForThose() throws {
         let start = try Start()
         let rig = start.rig
         defer { rig.close() }
@@ -135,7 +135,7 @@ import Testing
         #expect(rig.exchange.isLoading)
     }
 
-    @Test func `Whose turn it is keeps its order, and nobody waits for others`() throws {
+    @Test func whoseTurnItIsKeepsItsOrderAndNobodyWaitsForOthers() throws {
         let start = try Start()
         let rig = start.rig
         defer { rig.close() }
@@ -153,7 +153,7 @@ import Testing
         #expect(rig.clients.news() == ["reply \(replies[0])", "reply \(replies[1])"])
     }
 
-    @Test func `A call that has ended does not come back with an old page`() throws {
+    @Test func aCallThatHasEndedDoesNotComeBackWithAnOldPage() throws {
         let start = try Start()
         let rig = start.rig
         defer { rig.close() }
@@ -168,7 +168,7 @@ import Testing
         #expect(!rig.exchange.isLoading)
     }
 
-    @Test func `New calls have ids behind all that are still to come`() throws {
+    @Test func newCallsHaveIdsBehindAllThatAreStillToCome() throws {
         let start = try Start()
         let rig = start.rig
         defer { rig.close() }
@@ -179,7 +179,7 @@ import Testing
         #expect(try made.id > #require(start.calls.last).id)
     }
 
-    @Test func `A store that fails while calls are loaded is read from the beginning`() throws {
+    @Test func aStoreThatFailsWhileCallsAreLoadedIsReadFromTheBeginning() throws {
         let start = try Start()
         let rig = start.rig
         defer { rig.close() }
@@ -195,7 +195,7 @@ import Testing
         #expect(rig.endedCalls.isEmpty)
     }
 
-    @Test func `A damaged record counts once, whoever was asked about before`() throws {
+    @Test func aDamagedRecordCountsOnceWhoeverWasAskedAboutBefore() throws {
         let start = try Start()
         let rig = start.rig
         defer { rig.close() }
@@ -221,7 +221,7 @@ import Testing
     }
 
     /// (G84)
-    @Test func `Who waits for calls over a change of what is read asks again`() throws {
+    @Test func whoWaitsForCallsOverAChangeOfWhatIsReadAsksAgain() throws {
         let start = try Start()
         let rig = start.rig
         defer { rig.close() }
@@ -239,7 +239,7 @@ import Testing
         #expect(rig.store.batches.isEmpty)
     }
 
-    @Test func `A deadline that passed meanwhile fires with its page`() throws {
+    @Test func aDeadlineThatPassedMeanwhileFiresWithItsPage() throws {
         var ringing = Self.joined(5, "alice", "bob")
         ringing.state = .ringing
         ringing.participants[1].state = .inviting

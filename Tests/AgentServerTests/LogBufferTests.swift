@@ -56,7 +56,7 @@ import Testing
         for number in 0..<count { log.info("filler", ("number", "\(number)"), ("text", long)) }
     }
 
-    @Test func `Whoever logs does not wait for a reader, and is told what is missing`() {
+    @Test func whoeverLogsDoesNotWaitForAReaderAndIsToldWhatIsMissing() {
         let pipe = Pipe()
         let log = Log(format: .text, descriptor: pipe.writing)
         log.bufferLimit = 100_000
@@ -75,7 +75,7 @@ import Testing
         #expect(lines.last?.contains("last") == true)
     }
 
-    @Test func `A line at the limit passes, one byte more does not`() {
+    @Test func aLineAtTheLimitPassesOneByteMoreDoesNot() {
         let pipe = Pipe()
         let log = LogBuffer(to: pipe.writing, limit: 4_096)
         log.add([UInt8](repeating: 0x78, count: 4_097)) { Array("\($0)\n".utf8) }
@@ -87,7 +87,7 @@ import Testing
         #expect(pipe.lines(until: "x").map(\.utf8.count) == [1, 4_092])
     }
 
-    @Test func `What a full disk does not take is counted`() throws {
+    @Test func whatAFullDiskDoesNotTakeIsCounted() throws {
         let full = open("/dev/full", O_WRONLY)
         defer { close(full) }
         let log = LogBuffer(to: full)
@@ -96,7 +96,7 @@ import Testing
         #expect(log.leftOut == 10)
     }
 
-    @Test func `Nobody waits longer than a moment for the end`() {
+    @Test func nobodyWaitsLongerThanAMomentForTheEnd() {
         let pipe = Pipe()
         let log = LogBuffer(to: pipe.writing)
         for _ in 0..<200 { log.add([UInt8](repeating: 0x0A, count: 1_000)) { _ in [] } }
@@ -111,7 +111,7 @@ import Testing
         #expect(log.leftOut == 0)
     }
 
-    @Test func `What is asked of a log holds for all who have it`() {
+    @Test func whatIsAskedOfALogHoldsForAllWhoHaveIt() {
         let pipe = Pipe()
         let log = Log(format: .text, descriptor: pipe.writing)
         let copy = log

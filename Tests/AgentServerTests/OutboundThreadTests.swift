@@ -7,7 +7,7 @@ import Testing
 @testable import AgentServer
 
 @Suite struct OutboundThreadTests {
-    @Test func `It ends at once, with orders before it or without`() throws {
+    @Test func itEndsAtOnceWithOrdersBeforeItOrWithout() throws {
         let loop = try EventLoop()
         defer { loop.close() }
         let news = try Mailbox<OutboundService.News>(on: loop) { _ in }

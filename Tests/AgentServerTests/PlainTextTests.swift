@@ -9,7 +9,7 @@ import Testing
         ("a\nb", "a b"), ("a\u{1B}[31mb", "a [31mb"), ("a\u{9B}31mb", "a 31mb"),
         ("a\u{85}b", "a b"), ("a\u{202E}b", "a b"), ("a\u{2028}b", "a b"), ("grün", "grün"),
     ])
-    func `What paints or breaks becomes a space`(text: String, shown: String) {
+    func whatPaintsOrBreaksBecomesASpace(text: String, shown: String) {
         #expect(text.onOneLine == shown)
     }
 
@@ -18,7 +18,7 @@ import Testing
         ("x\"  plugin=trusted", "\"x\\\"  plugin=trusted\""), ("a\\", "\"a\\\\\""),
         ("a=b", "\"a=b\""),
     ])
-    func `A value shows where it ends`(text: String, shown: String) {
+    func aValueShowsWhereItEnds(text: String, shown: String) {
         #expect(text.asFieldValue == shown)
     }
 }

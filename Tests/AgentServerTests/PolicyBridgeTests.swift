@@ -89,7 +89,7 @@ private final class BridgeRig {
 }
 
 @Suite struct PolicyBridgeTests {
-    @Test func `A timer that was lost with a commit is stored when the store is back`() throws {
+    @Test func aTimerThatWasLostWithACommitIsStoredWhenTheStoreIsBack() throws {
         let rig = try BridgeRig(
             """
             timer("t", function() end)
@@ -104,7 +104,7 @@ private final class BridgeRig {
         #expect(try rig.timers(ofBatch: 1) == lost)
     }
 
-    @Test func `A timer that fired while the store was away is forgotten when it is back`() throws {
+    @Test func aTimerThatFiredWhileTheStoreWasAwayIsForgottenWhenItIsBack() throws {
         let rig = try BridgeRig(#"timer("t", function() count("fired") end)"#)
         defer { rig.close() }
         rig.fail()
@@ -119,7 +119,7 @@ private final class BridgeRig {
         #expect(try rig.timers(ofBatch: 0) == [.remove(JobID(7))])
     }
 
-    @Test func `What a plugin does to a call while the store is away is refused at once`() throws {
+    @Test func whatAPluginDoesToACallWhileTheStoreIsAwayIsRefusedAtOnce() throws {
         let rig = try BridgeRig(
             """
             on.invite(function(call)

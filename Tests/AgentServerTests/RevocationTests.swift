@@ -18,14 +18,14 @@ import Testing
     }
 
     @Test(arguments: [(nil, true), (999, true), (1_000, true), (1_001, false)])
-    func `A user's tokens are taken back up to a moment`(issuedAt: Int64?, isCovered: Bool) {
+    func aUsersTokensAreTakenBackUpToAMoment(issuedAt: Int64?, isCovered: Bool) {
         var revocations = Revocations()
         revocations.add(.user(UserID("bob")), at: 1_000)
         #expect(revocations.cover(identity(issuedAt: issuedAt), on: phone) == isCovered)
         #expect(!revocations.cover(identity("ann", issuedAt: issuedAt), on: phone))
     }
 
-    @Test func `A device's tokens are taken back for that device only`() {
+    @Test func aDevicesTokensAreTakenBackForThatDeviceOnly() {
         var revocations = Revocations()
         revocations.add(.device(Address(UserID("bob"), phone)), at: 1_000)
         #expect(revocations.cover(identity(), on: phone))
@@ -33,7 +33,7 @@ import Testing
         #expect(!revocations.cover(identity("ann"), on: phone))
     }
 
-    @Test func `One token is taken back, of one issuer or of all`() {
+    @Test func oneTokenIsTakenBackOfOneIssuerOrOfAll() {
         var revocations = Revocations(listed: ["c"])
         revocations.add(.token("a", issuer: nil), at: 1_000)
         revocations.add(.token("b", issuer: "us"), at: 1_000)
@@ -47,7 +47,7 @@ import Testing
         #expect(!revocations.cover(identity(), on: phone), "a token without jti")
     }
 
-    @Test func `What no token can outlive is forgotten`() {
+    @Test func whatNoTokenCanOutliveIsForgotten() {
         var revocations = Revocations()
         revocations.add(.user(UserID("bob")), at: 1_000)
         revocations.add(.user(UserID("ann")), at: 2_000, forgetting: 1_000)
@@ -60,12 +60,12 @@ import Testing
         Revocation.token("a \"b\" c", issuer: nil), .token("a", issuer: "https://us"),
         .user(UserID("bob")), .device(Address(UserID("bob"), DeviceID("phone"))),
     ])
-    func `The store gives back what it was given`(revocation: Revocation) {
+    func theStoreGivesBackWhatItWasGiven(revocation: Revocation) {
         #expect(Revocation(storeKey: revocation.storeKey) == revocation)
     }
 
     @Test(arguments: ["", "revoked ", "revoked []", "revoked [\"user\"]", "revoked [\"all\",1]"])
-    func `Another key of the store is none`(key: String) {
+    func anotherKeyOfTheStoreIsNone(key: String) {
         #expect(Revocation(storeKey: key) == nil)
     }
 }

@@ -16,14 +16,14 @@ import Testing
             log: log)
     }
 
-    @Test func `it takes the place of an old one and goes with its server`() {
+    @Test func itTakesThePlaceOfAnOldOneAndGoesWithItsServer() {
         let first = link(to: "one")
         let second = link(to: "two")
         #expect(folder.names == ["link"])
         withExtendedLifetime((first, second)) {}
     }
 
-    @Test func `a name that somebody else has is said, and nothing stays behind`() throws {
+    @Test func aNameThatSomebodyElseHasIsSaidAndNothingStaysBehind() throws {
         mkdir("\(folder.path)/link", 0o700)
         var ends: [Int32] = [-1, -1]
         try #require(pipe(&ends) == 0)

@@ -125,7 +125,7 @@ private final class FlakyStore: CallStore {
         }
     }
 
-    @Test func `What was committed is read`() throws {
+    @Test func whatWasCommittedIsRead() throws {
         let rig = try Rig()
         defer { rig.close() }
         rig.submit(7)
@@ -134,7 +134,7 @@ private final class FlakyStore: CallStore {
         #expect(try rig.told(2) == ["committed", "value [7]"])
     }
 
-    @Test func `After a failure nothing is committed before the store is open again`() throws {
+    @Test func afterAFailureNothingIsCommittedBeforeTheStoreIsOpenAgain() throws {
         let rig = try Rig()
         defer { rig.close() }
         rig.faults.left.store(1, ordering: .relaxed)
@@ -147,7 +147,7 @@ private final class FlakyStore: CallStore {
         #expect(rig.faults.opened.load(ordering: .relaxed) == 1)
     }
 
-    @Test func `A store that takes nothing yet is not back`() throws {
+    @Test func aStoreThatTakesNothingYetIsNotBack() throws {
         let rig = try Rig()
         defer { rig.close() }
         rig.faults.left.store(3, ordering: .relaxed)
@@ -158,7 +158,7 @@ private final class FlakyStore: CallStore {
         #expect(try rig.told(4).dropFirst() == expected[...])
     }
 
-    @Test func `Readers read the store that was opened last`() throws {
+    @Test func readersReadTheStoreThatWasOpenedLast() throws {
         let rig = try Rig()
         defer { rig.close() }
         rig.submit(7)
@@ -173,7 +173,7 @@ private final class FlakyStore: CallStore {
     }
 
     /// The store takes nothing here: what is found was not read.
-    @Test func `A call that ended is held until the store is opened again`() throws {
+    @Test func aCallThatEndedIsHeldUntilTheStoreIsOpenedAgain() throws {
         let rig = try Rig()
         defer { rig.close() }
         rig.faults.left.store(1, ordering: .relaxed)
@@ -186,7 +186,7 @@ private final class FlakyStore: CallStore {
         #expect(try rig.told(4).last == "no call")
     }
 
-    @Test func `So many ended calls are held, and for so long`() throws {
+    @Test func soManyEndedCallsAreHeldAndForSoLong() throws {
         var settings = Settings()
         (settings.endedCallsMax, settings.endedCallsFor) = (2, 1_000)
         let rig = try Rig(settings)
@@ -216,7 +216,7 @@ private final class FlakyStore: CallStore {
     }
 
     /// Keys are looked up whatever their age: what is not found was removed.
-    @Test func `A store in memory forgets what is too old, too`() throws {
+    @Test func aStoreInMemoryForgetsWhatIsTooOldToo() throws {
         let kept = MemoryStore()
         _ = try kept.restore(at: Moment(0))
         var isKept = true

@@ -16,17 +16,17 @@ import WebProtocols
         return sources.map { $0 == sources[0] }
     }
 
-    @Test func `An IPv4 address counts for itself, however it arrives`() throws {
+    @Test func anIPv4AddressCountsForItselfHoweverItArrives() throws {
         #expect(try alike(["192.0.2.1", "::ffff:192.0.2.1", "192.0.2.2"]) == [true, true, false])
     }
 
-    @Test func `An IPv6 address counts with those that the same household has`() throws {
+    @Test func anIPv6AddressCountsWithThoseThatTheSameHouseholdHas() throws {
         let household = ["2001:db8:1:1::1", "2001:db8:1:1::2", "2001:db8:1:1:ffff::3"]
         #expect(try alike(household + ["2001:db8:1:2::1"]) == [true, true, true, false])
     }
 
     @Test(arguments: ["127.0.0.1", "127.1.2.3", "::1", "10.0.0.1"])
-    func `Whoever may stand for many is counted nowhere`(_ host: String) throws {
+    func whoeverMayStandForManyIsCountedNowhere(_ host: String) throws {
         let proxies = TrustedProxies(["10.0.0.0/8"])
         #expect(proxies.source(of: try #require(PeerAddress(host: host))) == nil)
         #expect(proxies.source(of: .local) == nil)
@@ -42,7 +42,7 @@ import WebProtocols
         ("10.0.0.2", nil),
         ("", nil),
     ])
-    func `A proxy names its client last`(_ header: String, _ client: String?) throws {
+    func aProxyNamesItsClientLast(_ header: String, _ client: String?) throws {
         let proxies = TrustedProxies(["10.0.0.0/8"])
         let request = HTTPRequest(.get, try HTTPTarget("/"), headers: ["X-Forwarded-For": header])
         let proxy = try #require(PeerAddress(host: "10.9.9.9"))

@@ -16,7 +16,7 @@ import WebProtocols
         #"{"id":\#(id),"op":"call.get","data":{"call_id":"\#(CallID(high: 1, low: 1))"}}"#
     }
 
-    @Test func `Of one connection a turn takes so many messages, then the others have theirs`()
+    @Test func ofOneConnectionATurnTakesSoManyMessagesThenTheOthersHaveTheirs()
         throws
     {
         let rig = try GatewayRig { $0.messagesPerTurn = 4 }
@@ -33,8 +33,7 @@ import WebProtocols
         #expect(turns == [4, 4, 1])
     }
 
-    @Test func `Of requests over HTTP a turn takes so many, and all are answered in order`() throws
-    {
+    @Test func ofRequestsOverHTTPATurnTakesSoManyAndAllAreAnsweredInOrder() throws {
         let rig = try GatewayRig { $0.messagesPerTurn = 4 }
         defer { rig.close() }
         var turns: [Int] = []
@@ -57,7 +56,7 @@ import WebProtocols
                 == (1...9).map { "\($0)" })
     }
 
-    @Test func `A large document is given a piece at a time to who reads it`() throws {
+    @Test func aLargeDocumentIsGivenAPieceAtATimeToWhoReadsIt() throws {
         let rig = try GatewayRig { $0.unsentAnswerBytes = 8_192 }
         defer { rig.close() }
         let document = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
@@ -73,7 +72,7 @@ import WebProtocols
         #expect(most <= 2 * 8_192 + 256)
     }
 
-    @Test func `Who asks for one document and no more gets it whole`() throws {
+    @Test func whoAsksForOneDocumentAndNoMoreGetsItWhole() throws {
         let rig = try GatewayRig { $0.unsentAnswerBytes = 4_096 }
         defer { rig.close() }
         let document = [UInt8](repeating: 7, count: 100_001)
@@ -84,7 +83,7 @@ import WebProtocols
         #expect(client.responses.first?.body == document)
     }
 
-    @Test func `What strangers begin is bounded when it comes, and who began most goes`() throws {
+    @Test func whatStrangersBeginIsBoundedWhenItComesAndWhoBeganMostGoes() throws {
         let rig = try GatewayRig {
             $0.strangersBytes = 100_000
             $0.messageWithin = 600_000
@@ -113,7 +112,7 @@ import WebProtocols
         #expect(rig.gateway.beginners.bytes == 0 && rig.gateway.beginners.count == 0)
     }
 
-    @Test func `What strangers leave unread is bounded, and who has left most goes`() throws {
+    @Test func whatStrangersLeaveUnreadIsBoundedAndWhoHasLeftMostGoes() throws {
         let rig = try GatewayRig {
             $0.strangersBytes = 1_000_000
             $0.unsentAnswerBytes = 65_536
@@ -144,7 +143,7 @@ import WebProtocols
         try rig.waiter.wait(for: "nothing unread") { rig.gateway.beginners.bytes == 0 }
     }
 
-    @Test func `What was begun and is whole counts no more, nor what users begin`() throws {
+    @Test func whatWasBegunAndIsWholeCountsNoMoreNorWhatUsersBegin() throws {
         let rig = try GatewayRig { $0.strangersBytes = 65_536 }
         defer { rig.close() }
         let stranger = try rig.socket()
@@ -161,7 +160,7 @@ import WebProtocols
         #expect(rig.gateway.beginners.bytes == 0 && !bob.isClosed && !alice.isClosed)
     }
 
-    @Test func `One turn ends so many whose time is over, the next one goes on`() throws {
+    @Test func oneTurnEndsSoManyWhoseTimeIsOverTheNextOneGoesOn() throws {
         let rig = try GatewayRig {
             $0.newcomersPerTurn = 2
             $0.session.helloWithin = 0

@@ -36,7 +36,7 @@ import Testing
 
     private func types(_ events: [JSONValue]) -> [String?] { events.map { $0["type"]?.string } }
 
-    @Test func `A new call is created and rings`() throws {
+    @Test func aNewCallIsCreatedAndRings() throws {
         let call = call()
         let events = try events([
             (call, .participant(UserID("ann"), from: nil, to: .joined)),
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `One commit is one change, its end comes last`() throws {
+    @Test func oneCommitIsOneChangeItsEndComesLast() throws {
         var call = call(4)
         call.state = .ended
         call.end = Call.End(.cancelled, by: UserID("ann"))
@@ -78,7 +78,7 @@ import Testing
         #expect(events.allSatisfy { $0["data"]?["revision"]?.integer == 4 })
     }
 
-    @Test func `Commits and calls stay apart, and nothing is told twice`() throws {
+    @Test func commitsAndCallsStayApartAndNothingIsToldTwice() throws {
         var gatherer = WebhookGatherer(WireEncoder(modes: Mode.all))
         for call in [call(2), call(3), call(3, high: 9)] {
             gatherer.note(
@@ -93,7 +93,7 @@ import Testing
         #expect(gatherer.takeEvents().isEmpty)
     }
 
-    @Test func `Who ran out of time is named`() throws {
+    @Test func whoRanOutOfTimeIsNamed() throws {
         var call = call(2)
         call.participants[1].state = .timedOut
         let events = try events([
@@ -104,13 +104,13 @@ import Testing
         #expect(events[1]["data"]?["users"] == ["bob"])
     }
 
-    @Test func `Who is called again is told of like at the first time`() throws {
+    @Test func whoIsCalledAgainIsToldOfLikeAtTheFirstTime() throws {
         let again = Report.Kind.participant(UserID("bob"), from: .rejected, to: .inviting)
         let events = try events([(call(5), again)])
         #expect(types(events) == ["call.incoming", "call.changed"])
     }
 
-    @Test func `Parts that end differently are told apart`() throws {
+    @Test func partsThatEndDifferentlyAreToldApart() throws {
         var call = call(6)
         for (name, inviter) in [("carl", "ann"), ("dora", "bob")] {
             var one = Participant(user: UserID(name), role: .invitee, state: .cancelled, at: now)
@@ -133,7 +133,7 @@ import Testing
             events.dropFirst(2).map { $0["data"]?["inviter"]?.string } == ["ann", "bob"])
     }
 
-    @Test func `What changes no participant is told, what is between devices is not`() throws {
+    @Test func whatChangesNoParticipantIsToldWhatIsBetweenDevicesIsNot() throws {
         let notices: [CallEvent.Kind] = [
             .hold(UserID("ann"), on: true), .mediaPhase(.connected),
             .mediaFlags(UserID("ann"), audio: true, video: false),
@@ -149,7 +149,7 @@ import Testing
         #expect(events[3]["data"]?["items"] == ["k": "v"])
     }
 
-    @Test func `Commits of two actors stay apart`() {
+    @Test func commitsOfTwoActorsStayApart() {
         var gatherer = WebhookGatherer(WireEncoder(modes: Mode.all))
         for actor in [ann, .timer(.ring)] {
             gatherer.note(

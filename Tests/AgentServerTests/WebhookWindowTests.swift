@@ -30,7 +30,7 @@ import Testing
         window.take(job(id, caller))
     }
 
-    @Test mutating func `whoever has many events leaves room for those of others`() {
+    @Test mutating func whoeverHasManyEventsLeavesRoomForThoseOfOthers() {
         var taken = (1...10).map { take($0, "mallory") }
         #expect(taken == [true, true, true, true, true, true, false, false, false, false])
         taken = (11...13).map { take($0, "ann") }
@@ -38,7 +38,7 @@ import Testing
         #expect(window.count == 9 && window.isLate)
     }
 
-    @Test mutating func `who is behind goes on in order, from where the window ended`() {
+    @Test mutating func whoIsBehindGoesOnInOrderFromWhereTheWindowEnded() {
         for id in 1...8 as ClosedRange<Int64> { _ = take(id, "mallory") }
         var turns = window.turns()
         #expect(turns.isEmpty, "there is no room for more of his")
@@ -58,7 +58,7 @@ import Testing
         #expect(next)
     }
 
-    @Test mutating func `what is stored during a read is not lost`() {
+    @Test mutating func whatIsStoredDuringAReadIsNotLost() {
         for id in 1...7 as ClosedRange<Int64> { _ = take(id, "mallory") }
         for id in 1...6 as ClosedRange<Int64> { window.remove(JobID(id)) }
         #expect(window.turns().count == 1)
@@ -69,7 +69,7 @@ import Testing
         #expect(window.turns().map(\.after) == [JobID(7)])
     }
 
-    @Test mutating func `after a start everybody is looked for, too many in two steps`() {
+    @Test mutating func afterAStartEverybodyIsLookedForTooManyInTwoSteps() {
         window = window.enabled()
         #expect(window.mayFind && window.isLate)
         let direct = take(9, "ann")
@@ -88,7 +88,7 @@ import Testing
         #expect(!window.isLate)
     }
 
-    @Test mutating func `an event that is sent again is read again`() {
+    @Test mutating func anEventThatIsSentAgainIsReadAgain() {
         _ = take(5, "ann")
         window.rewind(before: (JobID(2), UserID("ann")))
         #expect(window.turns().map(\.after) == [JobID(1)])
@@ -108,7 +108,7 @@ import Testing
         return given
     }
 
-    @Test mutating func `what happens during a search does not hide what happened before`() {
+    @Test mutating func whatHappensDuringASearchDoesNotHideWhatHappenedBefore() {
         window = window.enabled()
         _ = take(9, "ann")
         var given = turn(of: [1, 2, 9])
@@ -122,7 +122,7 @@ import Testing
         #expect(!window.isLate)
     }
 
-    @Test mutating func `who comes to be behind unknown is not passed over by a search`() {
+    @Test mutating func whoComesToBeBehindUnknownIsNotPassedOverByASearch() {
         window = window.enabled()
         let last = window.beginSearch()
         #expect(last == nil)
@@ -143,7 +143,7 @@ import Testing
         #expect(!window.isLate)
     }
 
-    @Test mutating func `of whom there is no room nothing is remembered`() {
+    @Test mutating func ofWhomThereIsNoRoomNothingIsRemembered() {
         window = window.enabled()
         for id in 1...50 as ClosedRange<Int64> {
             _ = take(id, "u\(id)")
@@ -152,7 +152,7 @@ import Testing
         #expect(window.accounts == 3)
     }
 
-    @Test mutating func `what a store has that said it had not is found`() {
+    @Test mutating func whatAStoreHasThatSaidItHadNotIsFound() {
         _ = take(1, "ann")
         window.searchAnew()
         let overtaking = take(3, "ann")
@@ -163,7 +163,7 @@ import Testing
         #expect(given == [2, 3] && !window.isLate)
     }
 
-    @Test mutating func `a reading that was begun before a receiver was disabled counts no more`() {
+    @Test mutating func aReadingThatWasBegunBeforeAReceiverWasDisabledCountsNoMore() {
         for id in 1...7 as ClosedRange<Int64> { _ = take(id, "ann") }
         window.beginReading(1)
         window.disable()

@@ -77,7 +77,7 @@ import Testing
         #expect(try CommandArguments([], of: optional).operands == [])
         #expect(throws: CommandError.usage("CALL is missing")) { try CommandArguments([], of: one) }
         for (command, words) in [(one, ["a", "b"]), (none, ["b"]), (optional, ["a", "b"])] {
-            #expect(throws: CommandError.usage("one word too many: 'b'")) {
+            #expect(throws: CommandError.usage("unexpected word: 'b'")) {
                 try CommandArguments(words, of: command)
             }
         }

@@ -90,7 +90,6 @@ enum Proof: Hashable, Sendable {
         case .swift(let suite, let function):
             return Self.suites[suite, default: []].compactMap(Self.file).lazy.compactMap {
                 Self.body(from: "func \(function)(", to: "\n    }\n", in: $0)
-                    ?? Self.body(from: "func `\(function)`(", to: "\n    }\n", in: $0)
             }.first
         }
     }

@@ -6,13 +6,13 @@ import Testing
 
 @Suite struct ConnectionTests {
     @Test(arguments: ["127.0.0.1", "::1", "localhost"])
-    func `TCP brings every byte back`(host: String) throws {
+    func tcpBringsEveryByteBack(host: String) throws {
         let rig = try Rig()
         defer { rig.close() }
         try echo(on: rig, at: .tcp(host: host, port: 0))
     }
 
-    @Test func `A Unix socket brings every byte back`() throws {
+    @Test func aUnixSocketBringsEveryByteBack() throws {
         let folder = TemporaryFolder()
         let rig = try Rig()
         defer { rig.close() }
@@ -40,7 +40,7 @@ import Testing
         #expect(heard == "hello again")
     }
 
-    @Test func `What is sent in one turn arrives in one read`() throws {
+    @Test func whatIsSentInOneTurnArrivesInOneRead() throws {
         let rig = try Rig()
         defer { rig.close() }
         let server = Peer()
@@ -58,7 +58,7 @@ import Testing
         #expect(reads == [300])
     }
 
-    @Test func `A read takes no more than the buffer of the loop`() throws {
+    @Test func aReadTakesNoMoreThanTheBufferOfTheLoop() throws {
         var options = EventLoop.Options()
         options.readBufferBytes = 16
         let rig = try Rig(options: options)
@@ -75,7 +75,7 @@ import Testing
         #expect(reads == [16, 16, 1])
     }
 
-    @Test func `A slow reader holds the sender back and loses nothing`() throws {
+    @Test func aSlowReaderHoldsTheSenderBackAndLosesNothing() throws {
         var options = EventLoop.Options()
         options.closeTimeout = 60_000
         let rig = try Rig(options: options)
@@ -92,7 +92,7 @@ import Testing
         #expect(source.mostUnsent <= Source.highWater + 65_536)
     }
 
-    @Test func `After the peer's end one can still send`() throws {
+    @Test func afterThePeersEndOneCanStillSend() throws {
         let rig = try Rig()
         defer { rig.close() }
         let server = Peer()
@@ -120,7 +120,7 @@ import Testing
         #expect(heard == "late answer")
     }
 
-    @Test func `Closing does not destroy an answer that the peer has not read yet`() throws {
+    @Test func closingDoesNotDestroyAnAnswerThatThePeerHasNotReadYet() throws {
         let rig = try Rig()
         defer { rig.close() }
         let server = Peer()
@@ -147,7 +147,7 @@ import Testing
         #expect(heard == "too large")
     }
 
-    @Test func `A peer that never closes is dropped when the time for closing is over`() throws {
+    @Test func aPeerThatNeverClosesIsDroppedWhenTheTimeForClosingIsOver() throws {
         var options = EventLoop.Options()
         options.closeTimeout = 50
         let rig = try Rig(options: options)
@@ -171,7 +171,7 @@ import Testing
         #expect(try #require(closedAfter) >= 50)
     }
 
-    @Test func `A peer that never reads is dropped when the time for closing is over`() throws {
+    @Test func aPeerThatNeverReadsIsDroppedWhenTheTimeForClosingIsOver() throws {
         var options = EventLoop.Options()
         options.closeTimeout = 50
         let rig = try Rig(options: options)
@@ -194,7 +194,7 @@ import Testing
         Glibc.close(descriptor)
     }
 
-    @Test func `Abort is a reset for the peer`() throws {
+    @Test func abortIsAResetForThePeer() throws {
         let rig = try Rig()
         defer { rig.close() }
         let server = Peer()
@@ -218,7 +218,7 @@ import Testing
         rig.run()
     }
 
-    @Test func `What is sent after the close is dropped`() throws {
+    @Test func whatIsSentAfterTheCloseIsDropped() throws {
         let rig = try Rig()
         defer { rig.close() }
         let listener = try rig.listen { connection in
@@ -236,7 +236,7 @@ import Testing
         #expect(heard == "one")
     }
 
-    @Test func `A thousand connections are served at once`() throws {
+    @Test func aThousandConnectionsAreServedAtOnce() throws {
         let rig = try Rig()
         defer { rig.close() }
         let count = 1_000
@@ -268,7 +268,7 @@ import Testing
         #expect(closed == count)
     }
 
-    @Test func `Peers are named by their address`() throws {
+    @Test func peersAreNamedByTheirAddress() throws {
         let rig = try Rig()
         defer { rig.close() }
         var names: [String] = []
@@ -288,7 +288,7 @@ import Testing
         #expect(names == ["127.0.0.1", "::1"])
     }
 
-    @Test func `A closed connection is forgotten`() throws {
+    @Test func aClosedConnectionIsForgotten() throws {
         let rig = try Rig()
         defer { rig.close() }
         weak var accepted: Connection?
@@ -309,7 +309,7 @@ import Testing
         #expect(connected == nil)
     }
 
-    @Test func `The end of the loop closes what is open and says so`() throws {
+    @Test func theEndOfTheLoopClosesWhatIsOpenAndSaysSo() throws {
         var reported = 0
         do {
             let rig = try Rig()

@@ -22,7 +22,7 @@ import Testing
         return failure
     }
 
-    @Test func `Nobody listens`() throws {
+    @Test func nobodyListens() throws {
         let rig = try Rig()
         defer { rig.close() }
         let listener = try rig.listen { _ in }
@@ -33,7 +33,7 @@ import Testing
         #expect(error?.description == "connecting to \(endpoint): Connection refused")
     }
 
-    @Test func `There is no such Unix socket`() throws {
+    @Test func thereIsNoSuchUnixSocket() throws {
         let rig = try Rig()
         defer { rig.close() }
         let error = failure(of: .unix(path: "/nonexistent/socket"), on: rig)
@@ -42,7 +42,7 @@ import Testing
         #expect(error?.description == words)
     }
 
-    @Test func `A name without an address`() throws {
+    @Test func aNameWithoutAnAddress() throws {
         let rig = try Rig()
         defer { rig.close() }
         let error = failure(of: .tcp(host: "no-such-name.invalid", port: 1), on: rig)
@@ -50,7 +50,7 @@ import Testing
         #expect(error?.subject == "no-such-name.invalid")
     }
 
-    @Test func `The next address of a name is tried`() throws {
+    @Test func theNextAddressOfANameIsTried() throws {
         let rig = try Rig()
         defer { rig.close() }
         let listener = try rig.listen(at: .tcp(host: "::1", port: 0)) { _ in rig.finish() }
@@ -61,7 +61,7 @@ import Testing
         rig.run()
     }
 
-    @Test func `A peer that does not answer costs its time limit`() throws {
+    @Test func aPeerThatDoesNotAnswerCostsItsTimeLimit() throws {
         let rig = try Rig()
         defer { rig.close() }
         var options = Listener.Options()
@@ -95,7 +95,7 @@ import Testing
         return descriptor
     }
 
-    @Test func `A cancelled attempt says nothing`() throws {
+    @Test func aCancelledAttemptSaysNothing() throws {
         let rig = try Rig()
         defer { rig.close() }
         let listener = try rig.listen { _ in }
@@ -107,7 +107,7 @@ import Testing
         rig.run()
     }
 
-    @Test func `The end of the loop ends an attempt`() throws {
+    @Test func theEndOfTheLoopEndsAnAttempt() throws {
         var error: EventLoopError?
         do {
             let rig = try Rig()

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite struct FileWatcherTests {
-    @Test func `Written, replaced and removed files are reported once they rest`() throws {
+    @Test func writtenReplacedAndRemovedFilesAreReportedOnceTheyRest() throws {
         let folder = TemporaryFolder()
         folder.write("1", to: "old")
         let rig = try Rig()
@@ -28,7 +28,7 @@ import Testing
         #expect(reports == [names.map { "\(folder.path)/\($0)" }])
     }
 
-    @Test func `A directory that does not exist is named`() throws {
+    @Test func aDirectoryThatDoesNotExistIsNamed() throws {
         let rig = try Rig()
         defer { rig.close() }
         let error = #expect(throws: EventLoopError.self) {

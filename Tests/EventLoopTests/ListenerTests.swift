@@ -7,7 +7,7 @@ import Testing
 @testable import EventLoop
 
 @Suite struct ListenerTests {
-    @Test func `Port 0 becomes a real port`() throws {
+    @Test func port0BecomesARealPort() throws {
         let rig = try Rig()
         defer { rig.close() }
         let listener = try rig.listen { _ in }
@@ -19,7 +19,7 @@ import Testing
         #expect(port > 0)
     }
 
-    @Test func `As many newcomers may wait as the kernel allows`() throws {
+    @Test func asManyNewcomersMayWaitAsTheKernelAllows() throws {
         let endpoint = try NetworkAddress(parsing: "127.0.0.1:0")
         let bound = try ListeningSocket(endpoint, backlog: Listener.Options().backlog)
         defer { Glibc.close(bound.socket) }
@@ -32,7 +32,7 @@ import Testing
         #expect(Int(allowed.dropLast()) == Int(info.tcpi_sacked))
     }
 
-    @Test func `A taken port is named`() throws {
+    @Test func aTakenPortIsNamed() throws {
         let rig = try Rig()
         defer { rig.close() }
         let first = try rig.listen { _ in }
@@ -43,7 +43,7 @@ import Testing
         #expect(error?.description == "address \(first.endpoint) is already in use")
     }
 
-    @Test func `A port is free again after close, with connections still there`() throws {
+    @Test func aPortIsFreeAgainAfterCloseWithConnectionsStillThere() throws {
         let rig = try Rig()
         defer { rig.close() }
         let first = try rig.listen { _ in rig.finish() }
@@ -54,7 +54,7 @@ import Testing
         #expect(second.endpoint == first.endpoint)
     }
 
-    @Test func `Whom the listener does not admit is reset, and nothing is spent on them`() throws {
+    @Test func whomTheListenerDoesNotAdmitIsResetAndNothingIsSpentOnThem() throws {
         let rig = try Rig()
         defer { rig.close() }
         let listener = try rig.listen { _ in Issue.record("let in") }
@@ -79,7 +79,7 @@ import Testing
         #expect(asked == 1)
     }
 
-    @Test func `Newcomers are let in at a pace`() throws {
+    @Test func newcomersAreLetInAtAPace() throws {
         let rig = try Rig()
         defer { rig.close() }
         var options = Listener.Options()
@@ -96,7 +96,7 @@ import Testing
         #expect(last - begin >= 300)
     }
 
-    @Test func `An address of another machine is refused`() throws {
+    @Test func anAddressOfAnotherMachineIsRefused() throws {
         let rig = try Rig()
         defer { rig.close() }
         let error = #expect(throws: EventLoopError.self) {
@@ -105,7 +105,7 @@ import Testing
         #expect(error?.kind == .addressUnavailable)
     }
 
-    @Test func `A name is not an address to listen at`() throws {
+    @Test func aNameIsNotAnAddressToListenAt() throws {
         let rig = try Rig()
         defer { rig.close() }
         let error = #expect(throws: EventLoopError.self) {
@@ -114,7 +114,7 @@ import Testing
         #expect(error?.kind == .invalidAddress)
     }
 
-    @Test func `A Unix socket is for its owner only and goes with its listener`() throws {
+    @Test func aUnixSocketIsForItsOwnerOnlyAndGoesWithItsListener() throws {
         let folder = TemporaryFolder()
         let path = "\(folder.path)/own.sock"
         let rig = try Rig()
@@ -127,7 +127,7 @@ import Testing
         #expect(lstat(path, &status) != 0)
     }
 
-    @Test func `A Unix socket that a crash left behind is replaced`() throws {
+    @Test func aUnixSocketThatACrashLeftBehindIsReplaced() throws {
         let folder = TemporaryFolder()
         let path = "\(folder.path)/stale.sock"
         let rig = try Rig()
@@ -141,7 +141,7 @@ import Testing
         rig.run()
     }
 
-    @Test func `A living Unix socket is left alone`() throws {
+    @Test func aLivingUnixSocketIsLeftAlone() throws {
         let folder = TemporaryFolder()
         let endpoint = NetworkAddress.unix(path: "\(folder.path)/alive.sock")
         let rig = try Rig()
@@ -154,7 +154,7 @@ import Testing
         rig.run()
     }
 
-    @Test func `A file in the way of a Unix socket is kept`() throws {
+    @Test func aFileInTheWayOfAUnixSocketIsKept() throws {
         let folder = TemporaryFolder()
         folder.write("precious", to: "file")
         let path = "\(folder.path)/file"
@@ -167,7 +167,7 @@ import Testing
         #expect(access(path, F_OK) == 0)
     }
 
-    @Test func `The path of a Unix socket has at most 107 bytes`() throws {
+    @Test func thePathOfAUnixSocketHasAtMost107Bytes() throws {
         let folder = TemporaryFolder()
         let rig = try Rig()
         defer { rig.close() }
@@ -180,7 +180,7 @@ import Testing
         #expect(error?.kind == .invalidAddress)
     }
 
-    @Test func `A pause leaves newcomers waiting`() throws {
+    @Test func aPauseLeavesNewcomersWaiting() throws {
         let rig = try Rig()
         defer { rig.close() }
         var accepted = 0
@@ -202,7 +202,7 @@ import Testing
         #expect(accepted == 1)
     }
 
-    @Test func `A rush of clients is let in a few per turn`() throws {
+    @Test func aRushOfClientsIsLetInAFewPerTurn() throws {
         let rig = try Rig()
         defer { rig.close() }
         var options = Listener.Options()
@@ -221,7 +221,7 @@ import Testing
         #expect(perTurn == [2, 2, 1])
     }
 
-    @Test func `Without descriptors it rests, says so, and goes on when there are some`() async {
+    @Test func withoutDescriptorsItRestsSaysSoAndGoesOnWhenThereAreSome() async {
         // In a process of its own: the limit would starve the other tests.
         await #expect(processExitsWith: .success) {
             try acceptWithoutDescriptors()
@@ -234,7 +234,7 @@ import Testing
         ("example.org:65535", .tcp(host: "example.org", port: 65_535)),
         ("unix:/run/a.sock", .unix(path: "/run/a.sock")),
     ])
-    func `An endpoint is read and written alike`(text: String, endpoint: NetworkAddress) throws {
+    func anEndpointIsReadAndWrittenAlike(text: String, endpoint: NetworkAddress) throws {
         #expect(try NetworkAddress(parsing: text) == endpoint)
         #expect("\(endpoint)" == text)
     }
@@ -243,7 +243,7 @@ import Testing
         ("127.0.0.1", "has no port"), (":7600", "has no host"), ("a:65536", "'65536'"),
         ("a:+1", "'+1'"), ("::1:80", "needs brackets"), ("unix:", "has no path"), ("a:", "''"),
     ])
-    func `A bad endpoint says what is wrong`(text: String, problem: String) throws {
+    func aBadEndpointSaysWhatIsWrong(text: String, problem: String) throws {
         let error = #expect(throws: EventLoopError.self) { try NetworkAddress(parsing: text) }
         #expect(error?.kind == .invalidAddress)
         #expect(try #require(error).description.contains(problem))

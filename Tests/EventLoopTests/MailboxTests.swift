@@ -50,7 +50,7 @@ private func startProducers(
 }
 
 @Suite struct MailboxTests {
-    @Test func `A loop gets every element, in each producer's order, in batches`() throws {
+    @Test func aLoopGetsEveryElementInEachProducersOrderInBatches() throws {
         let rig = try Rig()
         defer { rig.close() }
         var sequence = Sequence(producers: producers)
@@ -70,7 +70,7 @@ private func startProducers(
         #expect(mailbox.count == 0)
     }
 
-    @Test func `A worker gets every element, in each producer's order`() throws {
+    @Test func aWorkerGetsEveryElementInEachProducersOrder() throws {
         let mailbox = WorkerMailbox<Note>()
         let threads = try startProducers(one: { mailbox.post($0) }, many: { mailbox.post(&$0) })
         var sequence = Sequence(producers: producers)
@@ -85,7 +85,7 @@ private func startProducers(
         #expect(sequence.disorder == 0)
     }
 
-    @Test func `What gathers before the loop runs is one batch`() throws {
+    @Test func whatGathersBeforeTheLoopRunsIsOneBatch() throws {
         let rig = try Rig()
         defer { rig.close() }
         var batches: [[Int]] = []
@@ -103,7 +103,7 @@ private func startProducers(
         #expect(batches == [[1, 2, 3, 4]])
     }
 
-    @Test func `A closed mailbox takes nothing`() throws {
+    @Test func aClosedMailboxTakesNothing() throws {
         let rig = try Rig()
         defer { rig.close() }
         let mailbox = try Mailbox<Int>(on: rig.loop) { _ in Issue.record("delivered") }
@@ -117,7 +117,7 @@ private func startProducers(
         rig.run()
     }
 
-    @Test func `Producers outlive the loop of their mailbox`() throws {
+    @Test func producersOutliveTheLoopOfTheirMailbox() throws {
         let rig = try Rig()
         defer { rig.close() }
         let mailbox = try Mailbox<Int>(on: rig.loop) { _ in rig.finish() }
@@ -132,7 +132,7 @@ private func startProducers(
         #expect(!mailbox.post(1))
     }
 
-    @Test func `A worker wakes at its deadline, and a passed one only looks`() {
+    @Test func aWorkerWakesAtItsDeadlineAndAPassedOneOnlyLooks() {
         let mailbox = WorkerMailbox<Int>()
         var batch = [1]
         let start = Clock.bootMilliseconds()
@@ -154,7 +154,7 @@ private func startProducers(
         #expect(batch == [7])
     }
 
-    @Test func `A closed worker mailbox gives what it has and then ends the thread`() throws {
+    @Test func aClosedWorkerMailboxGivesWhatItHasAndThenEndsTheThread() throws {
         let mailbox = WorkerMailbox<Int>()
         let results = WorkerMailbox<[Int]>()
         let thread = try WorkerThread(name: "consumer") {
@@ -173,7 +173,7 @@ private func startProducers(
         #expect(batch == [[1, 2]])
     }
 
-    @Test func `A thread has its name and its stack`() throws {
+    @Test func aThreadHasItsNameAndItsStack() throws {
         let results = WorkerMailbox<String>()
         let stack = 8 << 20
         let thread = try WorkerThread(name: "a-name-longer-than-15", stackSize: stack) {

@@ -11,7 +11,7 @@ import Testing
         for client in clients { send(client, "x", 1, 0) }
     }
 
-    @Test func `Strangers have their part of a turn, in order, and who is known is not put off`()
+    @Test func strangersHaveTheirPartOfATurnInOrderAndWhoIsKnownIsNotPutOff()
         throws
     {
         let rig = try Rig()
@@ -48,7 +48,7 @@ import Testing
         #expect(rig.loop.strangers.waiting == 0)
     }
 
-    @Test func `Without a bound strangers are served in one turn`() throws {
+    @Test func withoutABoundStrangersAreServedInOneTurn() throws {
         let rig = try Rig()
         defer { rig.close() }
         var connections: [Connection] = []
@@ -70,7 +70,7 @@ import Testing
         #expect(turns.last == 10)
     }
 
-    @Test func `One that was put off and goes is told of once, and the others are served`() throws {
+    @Test func oneThatWasPutOffAndGoesIsToldOfOnceAndTheOthersAreServed() throws {
         let rig = try Rig()
         defer { rig.close() }
         rig.loop.strangersTime = 1
@@ -108,7 +108,7 @@ import Testing
         #expect(ended == 5 && rig.loop.strangers.waiting == 0)
     }
 
-    @Test func `The kernel keeps little for a stranger who does not read, until it is known`()
+    @Test func theKernelKeepsLittleForAStrangerWhoDoesNotReadUntilItIsKnown()
         throws
     {
         let rig = try Rig()
@@ -153,7 +153,7 @@ import Testing
         return bytes
     }
 
-    @Test func `A TLS client that says half a word costs no session, and its end is noticed`()
+    @Test func aTLSClientThatSaysHalfAWordCostsNoSessionAndItsEndIsNoticed()
         throws
     {
         let rig = try Rig()
@@ -190,7 +190,7 @@ import Testing
         #expect(turns > 20)
     }
 
-    @Test func `Of handshakes that have begun the oldest goes for one more`() throws {
+    @Test func ofHandshakesThatHaveBegunTheOldestGoesForOneMore() throws {
         let rig = try Rig()
         defer { rig.close() }
         let folder = TemporaryFolder()

@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: ["127.0.0.1", "localhost"])
-    func `TLS brings every byte back`(host: String) throws {
+    func tlsBringsEveryByteBack(host: String) throws {
         let rig = try Rig()
         defer { rig.close() }
         let folder = TemporaryFolder()
@@ -54,7 +54,7 @@ import Testing
         #expect(listener.handshakes == 0)
     }
 
-    @Test func `A Unix socket can speak TLS too`() throws {
+    @Test func aUnixSocketCanSpeakTLSToo() throws {
         let rig = try Rig()
         defer { rig.close() }
         let folder = TemporaryFolder()
@@ -73,7 +73,7 @@ import Testing
         rig.run()
     }
 
-    @Test func `A slow reader over TLS loses nothing`() throws {
+    @Test func aSlowReaderOverTLSLosesNothing() throws {
         let rig = try Rig()
         defer { rig.close() }
         let folder = TemporaryFolder()
@@ -89,7 +89,7 @@ import Testing
         #expect(source.mostUnsent <= Source.highWater + 65_536)
     }
 
-    @Test func `A certificate that nobody trusts is refused on both sides`() throws {
+    @Test func aCertificateThatNobodyTrustsIsRefusedOnBothSides() throws {
         let rig = try Rig()
         defer { rig.close() }
         let folder = TemporaryFolder()
@@ -113,7 +113,7 @@ import Testing
         #expect(reports.contains { $0.description.hasSuffix(words) })
     }
 
-    @Test func `A certificate for another name is refused`() throws {
+    @Test func aCertificateForAnotherNameIsRefused() throws {
         let rig = try Rig()
         defer { rig.close() }
         let folder = TemporaryFolder()
@@ -135,7 +135,7 @@ import Testing
         rig.run()
     }
 
-    @Test func `After a reload newcomers see the new certificate, others go on`() throws {
+    @Test func afterAReloadNewcomersSeeTheNewCertificateOthersGoOn() throws {
         let rig = try Rig()
         defer { rig.close() }
         let folder = TemporaryFolder()
@@ -168,7 +168,7 @@ import Testing
         (ForeignClient(protocols: Array("\u{2}h2\u{8}http/1.1".utf8)), "TLSv1.3 http/1.1"),
         (ForeignClient(protocols: Array("\u{2}h2".utf8)), "tlsv1 alert no application protocol"),
     ])
-    func `Versions and protocols are chosen or refused`(client: ForeignClient, outcome: String)
+    func versionsAndProtocolsAreChosenOrRefused(client: ForeignClient, outcome: String)
         throws
     {
         let rig = try Rig()
@@ -190,7 +190,7 @@ import Testing
         thread.join()
     }
 
-    @Test func `What is no TLS is reported and closed`() throws {
+    @Test func whatIsNoTLSIsReportedAndClosed() throws {
         let rig = try Rig()
         defer { rig.close() }
         let folder = TemporaryFolder()
@@ -208,7 +208,7 @@ import Testing
         #expect(reports.first?.description.hasSuffix(": http request") == true)
     }
 
-    @Test func `A silent client is dropped when its time is over`() throws {
+    @Test func aSilentClientIsDroppedWhenItsTimeIsOver() throws {
         let rig = try Rig()
         defer { rig.close() }
         let folder = TemporaryFolder()
@@ -230,7 +230,7 @@ import Testing
         #expect(listener.handshakes == 0)
     }
 
-    @Test func `A server that never answers costs the client its time limit`() throws {
+    @Test func aServerThatNeverAnswersCostsTheClientItsTimeLimit() throws {
         let rig = try Rig()
         defer { rig.close() }
         let folder = TemporaryFolder()
@@ -246,7 +246,7 @@ import Testing
         #expect(failure?.kind == .timedOut)
     }
 
-    @Test func `Bytes held by a paused session come after the resume`() throws {
+    @Test func bytesHeldByAPausedSessionComeAfterTheResume() throws {
         let rig = try Rig()
         defer { rig.close() }
         let folder = TemporaryFolder()
@@ -275,7 +275,7 @@ import Testing
         }
     }
 
-    @Test func `A missing file is named`() throws {
+    @Test func aMissingFileIsNamed() throws {
         let folder = TemporaryFolder()
         let good = try TestCertificate("good", in: folder)
         let absent = "\(folder.path)/absent"
@@ -291,7 +291,7 @@ import Testing
         #expect(error?.description == "TLS authorities \(absent): No such file or directory")
     }
 
-    @Test func `A file that is no PEM is named`() throws {
+    @Test func aFileThatIsNoPEMIsNamed() throws {
         let folder = TemporaryFolder()
         let good = try TestCertificate("good", in: folder)
         folder.write("rubbish", to: "rubbish")
@@ -308,7 +308,7 @@ import Testing
         #expect(error?.description == "TLS file \(bad) has no certificate in PEM form")
     }
 
-    @Test func `A key of another certificate is named`() throws {
+    @Test func aKeyOfAnotherCertificateIsNamed() throws {
         let folder = TemporaryFolder()
         let good = try TestCertificate("good", in: folder)
         let other = try TestCertificate("other", in: folder)
@@ -317,7 +317,7 @@ import Testing
                 == "TLS file \(other.key) does not belong to the certificate \(good.certificate)")
     }
 
-    @Test func `An encrypted key is refused without asking`() throws {
+    @Test func anEncryptedKeyIsRefusedWithoutAsking() throws {
         let folder = TemporaryFolder()
         let locked = try TestCertificate("locked", in: folder, passPhrase: "secret")
         let error = failure(certificate: locked.certificate, key: locked.key)
@@ -325,7 +325,7 @@ import Testing
         #expect(error?.description.contains("is encrypted") == true)
     }
 
-    @Test func `The system's authorities are there without a file`() throws {
+    @Test func theSystemsAuthoritiesAreThereWithoutAFile() throws {
         _ = try TLSContext.client()
     }
 }

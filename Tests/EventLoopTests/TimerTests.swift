@@ -4,7 +4,7 @@ import Glibc
 import Testing
 
 @Suite struct TimerTests {
-    @Test func `Timers fire in the order of their moments, never early`() throws {
+    @Test func timersFireInTheOrderOfTheirMomentsNeverEarly() throws {
         let rig = try Rig()
         defer { rig.close() }
         let start = rig.loop.now
@@ -22,7 +22,7 @@ import Testing
         #expect(fired == [0, 10, 20, 30])
     }
 
-    @Test func `A timer fires once per arming and can arm itself again`() throws {
+    @Test func aTimerFiresOncePerArmingAndCanArmItselfAgain() throws {
         let rig = try Rig()
         defer { rig.close() }
         var count = 0
@@ -41,7 +41,7 @@ import Testing
         again = {}
     }
 
-    @Test func `A timer that arms itself for what has passed lets the loop turn`() throws {
+    @Test func aTimerThatArmsItselfForWhatHasPassedLetsTheLoopTurn() throws {
         let rig = try Rig()
         defer { rig.close() }
         var (count, turns) = (0, 0)
@@ -58,7 +58,7 @@ import Testing
         again = {}
     }
 
-    @Test func `A timer that every turn arms for what has passed fires`() throws {
+    @Test func aTimerThatEveryTurnArmsForWhatHasPassedFires() throws {
         let rig = try Rig()
         defer { rig.close() }
         var count = 0
@@ -71,7 +71,7 @@ import Testing
         #expect(count == 3)
     }
 
-    @Test func `After a standstill what came in is read before timers fire`() throws {
+    @Test func afterAStandstillWhatCameInIsReadBeforeTimersFire() throws {
         let rig = try Rig()
         defer { rig.close() }
         var log: [String] = []
@@ -98,7 +98,7 @@ import Testing
         #expect(log == ["received", "late", "later"])
     }
 
-    @Test func `A cancelled or released timer does not fire`() throws {
+    @Test func aCancelledOrReleasedTimerDoesNotFire() throws {
         let rig = try Rig()
         defer { rig.close() }
         let cancelled = Timer(on: rig.loop) { Issue.record("fired") }
@@ -111,7 +111,7 @@ import Testing
         rig.run()
     }
 
-    @Test func `The end of a turn comes once, after the callbacks of the turn`() throws {
+    @Test func theEndOfATurnComesOnceAfterTheCallbacksOfTheTurn() throws {
         let rig = try Rig()
         defer { rig.close() }
         var log: [String] = []
@@ -135,7 +135,7 @@ import Testing
         #expect(log.suffix(2) == ["received", "end of turn"])
     }
 
-    @Test func `A stop outside a run spoils neither the next run nor the close`() throws {
+    @Test func aStopOutsideARunSpoilsNeitherTheNextRunNorTheClose() throws {
         let rig = try Rig()
         defer { rig.close() }
         rig.loop.stop()
@@ -149,7 +149,7 @@ import Testing
         rig.loop.stop()
     }
 
-    @Test func `The clocks run`() {
+    @Test func theClocksRun() {
         let boot = Clock.bootMilliseconds()
         #expect(boot > 0)
         #expect(Clock.bootMilliseconds() >= boot)
@@ -158,14 +158,14 @@ import Testing
 }
 
 @Suite(.serialized) struct SignalTests {
-    @Test func `A signal is a callback on the loop`() async {
+    @Test func aSignalIsACallbackOnTheLoop() async {
         // In a process of its own: servers and tools in other tests would hear it too.
         await #expect(processExitsWith: .success) {
             for signal in SignalWatcher.Signal.allCases { try receive(signal) }
         }
     }
 
-    @Test func `A loop ignores SIGPIPE`() throws {
+    @Test func aLoopIgnoresSIGPIPE() throws {
         let rig = try Rig()
         defer { rig.close() }
         kill(getpid(), SIGPIPE)

@@ -250,7 +250,7 @@ def test_files_of_another_user(make_agent):
     assert code == 1 and advised(output, "FAIL", "callagent.db belongs to user 12345"), output
     os.chown(agent.folder / "state", 12_345, -1)
     code, output = doctor(agent)
-    assert advised(output, "warn", "look as the user that runs the server"), output
+    assert advised(output, "warn", "run callagent doctor as the user that runs the server"), output
 
 
 def test_a_state_directory_that_is_a_file(make_agent):

@@ -14,7 +14,7 @@ struct AddressGuardTests {
         "64:ff9b::a9fe:a9fe", "fe80::1", "fec0::1", "fc00::1", "fd00:ec2::254", "ff02::1",
         "2001::1", "2001:db8::1", "2002:7f00:1::", "2002:808:808::", "100::1", "3fff::1",
     ])
-    func `an address that is not public is refused`(text: String) throws {
+    func anAddressThatIsNotPublicIsRefused(text: String) throws {
         let address = try #require(IPAddress(text))
         #expect(!AddressGuard.publicOnly.admits(address))
         #expect(AddressGuard.anywhere.admits(address))
@@ -27,12 +27,12 @@ struct AddressGuardTests {
         "223.255.255.255", "2606:4700::1111", "2a00:1450::1", "64:ff9b::808:808",
         "::ffff:8.8.8.8", "2001:200::1", "2003::1",
     ])
-    func `a public address passes`(text: String) throws {
+    func aPublicAddressPasses(text: String) throws {
         let address = try #require(IPAddress(text))
         #expect(AddressGuard.publicOnly.admits(address))
     }
 
-    @Test func `ranges open what is otherwise refused`() throws {
+    @Test func rangesOpenWhatIsOtherwiseRefused() throws {
         let ranges = try ["10.1.0.0/16", "fd00::/8", "192.168.7.9"].map {
             try #require(AddressRange($0))
         }
@@ -50,11 +50,11 @@ struct AddressGuardTests {
         "", "10.0.0.0/33", "10.0.0.0/-1", "::/129", "10.0.0.0/8/8", "10.0.0/8", "example.com",
         "10.0.0.0/", "1.2.3.4.5", "::1%lo",
     ])
-    func `what is no range is refused`(text: String) {
+    func whatIsNoRangeIsRefused(text: String) {
         #expect(AddressRange(text) == nil)
     }
 
-    @Test func `a range may be everything`() throws {
+    @Test func aRangeMayBeEverything() throws {
         let all = try #require(AddressRange("0.0.0.0/0"))
         #expect(all.contains(try #require(IPAddress("255.1.2.3"))))
         #expect(!all.contains(try #require(IPAddress("::1"))))
@@ -64,7 +64,7 @@ struct AddressGuardTests {
 }
 
 struct HTTPURLTests {
-    @Test func `a URL is taken apart`() throws {
+    @Test func aURLIsTakenApart() throws {
         let url = try HTTPURL("HTTPS://Example.COM/a/b?c=d#e")
         #expect(url.isSecure && url.host == "example.com" && url.port == 443)
         #expect(url.origin == "https://example.com")
@@ -80,7 +80,7 @@ struct HTTPURLTests {
         "http://2130706433/", "http://0x7f000001/", "http://0177.0.0.1/", "http://127.1/",
         "http://%31%32%37.0.0.1/",
     ])
-    func `other spellings of an address are that address`(text: String) throws {
+    func otherSpellingsOfAnAddressAreThatAddress(text: String) throws {
         #expect(try HTTPURL(text).host == "127.0.0.1")
     }
 
@@ -91,7 +91,7 @@ struct HTTPURLTests {
         "https://user@a.example/", "https://a.example/\r\nHost: b", "https://a.example/\u{0}",
         "javascript:alert(1)", "https://bücher.example/",
     ])
-    func `what a request cannot go to is refused`(text: String) {
+    func whatARequestCannotGoToIsRefused(text: String) {
         #expect(throws: URLError.self) { try HTTPURL(text) }
     }
 }

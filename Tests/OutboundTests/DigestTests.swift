@@ -5,7 +5,7 @@ import Testing
 @testable import Outbound
 
 struct DigestTests {
-    @Test func `hashes of abc are those of FIPS 180`() {
+    @Test func hashesOfAbcAreThoseOfFIPS180() {
         let abc = Array("abc".utf8)
         #expect(HashFunction.sha1.hash(abc).hex == "a9993e364706816aba3e25717850c26c9cd0d89d")
         #expect(
@@ -18,7 +18,7 @@ struct DigestTests {
     }
 
     /// RFC 2202 and RFC 4231: case 2, and a key longer than a block.
-    @Test func `HMAC gives the vectors of RFC 2202 and RFC 4231`() {
+    @Test func hmacGivesTheVectorsOfRFC2202AndRFC4231() {
         let message = Array("what do ya want for nothing?".utf8)
         let key = Array("Jefe".utf8)
         #expect(
@@ -37,20 +37,20 @@ struct DigestTests {
                 == "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54")
     }
 
-    @Test func `an empty key and an empty message have a code`() {
+    @Test func anEmptyKeyAndAnEmptyMessageHaveACode() {
         #expect(
             HashFunction.sha256.authenticate([], key: []).hex
                 == "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad")
     }
 
-    @Test func `secrets are equal only when every byte is`() {
+    @Test func secretsAreEqualOnlyWhenEveryByteIs() {
         #expect(ConstantTime.equal([1, 2, 3], [1, 2, 3]))
         #expect(ConstantTime.equal([], []))
         #expect(!ConstantTime.equal([1, 2, 3], [1, 2, 4]))
         #expect(!ConstantTime.equal([1, 2, 3], [1, 2]))
     }
 
-    @Test func `random bytes differ from call to call`() {
+    @Test func randomBytesDifferFromCallToCall() {
         let made = (0..<64).map { _ in RandomBytes.make(16) }
         #expect(Set(made).count == 64)
         #expect(made.allSatisfy { $0.count == 16 })

@@ -29,7 +29,7 @@ struct HTTPEngineTests {
         try double.tell("server", command)
     }
 
-    @Test func `a request arrives as it was made, over HTTP 2`() throws {
+    @Test func aRequestArrivesAsItWasMadeOverHTTP2() throws {
         var request = OutboundRequest.local(
             "PUT", try double.url("/try/echo?a=b"), body: [0, 255, 10])
         request.headers = [HTTPHeader("X-One", "1"), HTTPHeader("x-empty", "")]
@@ -49,7 +49,7 @@ struct HTTPEngineTests {
     }
 
     @Test(arguments: ["GET", "POST", "DELETE", "PATCH", "HEAD", "PUT"])
-    func `every method works over plain HTTP 1`(method: String) throws {
+    func everyMethodWorksOverPlainHTTP1(method: String) throws {
         let port = try #require(double.hello["plain_port"]?.integer)
         let url = try HTTPURL("http://127.0.0.1:\(port)/x")
         let body = Array((method == "GET" || method == "HEAD" ? "" : "text").utf8)
@@ -61,7 +61,7 @@ struct HTTPEngineTests {
         #expect(result.json?["body"]?.string == (body.isEmpty ? "" : "text"))
     }
 
-    @Test func `many requests share few connections`() throws {
+    @Test func manyRequestsShareFewConnections() throws {
         try double.plan("slow", ["delay": 0.2])
         let results = try engine.run(try echo(400, "slow"))
         #expect(results.allSatisfy { $0.status == 200 })
@@ -72,7 +72,7 @@ struct HTTPEngineTests {
         #expect(try server()["accepted"] == counters["accepted"])
     }
 
-    @Test func `the server's limit of streams may go down to one and up again`() throws {
+    @Test func theServersLimitOfStreamsMayGoDownToOneAndUpAgain() throws {
         _ = try server(["streams": 1])
         #expect(try engine.run(try echo(40)).allSatisfy { $0.status == 200 })
         #expect((try server()["most_streams"]?.integer ?? 99) <= 1)
@@ -84,14 +84,14 @@ struct HTTPEngineTests {
         #expect(try engine.run(try echo(40)).allSatisfy { $0.status == 200 })
     }
 
-    @Test func `who learns of the limit of streams too late repeats what was refused`() throws {
+    @Test func whoLearnsOfTheLimitOfStreamsTooLateRepeatsWhatWasRefused() throws {
         _ = try server(["streams": 1, "greeting_delay": 1.2])
         #expect(try engine.run(try echo(40)).allSatisfy { $0.status == 200 })
         #expect(try server()["refused"]?.integer ?? 0 > 0)
     }
 
     @Test(arguments: ["refuse", "goaway"])
-    func `a stream that was not processed goes to another connection at once`(
+    func aStreamThatWasNotProcessedGoesToAnotherConnectionAtOnce(
         act: String
     ) throws {
         try double.plan("flaky", ["act": .string(act)], [:])
@@ -100,7 +100,7 @@ struct HTTPEngineTests {
         #expect(try engine.run(try echo(50, "flaky")).allSatisfy { $0.status == 200 })
     }
 
-    @Test func `after GOAWAY what runs is finished and what follows goes elsewhere`() throws {
+    @Test func afterGOAWAYWhatRunsIsFinishedAndWhatFollowsGoesElsewhere() throws {
         #expect(try engine.run(try echo(1)[0]).status == 200)
         try double.plan("slow", ["delay": 0.5])
         let tickets = try echo(20, "slow").map { try engine.submit($0) }
@@ -120,13 +120,13 @@ struct HTTPEngineTests {
         #expect(tickets.allSatisfy { ends[$0] == 200 } && later.allSatisfy { ends[$0] == 200 })
     }
 
-    @Test func `a connection that died while idle is noticed`() throws {
+    @Test func aConnectionThatDiedWhileIdleIsNoticed() throws {
         #expect(try engine.run(try echo(3)).allSatisfy { $0.status == 200 })
         try double.tell("drop")
         #expect(try engine.run(try echo(3)).allSatisfy { $0.status == 200 })
     }
 
-    @Test func `a request that may not be repeated is sent once`() throws {
+    @Test func aRequestThatMayNotBeRepeatedIsSentOnce() throws {
         try double.plan("lost", ["act": "lose"])
         var request = try echo(1, "lost")[0]
         #expect(try engine.run(request).failure?.kind == .connectionLost)
@@ -137,7 +137,7 @@ struct HTTPEngineTests {
     }
 
     @Test(arguments: ["lose", "reset", "truncate"])
-    func `a reply that breaks off is a lost connection`(act: String) throws {
+    func aReplyThatBreaksOffIsALostConnection(act: String) throws {
         try double.plan("broken", ["act": .string(act), "delay": 0.05])
         let failure = try engine.run(try echo(1, "broken"))[0].failure
         #expect(failure?.kind == .connectionLost, "\(failure?.description ?? "none")")
@@ -146,7 +146,7 @@ struct HTTPEngineTests {
         #expect(try engine.run(try echo(1)).allSatisfy { $0.status == 200 })
     }
 
-    @Test func `a server that never answers costs its time and no more`() throws {
+    @Test func aServerThatNeverAnswersCostsItsTimeAndNoMore() throws {
         try double.plan("hang", ["act": "hang"])
         var request = try echo(1, "hang")[0]
         request.timeout = 200
@@ -159,7 +159,7 @@ struct HTTPEngineTests {
         #expect(engine.runningCount == 0)
     }
 
-    @Test func `a connection that is slow to begin counts as time of the request`() throws {
+    @Test func aConnectionThatIsSlowToBeginCountsAsTimeOfTheRequest() throws {
         _ = try server(["greeting_delay": 0.3])
         #expect(try engine.run(try echo(1))[0].status == 200)
         _ = try server(["greeting_delay": 30])
@@ -169,7 +169,7 @@ struct HTTPEngineTests {
         #expect(try other.run(request).failure?.kind == .timedOut)
     }
 
-    @Test func `the longest body passes and one byte more does not`() throws {
+    @Test func theLongestBodyPassesAndOneByteMoreDoesNot() throws {
         var request = try echo(1, "big-100000")[0]
         request.responseLimit = 100_000
         #expect((try engine.run(request).get()).body.count == 100_000)
@@ -179,7 +179,7 @@ struct HTTPEngineTests {
         #expect(try engine.run(request).failure?.kind == .tooLarge)
     }
 
-    @Test func `header fields are bounded`() throws {
+    @Test func headerFieldsAreBounded() throws {
         let long = try echo(1, "headers-20000")[0]
         #expect((try engine.run(long).get()).header("x-long") != nil)
         var options = double.options
@@ -193,7 +193,7 @@ struct HTTPEngineTests {
         #expect(try engine.run(request).failure != nil)
     }
 
-    @Test func `a long header that is there at once is read to its end`() throws {
+    @Test func aLongHeaderThatIsThereAtOnceIsReadToItsEnd() throws {
         let name = "headers-65000"
         try double.plan(name, ["delay": 0.3])
         let ticket = try engine.submit(try echo(1, name)[0])
@@ -209,12 +209,12 @@ struct HTTPEngineTests {
         #expect(try ends.first?.result.get().header("x-long")?.utf8.count == 65_000)
     }
 
-    @Test func `a redirect is a response like others`() throws {
+    @Test func aRedirectIsAResponseLikeOthers() throws {
         let response = try engine.run(try echo(1, "redirect")[0]).get()
         #expect(response.status == 302 && response.header("location") == "/try/echo")
     }
 
-    @Test func `a certificate for another name and one that nobody signed are refused`() throws {
+    @Test func aCertificateForAnotherNameAndOneThatNobodySignedAreRefused() throws {
         let wrong = OutboundRequest.local("GET", try double.url("/try/echo", port: "wrong_port"))
         let failure = try engine.run(wrong).failure
         #expect(failure?.kind == .tls && failure?.mayHaveArrived == false)
@@ -222,7 +222,7 @@ struct HTTPEngineTests {
         #expect(try trusting.run(try echo(1)[0]).failure?.kind == .tls)
     }
 
-    @Test func `nobody there and no such name are told apart`() throws {
+    @Test func nobodyThereAndNoSuchNameAreToldApart() throws {
         let port = try #require(double.hello["plain_port"]?.integer)
         let nobody = OutboundRequest.local("GET", try HTTPURL("http://127.0.0.2:\(port)/"))
         let nameless = OutboundRequest.local("GET", try HTTPURL("https://no-such-name.invalid/"))
@@ -232,7 +232,7 @@ struct HTTPEngineTests {
         #expect(results[1].failure?.mayHaveArrived == false)
     }
 
-    @Test func `a guarded request does not reach this machine`() throws {
+    @Test func aGuardedRequestDoesNotReachThisMachine() throws {
         let port = try #require(double.hello["plain_port"]?.integer)
         for host in ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "0", "[::ffff:127.0.0.1]"] {
             var request = OutboundRequest("GET", try HTTPURL("http://\(host):\(port)/secret"))
@@ -249,7 +249,7 @@ struct HTTPEngineTests {
     }
 
     /// The plugin of an operator may have opened the very connection that a guest's URL wants.
-    @Test func `a guarded request does not ride on another's connection`() throws {
+    @Test func aGuardedRequestDoesNotRideOnAnothersConnection() throws {
         #expect(try engine.run(try echo(1)[0]).status == 200)
         var guest = try echo(1)[0]
         guest.addresses = .publicOnly
@@ -263,7 +263,7 @@ struct HTTPEngineTests {
         HTTPHeader("x-a", "b\r\nx-c: d"), HTTPHeader("x-a", "b\nc"), HTTPHeader("x a", "b"),
         HTTPHeader("", "b"), HTTPHeader("x:a", "b"), HTTPHeader("x-a", "b\u{0}c"),
     ])
-    func `a header cannot smuggle another one in`(header: HTTPHeader) throws {
+    func aHeaderCannotSmuggleAnotherOneIn(header: HTTPHeader) throws {
         var request = try echo(1)[0]
         request.headers = [header]
         #expect(throws: OutboundFailure.self) { try engine.submit(request) }
@@ -272,7 +272,7 @@ struct HTTPEngineTests {
         #expect(throws: OutboundFailure.self) { try engine.submit(request) }
     }
 
-    @Test func `a cancelled request has no completion`() throws {
+    @Test func aCancelledRequestHasNoCompletion() throws {
         try double.plan("hang", ["act": "hang"])
         let running = try engine.submit(try echo(1, "hang")[0])
         #expect(engine.perform(forAtMost: 50).isEmpty)
@@ -284,7 +284,7 @@ struct HTTPEngineTests {
         #expect(try engine.run(try echo(3)).allSatisfy { $0.status == 200 })
     }
 
-    @Test func `what finds no place in time is told so`() throws {
+    @Test func whatFindsNoPlaceInTimeIsToldSo() throws {
         var options = double.options
         options.limits.running = 1
         options.limits.waiting = 2
@@ -304,7 +304,7 @@ struct HTTPEngineTests {
         #expect(first.allSatisfy { $0.result.failure?.mayHaveArrived == false })
     }
 
-    @Test func `a wake ends the waiting, also before it begins`() throws {
+    @Test func aWakeEndsTheWaitingAlsoBeforeItBegins() throws {
         let clock = ContinuousClock()
         engine.waker.wake()
         #expect(clock.measure { _ = engine.perform(forAtMost: 10_000) } < .seconds(2))
@@ -316,7 +316,7 @@ struct HTTPEngineTests {
         #expect(idle >= .milliseconds(50))
     }
 
-    @Test func `a closed engine takes nothing and may be closed again`() throws {
+    @Test func aClosedEngineTakesNothingAndMayBeClosedAgain() throws {
         try double.plan("hang", ["act": "hang"])
         _ = try engine.submit(try echo(1, "hang")[0])
         _ = engine.perform(forAtMost: 20)

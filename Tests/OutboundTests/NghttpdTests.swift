@@ -70,14 +70,14 @@ struct NghttpdTests {
         double = try PushDouble()
     }
 
-    @Test func `files come whole and what is not there is 404`() throws {
+    @Test func filesComeWholeAndWhatIsNotThereIs404() throws {
         let server = try Nghttpd([], double)
         let response = try server.engine.run(server.request("GET", "/greeting")).get()
         #expect(response.version == 2 && response.body == Array("hello".utf8))
         #expect(try server.engine.run(server.request("GET", "/nothing")).status == 404)
     }
 
-    @Test func `what is posted comes back`() throws {
+    @Test func whatIsPostedComesBack() throws {
         let server = try Nghttpd(["--echo-upload"], double)
         for size in [1, 4_096, 60_000] {
             let body = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) }
@@ -87,7 +87,7 @@ struct NghttpdTests {
     }
 
     /// Reading them took a megabyte and 25 ms of every connection, whoever asked for it.
-    @Test func `the certificates to trust are read once for all connections`() throws {
+    @Test func theCertificatesToTrustAreReadOnceForAllConnections() throws {
         let (first, second) = (try Nghttpd([], double), try Nghttpd([], double))
         let folder = TemporaryFolder()
         var options = double.options
@@ -102,7 +102,7 @@ struct NghttpdTests {
     }
 
     @Test(arguments: [1, 3, 100])
-    func `five hundred requests pass through any number of streams`(streams: Int) throws {
+    func fiveHundredRequestsPassThroughAnyNumberOfStreams(streams: Int) throws {
         let server = try Nghttpd(["-m", "\(streams)"], double)
         let requests = try (0..<500).map { _ in
             var request = try server.request("GET", "/greeting")

@@ -116,7 +116,7 @@ private func token(_ prefix: String) -> String {
 
 @Suite(.enabled(if: Python.isThere, "there is no python3"), .serialized)
 struct PushDoubleTests {
-    @Test func `every provider takes the usual pushes`() throws {
+    @Test func everyProviderTakesTheUsualPushes() throws {
         let rig = try Rig()
         var count = 0
         for provider in PushCarrier.allCases {
@@ -138,7 +138,7 @@ struct PushDoubleTests {
         #expect(decrypted.allSatisfy { $0["call_id"] == "0199aa" && $0["title"] == "ann" })
     }
 
-    @Test func `Apple's reasons arrive as their causes`() throws {
+    @Test func applesReasonsArriveAsTheirCauses() throws {
         let rig = try Rig()
         let reasons: [(Int64, String, PushFailure.Cause)] = [
             (400, "BadCollapseId", .invalid), (400, "BadDeviceToken", .wrongEnvironment),
@@ -162,7 +162,7 @@ struct PushDoubleTests {
         }
     }
 
-    @Test func `Apple's word on a token counts if it is younger than the registration`() throws {
+    @Test func applesWordOnATokenCountsIfItIsYoungerThanTheRegistration() throws {
         let rig = try Rig()
         let day: Int64 = 86_400
         try rig.double.plan(
@@ -175,7 +175,7 @@ struct PushDoubleTests {
         #expect(rig.cause(token("410b") + "/apns_voip/invite") == .deadToken)
     }
 
-    @Test func `trouble that passes is survived`() throws {
+    @Test func troubleThatPassesIsSurvived() throws {
         let rig = try Rig()
         let troubles: [(String, JSONValue)] = [
             ("a1", ["status": 503, "reason": "ServiceUnavailable"]),
@@ -195,7 +195,7 @@ struct PushDoubleTests {
         }
     }
 
-    @Test func `a ring is not pushed after its time`() throws {
+    @Test func aRingIsNotPushedAfterItsTime() throws {
         let rig = try Rig()
         try rig.double.plan("bb", ["status": 503, "reason": "Shutdown"])
         // Time for two attempts also on a machine that stands still for a while.
@@ -206,7 +206,7 @@ struct PushDoubleTests {
         #expect((2...4).contains(outcome.attempts))
     }
 
-    @Test func `an access token that ends early is fetched again`() throws {
+    @Test func anAccessTokenThatEndsEarlyIsFetchedAgain() throws {
         let rig = try Rig()
         try rig.send(.fcm, "fcm-1")
         rig.work(pushes: 1)
@@ -220,7 +220,7 @@ struct PushDoubleTests {
         #expect(try rig.double.tell("server")["grants"] == 2)
     }
 
-    @Test func `a clock that is wrong is told as a mistake of ours`() throws {
+    @Test func aClockThatIsWrongIsToldAsAMistakeOfOurs() throws {
         let rig = try Rig()
         try rig.double.tell("server", ["clock_skew": 7_200])
         try rig.send(.fcm, "fcm-1")
@@ -228,7 +228,7 @@ struct PushDoubleTests {
         #expect(rig.cause("fcm-1/fcm/invite") == .misconfigured)
     }
 
-    @Test func `Google's reasons arrive as their causes`() throws {
+    @Test func googlesReasonsArriveAsTheirCauses() throws {
         let rig = try Rig()
         let reasons: [(Int64, String, String, PushFailure.Cause)] = [
             (404, "UNREGISTERED", "", .deadToken), (403, "SENDER_ID_MISMATCH", "", .wrongApp),
@@ -249,7 +249,7 @@ struct PushDoubleTests {
         }
     }
 
-    @Test func `a subscription that is gone is told from one in trouble`() throws {
+    @Test func aSubscriptionThatIsGoneIsToldFromOneInTrouble() throws {
         let rig = try Rig()
         for (name, status) in [("gone", 410), ("unknown", 404), ("denied", 403)] {
             try rig.double.plan(name, ["status": .integer(Int64(status))])
@@ -264,14 +264,14 @@ struct PushDoubleTests {
         #expect(rig.isDelivered("busy/web/invite"))
     }
 
-    @Test func `a key that the browser did not subscribe with is our mistake`() throws {
+    @Test func aKeyThatTheBrowserDidNotSubscribeWithIsOurMistake() throws {
         let rig = try Rig { $0.push.web?.key = try SignatureKey(.es256, SampleKey.ecPrivate) }
         try rig.send(.web, "other")
         rig.work(pushes: 1)
         #expect(rig.cause("other/web/invite") == .misconfigured)
     }
 
-    @Test func `a subscription to this machine is refused`() throws {
+    @Test func aSubscriptionToThisMachineIsRefused() throws {
         let rig = try Rig { $0.push.web?.addresses = .publicOnly }
         try rig.send(.web, "inside")
         rig.work(pushes: 1)
@@ -279,7 +279,7 @@ struct PushDoubleTests {
         #expect(try rig.double.seen().isEmpty)
     }
 
-    @Test func `a provider that hangs costs bounded room and nobody else's time`() throws {
+    @Test func aProviderThatHangsCostsBoundedRoomAndNobodyElsesTime() throws {
         let hanging = try PushDouble()
         try hanging.plan("", ["act": "hang"])
         let rig = try Rig { settings in
@@ -300,7 +300,7 @@ struct PushDoubleTests {
         #expect(rig.service.load == (0, 0, 0))
     }
 
-    @Test func `a slow service holds up those who use it much, and what is over never leaves`()
+    @Test func aSlowServiceHoldsUpThoseWhoUseItMuchAndWhatIsOverNeverLeaves()
         throws
     {
         let rig = try Rig()
@@ -330,7 +330,7 @@ struct PushDoubleTests {
         #expect(seen.contains("slow-7") && !seen.contains("late"))
     }
 
-    @Test func `a phone fetches what it was pushed for, also when the end overtakes the ring`()
+    @Test func aPhoneFetchesWhatItWasPushedForAlsoWhenTheEndOvertakesTheRing()
         throws
     {
         let rig = try Rig()
@@ -373,7 +373,7 @@ struct WebhookDoubleTests {
         return rig
     }
 
-    @Test func `events are believed by the published library, with one secret and with two`()
+    @Test func eventsAreBelievedByThePublishedLibraryWithOneSecretAndWithTwo()
         throws
     {
         for (name, secrets) in [("plain", 1), ("rotating", 2), ("plain", 2)] {
@@ -385,7 +385,7 @@ struct WebhookDoubleTests {
         }
     }
 
-    @Test func `a receiver with another secret does not believe`() throws {
+    @Test func aReceiverWithAnotherSecretDoesNotBelieve() throws {
         let rig = try rig("rotating", secrets: 1)
         #expect(rig.service.deliver(job("evt_1", "rotating")))
         rig.work(webhooks: 1)
@@ -395,7 +395,7 @@ struct WebhookDoubleTests {
         }
     }
 
-    @Test func `events of a call arrive in order although the first ones fail`() throws {
+    @Test func eventsOfACallArriveInOrderAlthoughTheFirstOnesFail() throws {
         let rig = try rig("shop")
         try rig.double.plan("shop", ["status": 500], ["act": "lose"], ["status": 503], [:])
         for number in 0..<20 {
@@ -412,7 +412,7 @@ struct WebhookDoubleTests {
         #expect(order == (0..<20).map { "evt_\($0)" })
     }
 
-    @Test func `410 is the end of an endpoint`() throws {
+    @Test func with410IsTheEndOfAnEndpoint() throws {
         let rig = try rig("gone", "alive")
         try rig.double.plan("gone", ["status": 410])
         #expect(rig.service.deliver(job("e1", "gone")))
@@ -424,7 +424,7 @@ struct WebhookDoubleTests {
         #expect(rig.webhooks.last?.result == .delivered)
     }
 
-    @Test func `what a plugin fetches comes back under its number, or not at all`() throws {
+    @Test func whatAPluginFetchesComesBackUnderItsNumberOrNotAtAll() throws {
         let rig = try rig()
         rig.service.fetch(.local("GET", try rig.double.url("/try/echo")), as: 7)
         try rig.double.plan("hang", ["act": "hang"])
@@ -465,7 +465,7 @@ struct TokenLibraryTests {
     ]
 
     @Test(arguments: keys)
-    func `PyJWT believes our tokens and we believe its`(
+    func pyJWTBelievesOurTokensAndWeBelieveIts(
         algorithm: SignatureAlgorithm, own: String, known: String
     ) throws {
         let now = SystemClock.wall

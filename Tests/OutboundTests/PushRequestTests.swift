@@ -14,7 +14,7 @@ struct APNsRequestTests {
         return try service.request(for: notice, at: now)
     }
 
-    @Test func `a VoIP push has all of its headers`() throws {
+    @Test func aVoIPPushHasAllOfItsHeaders() throws {
         let request = try request(SamplePush.notice(.apnsVoIP))
         #expect(request.method == "POST")
         #expect(
@@ -29,7 +29,7 @@ struct APNsRequestTests {
         #expect(json["expires_in_ms"] == 30_000 && json["aps"] == [:])
     }
 
-    @Test func `a notification shows two lines and replaces the one before`() throws {
+    @Test func aNotificationShowsTwoLinesAndReplacesTheOneBefore() throws {
         let request = try request(SamplePush.notice(.apns, .cancel))
         #expect(request.header("apns-topic") == "com.example.app")
         #expect(request.header("apns-push-type") == "alert")
@@ -40,7 +40,7 @@ struct APNsRequestTests {
         #expect(try self.request(SamplePush.notice(.apns)).json?["aps"]?["sound"] == "default")
     }
 
-    @Test func `the provider token is Apple's and the id is the job's`() throws {
+    @Test func theProviderTokenIsApplesAndTheIdIsTheJobs() throws {
         var service = APNsService(try #require(try SamplePush.services().apns))
         let first = try service.request(for: SamplePush.notice(.apns), at: now)
         let bearer = try #require(first.header("authorization"))
@@ -57,7 +57,7 @@ struct APNsRequestTests {
         #expect(first.header("apns-id")?.split(separator: "-").map(\.count) == [8, 4, 4, 4, 12])
     }
 
-    @Test func `the provider token lives for 50 minutes`() throws {
+    @Test func theProviderTokenLivesFor50Minutes() throws {
         var service = APNsService(try #require(try SamplePush.services().apns))
         func bearer(at moment: Int64) throws -> String? {
             try service.request(for: SamplePush.notice(.apns), at: moment).header("authorization")
@@ -74,7 +74,7 @@ struct APNsRequestTests {
         #expect(try bearer(at: now - 1) != second)
     }
 
-    @Test func `sandbox tokens go to the sandbox`() throws {
+    @Test func sandboxTokensGoToTheSandbox() throws {
         var notice = SamplePush.notice(.apns)
         notice.target.environment = "sandbox"
         #expect(try request(notice).url.host == "api.sandbox.push.apple.com")
@@ -82,7 +82,7 @@ struct APNsRequestTests {
         #expect(try request(notice).url.host == "api.push.apple.com")
     }
 
-    @Test func `now or never is written as zero`() throws {
+    @Test func nowOrNeverIsWrittenAsZero() throws {
         var notice = SamplePush.notice(.apnsVoIP)
         notice.content.expiresIn = 0
         #expect(try request(notice).header("apns-expiration") == "0")
@@ -93,7 +93,7 @@ struct APNsRequestTests {
     @Test(arguments: [
         "", "xyz", "../../evil", "ab12/../..", "ab12?x=y", "zz" + SamplePush.apnsToken,
     ])
-    func `a token that could change the path is dead`(token: String) throws {
+    func aTokenThatCouldChangeThePathIsDead(token: String) throws {
         var notice = SamplePush.notice(.apns)
         notice.target.token = token
         #expect(throws: PushFailure(.deadToken, "the token is not hexadecimal")) {
@@ -102,7 +102,7 @@ struct APNsRequestTests {
     }
 
     @Test(arguments: [(PushCarrier.apnsVoIP, 5_120), (.apns, 4_096)])
-    func `the longest payload passes and one byte more does not`(
+    func theLongestPayloadPassesAndOneByteMoreDoesNot(
         provider: PushCarrier, limit: Int
     ) throws {
         var notice = SamplePush.notice(provider)
@@ -124,7 +124,7 @@ struct FCMRequestTests {
         return try service.request(for: notice, access, at: now)
     }
 
-    @Test func `a push is data of high priority for the ring time`() throws {
+    @Test func aPushIsDataOfHighPriorityForTheRingTime() throws {
         let request = try request(SamplePush.notice(.fcm))
         #expect(request.url.text == "https://fcm.googleapis.com/v1/projects/shop/messages:send")
         #expect(request.header("authorization") == "Bearer access-1")
@@ -136,7 +136,7 @@ struct FCMRequestTests {
         #expect(message["data"]?["expires_in_ms"] == "30000")
     }
 
-    @Test func `data that is not text becomes JSON text`() throws {
+    @Test func dataThatIsNotTextBecomesJSONText() throws {
         var notice = SamplePush.notice(.fcm)
         notice.content.payload = ["number": 1, "yes": true, "list": [1, "a"], "text": "t"]
         let data = try #require(try request(notice).json?["message"]?["data"])
@@ -145,7 +145,7 @@ struct FCMRequestTests {
     }
 
     @Test(arguments: ["from", "message_type", "google.x", "gcm.y"])
-    func `names that Google keeps are refused`(name: String) throws {
+    func namesThatGoogleKeepsAreRefused(name: String) throws {
         var notice = SamplePush.notice(.fcm)
         notice.content.payload = .object(JSONObject([.init(key: name, value: "x")]))
         #expect(throws: PushFailure(.invalid, "FCM keeps '\(name)' for itself")) {
@@ -153,7 +153,7 @@ struct FCMRequestTests {
         }
     }
 
-    @Test func `the largest data pass and one byte more do not`() throws {
+    @Test func theLargestDataPassAndOneByteMoreDoNot() throws {
         func size(_ request: OutboundRequest) -> Int {
             (request.json?["message"]?["data"]?.object?.members ?? []).reduce(0) {
                 $0 + $1.key.utf8.count + ($1.value.string?.utf8.count ?? 0)
@@ -168,7 +168,7 @@ struct FCMRequestTests {
         #expect(throws: PushFailure.self) { try request(notice) }
     }
 
-    @Test func `a lifetime beyond four weeks is cut, a part of a second rounded up`() throws {
+    @Test func aLifetimeBeyondFourWeeksIsCutAPartOfASecondRoundedUp() throws {
         var notice = SamplePush.notice(.fcm)
         for (lifetime, ttl) in [
             (Int64.max / 4, "2419200s"), (1_001, "2s"), (0, "0s"), (29_999, "30s"),
@@ -178,7 +178,7 @@ struct FCMRequestTests {
         }
     }
 
-    @Test func `the grant is signed for an hour`() throws {
+    @Test func theGrantIsSignedForAnHour() throws {
         let service = FCMService(try #require(try SamplePush.services().fcm))
         let request = try service.grant(at: now)
         #expect(request.url.text == "https://oauth2.googleapis.com/token")
@@ -215,7 +215,7 @@ struct FCMRequestTests {
             "'token_uri' must begin with https://, not 'ftp://'"
         ),
     ])
-    func `a broken service account is named`(text: String, message: String) {
+    func aBrokenServiceAccountIsNamed(text: String, message: String) {
         #expect(throws: ServiceAccountError(description: message)) {
             try FCMIdentity(serviceAccount: text)
         }
@@ -231,7 +231,7 @@ struct WebPushRequestTests {
     }
 
     /// Appendix A of RFC 8291, byte for byte.
-    @Test func `the example of RFC 8291 is sealed as the RFC does`() throws {
+    @Test func theExampleOfRFC8291IsSealedAsTheRFCDoes() throws {
         let own = try #require(
             KeyPair(
                 p256Scalar: Base64.decode(
@@ -247,7 +247,7 @@ struct WebPushRequestTests {
                 + "pK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN")
     }
 
-    @Test func `a push has the headers of RFC 8030 and RFC 8292`() throws {
+    @Test func aPushHasTheHeadersOfRFC8030AndRFC8292() throws {
         let request = try request(SamplePush.notice(.web))
         #expect(request.url.host == "push.example.net")
         #expect(request.header("ttl") == "30" && request.header("urgency") == "high")
@@ -265,7 +265,7 @@ struct WebPushRequestTests {
         #expect(try self.request(SamplePush.notice(.web, .cancel)).header("topic") == topic)
     }
 
-    @Test func `the longest message passes and one byte more does not`() throws {
+    @Test func theLongestMessagePassesAndOneByteMoreDoesNot() throws {
         var notice = SamplePush.notice(.web)
         notice.content.payload = ""
         let rest = 3_993 - (try WebPushService.message(of: notice, at: now).count)
@@ -275,7 +275,7 @@ struct WebPushRequestTests {
         #expect(throws: PushFailure.self) { try request(notice) }
     }
 
-    @Test func `two messages share neither key nor salt`() throws {
+    @Test func twoMessagesShareNeitherKeyNorSalt() throws {
         let bodies = try (0..<2).map { _ in try request(SamplePush.notice(.web)).body }
         #expect(bodies[0].prefix(16) != bodies[1].prefix(16))
         #expect(bodies[0][21..<86] != bodies[1][21..<86])
@@ -302,7 +302,7 @@ struct WebPushRequestTests {
             "the subscription's 'keys.p256dh' is no point on P-256"
         ),
     ])
-    func `a subscription that is none is named`(text: String, message: String) {
+    func aSubscriptionThatIsNoneIsNamed(text: String, message: String) {
         let error = #expect(throws: SubscriptionError.self) {
             try WebPushSubscription(parsing: text)
         }
@@ -318,7 +318,7 @@ struct WebPushRequestTests {
         ("192.168.7.9:8443", true), ("[2606:4700::1]", true), ("8.8.8.8", true),
         ("push.example", true), ("localhost", true), ("other.test", false),
     ])
-    func `an endpoint that no push goes to is refused before`(host: String, isFine: Bool) throws {
+    func anEndpointThatNoPushGoesToIsRefusedBefore(host: String, isFine: Bool) throws {
         var services = try SamplePush.services()
         services.web?.addresses = AddressGuard(
             allowing: [try #require(AddressRange("192.168.0.0/16"))])
@@ -334,7 +334,7 @@ struct WebPushRequestTests {
         #expect(defect == nil || defect?.field == "endpoint")
     }
 
-    @Test func `only the listed hosts are pushed to`() throws {
+    @Test func onlyTheListedHostsArePushedTo() throws {
         var identity = try #require(try SamplePush.services().web)
         for (hosts, isAdmitted) in [
             (["push.example.net"], true), (["*.example.net"], true), (["example.net"], false),
@@ -347,7 +347,7 @@ struct WebPushRequestTests {
         }
     }
 
-    @Test func `a private key in base64url is as good as PEM`() throws {
+    @Test func aPrivateKeyInBase64urlIsAsGoodAsPEM() throws {
         let raw = try WebPushIdentity(
             key: "jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI", subject: "mailto:a@b.example")
         #expect(raw.publicKey == (try SamplePush.services().web)?.publicKey)
@@ -363,14 +363,14 @@ struct PushCheckTests {
     }
 
     @Test(arguments: PushCarrier.allCases)
-    func `the usual push passes for every provider and kind`(provider: PushCarrier) throws {
+    func theUsualPushPassesForEveryProviderAndKind(provider: PushCarrier) throws {
         for kind in PushKind.allCases where provider != .apnsVoIP || kind.announcesCall {
             try check(SamplePush.notice(provider, kind))
         }
     }
 
     @Test(arguments: [PushKind.cancel, .end, .missed])
-    func `a VoIP push for anything but an incoming call is refused`(kind: PushKind) throws {
+    func aVoIPPushForAnythingButAnIncomingCallIsRefused(kind: PushKind) throws {
         let rule = PushFailure(.invalid, "a VoIP push is for an incoming call only")
         #expect(throws: rule) { try check(SamplePush.notice(.apnsVoIP, kind)) }
         // Nor by changing the kind on the way.
@@ -382,7 +382,7 @@ struct PushCheckTests {
         #expect(throws: rule) { try check(turned) }
     }
 
-    @Test func `what a plugin may not do is named`() throws {
+    @Test func whatAPluginMayNotDoIsNamed() throws {
         let cases: [(PushCarrier, (inout PushContent) -> Void, String)] = [
             (.fcm, { $0.expiresIn = -1 }, "expires_in is negative"),
             (.apns, { $0.topic = "a b" }, "the topic is not printable ASCII"),
@@ -412,13 +412,13 @@ struct PushCheckTests {
         }
     }
 
-    @Test func `a collapse id of 64 bytes passes`() throws {
+    @Test func aCollapseIdOf64BytesPasses() throws {
         var notice = SamplePush.notice(.apns)
         notice.content.collapseID = String(repeating: "c", count: 64)
         try check(notice)
     }
 
-    @Test func `a provider without settings is misconfigured`() {
+    @Test func aProviderWithoutSettingsIsMisconfigured() {
         for provider in PushCarrier.allCases {
             #expect(throws: PushFailure(.misconfigured, "'\(provider.rawValue)' is not configured"))
             {
@@ -427,7 +427,7 @@ struct PushCheckTests {
         }
     }
 
-    @Test func `what a plugin adds stands beside what every app gets`() throws {
+    @Test func whatAPluginAddsStandsBesideWhatEveryAppGets() throws {
         var notice = SamplePush.notice(.apns)
         notice.content.payload = [
             "call_id": "forged", "kind": "forged", "caller": "Ann A.", "room": 7,
@@ -442,7 +442,7 @@ struct PushCheckTests {
         #expect(json["aps"]?["alert"]?["title"] == "Ann calls")
     }
 
-    @Test func `a device with VoIP is woken by it for calls and notified of the rest`() {
+    @Test func aDeviceWithVoIPIsWokenByItForCallsAndNotifiedOfTheRest() {
         let both = [
             SamplePush.target(.apns), SamplePush.target(.apnsVoIP), SamplePush.target(.fcm),
         ]
@@ -459,7 +459,7 @@ struct PushCheckTests {
             (PushKind.invite, 30_000), (.add, 30_000), (.cancel, 30_000), (.leave, 30_000),
             (.end, 30_000), (.missed, 86_400_000),
         ] as [(PushKind, Int64)])
-    func `a push matters as long as its kind says`(kind: PushKind, lifetime: Int64) {
+    func aPushMattersAsLongAsItsKindSays(kind: PushKind, lifetime: Int64) {
         #expect(SamplePush.notice(.fcm, kind).expiresAt == SamplePush.now + lifetime)
         let late = PushNotice(
             id: "j", kind, SamplePush.call, for: "bob", to: SamplePush.target(.fcm),
@@ -469,7 +469,7 @@ struct PushCheckTests {
     }
 
     @Test(arguments: PushCarrier.allCases)
-    func `every payload names the user and the call, beside its own kind`(
+    func everyPayloadNamesTheUserAndTheCallBesideItsOwnKind(
         provider: PushCarrier
     ) throws {
         var notice = SamplePush.notice(provider)
@@ -482,7 +482,7 @@ struct PushCheckTests {
         #expect(data["call_kind"] == "video" && data["call_mode"] == "advanced")
     }
 
-    @Test func `VoIP has the lines that the app shows`() throws {
+    @Test func voIPHasTheLinesThatTheAppShows() throws {
         var notice = SamplePush.notice(.apnsVoIP)
         notice.content.body = "Incoming video call"
         var json = try JSONValue(parsing: APNsService.body(of: notice, at: SamplePush.now))
@@ -497,7 +497,7 @@ struct PushCheckTests {
             ("hello", "hello"), ("[1,2]", [1, 2]), ("7", 7), ("\"quoted\"", "quoted"),
             ("null", nil),
         ] as [(String, JSONValue?)])
-    func `what is no object stands under payload, beside members`(
+    func whatIsNoObjectStandsUnderPayloadBesideMembers(
         text: String, value: JSONValue?
     ) {
         var notice = SamplePush.notice(.fcm)

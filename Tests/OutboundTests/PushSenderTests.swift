@@ -31,7 +31,7 @@ final class PushSenderTests {
 
     private func results() -> [PushResult.Result] { sender.takeOutcomes().map(\.result) }
 
-    @Test func `a push that is taken ends at once`() throws {
+    @Test func aPushThatIsTakenEndsAtOnce() throws {
         sender.send(SamplePush.notice(.apnsVoIP), at: now)
         let (tag, request) = try only()
         #expect(request.timeout == 10_000 && request.mayRepeat && request.addresses == .anywhere)
@@ -43,13 +43,13 @@ final class PushSenderTests {
         #expect(results().isEmpty)
     }
 
-    @Test func `the same job is sent once`() throws {
+    @Test func theSameJobIsSentOnce() throws {
         sender.send(SamplePush.notice(.apns), at: now)
         sender.send(SamplePush.notice(.apns), at: now)
         _ = try only()
     }
 
-    @Test func `trouble is retried after 0.5, 1, 2, 4 seconds, not beyond the ring time`()
+    @Test func troubleIsRetriedAfter05124SecondsNotBeyondTheRingTime()
         throws
     {
         sender.send(SamplePush.notice(.apnsVoIP), at: now)
@@ -75,7 +75,7 @@ final class PushSenderTests {
     }
 
     @Test(arguments: [-3_600_000, 3_600_000] as [Int64])
-    func `a push waits and matters as long when the clock is set`(span: Int64) throws {
+    func aPushWaitsAndMattersAsLongWhenTheClockIsSet(span: Int64) throws {
         sender.send(SamplePush.notice(.apnsVoIP), at: now)
         try answer(503, "ServiceUnavailable", at: now)
         let next = try #require(sender.nextDeadline)
@@ -86,7 +86,7 @@ final class PushSenderTests {
         #expect(results() == [.delivered(nil)])
     }
 
-    @Test func `Retry-After is kept, or the push given up if that is too late`() throws {
+    @Test func retryAfterIsKeptOrThePushGivenUpIfThatIsTooLate() throws {
         sender.send(SamplePush.notice(.apns), at: now)
         try answer(429, "TooManyRequests", headers: [HTTPHeader("retry-after", "20")], at: now)
         #expect(sender.nextDeadline == now + 20_000)
@@ -96,7 +96,7 @@ final class PushSenderTests {
         #expect(results() == [.failed(PushFailure(.unavailable, "429 TooManyRequests"))])
     }
 
-    @Test func `an attempt takes no longer than what is left`() throws {
+    @Test func anAttemptTakesNoLongerThanWhatIsLeft() throws {
         sender.send(SamplePush.notice(.apns), at: now + 29_000)
         #expect(try only().request.timeout == 1_000)
         sender.send(SamplePush.notice(.apns, id: "late"), at: now + 30_000)
@@ -104,7 +104,7 @@ final class PushSenderTests {
         #expect(results() == [.failed(PushFailure(.expired, "no time left"))])
     }
 
-    @Test func `attempts are bounded for pushes that matter for long`() throws {
+    @Test func attemptsAreBoundedForPushesThatMatterForLong() throws {
         var limits = PushSender.Limits()
         limits.attempts = 3
         sender = PushSender(try SamplePush.services(), limits: limits, seed: 1)
@@ -121,7 +121,7 @@ final class PushSenderTests {
         .overloaded,
         .tooLarge, .closed,
     ])
-    func `a request without an answer is tried again`(kind: OutboundFailure.Kind) throws {
+    func aRequestWithoutAnAnswerIsTriedAgain(kind: OutboundFailure.Kind) throws {
         sender.send(SamplePush.notice(.apns), at: now)
         sender.completed(try only().tag, .failure(OutboundFailure(kind)), at: now)
         #expect(results().isEmpty && sender.nextDeadline != nil)
@@ -130,7 +130,7 @@ final class PushSenderTests {
         #expect(results() == [.delivered(nil)])
     }
 
-    @Test func `a subscription that leads inside is dead, our own gateway misconfigured`()
+    @Test func aSubscriptionThatLeadsInsideIsDeadOurOwnGatewayMisconfigured()
         throws
     {
         for (provider, cause) in [
@@ -144,7 +144,7 @@ final class PushSenderTests {
         }
     }
 
-    @Test func `a withdrawn push is neither retried nor reported`() throws {
+    @Test func aWithdrawnPushIsNeitherRetriedNorReported() throws {
         sender.send(SamplePush.notice(.apns), at: now)
         try answer(503, at: now)
         let isKnown = [sender.withdraw("job-1"), sender.withdraw("job-1")]
@@ -158,8 +158,7 @@ final class PushSenderTests {
         #expect(results().isEmpty)
     }
 
-    @Test func `a push that no longer matters is not retried, and its last attempt counts`() throws
-    {
+    @Test func aPushThatNoLongerMattersIsNotRetriedAndItsLastAttemptCounts() throws {
         sender.send(SamplePush.notice(.apns), at: now)
         sender.stopTrying("job-1")
         try answer(503, at: now)
@@ -181,7 +180,7 @@ final class PushSenderTests {
         sender.stopTrying("job-3")
     }
 
-    @Test func `too many jobs are refused at once`() throws {
+    @Test func tooManyJobsAreRefusedAtOnce() throws {
         var limits = PushSender.Limits()
         limits.jobs = 2
         sender = PushSender(try SamplePush.services(), limits: limits)
@@ -192,7 +191,7 @@ final class PushSenderTests {
         #expect(sender.takeRequests().count == 2)
     }
 
-    @Test func `whoever has many jobs leaves room for others`() throws {
+    @Test func whoeverHasManyJobsLeavesRoomForOthers() throws {
         var limits = PushSender.Limits()
         limits.jobs = 4
         var sender = PushSender(try SamplePush.services(), limits: limits, seed: 5)
@@ -209,7 +208,7 @@ final class PushSenderTests {
         #expect(sender.takeOutcomes().isEmpty && sender.jobCount == 3)
     }
 
-    @Test func `a push that did not begin is taken back`() throws {
+    @Test func aPushThatDidNotBeginIsTakenBack() throws {
         var sender = PushSender(try SamplePush.services(), seed: 5)
         sender.send(SamplePush.notice(.apns), at: SamplePush.now)
         let tag = try #require(sender.takeRequests().first?.tag)
@@ -221,7 +220,7 @@ final class PushSenderTests {
         #expect(outcome.result == .failed(PushFailure(.expired, "withdrawn")))
     }
 
-    @Test func `what breaks a rule is never sent`() throws {
+    @Test func whatBreaksARuleIsNeverSent() throws {
         sender.send(SamplePush.notice(.apnsVoIP, .cancel), at: now)
         #expect(sender.takeRequests().isEmpty)
         let rule = PushFailure(.invalid, "a VoIP push is for an incoming call only")
@@ -231,7 +230,7 @@ final class PushSenderTests {
         #expect(results() == [.failed(PushFailure(.misconfigured, "'fcm' is not configured"))])
     }
 
-    @Test func `an expired provider token is signed anew, once per push`() throws {
+    @Test func anExpiredProviderTokenIsSignedAnewOncePerPush() throws {
         sender.send(SamplePush.notice(.apns), at: now)
         let first = try only()
         let later = now + 120_000
@@ -285,7 +284,7 @@ final class PushAccessTests {
         sender.takeRequests().map { $0.request.header("authorization") }
     }
 
-    @Test func `many pushes wait for one access token`() throws {
+    @Test func manyPushesWaitForOneAccessToken() throws {
         send(5)
         try grant(at: now)
         #expect(bearers() == Array(repeating: "Bearer t1", count: 5))
@@ -293,7 +292,7 @@ final class PushAccessTests {
         #expect(bearers() == ["Bearer t1"])
     }
 
-    @Test func `the token is renewed five minutes before its end`() throws {
+    @Test func theTokenIsRenewedFiveMinutesBeforeItsEnd() throws {
         send(1)
         try grant(at: now)
         _ = sender.takeRequests()
@@ -309,7 +308,7 @@ final class PushAccessTests {
             (Int64.min, 30_000), (-1, 30_000), (0, 30_000), (86_400, 86_100_000),
             (.max, 86_100_000),
         ] as [(Int64, Int64)])
-    func `a token is used for a while, whatever its lifetime is said to be`(
+    func aTokenIsUsedForAWhileWhateverItsLifetimeIsSaidToBe(
         lifetime: Int64, renewal: Int64
     ) throws {
         send(1)
@@ -321,7 +320,7 @@ final class PushAccessTests {
         try grant("t2", at: now + renewal)
     }
 
-    @Test func `a token that Google calls expired is renewed once for all`() throws {
+    @Test func aTokenThatGoogleCallsExpiredIsRenewedOnceForAll() throws {
         send(2)
         try grant(at: now)
         let tags = sender.takeRequests().map(\.tag)
@@ -332,7 +331,7 @@ final class PushAccessTests {
         #expect(bearers() == ["Bearer t2", "Bearer t2"])
     }
 
-    @Test func `a refused account fails all that wait, and is asked again a minute later`()
+    @Test func aRefusedAccountFailsAllThatWaitAndIsAskedAgainAMinuteLater()
         throws
     {
         send(3)
@@ -350,7 +349,7 @@ final class PushAccessTests {
         #expect(bearers() == ["Bearer t1"])
     }
 
-    @Test func `a token endpoint in trouble is asked again while pushes matter`() throws {
+    @Test func aTokenEndpointInTroubleIsAskedAgainWhilePushesMatter() throws {
         send(2)
         try refuse(503, [:], at: now)
         #expect(sender.takeOutcomes().isEmpty)
@@ -361,7 +360,7 @@ final class PushAccessTests {
         #expect(bearers().count == 2)
     }
 
-    @Test func `pushes that wait for access expire`() throws {
+    @Test func pushesThatWaitForAccessExpire() throws {
         send(2)
         var moment = now
         while sender.jobCount > 0, moment < now + 120_000 {
@@ -378,7 +377,7 @@ final class PushAccessTests {
         #expect(sender.takeRequests().isEmpty)
     }
 
-    @Test func `new settings get a token of their own`() throws {
+    @Test func newSettingsGetATokenOfTheirOwn() throws {
         send(1)
         try grant(at: now)
         _ = sender.takeRequests()

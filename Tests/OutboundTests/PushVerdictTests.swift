@@ -47,7 +47,7 @@ struct PushVerdictTests {
         (410, "Unregistered", .deadToken),
         (413, "PayloadTooLarge", .invalid),
     ])
-    func `Apple's final reasons`(status: Int, reason: String, cause: PushFailure.Cause) {
+    func applesFinalReasons(status: Int, reason: String, cause: PushFailure.Cause) {
         let verdict = apns(status, ["reason": .string(reason)])
         #expect(verdict == .failed(PushFailure(cause, "\(status) \(reason)")))
     }
@@ -56,12 +56,12 @@ struct PushVerdictTests {
         (400, "IdleTimeout"), (429, "TooManyProviderTokenUpdates"), (429, "TooManyRequests"),
         (500, "InternalServerError"), (503, "ServiceUnavailable"), (503, "Shutdown"),
     ])
-    func `Apple's passing reasons`(status: Int, reason: String) {
+    func applesPassingReasons(status: Int, reason: String) {
         let verdict = apns(status, ["reason": .string(reason)])
         #expect(verdict == .again("\(status) \(reason)", after: nil))
     }
 
-    @Test func `Apple's other answers`() {
+    @Test func applesOtherAnswers() {
         #expect(
             apns(403, ["reason": "ExpiredProviderToken"])
                 == .accessExpired("403 ExpiredProviderToken"))
@@ -74,7 +74,7 @@ struct PushVerdictTests {
                 == .again("502", after: nil))
     }
 
-    @Test func `a token that was registered after it died lives`() {
+    @Test func aTokenThatWasRegisteredAfterItDiedLives() {
         let body: JSONValue = ["reason": "Unregistered", "timestamp": .integer(now)]
         #expect(cause(apns(410, body, since: now)) == .deadToken)
         #expect(cause(apns(410, body, since: now + 1)) == .outdated)
@@ -88,7 +88,7 @@ struct PushVerdictTests {
         return FCMService.verdict(OutboundResponse(status: status, body: body.bytes), at: now)
     }
 
-    @Test func `Google's answers`() {
+    @Test func googlesAnswers() {
         #expect(cause(fcm(404, "UNREGISTERED")) == .deadToken)
         #expect(cause(fcm(403, "SENDER_ID_MISMATCH")) == .wrongApp)
         #expect(cause(fcm(401, "THIRD_PARTY_AUTH_ERROR")) == .misconfigured)
@@ -117,14 +117,14 @@ struct PushVerdictTests {
         (413, .invalid), (400, .misconfigured), (401, .misconfigured), (403, .misconfigured),
         (301, .misconfigured),
     ])
-    func `answers of a web push service`(status: Int, cause: PushFailure.Cause?) {
+    func answersOfAWebPushService(status: Int, cause: PushFailure.Cause?) {
         let verdict = WebPushService.verdict(OutboundResponse(status: status), at: now)
         #expect(self.cause(verdict) == cause)
         if cause == nil { #expect(verdict == .delivered(nil)) }
     }
 
     @Test(arguments: [408, 429, 500, 503])
-    func `a web push service in trouble is asked again`(status: Int) {
+    func aWebPushServiceInTroubleIsAskedAgain(status: Int) {
         let response = OutboundResponse(status: status, headers: [HTTPHeader("retry-after", "3")])
         #expect(
             WebPushService.verdict(response, at: now) == .again("\(status)", after: 3_000))
@@ -132,7 +132,7 @@ struct PushVerdictTests {
             WebhookPushService.verdict(response, at: now) == .again("\(status)", after: 3_000))
     }
 
-    @Test func `answers of the operator's gateway`() {
+    @Test func answersOfTheOperatorsGateway() {
         func cause(_ status: Int) -> PushFailure.Cause? {
             self.cause(WebhookPushService.verdict(OutboundResponse(status: status), at: now))
         }
@@ -140,7 +140,7 @@ struct PushVerdictTests {
         #expect(cause(302) == .misconfigured && cause(401) == .misconfigured)
     }
 
-    @Test func `only a dead token is removed`() {
+    @Test func onlyADeadTokenIsRemoved() {
         for cause in PushFailure.Cause.allCases {
             let advice = PushFailure(cause, "").advice
             switch cause {
@@ -164,7 +164,7 @@ struct RetryAfterTests {
             ("Sun, 06 Xxx 1994 08:49:37 GMT", nil), ("Sun, 06 Nov 1994 28:49:37 GMT", nil),
             ("Sun, 99 Nov 1994 08:49:37 GMT", nil), ("Sun, 06 Nov 1994 08:49 GMT", nil),
         ] as [(String, Int64?)])
-    func `seconds and dates are read`(text: String, delay: Int64?) {
+    func secondsAndDatesAreRead(text: String, delay: Int64?) {
         let response = OutboundResponse(status: 503, headers: [HTTPHeader("retry-after", text)])
         #expect(response.retryAfter(at: now) == delay)
     }
@@ -176,7 +176,7 @@ struct RetryAfterTests {
             ("Wed, 01 Mar 2000 00:00:00 GMT", 951_868_800_000),
             ("Fri, 31 Dec 2100 12:00:00 GMT", 4_133_937_600_000),
         ] as [(String, Int64)])
-    func `dates are counted by the calendar`(text: String, moment: Int64) {
+    func datesAreCountedByTheCalendar(text: String, moment: Int64) {
         #expect(HTTPDate.milliseconds(text) == moment)
     }
 }

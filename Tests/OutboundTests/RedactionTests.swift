@@ -5,7 +5,7 @@ import Testing
 @testable import Outbound
 
 struct RedactionTests {
-    @Test func `no secret shows in what is printed`() throws {
+    @Test func noSecretShowsInWhatIsPrinted() throws {
         var services = try SamplePush.services()
         services.webhook?.secrets = [
             try WebhookSecret("whsec_cGxhbnRlZC1wbGFudGVkLXBsYW50ZWQtMQ==")

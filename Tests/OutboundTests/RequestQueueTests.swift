@@ -47,7 +47,7 @@ struct RequestQueueTests {
         return hosts
     }
 
-    @Test mutating func `origins take turns`() throws {
+    @Test mutating func originsTakeTurns() throws {
         var queue = RequestQueue(OutboundLimits())
         try meet("a", "b", "c", in: &queue)
         for host in ["a", "a", "a", "b", "c", "c"] { try queue.add(request(host)) }
@@ -56,7 +56,7 @@ struct RequestQueueTests {
         #expect(queue.running == 6 && queue.waiting == 0)
     }
 
-    @Test mutating func `an origin at its limit leaves the others their turns`() throws {
+    @Test mutating func anOriginAtItsLimitLeavesTheOthersTheirTurns() throws {
         var limits = OutboundLimits()
         limits.runningPerOrigin = 2
         limits.running = 4
@@ -73,7 +73,7 @@ struct RequestQueueTests {
         #expect(queue.waiting == 2)
     }
 
-    @Test mutating func `guarded requests together leave room for the push services`() throws {
+    @Test mutating func guardedRequestsTogetherLeaveRoomForThePushServices() throws {
         var limits = OutboundLimits()
         limits.runningGuarded = 2
         var queue = RequestQueue(limits)
@@ -84,7 +84,7 @@ struct RequestQueueTests {
         #expect(queue.waiting == 1)
     }
 
-    @Test mutating func `every bound of waiting refuses one more`() throws {
+    @Test mutating func everyBoundOfWaitingRefusesOneMore() throws {
         var limits = OutboundLimits()
         limits.waiting = 3
         limits.waitingPerOrigin = 2
@@ -102,7 +102,7 @@ struct RequestQueueTests {
         try queue.add(fourth)
     }
 
-    @Test mutating func `bytes that wait are bounded and given back`() throws {
+    @Test mutating func bytesThatWaitAreBoundedAndGivenBack() throws {
         let one = try request("a", bytes: 1_000)
         var limits = OutboundLimits()
         limits.waitingBytes = one.request.byteCount * 2
@@ -118,7 +118,7 @@ struct RequestQueueTests {
         #expect(all.count == 2 && queue.waiting == 0)
     }
 
-    @Test mutating func `what waits too long is taken out`() throws {
+    @Test mutating func whatWaitsTooLongIsTakenOut() throws {
         var queue = RequestQueue(OutboundLimits())
         try queue.add(request("a", at: 0))
         try queue.add(request("b", at: 50))
@@ -133,7 +133,7 @@ struct RequestQueueTests {
         #expect(queue.nextExpiry == .max)
     }
 
-    @Test mutating func `the first request to an origin runs alone until it is answered`() throws {
+    @Test mutating func theFirstRequestToAnOriginRunsAloneUntilItIsAnswered() throws {
         var queue = RequestQueue(OutboundLimits())
         for host in ["a", "a", "a", "b"] { try queue.add(request(host)) }
         let alone = [queue.next(at: 5), queue.next(at: 5), queue.next(at: 1_004)]
@@ -150,7 +150,7 @@ struct RequestQueueTests {
         #expect(latest?.request.url.host == "a")
     }
 
-    @Test mutating func `a long lane stays in order and keeps no memory of the past`() throws {
+    @Test mutating func aLongLaneStaysInOrderAndKeepsNoMemoryOfThePast() throws {
         var queue = RequestQueue(OutboundLimits())
         var taken: [UInt64] = []
         for _ in 0..<1_000 {
@@ -172,7 +172,7 @@ struct RequestQueueTests {
         SendingCause(user, caller: caller ?? user)
     }
 
-    @Test mutating func `causes take turns, however much one of them has`() throws {
+    @Test mutating func causesTakeTurnsHoweverMuchOneOfThemHas() throws {
         var queue = RequestQueue(OutboundLimits())
         try meet("a", in: &queue)
         var expected: [UInt64] = []
@@ -185,7 +185,7 @@ struct RequestQueueTests {
         #expect(order == expected)
     }
 
-    @Test mutating func `the caller of many has four parts at most`() throws {
+    @Test mutating func theCallerOfManyHasFourPartsAtMost() throws {
         var queue = RequestQueue(OutboundLimits())
         try meet("a", in: &queue)
         for pair in 0..<6 {
@@ -199,7 +199,7 @@ struct RequestQueueTests {
         #expect(order == "dAddddAddddddd")
     }
 
-    @Test mutating func `of one cause so many are under way to one receiver`() throws {
+    @Test mutating func ofOneCauseSoManyAreUnderWayToOneReceiver() throws {
         var limits = OutboundLimits()
         limits.runningPerCause = 2
         var queue = RequestQueue(limits)
@@ -220,7 +220,7 @@ struct RequestQueueTests {
         #expect(last?.request.cause?.user == "mallory")
     }
 
-    @Test mutating func `whoever waits with much leaves room for others`() throws {
+    @Test mutating func whoeverWaitsWithMuchLeavesRoomForOthers() throws {
         var limits = OutboundLimits()
         limits.waiting = 12
         var queue = RequestQueue(limits)
@@ -237,7 +237,7 @@ struct RequestQueueTests {
         #expect(throws: OutboundFailure.self) { try queue.add(third) }
     }
 
-    @Test mutating func `whoever comes during the head start of another waits for its end only`()
+    @Test mutating func whoeverComesDuringTheHeadStartOfAnotherWaitsForItsEndOnly()
         throws
     {
         var queue = RequestQueue(OutboundLimits())
@@ -251,7 +251,7 @@ struct RequestQueueTests {
         #expect(early == nil && late != nil)
     }
 
-    @Test mutating func `receivers at one origin are receivers of their own`() throws {
+    @Test mutating func receiversAtOneOriginAreReceiversOfTheirOwn() throws {
         var limits = OutboundLimits()
         limits.runningPerCause = 1
         var queue = RequestQueue(limits)
@@ -269,7 +269,7 @@ struct RequestQueueTests {
         #expect(order == ["slow", "crm"])
     }
 
-    @Test mutating func `a server with one request per connection gets no more of them`() throws {
+    @Test mutating func aServerWithOneRequestPerConnectionGetsNoMoreOfThem() throws {
         var limits = OutboundLimits()
         limits.connectionsPerOrigin = 2
         var queue = RequestQueue(limits)
@@ -280,7 +280,7 @@ struct RequestQueueTests {
         #expect(queue.waiting == 2)
     }
 
-    @Test mutating func `a request is taken out of its place, and time is looked at for all`()
+    @Test mutating func aRequestIsTakenOutOfItsPlaceAndTimeIsLookedAtForAll()
         throws
     {
         var queue = RequestQueue(OutboundLimits())
@@ -295,7 +295,7 @@ struct RequestQueueTests {
 
     // MARK: What turns cost
 
-    @Test mutating func `a service that hangs costs those nothing who send elsewhere`() throws {
+    @Test mutating func aServiceThatHangsCostsThoseNothingWhoSendElsewhere() throws {
         var queue = RequestQueue(OutboundLimits())
         try meet("hangs", "works", in: &queue)
         var underWay: [QueuedRequest] = []
@@ -323,7 +323,7 @@ struct RequestQueueTests {
         #expect(queue.looks - before <= 4 * 1_000 + 4 * 500)
     }
 
-    @Test mutating func `of one caller at its limit one more starts for each that ends`() throws {
+    @Test mutating func ofOneCallerAtItsLimitOneMoreStartsForEachThatEnds() throws {
         var queue = RequestQueue(OutboundLimits())
         try meet("a", in: &queue)
         var underWay: [QueuedRequest] = []
@@ -341,7 +341,7 @@ struct RequestQueueTests {
     }
 
     /// Whatever comes and goes: when nothing starts any more, nothing could, and nothing is lost.
-    @Test(arguments: 1...20) mutating func `nothing waits that may start`(seed: UInt64) throws {
+    @Test(arguments: 1...20) mutating func nothingWaitsThatMayStart(seed: UInt64) throws {
         var random = Dice(state: seed)
         var limits = OutboundLimits()
         (limits.running, limits.runningPerOrigin, limits.runningPerCause) = (12, 6, 2)

@@ -12,7 +12,7 @@ struct SignatureKeyTests {
         (SignatureAlgorithm.hs256, SampleKey.secret), (.es256, SampleKey.ecPrivate),
         (.es256, SampleKey.ecTraditional), (.rs256, SampleKey.rsaPrivate),
     ])
-    func `a key believes what it signed and nothing else`(
+    func aKeyBelievesWhatItSignedAndNothingElse(
         algorithm: SignatureAlgorithm, text: String
     ) throws {
         let key = try SignatureKey(algorithm, text)
@@ -35,7 +35,7 @@ struct SignatureKeyTests {
         (.es256, SampleKey.ecPrivate, SampleKey.ecCertificate),
         (.rs256, SampleKey.rsaPrivate, SampleKey.rsaPublic),
     ])
-    func `a public key or certificate checks and does not sign`(
+    func aPublicKeyOrCertificateChecksAndDoesNotSign(
         algorithm: SignatureAlgorithm, own: String, known: String
     ) throws {
         let known = try SignatureKey(algorithm, known)
@@ -44,7 +44,7 @@ struct SignatureKeyTests {
         #expect(throws: KeyError.publicOnly) { try known.sign(message) }
     }
 
-    @Test func `ECDSA signatures are 64 bytes whatever their numbers`() throws {
+    @Test func ecdsaSignaturesAre64BytesWhateverTheirNumbers() throws {
         let key = try SignatureKey(.es256, SampleKey.ecPrivate)
         for number in 0..<200 {
             let signature = try key.sign([UInt8(number)])
@@ -54,7 +54,7 @@ struct SignatureKeyTests {
     }
 
     /// A verifier that took r = 0 and s = 0 would believe them for every message.
-    @Test func `ECDSA signatures of zeros are refused`() throws {
+    @Test func ecdsaSignaturesOfZerosAreRefused() throws {
         let key = try SignatureKey(.es256, SampleKey.ecPublic)
         let zero = [UInt8](repeating: 0, count: 32)
         let one = zero.dropLast() + [1]
@@ -80,14 +80,14 @@ struct SignatureKeyTests {
         (.rs256, String(SampleKey.rsaPrivate.prefix(400)), .unreadablePEM),
         (.es256, "-----BEGIN GARBAGE-----\n-----END GARBAGE-----", .unreadablePEM),
     ])
-    func `a text that is no such key is refused with the reason`(
+    func aTextThatIsNoSuchKeyIsRefusedWithTheReason(
         algorithm: SignatureAlgorithm, text: String, error: KeyError
     ) {
         #expect(throws: error) { try SignatureKey(algorithm, text) }
         #expect(!error.description.isEmpty)
     }
 
-    @Test func `the least length of a secret counts its bytes`() throws {
+    @Test func theLeastLengthOfASecretCountsItsBytes() throws {
         let secret = String(repeating: "x", count: 32)
         #expect(try SignatureKey(.hs256, secret, leastSecretBytes: 32).canSign)
         #expect(throws: KeyError.tooShort(bytes: 31, least: 32)) {
@@ -98,7 +98,7 @@ struct SignatureKeyTests {
         }
     }
 
-    @Test func `P-256 points and numbers are checked`() throws {
+    @Test func p256PointsAndNumbersAreChecked() throws {
         let pair = KeyPair.generateP256()
         let point = try #require(pair.p256Point)
         #expect(KeyPair(p256Point: point)?.p256Point == point)

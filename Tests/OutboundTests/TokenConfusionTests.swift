@@ -57,7 +57,7 @@ struct TokenConfusionTests {
     }
 
     @Test(arguments: ["none", "None", "NONE", "nOnE", "", "HS256 ", "hs256", "HS384", "ES512"])
-    func `another alg is refused whatever the signature`(algorithm: String) throws {
+    func anotherAlgIsRefusedWhateverTheSignature(algorithm: String) throws {
         let header: JSONObject = ["alg": .string(algorithm)]
         let secret = try SignatureKey(.hs256, SampleKey.secret)
         expectRefused(forge(header) { _ in [] })
@@ -66,7 +66,7 @@ struct TokenConfusionTests {
 
     /// The public key is known to everybody; taken as a secret it would let everybody in.
     @Test(arguments: [SampleKey.rsaPublic, SampleKey.ecPublic])
-    func `a public key is never a secret`(pem: String) throws {
+    func aPublicKeyIsNeverASecret(pem: String) throws {
         for text in [pem, pem + "\n", pem.replacing("\n", with: "")] {
             let secret = try SignatureKey(secret: Array(text.utf8))
             for kid in [nil, "rsa", "ec", "shared"] {
@@ -77,7 +77,7 @@ struct TokenConfusionTests {
         }
     }
 
-    @Test func `an honest signature under another alg is refused`() throws {
+    @Test func anHonestSignatureUnderAnotherAlgIsRefused() throws {
         let rsaKey = try SignatureKey(.rs256, SampleKey.rsaPrivate)
         let ecKey = try SignatureKey(.es256, SampleKey.ecPrivate)
         for algorithm in ["HS256", "ES256", "RS384", "PS256", "none"] {
@@ -90,7 +90,7 @@ struct TokenConfusionTests {
         }
     }
 
-    @Test func `the honest ones pass with the key that their kid names`() throws {
+    @Test func theHonestOnesPassWithTheKeyThatTheirKidNames() throws {
         let honest = [
             (SignatureAlgorithm.hs256, SampleKey.secret, "shared"),
             (.rs256, SampleKey.rsaPrivate, "rsa"), (.es256, SampleKey.ecPrivate, "ec"),
@@ -111,7 +111,7 @@ struct TokenConfusionTests {
     }
 
     /// Keys and places of keys that the token brings along.
-    @Test func `keys inside or named by the header are ignored`() throws {
+    @Test func keysInsideOrNamedByTheHeaderAreIgnored() throws {
         let own = SignatureKey(p256: .generateP256())
         let point = try #require(own.p256Point)
         let jwk: JSONValue = [
@@ -139,7 +139,7 @@ struct TokenConfusionTests {
     @Test(arguments: [
         "../../../../dev/null", "shared' OR 1=1 --", "", "shared\u{0}", "Shared", "/etc/passwd",
     ])
-    func `a kid only chooses among the configured keys`(kid: String) throws {
+    func aKidOnlyChoosesAmongTheConfiguredKeys(kid: String) throws {
         let empty = try SignatureKey(secret: [0])
         let token = try forge(["alg": "HS256", "kid": .string(kid)]) { try empty.sign($0) }
         #expect(throws: TokenRefusal.unknownKey(kid)) { try mixed.verify(token, at: now) }
@@ -147,7 +147,7 @@ struct TokenConfusionTests {
         #expect(log.unicodeScalars.allSatisfy { (0x20..<0x7F).contains($0.value) })
     }
 
-    @Test func `what must be understood and is not is refused`() throws {
+    @Test func whatMustBeUnderstoodAndIsNotIsRefused() throws {
         let secret = try SignatureKey(.hs256, SampleKey.secret)
         for critical in [["exp"], ["b64"], []] as [JSONValue] {
             let token = try forge(["alg": "HS256", "crit": critical, "b64": false]) {
@@ -157,7 +157,7 @@ struct TokenConfusionTests {
         }
     }
 
-    @Test func `an elliptic signature in DER is refused`() throws {
+    @Test func anEllipticSignatureInDERIsRefused() throws {
         let key = try SignatureKey(.es256, SampleKey.ecPrivate)
         let token = try forge(["alg": "ES256"]) { signed in
             try #require(ECDSASignature.der(fromRaw: try key.sign(signed)))
@@ -165,12 +165,12 @@ struct TokenConfusionTests {
         #expect(throws: TokenRefusal.wrongSignature) { try elliptic.verify(token, at: now) }
     }
 
-    @Test func `an elliptic signature of zeros is refused`() throws {
+    @Test func anEllipticSignatureOfZerosIsRefused() throws {
         let token = forge(["alg": "ES256"]) { _ in [UInt8](repeating: 0, count: 64) }
         #expect(throws: TokenRefusal.wrongSignature) { try elliptic.verify(token, at: now) }
     }
 
-    @Test func `every changed character breaks the token`() throws {
+    @Test func everyChangedCharacterBreaksTheToken() throws {
         let key = try SignatureKey(.es256, SampleKey.ecPrivate)
         let token = Array(try TokenSigner.sign(claims, with: key).utf8)
         for index in token.indices {
@@ -180,7 +180,7 @@ struct TokenConfusionTests {
         }
     }
 
-    @Test func `parts that are missing, doubled or not base64url are named`() throws {
+    @Test func partsThatAreMissingDoubledOrNotBase64urlAreNamed() throws {
         let token = try TokenSigner.sign(
             claims, with: SignatureKey(.hs256, SampleKey.secret))
         let parts = token.split(separator: ".").map(String.init)
@@ -202,7 +202,7 @@ struct TokenConfusionTests {
         }
     }
 
-    @Test func `a signed payload that is no object is refused`() throws {
+    @Test func aSignedPayloadThatIsNoObjectIsRefused() throws {
         let key = try SignatureKey(.hs256, SampleKey.secret)
         for payload in ["[]", "null", "\"sub\"", "{", "", "eyJ9"] {
             let token = try forge(["alg": "HS256"], Array(payload.utf8)) { try key.sign($0) }
@@ -210,7 +210,7 @@ struct TokenConfusionTests {
         }
     }
 
-    @Test func `without keys nobody gets in`() throws {
+    @Test func withoutKeysNobodyGetsIn() throws {
         let token = try TokenSigner.sign(
             claims, with: SignatureKey(.hs256, SampleKey.secret))
         expectRefused(token, by: [TokenVerifier([])])

@@ -39,7 +39,7 @@ struct TokenVectorTests {
         (SignatureAlgorithm.hs256, SampleKey.secret, hs256),
         (.rs256, SampleKey.rsaPublic, rs256), (.es256, SampleKey.ecPublic, es256),
     ])
-    func `the signatures of appendix A are right`(
+    func theSignaturesOfAppendixAAreRight(
         algorithm: SignatureAlgorithm, text: String, token: String
     ) throws {
         let key = try SignatureKey(algorithm, text)
@@ -62,14 +62,14 @@ struct TokenVectorTests {
         (SignatureAlgorithm.hs256, SampleKey.secret, hs256),
         (.rs256, SampleKey.rsaPrivate, rs256),
     ])
-    func `our signatures are those of appendix A`(
+    func ourSignaturesAreThoseOfAppendixA(
         algorithm: SignatureAlgorithm, text: String, token: String
     ) throws {
         let parsed = try JSONWebToken(token)
         #expect(try SignatureKey(algorithm, text).sign(parsed.signed) == parsed.signature)
     }
 
-    @Test func `the unsecured example is refused by every kind of key`() throws {
+    @Test func theUnsecuredExampleIsRefusedByEveryKindOfKey() throws {
         for (algorithm, text) in [
             (SignatureAlgorithm.hs256, SampleKey.secret), (.rs256, SampleKey.rsaPublic),
             (.es256, SampleKey.ecPublic),
@@ -81,7 +81,7 @@ struct TokenVectorTests {
         }
     }
 
-    @Test func `signing writes the header, the claims and nothing more`() throws {
+    @Test func signingWritesTheHeaderTheClaimsAndNothingMore() throws {
         let key = try SignatureKey(.hs256, SampleKey.secret)
         let token = try TokenSigner.sign(["sub": "ann"], with: key, keyID: "k1")
         let parts = token.split(separator: ".").map { Base64.decode(String($0), as: .url) ?? [] }

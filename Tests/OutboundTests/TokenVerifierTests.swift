@@ -28,7 +28,7 @@ private func verifier(
 }
 
 struct TokenVerifierTests {
-    @Test func `all claims of a full token are read`() throws {
+    @Test func allClaimsOfAFullTokenAreRead() throws {
         let claims = try verifier(issuer: "shop", audience: "callagent").verify(
             try token([
                 "dev": "phone-1", "caps": ["call.invite", "call.accept"], "iss": "shop",
@@ -46,7 +46,7 @@ struct TokenVerifierTests {
         #expect(claims.allows("call.accept") && !claims.allows("call.end"))
     }
 
-    @Test func `capabilities may end with a star`() throws {
+    @Test func capabilitiesMayEndWithAStar() throws {
         let claims = try verifier().verify(try token(["caps": ["call.*", "bye"]]), at: now)
         #expect(claims.allows("call.invite") && claims.allows("bye"))
         #expect(!claims.allows("device.push_register") && !claims.allows("call"))
@@ -56,13 +56,13 @@ struct TokenVerifierTests {
         #expect(all.allows("device.push_register"))
     }
 
-    @Test func `a server's token needs no user`() throws {
+    @Test func aServersTokenNeedsNoUser() throws {
         let claims = try verifier().verify(try token(["sub": .null, "role": "server"]), at: now)
         #expect(claims.isServer && claims.user == nil)
     }
 
     @Test(arguments: [(-5_000, false), (-4_999, true), (0, true), (1, true)])
-    func `exp holds for five more seconds`(left: Int64, isValid: Bool) throws {
+    func expHoldsForFiveMoreSeconds(left: Int64, isValid: Bool) throws {
         let expiry = JSONValue.number(Double(now + left) / 1_000)
         let text = try token(["exp": expiry])
         if isValid {
@@ -75,7 +75,7 @@ struct TokenVerifierTests {
     }
 
     @Test(arguments: [(5_001, false), (5_000, true), (0, true), (-60_000, true)])
-    func `nbf may be five seconds ahead`(ahead: Int64, isValid: Bool) throws {
+    func nbfMayBeFiveSecondsAhead(ahead: Int64, isValid: Bool) throws {
         let text = try token(["nbf": .number(Double(now + ahead) / 1_000)])
         if isValid {
             #expect(try verifier().verify(text, at: now).user == "ann")
@@ -86,7 +86,7 @@ struct TokenVerifierTests {
         }
     }
 
-    @Test func `a token may not live longer than the limit, leeway apart`() throws {
+    @Test func aTokenMayNotLiveLongerThanTheLimitLeewayApart() throws {
         var limits = TokenVerifier.Limits()
         limits.lifetime = 60_000
         let strict = TokenVerifier(
@@ -98,7 +98,7 @@ struct TokenVerifierTests {
         }
     }
 
-    @Test func `the key that signed is told`() throws {
+    @Test func theKeyThatSignedIsTold() throws {
         let other = try SignatureKey(.hs256, String(repeating: "o", count: 32))
         let right = try SignatureKey(.hs256, secret)
         let verifier = TokenVerifier([
@@ -109,7 +109,7 @@ struct TokenVerifierTests {
         #expect(try verifier.verify(token(["aud": "them"]), at: now).signer == 1)
     }
 
-    @Test func `leeway is a parameter`() throws {
+    @Test func leewayIsAParameter() throws {
         var limits = TokenVerifier.Limits()
         limits.leeway = 0
         let strict = TokenVerifier(
@@ -121,7 +121,7 @@ struct TokenVerifierTests {
         #expect(try strict.verify(text, at: now - 1).user == "ann")
     }
 
-    @Test func `a claim that is null is not there`() throws {
+    @Test func aClaimThatIsNullIsNotThere() throws {
         let text = """
             {"sub":"ann","exp":2000,"iss":null,"aud":null,"dev":null,"caps":null,"role":null,
             "iat":null,"jti":null,"nbf":null}
@@ -157,13 +157,13 @@ struct TokenVerifierTests {
             (["jti": 3], .malformed("jti")),
             (["iss": 3], .malformed("iss")),
         ] as [(JSONObject, TokenRefusal)])
-    func `a claim of the wrong form is named`(claims: JSONObject, refusal: TokenRefusal) throws {
+    func aClaimOfTheWrongFormIsNamed(claims: JSONObject, refusal: TokenRefusal) throws {
         let text = try token(claims)
         #expect(throws: refusal) { try verifier().verify(text, at: now) }
         #expect(!refusal.description.isEmpty)
     }
 
-    @Test func `a user id of 64 bytes passes`() throws {
+    @Test func aUserIdOf64BytesPasses() throws {
         let user = String(repeating: "~", count: 64)
         #expect(try verifier().verify(token(["sub": .string(user)]), at: now).user == user)
     }
@@ -173,21 +173,21 @@ struct TokenVerifierTests {
             ("callagent", true), (["other", "callagent"], true), ("Callagent", false),
             (["other"], false), ([], false), (nil, false), ("callagent2", false),
         ] as [(JSONValue, Bool)])
-    func `aud must name us when the key says so`(audience: JSONValue, isValid: Bool) throws {
+    func audMustNameUsWhenTheKeySaysSo(audience: JSONValue, isValid: Bool) throws {
         let text = try token(["aud": audience])
         let result = Result { try verifier(audience: "callagent").verify(text, at: now) }
         #expect(((try? result.get()) != nil) == isValid)
         #expect(try verifier().verify(text, at: now).user == "ann")
     }
 
-    @Test func `aud of another type is refused`() throws {
+    @Test func audOfAnotherTypeIsRefused() throws {
         let text = try token(["aud": 3])
         #expect(throws: TokenRefusal.malformed("aud")) {
             try verifier(audience: "callagent").verify(text, at: now)
         }
     }
 
-    @Test func `iss must be the key's, byte for byte`() throws {
+    @Test func issMustBeTheKeysByteForByte() throws {
         let composed = "caf\u{E9}"
         let decomposed = "cafe\u{301}"
         let text = try token(["iss": .string(composed)])
@@ -200,7 +200,7 @@ struct TokenVerifierTests {
         }
     }
 
-    @Test func `one secret may serve two audiences`() throws {
+    @Test func oneSecretMayServeTwoAudiences() throws {
         let key = try SignatureKey(.hs256, secret)
         let both = TokenVerifier([
             TrustedKey(key, audience: "a"), TrustedKey(key, audience: "b"),
@@ -211,7 +211,7 @@ struct TokenVerifierTests {
         }
     }
 
-    @Test func `a rotated key serves beside the new one`() throws {
+    @Test func aRotatedKeyServesBesideTheNewOne() throws {
         let older = try SignatureKey(.hs256, secret)
         let newer = try SignatureKey(.hs256, String(repeating: "n", count: 32))
         let both = TokenVerifier([
@@ -228,7 +228,7 @@ struct TokenVerifierTests {
     }
 
     /// (H95)
-    @Test func `a key with a kid takes only tokens that name it`() throws {
+    @Test func aKeyWithAKidTakesOnlyTokensThatNameIt() throws {
         let named = try verifier(keyID: "2026")
         #expect(try named.verify(token([:], kid: "2026"), at: now).user == "ann")
         #expect(throws: TokenRefusal.missing("kid")) { try named.verify(token([:]), at: now) }
@@ -242,7 +242,7 @@ struct TokenVerifierTests {
         }
     }
 
-    @Test func `the longest token is a limit`() throws {
+    @Test func theLongestTokenIsALimit() throws {
         let text = try token(["meta": .string(String(repeating: "m", count: 200))])
         var limits = TokenVerifier.Limits()
         limits.tokenBytes = text.utf8.count
@@ -254,7 +254,7 @@ struct TokenVerifierTests {
         ) { try TokenVerifier(keys, limits: limits).verify(text, at: now) }
     }
 
-    @Test func `of a claim written twice the last one counts everywhere`() throws {
+    @Test func ofAClaimWrittenTwiceTheLastOneCountsEverywhere() throws {
         let key = try SignatureKey(.hs256, secret)
         let payload = #"{"sub":"bob","exp":1,"sub":"ann","exp":\#(now / 1_000 + 9)}"#
         let signed =

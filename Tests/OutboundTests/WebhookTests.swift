@@ -11,7 +11,7 @@ private let secretText = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 struct WebhookSecretTests {
     /// The published example of the specification's libraries.
-    @Test func `the signature is that of the specification`() throws {
+    @Test func theSignatureIsThatOfTheSpecification() throws {
         let headers = WebhookSecret.headers(
             id: "msg_p5jXN8AQM9LWM0D4loKWxJek", body: Array(#"{"test": 2432232314}"#.utf8),
             at: 1_614_265_330_999, signedWith: [try WebhookSecret(secretText)])
@@ -24,7 +24,7 @@ struct WebhookSecretTests {
             ])
     }
 
-    @Test func `two secrets give two signatures`() throws {
+    @Test func twoSecretsGiveTwoSignatures() throws {
         let headers = WebhookSecret.headers(
             id: "a", body: [], at: now,
             signedWith: [try WebhookSecret(secretText), try WebhookSecret(WebhookSecret.make())])
@@ -39,13 +39,13 @@ struct WebhookSecretTests {
         ("whsec_" + Base64.encode([UInt8](repeating: 1, count: 23)), .length(23)),
         ("whsec_" + Base64.encode([UInt8](repeating: 1, count: 65)), .length(65)),
     ])
-    func `a text that is no secret is named`(text: String, error: WebhookSecretError) {
+    func aTextThatIsNoSecretIsNamed(text: String, error: WebhookSecretError) {
         #expect(throws: error) { try WebhookSecret(text) }
         #expect(!error.description.isEmpty)
     }
 
     @Test(arguments: [24, 64])
-    func `the shortest and the longest secret pass`(count: Int) throws {
+    func theShortestAndTheLongestSecretPass(count: Int) throws {
         _ = try WebhookSecret("whsec_" + Base64.encode([UInt8](repeating: 1, count: count)))
     }
 }
@@ -89,7 +89,7 @@ final class WebhookDeskTests {
             at: moment)
     }
 
-    @Test func `an event is posted signed and ends when it was taken`() throws {
+    @Test func anEventIsPostedSignedAndEndsWhenItWasTaken() throws {
         #expect(add("evt_1"))
         let (tag, request) = try #require(sender.takeRequests().first)
         #expect(request.method == "POST" && request.url.host == "crm.example")
@@ -104,7 +104,7 @@ final class WebhookDeskTests {
         #expect(sender.room(for: "crm") == 1_000 && sender.nextDeadline == nil)
     }
 
-    @Test func `the plan is 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h, then no more`()
+    @Test func thePlanIs5S5Min30Min25101420And24HThenNoMore()
         throws
     {
         var limits = WebhookSender.Limits()
@@ -133,7 +133,7 @@ final class WebhookDeskTests {
         #expect(sender.room(for: "crm") == 1_000)
     }
 
-    @Test func `events of one call come in order, those of others do not wait`() throws {
+    @Test func eventsOfOneCallComeInOrderThoseOfOthersDoNotWait() throws {
         for id in ["a1", "a2"] { #expect(add(id, order: "a")) }
         #expect(add("b1", order: "b") && add("free"))
         var tags = sent()
@@ -150,7 +150,7 @@ final class WebhookDeskTests {
         #expect(sent().keys.sorted() == ["a3"])
     }
 
-    @Test func `after an event was given up the next of its call goes on`() throws {
+    @Test func afterAnEventWasGivenUpTheNextOfItsCallGoesOn() throws {
         var limits = WebhookSender.Limits()
         limits.pauses = []
         sender = try Self.make(limits)
@@ -159,7 +159,7 @@ final class WebhookDeskTests {
         #expect(sent().keys.sorted() == ["a2"])
     }
 
-    @Test func `a receiver that was away gets what waits as soon as it is back`() throws {
+    @Test func aReceiverThatWasAwayGetsWhatWaitsAsSoonAsItIsBack() throws {
         for id in ["a", "b", "c", "d"] { #expect(add(id)) }
         var tags = sent()
         for id in ["a", "b", "c"] { try answer(tags[id], 500) }
@@ -183,7 +183,7 @@ final class WebhookDeskTests {
         return now + 6_000
     }
 
-    @Test func `a quiet receiver that is away is tried once a minute, which costs no attempt`()
+    @Test func aQuietReceiverThatIsAwayIsTriedOnceAMinuteWhichCostsNoAttempt()
         throws
     {
         #expect(add("a") && add("b"))
@@ -215,7 +215,7 @@ final class WebhookDeskTests {
         #expect(sender.room(for: "crm") == 1_000)
     }
 
-    @Test func `an event that fails alone is not tried before its time`() throws {
+    @Test func anEventThatFailsAloneIsNotTriedBeforeItsTime() throws {
         #expect(add("poison"))
         let moment = try fail("poison")
         #expect(add("fine"))
@@ -227,7 +227,7 @@ final class WebhookDeskTests {
         #expect(sent().keys.sorted() == ["poison"])
     }
 
-    @Test func `a receiver that asked for time is not probed before`() throws {
+    @Test func aReceiverThatAskedForTimeIsNotProbedBefore() throws {
         #expect(add("a"))
         let moment = try fail("a")
         #expect(add("b"))
@@ -236,7 +236,7 @@ final class WebhookDeskTests {
         #expect(sent().isEmpty)
     }
 
-    @Test func `after a start it is probed, and taking one event frees the others`() throws {
+    @Test func afterAStartItIsProbedAndTakingOneEventFreesTheOthers() throws {
         func old(_ id: String) -> Bool {
             sender.add(
                 WebhookPost(
@@ -255,7 +255,7 @@ final class WebhookDeskTests {
     }
 
     @Test(arguments: [301, 302, 307, 400, 404, 500])
-    func `every other status is an attempt in vain`(status: Int) throws {
+    func everyOtherStatusIsAnAttemptInVain(status: Int) throws {
         #expect(add("e"))
         try answer(sent()["e"], status)
         guard case .postponed? = sender.takeOutcomes().first?.result else {
@@ -264,7 +264,7 @@ final class WebhookDeskTests {
         }
     }
 
-    @Test func `410 ends the endpoint and leaves the others`() throws {
+    @Test func with410EndsTheEndpointAndLeavesTheOthers() throws {
         #expect(add("e1") && add("e2", order: "x") && add("e3", order: "x") && add("l", to: "log"))
         let tags = sent()
         try answer(tags["e1"], 410)
@@ -284,7 +284,7 @@ final class WebhookDeskTests {
     }
 
     @Test(arguments: [429, 502, 503, 504])
-    func `a receiver that asks for time is left alone`(status: Int) throws {
+    func aReceiverThatAsksForTimeIsLeftAlone(status: Int) throws {
         #expect(add("e1"))
         try answer(sent()["e1"], status, headers: [HTTPHeader("retry-after", "60")])
         #expect(add("e2") && add("l", to: "log"))
@@ -295,7 +295,7 @@ final class WebhookDeskTests {
         #expect(sent().keys.sorted() == ["e1", "e2"])
     }
 
-    @Test func `only so many are under way to one endpoint`() throws {
+    @Test func onlySoManyAreUnderWayToOneEndpoint() throws {
         var limits = WebhookSender.Limits()
         limits.underWay = 2
         sender = try Self.make(limits)
@@ -309,7 +309,7 @@ final class WebhookDeskTests {
         #expect(sent().keys.sorted() == ["d"])
     }
 
-    @Test func `of one cause so many are under way, and others have their turns`() throws {
+    @Test func ofOneCauseSoManyAreUnderWayAndOthersHaveTheirTurns() throws {
         func add(_ id: String, of user: String) -> Bool {
             var job = WebhookPost(id: id, endpoint: "crm", order: id, body: Array("{}".utf8))
             job.cause = SendingCause(user, caller: user)
@@ -327,7 +327,7 @@ final class WebhookDeskTests {
         #expect(sent().keys.sorted() == ["m8"])
     }
 
-    @Test func `room is bounded by jobs and by bytes`() throws {
+    @Test func roomIsBoundedByJobsAndByBytes() throws {
         var limits = WebhookSender.Limits()
         limits.jobs = 3
         limits.bytes = 4
@@ -339,7 +339,7 @@ final class WebhookDeskTests {
         #expect(add("c"))
     }
 
-    @Test func `a body beyond the limit is given up at once`() throws {
+    @Test func aBodyBeyondTheLimitIsGivenUpAtOnce() throws {
         var limits = WebhookSender.Limits()
         limits.body = 2
         sender = try Self.make(limits)
@@ -351,7 +351,7 @@ final class WebhookDeskTests {
         #expect(sender.takeOutcomes().map(\.result) == [.gaveUp(reason: reason)])
     }
 
-    @Test func `a job from the outbox goes on where it was`() throws {
+    @Test func aJobFromTheOutboxGoesOnWhereItWas() throws {
         let job = WebhookPost(
             id: "old", endpoint: "crm", order: "a", body: [], attempts: 9, notBefore: now + 100)
         let isTaken = sender.add(job, at: now)
@@ -362,7 +362,7 @@ final class WebhookDeskTests {
         #expect(sender.takeOutcomes().map(\.result) == [.gaveUp(reason: "status 500")])
     }
 
-    @Test func `a failure without an answer is postponed with its reason`() throws {
+    @Test func aFailureWithoutAnAnswerIsPostponedWithItsReason() throws {
         #expect(add("e"))
         let failure = OutboundFailure(.refusedAddress, "crm.example leads inside")
         sender.completed(try #require(sent()["e"]), .failure(failure), at: now)
@@ -386,7 +386,7 @@ struct OutboundClockTests {
     }
 
     @Test(arguments: [-3_600_000, 3_600_000] as [Int64])
-    func `an event waits as long when the clock is set`(span: Int64) throws {
+    func anEventWaitsAsLongWhenTheClockIsSet(span: Int64) throws {
         var (wall, uptime) = (now, Int64(0))
         let service = try OutboundService(try settings(), clock: { wall }, uptime: { uptime })
         defer { service.close() }
@@ -408,7 +408,7 @@ struct OutboundClockTests {
 }
 
 struct DueQueueTests {
-    @Test func `elements come by their moment, equal ones in the order they were added`() {
+    @Test func elementsComeByTheirMomentEqualOnesInTheOrderTheyWereAdded() {
         var queue = DueQueue<Int>()
         let moments = (0..<500).map { Int64($0 * 7_919 % 97) }
         for (index, moment) in moments.enumerated() { queue.add(index, due: moment) }
@@ -422,7 +422,7 @@ struct DueQueueTests {
         #expect(queue.next == nil && queue.count == 0)
     }
 
-    @Test func `delays double up to a quarter of an hour`() {
+    @Test func delaysDoubleUpToAQuarterOfAnHour() {
         var plan = RetryPlan(seed: 11)
         for (attempts, usual) in [(1, 500), (2, 1_000), (5, 8_000), (12, 900_000), (60, 900_000)] {
             for _ in 0..<50 {

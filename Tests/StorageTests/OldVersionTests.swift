@@ -224,7 +224,7 @@ private let participations = """
             try reader.generation(named: "3fa9") == StoredGeneration(name: "3fa9", files: [file]))
     }
 
-    @Test func `a store of before the term belongs to a server that is alone`() throws {
+    @Test func aStoreOfBeforeTheTermBelongsToAServerThatIsAlone() throws {
         let disk = Disk()
         try disk.build(StoreSchema(steps: Array(StoreSchema.current.steps.prefix(6))))
         try disk.execute(try #require(calls[1]))
@@ -249,7 +249,7 @@ private let participations = """
     private static let kept =
         #"{"endpoint":"https://push.example/1","keys":{"p256dh":"P","auth":"A"}}"#
 
-    @Test func `tokens of before are brought into the form in which today's are found`() throws {
+    @Test func tokensOfBeforeAreBroughtIntoTheFormInWhichTodaysAreFound() throws {
         let disk = Disk()
         try disk.build(StoreSchema(steps: Array(StoreSchema.current.steps.prefix(5))))
         try disk.execute(

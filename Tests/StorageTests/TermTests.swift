@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: Kind.allCases)
-    func `a later owner takes the store over, and the one before writes no more`(
+    func aLaterOwnerTakesTheStoreOverAndTheOneBeforeWritesNoMore(
         kind: Kind
     ) throws {
         let (old, call) = (try Rig(kind), ringingCall(1))
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: Kind.allCases)
-    func `a store is not opened for an earlier owner, nor for two in one epoch`(
+    func aStoreIsNotOpenedForAnEarlierOwnerNorForTwoInOneEpoch(
         kind: Kind
     ) throws {
         let rig = try Rig(kind)
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: Kind.allCases)
-    func `a call tells in which term and revision it was stored last`(kind: Kind) throws {
+    func aCallTellsInWhichTermAndRevisionItWasStoredLast(kind: Kind) throws {
         let (old, live) = (try Rig(kind), ringingCall(1))
         let over = ended(ringingCall(2), at: start + 3)
         try old.commit(.call(live), .call(over), .call(ringingCall(4)))
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: Kind.allCases)
-    func `jobs of two terms never have the same id`(kind: Kind) throws {
+    func jobsOfTwoTermsNeverHaveTheSameId(kind: Kind) throws {
         let rig = try Rig(kind)
         var given: Set<JobID> = []
         for term in [.alone, first, second] {
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func `nothing is swept or closed for an earlier owner`() throws {
+    @Test func nothingIsSweptOrClosedForAnEarlierOwner() throws {
         let disk = Disk()
         let directory = try StateDirectory(claiming: disk.path)
         let (old, new) = (try Store(in: directory), try Store(in: directory))

@@ -56,5 +56,5 @@ struct Rule: Sendable, CustomTestStringConvertible {
 
     static let all: [Rule] =
         sizeRules + importRules + purityRules + wordingRules + commentRules + layoutRules
-        + pluginRules + boundRules
+        + pluginRules + boundRules + namingRules
 }

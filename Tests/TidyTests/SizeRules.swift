@@ -58,7 +58,7 @@ let sizeRules: [Rule] = [
                     + [SourceFile("Sources/A/B/a.swift", "\n")])
         ],
         checkout: { checkout in
-            let files = checkout.files(in: .swift).filter { $0.path.hasPrefix("Sources/") }
+            let files = checkout.files(in: .swift, .c).filter { $0.path.hasPrefix("Sources/") }
             let folders = Dictionary(grouping: files) { file in
                 file.path.split(separator: "/").dropLast().joined(separator: "/")
             }

@@ -11,7 +11,7 @@ struct Base64Tests {
     ]
 
     @Test(arguments: pairs)
-    func `the vectors of RFC 4648 go both ways`(plain: String, text: String) {
+    func theVectorsOfRFC4648GoBothWays(plain: String, text: String) {
         let bytes = Array(plain.utf8)
         #expect(Base64.encode(bytes) == text)
         #expect(Base64.decode(text) == bytes)
@@ -20,7 +20,7 @@ struct Base64Tests {
         #expect(Base64.decode(short, as: .url) == bytes)
     }
 
-    @Test func `every byte survives both alphabets at every length`() {
+    @Test func everyByteSurvivesBothAlphabetsAtEveryLength() {
         for count in 0..<260 {
             let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
             for alphabet in [Base64.Alphabet.standard, .url] {
@@ -35,7 +35,7 @@ struct Base64Tests {
     @Test(arguments: [
         "Zg==", "Zm8=", "Zm9vYg", "Zm9v\n", "Zm 9v", "Zh", "Zm9", "Z", "+/8", "Zm9vYüM",
     ])
-    func `what no encoder writes is refused as base64url`(text: String) {
+    func whatNoEncoderWritesIsRefusedAsBase64url(text: String) {
         let isWellFormed = text == "Zm9vYg"
         #expect((Base64.decode(text, as: .url) != nil) == isWellFormed)
     }
@@ -44,22 +44,22 @@ struct Base64Tests {
         "Z", "Zg", "Zg=", "Zg===", "Z===", "Zh==", "Zm9=", "====", "-_8=", "Zm-_", "Zg==Zg==",
         " Zg=", "Zm 9", "=Zm9",
     ])
-    func `what no encoder writes is refused as base64`(text: String) {
+    func whatNoEncoderWritesIsRefusedAsBase64(text: String) {
         #expect(Base64.decode(text) == nil)
     }
 
     @Test(arguments: ["+/8=", "-_8", "-_8=", "+/8"])
-    func `a pasted key may have either alphabet and no padding`(text: String) {
+    func aPastedKeyMayHaveEitherAlphabetAndNoPadding(text: String) {
         #expect(Base64.decodeEither(text) == [0xFB, 0xFF])
     }
 
     @Test(arguments: [("Zm9vYmE=", "fooba"), ("Zm9vYg", "foob"), ("Zm9vYmFy", "foobar")])
-    func `either alphabet has the digits of both`(text: String, plain: String) {
+    func eitherAlphabetHasTheDigitsOfBoth(text: String, plain: String) {
         #expect(Base64.decodeEither(text) == Array(plain.utf8))
     }
 
     @Test(arguments: ["A", "Zm9*"])
-    func `what stands for no bytes is refused in either alphabet`(text: String) {
+    func whatStandsForNoBytesIsRefusedInEitherAlphabet(text: String) {
         #expect(Base64.decodeEither(text) == nil)
     }
 }

@@ -15,7 +15,7 @@ extension Agent {
             guard !(gateway.tokens is DevelopmentTokens) else {
                 return respond(
                     .refused(
-                        .wrongState, "without auth everybody may be anybody: nothing to revoke"))
+                        .wrongState, "without auth there are no tokens to revoke"))
             }
             do throws(AgentError) {
                 let revocation = try Revocation(request)

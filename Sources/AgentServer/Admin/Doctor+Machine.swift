@@ -66,7 +66,7 @@ extension Doctor {
         guard !Clock.isKept else { return }
         note(
             .warning(
-                "nobody keeps the clock of this machine right",
+                "the clock of this machine is not synchronised",
                 "start chrony or systemd-timesyncd: tokens run out by the clock"))
     }
 
@@ -97,7 +97,7 @@ extension Doctor {
 
     private static func advice(on kind: EventLoopError.Kind) -> String {
         switch kind {
-        case .addressInUse: "stop what has it (ss -ltnp tells), or change listen"
+        case .addressInUse: "stop the process that uses it (see ss -ltnp), or change listen"
         case .permissionDenied: "ports below 1024 need CAP_NET_BIND_SERVICE; or change listen"
         case .addressUnavailable: "this machine has no such address (ip addr); change listen"
         case .invalidAddress, .refused, .unreachable, .reset, .timedOut, .nameNotFound,

@@ -22,7 +22,7 @@ extension Doctor {
             note(
                 .warning(
                     "\(place.origin) cannot be reached from here: \(error)",
-                    "look at its name, the firewall and the network; what goes there waits"))
+                    "check its name, the firewall and the network; pushes and events for it wait"))
         }
     }
 

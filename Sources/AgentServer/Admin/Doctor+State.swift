@@ -26,10 +26,12 @@ extension Doctor {
             note(
                 .warning(
                     "\(place) belongs to user \(status.st_uid), this is user \(getuid())",
-                    "look as the user that runs the server"))
+                    "run callagent doctor as the user that runs the server"))
         }
         if status.st_mode & 0o077 != 0 {
-            note(.warning("others on this machine may look into \(place)", "chmod 700 \(place)"))
+            note(
+                .warning("other users of this machine can look into \(place)", "chmod 700 \(place)")
+            )
         }
         examineOwners(place, status.st_uid)
     }

@@ -110,7 +110,7 @@ public struct Doctor {
             note(
                 .trouble(
                     "\(error)",
-                    "mend the file, or set what it asks for as the service does; "
+                    "fix the file, or set what it asks for as the service does; "
                         + "callagent check tells all there is"))
         }
         // The remaining checks need a file that can be read.
@@ -156,7 +156,7 @@ public struct Doctor {
         } else {
             note(
                 .warning(
-                    "no keys: everybody on this machine may be anybody",
+                    "no keys: every user of this machine can connect as anybody",
                     "configure auth before others can reach it"))
         }
     }
@@ -178,7 +178,7 @@ public struct Doctor {
                     .trouble(
                         "the certificate \(files.certificate) is not valid for another "
                             + "\((begin - now) / 3_600 + 1) h",
-                        "look at the clock of this machine, else wait"))
+                        "check the clock of this machine, or wait"))
             }
             switch left {
             case ..<0:
@@ -194,13 +194,13 @@ public struct Doctor {
             default: note(.good("tls: \(files.certificate)"))
             }
         } catch {
-            note(.trouble("\(error)", "mend the file; nothing starts or reloads without it"))
+            note(.trouble("\(error)", "fix the file; nothing starts or reloads without it"))
         }
         var status = stat()
         if stat(files.key, &status) == 0, status.st_mode & 0o077 != 0 {
             note(
                 .warning(
-                    "others on this machine may read the key \(files.key)",
+                    "other users of this machine can read the key \(files.key)",
                     "chmod 600 \(files.key)"))
         }
     }

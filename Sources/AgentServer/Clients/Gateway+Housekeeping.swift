@@ -72,7 +72,7 @@ extension Gateway {
     /// Clients without a session have begun or left unread more than the limit. Those with more
     /// than an equal share are closed: the largest at once, the others a few in each turn.
     func boundStrangers() {
-        log.debug("strangers fill too much", ("bytes", "\(beginners.bytes)"))
+        log.debug("clients without a session use too much memory", ("bytes", "\(beginners.bytes)"))
         if greedy.isEmpty { greedy = beginners.greedy(of: limits.strangersBytes) }
         while beginners.bytes > limits.strangersBytes, let greediest = beginners.greediest {
             giveUp(greediest)
@@ -139,7 +139,7 @@ extension Gateway {
         guard isDraining else { return }
         for link in staying.suffix(wave) {
             if link.isWebSocket {
-                link.close(.draining, "the server is going away")
+                link.close(.draining, "the server stops")
             } else {
                 link.endWhenAnswered()
             }

@@ -75,6 +75,6 @@ extension Gateway {
             return
         }
         desk.part(link.line)
-        link.close(.tooSlow, "events are not read")
+        link.close(.tooSlow, "this client does not read its events")
     }
 }

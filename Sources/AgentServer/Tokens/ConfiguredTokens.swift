@@ -5,10 +5,10 @@ import CallModel
 import Configuration
 import Outbound
 
-/// Believes tokens that one of the configured keys has signed.
+/// Accepts tokens that one of the configured keys has signed.
 struct ConfiguredTokens: TokenChecker {
     private let verifier: TokenVerifier
-    /// What each key of the configuration is recognised by, without telling anything about it.
+    /// A mark that identifies each key of the configuration without revealing it.
     private let marks: [UInt64]
     private let log: Log
 
@@ -48,7 +48,7 @@ struct ConfiguredTokens: TokenChecker {
         do throws(TokenRefusal) {
             claims = try verifier.verify(token, at: now)
         } catch {
-            // What exactly is wrong helps whoever forges tokens: it goes to the log alone.
+            // The exact reason would help a forger of tokens: it goes to the log only.
             log.info("token refused", ("reason", error.description))
             throw Refusal(.unauthenticated, "the token is not good")
         }
@@ -56,7 +56,7 @@ struct ConfiguredTokens: TokenChecker {
             throw Refusal(
                 .forbidden, "a token of those who look after the server is no client's")
         }
-        // A server's token acts for the user of `X-User`; without a name of its own, only so.
+        // A server's token acts for the user of `X-User`; without a `sub` it cannot act otherwise.
         guard let user = UserID(checking: claims.user ?? (claims.isServer ? "server" : "")) else {
             throw Refusal(
                 .unauthenticated, "sub must be 1-64 bytes of printable ASCII without space")

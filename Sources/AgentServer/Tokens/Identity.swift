@@ -1,11 +1,11 @@
-// Who a client is, told by its token.
+// The identity of a client, from its token.
 
 import AgentCore
 import CallModel
 import Outbound
 
 extension UserID {
-    /// With which of the beginnings that are no user's it begins (K112); nil: with none.
+    /// The reserved prefix with which it begins (K112); nil: none.
     var reservedBeginning: String? { TokenClaims.reservedBeginning(of: text) }
 }
 
@@ -15,19 +15,19 @@ public protocol TokenChecker: Sendable {
     ///
     /// - Throws: `unauthenticated`, saying for the log what was wrong.
     func identity(in token: String, at now: Int64) throws(Refusal) -> Identity
-    /// Whether one of the keys in use has signed `token`, which may have run out or be for others:
-    /// whoever has it did not guess it.
+    /// Whether one of the keys in use has signed `token`, which may have expired or be for another
+    /// audience: whoever has it did not guess it.
     func hasSigned(_ token: String) -> Bool
-    /// Whether a token that was good when its bearer came would be believed today, its time apart:
-    /// a reload may have taken its key away.
+    /// Whether a token that was valid when its client connected would be accepted now, apart from
+    /// its time: a reload may have removed its key.
     func stillTrusts(_ identity: Identity) -> Bool
 }
 
 extension TokenChecker {
-    /// Who has no keys has signed nothing.
+    /// Without keys nothing is signed.
     public func hasSigned(_ token: String) -> Bool { false }
 
-    /// Who does not change its mind trusts whom it trusted.
+    /// A checker that never changes accepts what it accepted before.
     public func stillTrusts(_ identity: Identity) -> Bool { true }
 }
 

@@ -1,33 +1,33 @@
-// Tokens that are taken back before they run out.
+// Revoked tokens.
 
 import AgentCore
 import CallModel
 import JSON
 
-/// What is taken back.
+/// What is revoked.
 enum Revocation: Sendable, Hashable {
     /// One token by its `jti`, of one issuer or of any.
     case token(String, issuer: String?)
     /// Every token of a user that was issued until now.
     case user(UserID)
-    /// The same, as far as one device uses it.
+    /// The same, when used by one device.
     case device(Address)
 }
 
-/// Everything that is taken back.
+/// All revocations.
 struct Revocations: Sendable, Equatable {
     /// `jti` of the operator's file.
     var listed: Set<String> = []
-    /// When each was taken back, by the wall clock in milliseconds.
+    /// When each was revoked, by the wall clock in milliseconds.
     private(set) var moments: [Revocation: Int64] = [:]
 
-    /// Takes something back at `wall`; what was taken back earlier than `oldest` is forgotten.
+    /// Adds a revocation at `wall`, and forgets those from before `oldest`.
     mutating func add(_ revocation: Revocation, at wall: Int64, forgetting oldest: Int64 = .min) {
         if oldest > .min { moments = moments.filter { $0.value >= oldest } }
         moments[revocation] = wall
     }
 
-    /// Whether a token is taken back for `device`.
+    /// Whether a token is revoked for `device`.
     func cover(_ identity: Identity, on device: DeviceID) -> Bool {
         if let id = identity.tokenID {
             if listed.contains(id) || moments[.token(id, issuer: nil)] != nil { return true }
@@ -39,7 +39,7 @@ struct Revocations: Sendable, Equatable {
             || cover(identity, .device(Address(identity.user, device)))
     }
 
-    /// A token that does not say when it was issued may be an old one.
+    /// A token without the time of its issue may be an old one.
     private func cover(_ identity: Identity, _ revocation: Revocation) -> Bool {
         guard let moment = moments[revocation] else { return false }
         return identity.issuedAt.map { $0 <= moment } ?? true
@@ -49,13 +49,13 @@ struct Revocations: Sendable, Equatable {
 // MARK: - As text
 
 extension Revocation {
-    /// What the keys of revocations begin with.
+    /// The prefix of the store's keys of revocations.
     static let prefix = "revoked "
 
     /// A key for the store.
     var storeKey: String { Self.prefix + JSONValue.array(parts.map { .string($0) }).description }
 
-    /// What a key of the store says.
+    /// The revocation in a key of the store.
     init?(storeKey: String) {
         guard storeKey.hasPrefix(Self.prefix),
             let parts = try? JSONValue(parsing: String(storeKey.dropFirst(Self.prefix.count)))

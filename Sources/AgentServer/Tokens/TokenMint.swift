@@ -5,7 +5,7 @@ import EventLoop
 import JSON
 import Outbound
 
-/// What a minted token says.
+/// The claims of a minted token.
 public struct MintedToken: Sendable {
     /// `sub`.
     public var user: String

@@ -1,4 +1,4 @@
-// Hashes, message authentication codes, and the comparison that tells nothing by its time.
+// Hashes, message authentication codes, and a comparison in constant time.
 
 import COpenSSL
 import Glibc

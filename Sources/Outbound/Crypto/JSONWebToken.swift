@@ -3,7 +3,7 @@
 import JSON
 import WebProtocols
 
-/// A signed token before anything of it is believed.
+/// A signed token that is not checked yet.
 struct JSONWebToken {
     let header: JSONObject
     let signature: [UInt8]
@@ -11,8 +11,8 @@ struct JSONWebToken {
     let signed: [UInt8]
     private let encodedPayload: ArraySlice<UInt8>
 
-    /// Splits `token` and reads its header. The payload is left alone until the signature is known
-    /// to be right.
+    /// Splits `token` and reads its header. The payload is not read before the signature was
+    /// checked.
     init(_ token: String) throws(TokenRefusal) {
         let bytes = Array(token.utf8)
         let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)

@@ -50,7 +50,7 @@ final class KeyPair: @unchecked Sendable {
         return ossl_p256_point(handle, &point) == 1 ? point : nil
     }
 
-    /// What a P-256 pair has in common with the public key `other` (ECDH).
+    /// The shared secret of a P-256 pair and the public key `other` (ECDH).
     func agree(with other: KeyPair) -> [UInt8]? {
         defer { ossl_forget_errors() }
         var secret = [UInt8](repeating: 0, count: 32)

@@ -17,7 +17,7 @@ public enum SignatureAlgorithm: String, Sendable, CaseIterable {
 public enum KeyError: Error, Equatable, CustomStringConvertible {
     /// There is nothing.
     case empty
-    /// A shared secret is wanted and this is PEM, probably a public key: whoever knows that could
+    /// A shared secret is needed and this is PEM, probably a public key: whoever knows it could
     /// mint tokens.
     case pemAsSecret
     /// `base64:` is followed by something else.

@@ -1,10 +1,10 @@
-// What a token says, once it is believed.
+// The claims of a checked token.
 
 import JSON
 
 /// The claims of a checked token.
 public struct TokenClaims: Sendable, Equatable {
-    /// `sub`: the user. Nil only for a server's token, which acts for whom it names.
+    /// `sub`: the user. Nil only for a server's token, which names the user in each request.
     public var user: String?
     /// `dev`: the only device that the token is for; nil: any.
     public var device: String?
@@ -15,16 +15,16 @@ public struct TokenClaims: Sendable, Equatable {
     /// `role` is `server`: the token may act for any user over HTTP.
     public var isServer: Bool { role == .server }
 
-    /// What a token may be beside a user's.
+    /// The roles of tokens that are not a user's.
     public enum Role: String, Sendable, CaseIterable {
         /// Acts for any user, over HTTP.
         case server
-        /// Changes and looks, where tools connect.
+        /// May read and change, on the operator's listener.
         case `operator`
-        /// Looks, where tools connect.
+        /// May read, on the operator's listener.
         case viewer
 
-        /// Whether it is for people who look after the server, and for nothing else.
+        /// Whether it is only for the operator's tools.
         public var isForConsole: Bool { self != .server }
     }
     /// `exp`, in milliseconds since 1970 UTC, without leeway.
@@ -35,7 +35,7 @@ public struct TokenClaims: Sendable, Equatable {
     public var issuer: String?
     /// `jti`, by which one token can be revoked.
     public var tokenID: String?
-    /// Which of the verifier's keys has signed it, by its place.
+    /// The place of the verifier's key that has signed it.
     public var signer = 0
 
     /// Whether the operation `name`, such as `call.invite`, is allowed. A capability may end with
@@ -52,11 +52,11 @@ public struct TokenClaims: Sendable, Equatable {
 }
 
 extension TokenClaims {
-    /// What no user's name begins with.
+    /// Prefixes that no user's name has.
     private static let reserved = ["group:", "deleted:"]
 
-    /// With which of the beginnings that are no user's `name` begins: those of a group, and of
-    /// whoever was deleted (K112); nil: with none.
+    /// The reserved prefix with which `name` begins: that of groups or of deleted users (K112);
+    /// nil: none.
     public static func reservedBeginning(of name: some StringProtocol) -> String? {
         reserved.first { name.utf8.starts(with: $0.utf8) }
     }
@@ -79,7 +79,7 @@ extension TokenClaims {
         tokenID = try Self.text("jti", payload)
     }
 
-    /// A claim that is null is one that is not there.
+    /// A claim that is null counts as absent.
     private static func given(_ name: String, _ payload: JSONObject) -> JSONValue? {
         guard let value = payload[name], !value.isNull else { return nil }
         return value

@@ -1,4 +1,4 @@
-// Why a token is not believed, in words for the operator's log.
+// Why a token is refused, in words for the operator's log.
 
 import JSON
 
@@ -85,7 +85,7 @@ extension TokenRefusal: CustomStringConvertible {
         algorithms.map(\.rawValue).joined(separator: ", ")
     }
 
-    /// What a stranger wrote must neither fill the log nor break its lines.
+    /// Text of a client must neither fill the log nor break its lines.
     private static func quoted(_ text: String) -> String {
         let visible = text.unicodeScalars.prefix(48).map { scalar in
             (0x20..<0x7F).contains(scalar.value) && scalar != "'" ? Character(scalar) : "?"

@@ -1,10 +1,10 @@
-// Decides whether a token lets its bearer in (RFC 7519, RFC 8725).
+// Decides whether a token is accepted (RFC 7519, RFC 8725).
 
 import JSON
 
-/// A key that tokens are believed with, and what they must say for it.
+/// A key with which tokens are checked, and the claims that they must have.
 public struct TrustedKey: Sendable {
-    /// A shorter secret would be guessed (RFC 7518 section 3.2).
+    /// A shorter secret could be guessed (RFC 7518 section 3.2).
     public static let leastSecretBytes = 32
 
     /// The key with its one algorithm.
@@ -15,9 +15,9 @@ public struct TrustedKey: Sendable {
     public var issuer: String?
     /// `aud` that tokens must contain; nil: not looked at.
     public var audience: String?
-    /// What its tokens may be beside a user's.
+    /// The roles that its tokens may have.
     public var roles: Set<TokenClaims.Role> = [.server]
-    /// `aud` of tokens for those who look after the server, where one is wanted.
+    /// `aud` of tokens for the operator's tools, where an audience is required.
     public static let consoleAudience = "callagent-admin"
 
     /// A trusted key of these parts.
@@ -38,7 +38,7 @@ public struct TrustedKey: Sendable {
 /// is left out unless the header names it; `jku`, `x5u`, `jwk` and `x5c` are ignored, `crit` is
 /// refused. The payload is read only after the signature was right.
 public struct TokenVerifier: Sendable {
-    /// What a verifier bears.
+    /// Limits of a verifier.
     public struct Limits: Sendable {
         /// The longest token in bytes.
         public var tokenBytes = 8_192
@@ -54,7 +54,7 @@ public struct TokenVerifier: Sendable {
     private let keys: [TrustedKey]
     private let limits: Limits
 
-    /// A verifier that believes `keys`, tried in their order.
+    /// A verifier with `keys`, tried in their order.
     public init(_ keys: [TrustedKey], limits: Limits = Limits()) {
         self.keys = keys
         self.limits = limits

@@ -1,4 +1,4 @@
-// Which addresses a request may reach, so that nobody's URL opens our own house.
+// Which addresses a request may reach, so that no URL from outside reaches the own network.
 
 import Glibc
 
@@ -91,13 +91,13 @@ public struct AddressRange: Sendable, Hashable {
     }
 }
 
-/// Decides by the address that a connection really goes to, after the name was resolved. So a name
-/// that points inside, or points there only the second time, does not help.
+/// Decides by the address to which a connection is really made, after the name was resolved. So a
+/// name that leads inside, or leads there only the second time, does not help an attacker.
 public struct AddressGuard: Sendable, Equatable {
     /// Public addresses only: no private, loopback, link-local (with the metadata services of
     /// clouds), shared, multicast, reserved and documentation ones.
     public static let publicOnly = AddressGuard(allowing: [])
-    /// Every address: for destinations that the operator wrote down.
+    /// Every address: for destinations that the operator has configured.
     public static let anywhere = AddressGuard(isOff: true, allowed: [])
 
     let isOff: Bool

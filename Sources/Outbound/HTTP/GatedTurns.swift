@@ -1,8 +1,8 @@
-// Requests that wait, those aside that cannot start whatever their turn is.
+// Requests that wait for their turn; those that cannot start are set aside.
 
-/// Requests in turn. What one cause has for one receiver stands behind a gate from the first look
-/// that shows that it cannot start, until something changes there: a service that hangs, with
-/// thousands behind its gate, costs those no time who send elsewhere.
+/// Requests in turn. When a look shows that a request of one cause to one receiver cannot start,
+/// all of them wait behind a gate until something changes there. So a service that hangs, with
+/// thousands of requests behind its gate, costs no time for requests to other services.
 struct GatedTurns {
     /// Where a request waits: with the others of its cause for its receiver.
     struct Place: Hashable {
@@ -10,34 +10,34 @@ struct GatedTurns {
         let receiver: String
     }
 
-    /// What requests under way have shares of.
+    /// A resource of which running requests have shares.
     enum Pool: Hashable {
         case receiver(String)
         case guarded
     }
 
-    /// What keeps requests from starting. It is open for all behind it or for none.
+    /// The reason why requests cannot start. A gate is open for all requests behind it or for none.
     enum Gate: Hashable {
         /// The origin takes no more for now.
         case lane(String)
         /// All of it is taken.
         case whole(Pool)
-        /// The account that makes the calls has as much as it may.
+        /// The account that made the calls has its whole part.
         case caller(Pool, String?)
-        /// That account would leave too little to others.
+        /// That account would leave too little for others.
         case crowd(Pool, String?)
-        /// The cause has as much as it may.
+        /// The cause has its whole part.
         case cause(Pool, SendingCause?)
     }
 
-    /// Those whose turn it is, as far as anybody knows.
+    /// Requests that are not known to be behind a gate.
     private var ready = CauseTurns<QueuedRequest>()
     /// Those behind a gate.
     private var behind: [Gate: CauseTurns<QueuedRequest>] = [:]
     private var gates: [Place: Gate] = [:]
-    /// The gates of accounts at a pool with little room: any room more may open them.
+    /// Gates of accounts at a pool with little room: more room may open them.
     private var crowds: [Pool: Set<Gate>] = [:]
-    /// Gates that may be open, with somebody behind them.
+    /// Gates that may be open, with requests behind them.
     private var stirred: [Gate] = []
     private var isStirred: Set<Gate> = []
     /// How often it was asked which gate a request stands behind.
@@ -58,7 +58,7 @@ struct GatedTurns {
         }
     }
 
-    /// Something ended that had a share of `pool` for `cause`.
+    /// A request ended that had a share of `pool` for `cause`.
     mutating func stir(_ pool: Pool, _ cause: SendingCause?) {
         guard !behind.isEmpty else { return }
         stir(.whole(pool))
@@ -124,8 +124,8 @@ struct GatedTurns {
         for turns in behind.values { turns.forEach(body) }
     }
 
-    /// Whose turn it is behind each gate that may be open comes back, one of each: who starts may
-    /// close it for the next one.
+    /// Of each gate that may be open, the next request comes back, one of each: when it starts, it
+    /// may close the gate again.
     private mutating func wake(_ gateBefore: (QueuedRequest) -> Gate?) {
         guard !stirred.isEmpty else { return }
         var still: [Gate] = []

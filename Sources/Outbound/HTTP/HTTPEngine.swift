@@ -22,7 +22,7 @@ public final class HTTPEngine {
         /// What the header fields of one response may take in all, in bytes. nghttp2 takes no more
         /// than 64 KiB either.
         public var headerLimit = 65_536
-        /// What servers are told.
+        /// The `User-Agent` of requests.
         public var userAgent = "callagent"
         /// How long an idle connection is kept, in seconds.
         public var idleSeconds = 600
@@ -35,7 +35,7 @@ public final class HTTPEngine {
 
     private static let repetitions = 2
     /// libcurl looks at every request of a connection whenever the connection has news. So while
-    /// many are under way, news are gathered for a moment: a millisecond per so many requests …
+    /// many are under way, news is gathered for a moment: a millisecond for so many requests …
     private static let requestsPerMillisecond = 5
     /// … and at most so many milliseconds.
     private static let longestGathering = 20
@@ -189,7 +189,7 @@ public final class HTTPEngine {
         if case .success(let response) = result { response.version } else { 2 }
     }
 
-    /// A connection that broke takes all its streams along, also those that it never read.
+    /// A connection that breaks ends all its streams, also those that the server never read.
     private func isRepeated(
         _ queued: QueuedRequest, _ result: Result<OutboundResponse, OutboundFailure>
     ) -> Bool {
@@ -256,7 +256,7 @@ public final class HTTPEngine {
         return isWoken
     }
 
-    /// Lets news of busy sockets gather. Returns true if the waker ended it.
+    /// Waits a moment for more news of busy sockets. Returns true if the waker ended it.
     private func gatherNews() -> Bool {
         let pause = min(running.count / Self.requestsPerMillisecond, Self.longestGathering)
         let rest = lookedAt + Int64(pause) - Self.now

@@ -1,4 +1,4 @@
-// One request to somebody else's server, and what came of it, as values.
+// A request to another server and its result, as values.
 
 /// A name and its value.
 public struct HTTPHeader: Sendable, Equatable {
@@ -32,13 +32,14 @@ public struct OutboundRequest: Sendable, Equatable {
     /// The longest body of a response in bytes; a longer one is a failure.
     public var responseLimit = 65_536
     /// Whether it may be sent again, at once and at most twice, when its connection broke: a server
-    /// that says goodbye may or may not have read it. For receivers that recognise a repetition.
+    /// that closes a connection may or may not have read it. For receivers that recognise
+    /// repetitions.
     public var mayRepeat = false
     /// Which addresses it may reach.
     public var addresses = AddressGuard.publicOnly
-    /// Who brought it about; nil: whoever asks sees to fair shares.
+    /// The cause; nil: the sender itself shares out fairly.
     public var cause: SendingCause?
-    /// To whom it goes, if one origin has several receivers; nil: the origin is it.
+    /// The receiver, if one origin has several; nil: the origin.
     public var receiver: String?
 
     /// A request with the default limits.
@@ -139,7 +140,7 @@ public struct HTTPTicket: Sendable, Hashable {
 public struct HTTPCompletion: Sendable {
     /// Which request.
     public let ticket: HTTPTicket
-    /// What came of it.
+    /// Its result.
     public let result: Result<OutboundResponse, OutboundFailure>
     /// From submission to end, in milliseconds.
     public let elapsed: Int64

@@ -8,8 +8,8 @@ public struct OutboundLimits: Sendable, Equatable {
     public var runningPerOrigin = 500
     /// Requests of one cause under way to one receiver (G79).
     public var runningPerCause = 8
-    /// Requests under way to places that an `AddressGuard` watches: users name those, and all
-    /// together must not take the room of the push services.
+    /// Requests under way to addresses that an `AddressGuard` checks: users name these, and
+    /// together they must not take the room of the push services.
     public var runningGuarded = 1_000
     /// Of these, those of one cause.
     public var guardedPerCause = 64
@@ -23,8 +23,8 @@ public struct OutboundLimits: Sendable, Equatable {
     public var waitingBytes = 32 << 20
     /// Of these, those of one cause.
     public var waitingBytesPerCause = 4 << 20
-    /// Connections to one origin: over HTTP/1.1 so many requests at once; over HTTP/2 one or two
-    /// carry everything.
+    /// Connections to one origin. Over HTTP/1.1 each carries one request at a time; over HTTP/2 one
+    /// or two carry everything.
     public var connectionsPerOrigin = 64
     /// Idle connections that are kept.
     public var idleConnections = 256
@@ -50,18 +50,19 @@ struct QueuedRequest {
 
 /// Waiting requests, in turn by cause and then by receiver.
 ///
-/// The first request to an origin has a start of its own: until its server has answered, nobody
-/// knows how many streams a connection may carry, and a server refuses what comes too early.
+/// The first request to an origin starts alone: until its server has answered, nobody knows how
+/// many streams a connection may carry, and a server refuses streams that come too early.
 struct RequestQueue {
     /// One origin.
     private struct Lane {
         var running = 0
         var waiting = 0
-        /// The others wait until here if the server is still unknown.
+        /// If the server is still unknown, the others wait until this moment.
         var headStartEnds: Int64 = 0
     }
 
-    /// Looking for expired requests reads all that wait, so it is done this often at most.
+    /// Searching for expired requests reads all that wait, so it is done at most this often, in
+    /// milliseconds.
     private static let expiryPeriod: Int64 = 50
     /// The longest that the first request runs alone, in milliseconds.
     private static let headStart: Int64 = 1_000
@@ -70,7 +71,7 @@ struct RequestQueue {
 
     private let limits: OutboundLimits
     private var lanes: [String: Lane] = [:]
-    /// What is under way to whom, and whose it is.
+    /// Of each receiver, the requests under way and their causes.
     private var receivers: [String: CauseShares] = [:]
     private var queue = GatedTurns()
     private var places: [HTTPTicket: GatedTurns.Place] = [:]
@@ -119,7 +120,7 @@ struct RequestQueue {
         nextExpiry = min(nextExpiry, request.expiresAt)
     }
 
-    /// Takes the next request that may start; it counts as running from here on.
+    /// Takes the next request that may start; it counts as running from now on.
     mutating func next(at now: Int64) -> QueuedRequest? {
         guard running < limits.running else { return nil }
         endHeadStarts(at: now)
@@ -185,7 +186,7 @@ struct RequestQueue {
         return removed
     }
 
-    /// When a lane that waits for its first answer may go on, the earliest of them.
+    /// The earliest moment at which a lane stops waiting for its first answer.
     func nextHeadStartEnd(after now: Int64) -> Int64? {
         headStarts.first { end, origin in
             end > now && known[origin] == nil && lanes[origin]?.waiting ?? 0 > 0
@@ -240,7 +241,7 @@ struct RequestQueue {
         return requests
     }
 
-    /// Behind which gate the request has to wait; nil: it may start.
+    /// The gate behind which the request has to wait; nil: it may start.
     private func gate(before request: QueuedRequest, at now: Int64) -> GatedTurns.Gate? {
         let (origin, cause) = (request.origin, request.request.cause)
         if let lane = lanes[origin], !mayGrow(lane, origin, at: now) { return .lane(origin) }
@@ -252,7 +253,7 @@ struct RequestQueue {
     private func mayGrow(_ lane: Lane, _ origin: String, at now: Int64) -> Bool {
         let isAlone = lane.running > 0 && known[origin] == nil && now < lane.headStartEnds
         guard !isAlone, lane.running < limits.runningPerOrigin else { return false }
-        // More than there are connections would wait where nobody has turns.
+        // Requests beyond the connections would wait inside libcurl, without turns.
         return lane.running < limits.connectionsPerOrigin || !isSingle(origin)
     }
 

@@ -8,7 +8,7 @@ enum SystemClock {
     /// CLOCK_MONOTONIC: libcurl's time-outs run by it too.
     static var monotonic: Int64 { read(CLOCK_MONOTONIC) }
 
-    /// CLOCK_BOOTTIME, which nobody sets, and which goes on while the machine sleeps.
+    /// CLOCK_BOOTTIME, which cannot be set, and which goes on while the machine sleeps.
     static var boot: Int64 { read(CLOCK_BOOTTIME) }
 
     /// CLOCK_REALTIME, since 1970 UTC.

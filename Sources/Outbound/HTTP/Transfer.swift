@@ -1,4 +1,4 @@
-// One request inside libcurl: its options, and what it gathers of the response.
+// One request inside libcurl: its options, and what arrived of the response.
 
 import CCurl
 import Glibc
@@ -68,9 +68,9 @@ final class Transfer {
         let url = queued.request.url
         ccurl_set_pointer(easy, CURLOPT_URL, url.text)
         ccurl_set_pointer(easy, CURLOPT_PROTOCOLS_STR, "http,https")
-        // HTTP/2 where TLS agrees on it. A request waits for a connection that is being made
-        // rather than making one more, since it will carry many. Without TLS it will not, and the
-        // wait would last until the first answer.
+        // HTTP/2 where TLS agrees on it. A request waits for a connection that is being made rather
+        // than making another one, because one carries many requests. Without TLS it does not, and
+        // the wait would last until the first answer.
         ccurl_set_long(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
         ccurl_set_long(easy, CURLOPT_PIPEWAIT, url.isSecure ? 1 : 0)
         ccurl_set_long(easy, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
@@ -78,7 +78,7 @@ final class Transfer {
         // Where a folder of certificates is named too, as Debian does, libcurl 7.88 reads the file
         // of them all anew for every connection and keeps each: a megabyte and 25 ms.
         ccurl_set_pointer(easy, CURLOPT_CAPATH, nil)
-        // The guard could not see behind a proxy that the environment names.
+        // With a proxy from the environment the guard could not check the address.
         ccurl_set_pointer(easy, CURLOPT_PROXY, "")
         ccurl_set_long(easy, CURLOPT_MAXAGE_CONN, options.idleSeconds)
         ccurl_set_long(easy, CURLOPT_MAXLIFETIME_CONN, options.connectionSeconds)
@@ -92,7 +92,7 @@ final class Transfer {
         ccurl_set_long(easy, CURLOPT_TIMEOUT_MS, Int(max(rest, 1)))
         ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(max(connect, 1)))
         ccurl_set_long(easy, CURLOPT_NOSIGNAL, 1)
-        // Else the end of a request would wait for a resolver that does not answer.
+        // Otherwise the end of a request would wait for a resolver that does not answer.
         ccurl_set_long(easy, CURLOPT_QUICK_EXIT, 1)
     }
 
@@ -201,7 +201,7 @@ final class Transfer {
         let kind = target.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
         let opened = socket(target.pointee.family, kind, target.pointee.protocol)
         guard opened >= 0 else { return -1 }
-        // A peer that vanished without a word is noticed within the time of one request.
+        // Notices a peer that vanished within the time of one request.
         var patience = Int32(10_000)
         let size = socklen_t(MemoryLayout<Int32>.size)
         setsockopt(opened, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, &patience, size)
@@ -224,7 +224,7 @@ final class Transfer {
 
     // MARK: The end
 
-    /// What came of it, once libcurl said that it is over.
+    /// The result, when libcurl says that the request is over.
     func finish(_ code: CURLcode) -> Result<OutboundResponse, OutboundFailure> {
         guard code == CURLE_OK else { return .failure(failure(code)) }
         let isSecond = ccurl_get_long(easy, CURLINFO_HTTP_VERSION) == CURL_HTTP_VERSION_2_0

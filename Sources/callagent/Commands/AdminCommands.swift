@@ -21,7 +21,7 @@ extension Command {
     static let plugins = Command(
         "plugins", "show the chain of plugins with their state",
         options: json + [
-            Option("--by", "account", "what each account that makes calls has had of them")
+            Option("--by", "account", "what they did for each account that makes calls")
         ] + Installation.options
     ) { (arguments) throws(CommandError) in
         let by = arguments.text("--by")

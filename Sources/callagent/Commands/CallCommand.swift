@@ -13,7 +13,7 @@ extension Command {
             Option("--no-audio", nil, "begin without sending audio"),
             Option("--data", "JSON", "extended data of the invitation"),
             Option("--item", "KEY=VALUE", "a named text of the call", isRepeatable: true),
-            Option("--delivery-check", "[MS]", "who does not ring by then is undelivered (5000)"),
+            Option("--delivery-check", "[MS]", "after it an invitation is undelivered (5000)"),
             Option("--push-title", "TEXT", "first line of the push"),
             Option("--push-body", "TEXT", "second line of the push"),
             Option("--push-payload", "JSON", "the app's own data in the push"),

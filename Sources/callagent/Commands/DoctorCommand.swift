@@ -59,7 +59,7 @@ extension Doctor {
                     "the calls' clock is \(abs(gap) / 1_000) s \(side) the wall clock",
                     gap > 0
                         ? "it drifts there, 1 ms a second; a restart sets it at once"
-                        : "look at the clock of this machine; it goes slower until they agree"))
+                        : "look at the clock of this machine; it runs slower until they agree"))
         }
         if let proxy = status["unnamed_proxy"]?.string { examineProxy(at: proxy) }
         examineLoad(status)
@@ -84,7 +84,7 @@ extension Doctor {
         let most = Int64(configuration.limits.connections)
         let text = "\(connections) connections of at most \(most)"
         if connections * 10 >= most * 9 {
-            note(.warning(text, "raise limits.connections, or find out who they are"))
+            note(.warning(text, "raise limits.connections, or find out whose they are"))
         } else {
             note(.good(text))
         }
@@ -97,7 +97,7 @@ extension Doctor {
             note(
                 .trouble(
                     "the plugin \(plugin["name"]?.string ?? "?") is in quarantine",
-                    "its lines in the log say why; mend it, then callagent reload"))
+                    "its lines in the log say why; fix it, then callagent reload"))
         }
         for plugin in all {
             guard let count = plugin["paused_count"]?.integer, count > 0 else { continue }
@@ -116,7 +116,7 @@ extension Doctor {
             note(
                 .trouble(
                     "alarm: \(alarm)",
-                    "mend what it names; files count after a reload, the store after a start"
+                    "fix what it names; files count after a reload, the store after a start"
                 ))
         }
         guard let running = LoadedFiles(json), let files else { return }

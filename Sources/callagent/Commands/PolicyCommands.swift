@@ -167,7 +167,7 @@ struct DecisionTrace {
                 return answer.show(isJSON: false) { _ in }
             }
             if let missed = page["missed"]?.integer, missed > 0 {
-                Screen.complain("… \(missed) went by too fast")
+                Screen.complain("… \(missed) are not shown: they came too fast")
             }
             for entry in page["decisions"]?.array ?? [] {
                 show(entry)

@@ -12,7 +12,7 @@ extension Command {
             Option("--steps", "10000", "things that happen before the world comes to rest"),
             Option("--runs", "1", "worlds to run, with the following seeds"),
             Option("--plant", "BUG", "in a debug build: early-reply, …; a wrong name shows all"),
-            Option("--attackers", "0", "also live a day with so many attackers and one without"),
+            Option("--attackers", "0", "also simulate a day with attackers and one without"),
         ]
     ) { (arguments) throws(CommandError) in
         let names = PlantedFault.allCases.map(\.rawValue)

@@ -44,7 +44,7 @@ import Testing
 
     // MARK: A line that is down
 
-    @Test func `A stranger's calls lose nobody's signal to who is away`() throws {
+    @Test func aStrangersCallsLoseNobodysSignalToWhoIsAway() throws {
         let rig = try GatewayRig { $0.session.heldEvents = 4 }
         defer { rig.close() }
         let (alice, mallory) = (try rig.device("alice"), try rig.device("mallory"))
@@ -69,7 +69,7 @@ import Testing
         #expect(back.messages.compactMap { $0["seq"]?.integer } == Array(1...7))
     }
 
-    @Test func `In a call that rings the signal comes behind the invitation`() throws {
+    @Test func inACallThatRingsTheSignalComesBehindTheInvitation() throws {
         let rig = try GatewayRig { $0.session.heldEvents = 4 }
         defer { rig.close() }
         let (alice, mallory) = (try rig.device("alice"), try rig.device("mallory"))
@@ -111,7 +111,7 @@ import Testing
         return id - 100
     }
 
-    @Test func `Signals never make who is called a slow reader`() throws {
+    @Test func signalsNeverMakeWhoIsCalledASlowReader() throws {
         let rig = try GatewayRig()
         defer { rig.close() }
         let (alice, mallory) = (try rig.device("alice"), try rig.device("mallory"))
@@ -138,7 +138,7 @@ import Testing
         #expect(rig.gateway.desk.crowded.isEmpty)
     }
 
-    @Test func `Small signals are counted`() throws {
+    @Test func smallSignalsAreCounted() throws {
         let rig = try GatewayRig()
         defer { rig.close() }
         let (mallory, bob) = (try rig.device("mallory"), try rig.device("bob"))
