@@ -6,7 +6,7 @@ import CallWire
 import JSON
 
 /// Something that a phone asked for.
-struct Asked {
+struct SimulatedRequest {
     let operation: Operation
     let key: String?
 }
@@ -25,7 +25,7 @@ struct SimulatedPhone {
     /// Whether the server told it to stay away.
     var isBanned = false
     /// Requests under way, by their number in the link.
-    var asked: [Int64: Asked] = [:]
+    var asked: [Int64: SimulatedRequest] = [:]
     /// Operations that an earlier session asked for: the reply that is kept for them may show a
     /// call as it no longer is, and the new session's welcome has shown all that live.
     var stale: Set<Int64> = []

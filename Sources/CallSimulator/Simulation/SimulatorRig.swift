@@ -151,7 +151,7 @@ public struct SimulatorRig: Rig {
     private mutating func ask(_ device: Address, _ operation: Operation, _ key: String?) {
         if let index = place(of: device), let line = phones[index].line {
             let (number, message) = phones[index].link.request(operation, key: key)
-            phones[index].asked[number] = Asked(operation: operation, key: key)
+            phones[index].asked[number] = SimulatedRequest(operation: operation, key: key)
             if let message { turn { $0.message(message, over: line) } }
             return
         }

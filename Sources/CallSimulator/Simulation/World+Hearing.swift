@@ -13,7 +13,7 @@ struct Hearing {
     private(set) var session: SessionID?
     private var hasAnswered = false
     /// Requests that were sent over the line and not answered.
-    var asked: [Int64: Asked] = [:]
+    var asked: [Int64: SimulatedRequest] = [:]
     /// Those of an earlier session: what is kept for them may show a call as it no longer is.
     var stale: Set<Int64> = []
     /// When those of them came to the server that did.
@@ -39,7 +39,7 @@ struct Hearing {
     }
 
     /// What came to the server before `moment` and was not answered.
-    func unanswered(before moment: Moment) -> [Asked] {
+    func unanswered(before moment: Moment) -> [SimulatedRequest] {
         asked.filter { arrived[$0.key].map { $0 < moment } ?? false }.map(\.value)
     }
 
@@ -67,7 +67,7 @@ struct Hearing {
     mutating func greet(_ welcome: Welcome) { session = welcome.session }
 
     /// What the answer `re` belongs to; nil: to `bye`.
-    mutating func takeAsked(_ re: MessageID?) throws(RigFailure) -> Asked? {
+    mutating func takeAsked(_ re: MessageID?) throws(RigFailure) -> SimulatedRequest? {
         if case .integer(let number) = re, let one = asked.removeValue(forKey: number) {
             return one
         }
@@ -137,7 +137,7 @@ extension World {
             $0.address == phone.address && $0.session != nil && $0.session == call.session
         }
         try hear(
-            reply, to: Asked(operation: operation, key: call.key), by: phone.address,
+            reply, to: SimulatedRequest(operation: operation, key: call.key), by: phone.address,
             phone.rights, isStale: isStale)
     }
 
@@ -164,7 +164,7 @@ extension World {
     }
 
     private mutating func hear(
-        _ reply: ServerReply, to asked: Asked, by address: Address,
+        _ reply: ServerReply, to asked: SimulatedRequest, by address: Address,
         _ rights: SimulatedPhone.Rights, isStale: Bool
     ) throws(RigFailure) {
         let seen = reply.reply(to: asked.operation, viewer: address.user)
@@ -191,7 +191,8 @@ extension World {
     }
 
     private func checkRights(
-        _ reply: ServerReply, _ asked: Asked, _ address: Address, _ rights: SimulatedPhone.Rights
+        _ reply: ServerReply, _ asked: SimulatedRequest, _ address: Address,
+        _ rights: SimulatedPhone.Rights
     ) throws(RigFailure) {
         var code: Refusal.Code?
         if case .error(let refusal) = reply { code = refusal.code }

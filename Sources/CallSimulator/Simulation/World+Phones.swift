@@ -82,7 +82,7 @@ extension World {
         let key = "\(phones[phone].address.device)-\(steps)"
         if overHTTP { return post(operation, phone, key: key) }
         let isKeyed = actions.flip(2, in: 3)
-        let asked = Asked(operation: operation, key: isKeyed ? key : nil)
+        let asked = SimulatedRequest(operation: operation, key: isKeyed ? key : nil)
         let (number, message) = phones[phone].link.request(operation, key: asked.key)
         phones[phone].asked[number] = asked
         guard let message, let line = phones[phone].line else { return }

@@ -31,7 +31,7 @@ final class PluginMemory {
     /// Lines about failures, and all others.
     var lines = FailureLines()
     var logLines = LogLines()
-    var tally = Tally()
+    var tally = PluginTally()
 }
 
 extension PluginMemory {
@@ -59,7 +59,7 @@ extension PluginMemory {
 }
 
 /// Counts for `callagent plugins` and metrics.
-struct Tally: Equatable {
+struct PluginTally: Equatable {
     var asked = 0
     var decided = 0
     var nanoseconds: UInt64 = 0

@@ -69,7 +69,7 @@ package final class PluginState {
     var generationNumber = 0
     /// Whether another generation has taken over.
     var isRetired = false
-    var tally: Tally {
+    var tally: PluginTally {
         _read { yield memory.tally }
         _modify { yield &memory.tally }
     }
