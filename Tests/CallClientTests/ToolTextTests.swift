@@ -123,6 +123,14 @@ import Testing
         #expect(samples.map(\.value) == [3, 0.5])
     }
 
+    @Test func whatAPersonCanDoWithoutIsNotShown() {
+        #expect(!MetricsText.isDetail("callagent_calls", 0), "it has no labels")
+        #expect(!MetricsText.isDetail(#"callagent_calls{mode="direct"}"#, 1))
+        #expect(MetricsText.isDetail(#"callagent_calls{mode="direct"}"#, 0))
+        #expect(MetricsText.isDetail(#"callagent_time_sum{op="hello"}"#, 0.0))
+        #expect(MetricsText.isDetail(#"callagent_time_bucket{le="0.1"}"#, 7))
+    }
+
     @Test func answersAreShownWithoutBrackets() throws {
         let value = try JSONValue(
             parsing: #"{"a":1,"b":{"c":"x","d":[]},"e":[{"f":true,"g":null},"h"]}"#)

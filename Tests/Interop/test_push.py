@@ -75,6 +75,9 @@ def test_every_provider_wakes_a_device(pusher, double):
     assert found["chrome"]["payload"]["call_id"] == call, "decrypted by http_ece"
     assert found["gateway"]["payload"]["token"] == "anything"
     settled(agent, sent=5)
+    metrics = agent.metrics()
+    for provider in targets:
+        assert metrics[f'callagent_push_duration_seconds_count{{provider="{provider}"}}'] == 1
 
 
 def test_a_connected_device_is_not_woken(pusher, double):

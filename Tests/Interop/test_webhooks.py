@@ -214,6 +214,7 @@ def test_after_an_outage_everything_flows_with_the_first_event_that_is_taken(hoo
     failed = "callagent_webhook_attempts_failed_total"
     wait_for("two attempts", lambda: agent.metrics()[failed] == 2, patience=30)
     assert "trouble: status 500" in agent.tool("webhooks")[1]
+    assert agent.metrics()["callagent_webhook_lag_seconds"] > 0
     alice.ok("device.push_register", provider="fcm", token="behind-the-outcome")
     agent.crash()
     double.plan("crm")
@@ -223,6 +224,7 @@ def test_after_an_outage_everything_flows_with_the_first_event_that_is_taken(hoo
     found = events(double, 4)
     assert {one["payload"]["data"]["call_id"] for one in found} == {call, later}
     wait_for("no trouble", lambda: "trouble" not in agent.tool("webhooks")[1])
+    wait_for("no lag", lambda: agent.metrics()["callagent_webhook_lag_seconds"] == 0)
 
 
 def test_nothing_is_lost_in_a_crash(hooked, double):

@@ -25,7 +25,7 @@ struct MetricsText {
     }
 
     /// Whether a person can do without it: columns of histograms, and what has not happened yet.
-    private static func isDetail(_ name: String, _ value: JSONValue) -> Bool {
+    static func isDetail(_ name: String, _ value: JSONValue) -> Bool {
         guard let labels = name.firstIndex(of: "{") else { return false }
         return name[..<labels].hasSuffix("_bucket") || value == .integer(0) || value == .number(0)
     }
