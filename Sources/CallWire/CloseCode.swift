@@ -35,7 +35,8 @@ public enum CloseCode: UInt16, CaseIterable, Sendable {
         case stop
     }
 
-    /// What a client does after `status`; any code that is not this protocol's is a lost connection.
+    /// What a client does after `status`; any code that is not this protocol's is a lost
+    /// connection.
     public static func reaction(to status: UInt16) -> Reaction {
         switch status {
         case 1000, 1003, 4200...4299: .stop
