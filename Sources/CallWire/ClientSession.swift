@@ -112,8 +112,8 @@ public struct ClientSession: Sendable, Equatable {
 
     // MARK: Connections
 
-    /// Another connection of the device said `hello`: goes on if that is possible, else begins
-    /// anew as the session `newID`, with the signals that the client has not got.
+    /// Another connection of the device said `hello`: resumes if that is possible, else starts the
+    /// new session `newID`, with the signals that the client has not received.
     ///
     /// - Returns: whether the session goes on.
     public mutating func reconnect(

@@ -94,8 +94,8 @@ struct KeptSignals: Sendable, Equatable {
         }
     }
 
-    /// What a client has not got that got the events up to `seq`; `kept` are the events that the
-    /// session still has, the first one with the number `first`.
+    /// The signals that a client lacks which has the events up to `seq`; `kept` are the events that
+    /// the session still has, the first one with the number `first`.
     func unseen(after seq: UInt64, kept: ArraySlice<[UInt8]>, from first: UInt64) -> KeptSignals {
         var unseen = KeptSignals()
         for signal in saved where signal.seq > seq { unseen.take(signal) }

@@ -16,7 +16,7 @@ extension LuaValue {
 }
 
 extension LuaValue {
-    /// What a plugin wanted to do, and why it did not come to that.
+    /// An operation of a plugin that was refused, and why.
     func refused(_ refusal: Refusal) -> LuaValue {
         guard case .table(var pairs) = self else { return self }
         pairs.append(Pair(key: .text("refused"), value: .text(refusal.code.rawValue)))

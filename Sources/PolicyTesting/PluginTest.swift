@@ -7,7 +7,7 @@ import JSON
 import Lua
 import PolicyHost
 
-/// What came of one test.
+/// The result of one test.
 public struct PluginTestResult: Sendable, Equatable {
     /// The plugin.
     public let plugin: String
@@ -33,7 +33,7 @@ public struct FileCoverage: Sendable, Equatable {
     public let missed: [Int]
 }
 
-/// What came of the tests of one plugin.
+/// The results of the tests of one plugin.
 public struct PluginTestReport: Sendable, Equatable {
     /// In the order of the file.
     public let results: [PluginTestResult]
@@ -66,7 +66,7 @@ public enum PluginTest {
         var ran: [String: Set<Int>] = [:]
         for index in first.tests.indices
         where filter.map({ first.tests[index].name.contains($0) }) ?? true {
-            // Its own Lua state for each: what one test leaves in a local is nothing to the next.
+            // A Lua state for each test: locals of one test must not be seen by the next.
             let bench = try bench(source, setting, cryptography, seed)
             let test = bench.tests[index]
             let world = try TestWorld(plan, nil, bench, cryptography, seed)

@@ -323,7 +323,7 @@ def test_others_may_look_into_the_state(make_agent):
     agent = make_agent(KEYS).start()
     os.chmod(agent.folder / "state", 0o755)
     code, output = doctor(agent)
-    assert code == 0 and advised(output, "warn", "others on this machine"), output
+    assert code == 0 and advised(output, "warn", "other users of this machine"), output
 
 
 def test_a_certificate_that_runs_out(make_agent):
