@@ -166,7 +166,7 @@ extension PolicyHost {
         let text = "a report was left out: too many wait\(whose)"
         guard let left = plugin.memory.lines.admit(text, at: services.now) else { return }
         var line = PolicyLog(.warn, text, plugin: plugin.name, call: notice.call)
-        if left > 0 { line.fields["like_it"] = .integer(Int64(left)) }
+        if left > 0 { line.fields["left_out"] = .integer(Int64(left)) }
         services.emit(.log(line))
     }
 

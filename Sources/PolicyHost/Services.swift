@@ -3,7 +3,7 @@
 import CallModel
 import Configuration
 
-/// Signs and hashes; given by the shell, because this target knows no cryptography.
+/// Signs and hashes for scripts; given by the shell, so that tests have fixed answers.
 public struct Cryptography: Sendable {
     /// The HMAC of `text` under `key` with `sha1`, `sha256` or `sha512`; nil: no such algorithm.
     public var hmac: @Sendable (_ algorithm: String, _ key: [UInt8], _ text: [UInt8]) -> [UInt8]?

@@ -342,7 +342,7 @@ import Testing
         #expect(lines == 10)
         _ = rig.pass(60_000)
         for case .log(let line) in rig.ask(rig.call(by: "user-20")) {
-            #expect(line.fields["like_it"] == 20)
+            #expect(line.fields["left_out"] == 20)
         }
     }
 }

@@ -14,12 +14,11 @@ private let operations: Set<Substring> = [
 ]
 private let switchLimit = 12
 
-/// Names that are still to be told apart, in targets that somebody else is changing.
-private let namedTwice: Set<Substring> = ["Asker", "MemoryStore"]
-
 /// Words that made readers stop, and what to write instead.
 private let riddles: [Substring: String] = [
     "isDawdling": "isMessageOverdue",
+    "like_it": "left_out",
+    "keepHouse": "runHousekeeping",
     "storeSurely": "store",
     "heardAlone": "heardWithoutConnection",
     "cameLost": "joinedAfterLoss",
@@ -57,7 +56,7 @@ let namingRules: [Rule] = [
             var first: [Substring: SourceFile] = [:]
             var findings: [Finding] = []
             for file in checkout.files(in: .swift) where file.target != nil {
-                for name in typesAtTheTop(of: file.code) where !namedTwice.contains(name.text) {
+                for name in typesAtTheTop(of: file.code) {
                     if let other = first[name.text] {
                         let what = "'\(name.text)' is also a type of \(other.path)"
                         findings.append(Finding(file, name.line, what))

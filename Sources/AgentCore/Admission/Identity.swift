@@ -83,9 +83,9 @@ public struct Identity: Sendable, Equatable {
     public var payer: UserID? { isRateLimited ? user : nil }
 }
 
-/// Who asks, and for which user and device. An object, because a line hands it on with each of its
-/// requests.
-public final class Asker: Sendable {
+/// The user and device for which somebody may ask, and who that is. An object, because a line hands
+/// it on with each of its requests.
+public final class AdmittedAddress: Sendable {
     public let identity: Identity
     public let address: Address
 

@@ -13,7 +13,8 @@ extension ClientDesk {
     /// - Parameter taken: called when it is let in, before anything follows from it.
     /// - Throws: why it is not let in; nothing has happened then.
     private func enter(
-        _ operation: Operation, key: IdempotencyKey?, by asker: Asker, _ requester: Requester,
+        _ operation: Operation, key: IdempotencyKey?, by asker: AdmittedAddress,
+        _ requester: Requester,
         taken isTaken: () -> Void = {}
     ) throws(Refusal) {
         if let refusal = obstacle(to: operation, key, of: asker) { throw refusal }
@@ -74,7 +75,7 @@ extension ClientDesk {
     ///
     /// - Parameter taken: called when it is let in, before anything follows from it.
     public func request(
-        _ operation: Operation, key: IdempotencyKey?, by asker: Asker,
+        _ operation: Operation, key: IdempotencyKey?, by asker: AdmittedAddress,
         over endpoint: any Endpoint, taken isTaken: @escaping () -> Void = {}
     ) {
         figures.requests.note(operation.name)
@@ -84,7 +85,7 @@ extension ClientDesk {
     }
 
     private func admit(
-        _ operation: Operation, key: IdempotencyKey?, by asker: Asker,
+        _ operation: Operation, key: IdempotencyKey?, by asker: AdmittedAddress,
         over endpoint: any Endpoint, taken isTaken: () -> Void
     ) {
         do throws(Refusal) {
@@ -101,7 +102,7 @@ extension ClientDesk {
     public func request(
         _ operation: Operation, by plugin: Identity, _ answered: @escaping (Reply) -> Void
     ) {
-        let asker = Asker(plugin, for: Address(plugin.user, DeviceID("plugin")))
+        let asker = AdmittedAddress(plugin, for: Address(plugin.user, DeviceID("plugin")))
         do throws(Refusal) {
             try enter(operation, key: nil, by: asker, .policy(answered))
         } catch {
@@ -115,7 +116,7 @@ extension ClientDesk {
         _ answered: @escaping (HTTPReply) -> Void
     ) {
         let identity = Identity.operator(person)
-        let asker = Asker(identity, for: Address(identity.user, DeviceID("operator")))
+        let asker = AdmittedAddress(identity, for: Address(identity.user, DeviceID("operator")))
         do throws(Refusal) {
             try enter(operation, key: nil, by: asker, .tool(answered))
         } catch {
@@ -129,7 +130,7 @@ extension ClientDesk {
         return HTTPReply(refusal)
     }
 
-    private func note(_ refusal: Refusal, of asker: Asker, over endpoint: any Endpoint) {
+    private func note(_ refusal: Refusal, of asker: AdmittedAddress, over endpoint: any Endpoint) {
         if refusal.code == .rateLimited { owner?.asksTooOften(asker.identity.user, over: endpoint) }
     }
 
@@ -163,7 +164,7 @@ extension ClientDesk {
 
     /// Why a request does not reach the switchboard: capabilities, rate, overload.
     func obstacle(
-        to operation: Operation, _ key: IdempotencyKey?, of asker: Asker
+        to operation: Operation, _ key: IdempotencyKey?, of asker: AdmittedAddress
     ) -> Refusal? {
         let user = asker.identity.user
         // What plugins and operators do goes on when the server is behind.

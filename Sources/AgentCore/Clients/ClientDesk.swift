@@ -120,7 +120,7 @@ public final class ClientDesk {
     /// The token of `hello` is good: its session goes on over the line, or begins.
     public func admit(_ identity: Identity, _ hello: Hello, _ id: MessageID, over line: Line) {
         let address = Address(identity.user, hello.device)
-        line.asker = Asker(identity, for: address)
+        line.asker = AdmittedAddress(identity, for: address)
         handle(.admitted, of: line)
         let newID = SessionID(high: dice.next(), low: dice.next())
         let opening = sessions.open(

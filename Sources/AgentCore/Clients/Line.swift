@@ -13,7 +13,7 @@ public final class Line {
     /// How long the peer has been silent.
     public var keepAlive: KeepAlive
     /// Who the peer is, and with which device, once its token was checked.
-    public internal(set) var asker: Asker?
+    public internal(set) var asker: AdmittedAddress?
     /// Who the peer is, once its token was checked.
     public var identity: Identity? { asker?.identity }
     /// Whether that is known: asked with every message, for which nobody is to copy who it is.

@@ -51,7 +51,7 @@ extension Exchange {
         guard duration > limits.commitWithin else { return }
         lateCommits += 1
         guard let left = repeated.admit("commit", at: now()) else { return }
-        shell.log(.warn, "store was late", ("ms", "\(duration)"), ("like_it", "\(left)"))
+        shell.log(.warn, "store was late", ("ms", "\(duration)"), ("left_out", "\(left)"))
     }
 
     func committed(_ result: CommitResult, in duration: Milliseconds) {

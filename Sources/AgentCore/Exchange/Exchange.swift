@@ -220,7 +220,8 @@ public final class Exchange {
     public var policyOverload: Refusal? {
         guard let backlog = policies?.backlog, backlog >= limits.policyBacklog else { return nil }
         if let left = repeated.admit("plugins", at: now()) {
-            shell.log(.warn, "plugins are behind", ("events", "\(backlog)"), ("like_it", "\(left)"))
+            shell.log(
+                .warn, "plugins are behind", ("events", "\(backlog)"), ("left_out", "\(left)"))
         }
         return Refusal(
             .unavailable, "the plugins are behind: repeat with the same key", retryAfter: 1_000)

@@ -121,7 +121,7 @@ extension Gateway {
     }
 
     private func perform(
-        _ operation: Operation, key: IdempotencyKey?, by asker: Asker, _ link: ClientLink
+        _ operation: Operation, key: IdempotencyKey?, by asker: AdmittedAddress, _ link: ClientLink
     ) {
         desk.request(operation, key: key, by: asker, over: link) { [weak self] in
             self?.keepPlace(of: link, for: asker.identity)
@@ -150,7 +150,7 @@ extension Gateway {
     }
 
     /// Who asks: the token's user, or with a server's token the user in `X-User`.
-    private func asker(of request: HTTPRequest) throws(Refusal) -> Asker {
+    private func asker(of request: HTTPRequest) throws(Refusal) -> AdmittedAddress {
         let token = try Self.token(in: request)
         guard let device = DeviceID(checking: try request.only("X-Device") ?? "http") else {
             throw Refusal(.badRequest, "X-Device is not a device", detail: .field("X-Device"))
@@ -162,7 +162,7 @@ extension Gateway {
                     .badRequest, "X-User is missing, and the token names no user",
                     detail: .field("X-User"))
             }
-            return Asker(identity, for: Address(identity.user, device))
+            return AdmittedAddress(identity, for: Address(identity.user, device))
         }
         guard identity.isServer else {
             throw Refusal(.forbidden, "only a server's token may act for another user")
@@ -175,7 +175,7 @@ extension Gateway {
                 .badRequest, "X-User is not a user: none begins with \(beginning)",
                 detail: .field("X-User"))
         }
-        return Asker(identity, for: Address(user, device))
+        return AdmittedAddress(identity, for: Address(user, device))
     }
 }
 

@@ -73,7 +73,7 @@ struct SimulatedPhone {
     }
 
     /// Who asks over HTTP.
-    var asker: Asker { Asker(Self.identity(token), for: address) }
+    var asker: AdmittedAddress { AdmittedAddress(Self.identity(token), for: address) }
 }
 
 /// How a reply of the wire reads in the core's words, as far as checks need it.

@@ -107,7 +107,7 @@ final class SimulatedServer {
     }
 
     /// A request over HTTP.
-    func request(_ call: HTTPCall, by asker: Asker) {
+    func request(_ call: HTTPCall, by asker: AdmittedAddress) {
         let exchange = SimulatedExchange(call, surroundings)
         do throws(Refusal) {
             let asked = try desk.decoder.request(call.name, body: call.body, key: call.key)

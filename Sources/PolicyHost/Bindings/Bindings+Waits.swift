@@ -201,13 +201,13 @@ extension PluginState {
             expiresAt: lifetime.map { services.now + $0 })
     }
 
-    /// Trouble that no script can mend: the operator, or who wrote it, is to hear of it.
+    /// Trouble that no script can fix: the operator, or its author, must hear of it.
     func complaining(_ text: String, _ failure: Failure? = nil) -> Response {
         let message = "\(file): \(text)"
         if let left = memory.lines.admit(message, at: services.now) {
             var line = PolicyLog(.error, message, plugin: name, call: call)
             line.fields["failure"] = failure.map { .string($0.rawValue) }
-            if left > 0 { line.fields["like_it"] = .integer(Int64(left)) }
+            if left > 0 { line.fields["left_out"] = .integer(Int64(left)) }
             services.emit(.log(line))
         }
         return .trouble(text)

@@ -16,7 +16,7 @@ extension PolicyHost {
             fields: ["failure": .string(failure.rawValue)])
         if !trace.isEmpty { line.fields["traceback"] = .string(trace) }
         if let left = plugin.memory.lines.admit(message, at: services.now) {
-            if left > 0 { line.fields["like_it"] = .integer(Int64(left)) }
+            if left > 0 { line.fields["left_out"] = .integer(Int64(left)) }
             services.emit(.log(line))
         }
         if failure == .cpu || failure == .memory, plugin.isWornOut { renew(plugin) }
@@ -107,7 +107,7 @@ extension PolicyHost {
         let text = outcome.unreturned.string
         guard let left = plugin.memory.lines.admit(text, at: services.now) else { return }
         var line = PolicyLog(.warn, text, plugin: plugin.name, call: plugin.call)
-        if left > 0 { line.fields["like_it"] = .integer(Int64(left)) }
+        if left > 0 { line.fields["left_out"] = .integer(Int64(left)) }
         services.emit(.log(line))
     }
 }
