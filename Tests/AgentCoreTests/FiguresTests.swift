@@ -19,7 +19,7 @@ import Testing
         #expect(tally.total == count * (count + 1) / 2)
     }
 
-    @Test func `Every case has a number of its own`() {
+    @Test func everyCaseHasANumberOfItsOwn() {
         expectOwnNumbers(of: OperationName.self)
         expectOwnNumbers(of: EventName.self)
         expectOwnNumbers(of: Refusal.Code.self)
@@ -27,7 +27,7 @@ import Testing
         expectOwnNumbers(of: LogLevel.self)
     }
 
-    @Test func `A duration is counted below the first bound that holds it`() {
+    @Test func aDurationIsCountedBelowTheFirstBoundThatHoldsIt() {
         var durations = Durations([10, 100], rows: 2)
         for duration in [-5, 0, 10, 11, 100, 101] as [Milliseconds] {
             durations.note(duration, row: 1)
@@ -45,7 +45,7 @@ import Testing
         return call
     }
 
-    @Test func `A call is answered once, however often it changes in that moment`() {
+    @Test func aCallIsAnsweredOnceHoweverOftenItChangesInThatMoment() {
         var figures = CallFigures()
         let row = Int(ModeIndex.direct.value)
         figures.changes(call(1), at: Moment(1_000))
@@ -59,7 +59,7 @@ import Testing
         #expect(figures.answers.counts(row: row)[2] == 2)
     }
 
-    @Test func `An end is counted by mode and reason`() {
+    @Test func anEndIsCountedByModeAndReason() {
         var figures = CallFigures()
         var over = call(1)
         figures.begins(over.mode)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `A request is known until it is answered`() {
+    @Test func aRequestIsKnownUntilItIsAnswered() {
         var requests = RequestRegistry()
         let plugins = requests.add(.policy { _ in })
         let clients = requests.add(.policy { _ in })

@@ -39,7 +39,7 @@ import Testing
         #expect(answers(rig))
     }
 
-    @Test func `A run that takes long is told of once, while it goes on`() throws {
+    @Test func aRunThatTakesLongIsToldOfOnceWhileItGoesOn() throws {
         let rig = try rig("local function go() while true do end end")
         var told = 0
         rig.host.runIsLong = { told += 1 }

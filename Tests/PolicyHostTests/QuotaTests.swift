@@ -135,7 +135,7 @@ import Testing
         #expect(rig.ask(rig.call()).said == ["truenil"])
     }
 
-    @Test func `What is kept for one pair of accounts has an end, and others have theirs`() throws {
+    @Test func whatIsKeptForOnePairOfAccountsHasAnEndAndOthersHaveTheirs() throws {
         let rig = try Rig(
             """
             on.invite(function(call)
@@ -234,7 +234,7 @@ import Testing
         #expect(rig.invite() == .decided(.ring(for: nil)), "and nothing has failed")
     }
 
-    @Test func `Reports behind a waiting handler have an end, and others have theirs`() throws {
+    @Test func reportsBehindAWaitingHandlerHaveAnEndAndOthersHaveTheirs() throws {
         let rig = try Rig(
             "on.signal(function(call, from, data) log.info(data.n) sleep '1s' end)"
         ) { $0.plugins[0].setting.limits.heldReportsOfCause = 5_000 }
@@ -254,7 +254,7 @@ import Testing
         #expect(signal(8) == ["8"])
     }
 
-    @Test func `Handlers that wait have a part of each caller, and what has none waits`() throws {
+    @Test func handlersThatWaitHaveAPartOfEachCallerAndWhatHasNoneWaits() throws {
         let rig = try Rig(
             """
             on.cancelled(function(call) log.info "begun" sleep "50s" end)
@@ -276,7 +276,7 @@ import Testing
         #expect(rig.host.memories["p"]?.handlers.total == 0)
     }
 
-    @Test func `All pairs of one caller have four parts of the coroutines`() throws {
+    @Test func allPairsOfOneCallerHaveFourPartsOfTheCoroutines() throws {
         let rig = try Rig(
             """
             local kept = {}
@@ -302,7 +302,7 @@ import Testing
         #expect(accept("user-4", of: "alice") == ["64limit"])
     }
 
-    @Test func `The vars of a call that never came to be go`() throws {
+    @Test func theVarsOfACallThatNeverCameToBeGo() throws {
         let rig = try Rig("on.dial(function(call) call.vars.pad = 'x' end)")
         func dial(_ id: UInt64) {
             _ = rig.ask(.dial(rig.call(id: id), user: UserID("ann"), invitees: []))
@@ -316,7 +316,7 @@ import Testing
         #expect(rig.host.memories["p"]?.vars.keys.map(\.self) == [rig.call(id: 1).id])
     }
 
-    @Test func `What is told of the end keeps the vars, and leaves none behind`() throws {
+    @Test func whatIsToldOfTheEndKeepsTheVarsAndLeavesNoneBehind() throws {
         let rig = try Rig(
             """
             on.ended(function(call)
@@ -338,7 +338,7 @@ import Testing
         #expect(rig.host.sought.isEmpty && rig.host.varsNeeded.isEmpty)
     }
 
-    @Test func `Functions of all that never began are given back`() throws {
+    @Test func functionsOfAllThatNeverBeganAreGivenBack() throws {
         let rig = try Rig(
             """
             on.invite(function()

@@ -41,35 +41,35 @@ import Testing
     private let busy = Answer.decided(.reject(busy: true, extendedData: nil))
     private let declined = Answer.decided(.reject(busy: false, extendedData: nil))
 
-    @Test func `Who was let in makes the account busy for the next one`() {
+    @Test func whoWasLetInMakesTheAccountBusyForTheNextOne() {
         #expect(ask(1, heard: 0) == accepted)
         #expect(ask(2, heard: 0) == busy)
         #expect(ask(3, heard: 0) == busy)
     }
 
-    @Test func `What the core has heard it counts itself`() {
+    @Test func whatTheCoreHasHeardItCountsItself() {
         #expect(ask(1, heard: 0) == accepted)
         #expect(ask(2, heard: 1) == accepted, "the first call is over, says the core")
         #expect(ask(3, heard: nil) == accepted)
     }
 
-    @Test func `A refused stranger makes nobody busy`() {
+    @Test func aRefusedStrangerMakesNobodyBusy() {
         for id in 1...100 { #expect(ask(UInt64(id), "stranger", heard: 0) == declined) }
         #expect(ask(101, heard: 0) == accepted)
     }
 
-    @Test func `A handler that waits holds nothing back, and its call counts`() {
+    @Test func aHandlerThatWaitsHoldsNothingBackAndItsCallCounts() {
         #expect(ask(1, "slow", heard: 0) == nil)
         #expect(ask(2, heard: 0) == busy)
         #expect(ask(3, heard: 1) == accepted, "the core counts the first one, if it still lives")
     }
 
-    @Test func `Who was forwarded to counts, and who forwarded does not`() {
+    @Test func whoWasForwardedToCountsAndWhoForwardedDoesNot() {
         #expect(ask(1, "other", heard: 0) == .decided(.forward(UserID("carl"))))
         #expect(ask(2, heard: 0) == accepted)
     }
 
-    @Test func `What is held no longer is counted by the core`() {
+    @Test func whatIsHeldNoLongerIsCountedByTheCore() {
         #expect(ask(1, heard: 0) == accepted)
         rig.now = rig.now + 5
         #expect(ask(2, heard: 0) == accepted, "the core counted the first one before it asked")
