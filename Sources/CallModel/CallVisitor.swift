@@ -127,7 +127,7 @@ extension Call {
         visitor.visit(.mode, mode, name: name)
         visitor.visit(.kind, text: kind)
         visitor.visit(.state, word: state.rawValue, isUsual: state == .ringing)
-        visitor.visit(.caller, caller)
+        visitor.visit(.caller, participants.first?.user)
         visitor.visit(.extendedData, text: text(of: .call, extendedData, for: viewer))
         visitor.visit(.items, items)
         visitor.visit(.createdAt, createdAt)
