@@ -124,7 +124,7 @@ slow_under() {
 # What the runner of a step says at its end, in its own words.
 closing_lines() {
     {
-        grep -aE 'Test run with [0-9]+ tests|Executed [1-9][0-9]* tests' "$1" || :
+        grep -aE 'Test run with [0-9]+ tests|Executed [1-9][0-9]* tests|^run again alone' "$1" || :
         grep -av '^[[:space:]]*$' "$1" | tail -n 1
     } | awk '!printed[$0]++'
 }

@@ -18,9 +18,26 @@ export CALLAGENT
 export PYTHONDONTWRITEBYTECODE=1
 
 # All of them: those that only wait do so beside the others.
-[ $# -gt 0 ] || set -- -n 4 --dist loadgroup
+beside=
+[ $# -gt 0 ] || {
+    beside=1
+    set -- -n 4 --dist loadgroup
+}
 [ -n "${CALLAGENT_FULL-}" ] || set -- -m "not full" "$@"
 cd Tests/Interop
 # Below it every run has a folder of its own, and those of the last three stay.
 export PYTEST_DEBUG_TEMPROOT="$work"
-exec "$python" -m pytest "$@"
+# What failed last is kept there, not in the tree.
+play() { "$python" -m pytest -o cache_dir="$work/cache" "$@"; }
+code=0
+play "$@" || code=$?
+
+# Four processes share the processors with whatever else the machine does. A test that failed beside
+# the others is run again alone, and both are shown. More than three have another cause.
+failed=$(cat "$work/cache/v/cache/lastfailed" 2>/dev/null | grep -c '::') || :
+if [ -n "$beside" ] && [ "$code" = 1 ] && [ "$failed" -le 3 ]; then
+    echo "run again alone, because they failed beside others: $failed"
+    code=0
+    play --last-failed --last-failed-no-failures none || code=$?
+fi
+exit "$code"
