@@ -74,7 +74,8 @@ final class SimulatedServer {
 
     private func endTurn() {
         // What was closed in this turn is gone at its end.
-        for line in lines.values.sorted(by: { $0.id.number < $1.id.number }) where !line.isOpen {
+        let closed = lines.values.filter { !$0.isOpen }
+        for line in closed.sorted(by: { $0.id.number < $1.id.number }) {
             lines[line.id] = nil
             desk.part(line.line)
         }

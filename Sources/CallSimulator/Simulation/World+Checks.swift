@@ -17,8 +17,9 @@ extension World {
         guard !isChecked, server.isSettled else { return }
         isChecked = true
         let board = server.exchange.switchboard
-        let informed = hearings.values.filter { $0.session != nil }.map(\.address)
-        try told.compare(with: board, connected: inOrder(informed))
+        let informed = Set(hearings.values.filter { $0.session != nil }.map(\.address))
+        try told.compare(
+            with: board, connected: phones.map(\.address).filter { informed.contains($0) })
         let calls = board.liveCalls
         for user in actions.users { try check(user, in: calls, of: board) }
         for phone in phones {
@@ -55,10 +56,6 @@ extension World {
         guard board.facts(of: user).calls == count else {
             throw RigFailure("\(user) counts as in another number of calls than \(count)")
         }
-    }
-
-    private func inOrder(_ addresses: [Address]) -> [Address] {
-        addresses.sorted { ($0.user.text, $0.device.text) < ($1.user.text, $1.device.text) }
     }
 
     /// Faults and people stop; everything settles. Then phones and server agree, and later every
