@@ -49,7 +49,7 @@ class Server:
              f"--callgrind-out-file={folder}/counts", program, "run",
              f"{folder}/callagent.lua"],
             stdout=self.log, stderr=self.log)
-        wait_for("the start", lambda: self.is_ready(), patience=120, pause=0.2)
+        wait_for("the start", self.is_ready, patience=120, pause=0.2)
 
     def is_ready(self):
         assert self.process.poll() is None, (self.folder / "log").read_text()
@@ -79,6 +79,18 @@ def invite(client, count):
         client.send(f'{{"ack":{seq[1]}}}')
 
 
+def count(server, calls):
+    """Has callgrind count while so many calls are made."""
+    with connect(f"ws://127.0.0.1:{server.port}/v1/ws", compression=None) as client:
+        client.send('{"id":1,"op":"hello","data":{"token":"dev:ann","device":"phone"}}')
+        assert '"ok"' in client.recv(timeout=60)
+        invite(client, 100)
+        server.control("-i", "on")
+        invite(client, calls)
+        server.control("-i", "off")
+        server.control("-d")
+
+
 def total(path):
     return int(re.search(r"^totals: (\d+)", path.read_text(), re.M)[1])
 
@@ -87,15 +99,10 @@ def measure(executable, calls, keep):
     """Instructions of one call; `keep` gets what callgrind wrote, for callgrind_annotate."""
     with tempfile.TemporaryDirectory() as folder:
         server = Server(executable, folder)
-        with connect(f"ws://127.0.0.1:{server.port}/v1/ws", compression=None) as client:
-            client.send('{"id":1,"op":"hello","data":{"token":"dev:ann","device":"phone"}}')
-            assert '"ok"' in client.recv(timeout=60)
-            invite(client, 100)
-            server.control("-i", "on")
-            invite(client, calls)
-            server.control("-i", "off")
-            server.control("-d")
-        server.stop()
+        try:
+            count(server, calls)
+        finally:
+            server.stop()
         files = sorted(pathlib.Path(folder).glob("counts*"))
         counts = max(files, key=total)
         if keep:
@@ -111,8 +118,8 @@ def main():
     arguments = parser.parse_args()
     for word in arguments.servers:
         name, _, executable = word.rpartition("=")
-        count = measure(os.path.abspath(executable), arguments.calls, arguments.keep)
-        print(f"{name}: {count:,.0f} instructions for a refused invitation", flush=True)
+        each = measure(os.path.abspath(executable), arguments.calls, arguments.keep)
+        print(f"{name}: {each:,.0f} instructions for a refused invitation", flush=True)
 
 
 if __name__ == "__main__":
