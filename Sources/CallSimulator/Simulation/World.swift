@@ -44,7 +44,7 @@ struct World {
     var lookUps = 0
     /// Jobs of pushes that were started.
     var jobs: Set<JobID> = []
-    /// Effects until the crash; nil: no crash is planned.
+    /// Acts until the server dies; nil: that is not planned.
     var actsLeft: Int?
     var queue = EventQueue()
     var dice: SeededGenerator
