@@ -265,7 +265,7 @@ public final class Agent {
         let (path, storeOptions) = (options.stateDirectory, options.store)
         let directory = opened.directory
         return try StoreThreads(
-            opened.store, options.settings,
+            opened.store, options.settings, in: path,
             open: { () throws(StoreError) in
                 guard let directory else {
                     throw StoreError(.notOpen, path: path, operation: "open")

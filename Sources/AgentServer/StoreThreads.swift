@@ -41,10 +41,11 @@ final class StoreThreads: StoreLink {
     ///
     /// - Parameters:
     ///   - settings: how many ended calls are held, and for how long.
+    ///   - directory: where the store is; nil: how much is free there is not asked.
     ///   - open: opens the store again after a failure.
     ///   - news: where the answers go.
     init(
-        _ store: any CallStore, _ settings: Settings,
+        _ store: any CallStore, _ settings: Settings, in directory: String? = nil,
         open: @escaping @Sendable () throws(StoreError) -> any CallStore,
         news: Mailbox<StoreNews>
     ) throws(AgentError) {
@@ -61,6 +62,7 @@ final class StoreThreads: StoreLink {
             store: store, open: open,
             readBy: { _ = readings.post($0.map { .reader($0) } ?? .noReader) })
         self.writer = writer
+        writer.measureFree(in: directory)
         do throws(EventLoopError) {
             threads.append(
                 try WorkerThread(name: "store") {
@@ -71,6 +73,7 @@ final class StoreThreads: StoreLink {
                             if let trouble = writer.sweep() { _ = news.post(trouble) }
                         }
                         if batch.isEmpty, let trouble = writer.look() { _ = news.post(trouble) }
+                        writer.measureFree(in: directory)
                     }
                     writer.close()
                 })
@@ -98,6 +101,13 @@ final class StoreThreads: StoreLink {
     }
 
     var isCommitting: Bool { writer.isCommitting.load(ordering: .relaxed) }
+
+    /// Bytes that are free where the store is, as of the last second; nil: not known. The loop does
+    /// not ask for them itself: a disk that hangs would hold it up.
+    var freeBytes: Int? {
+        let bytes = writer.freeBytes.load(ordering: .relaxed)
+        return bytes < 0 ? nil : bytes
+    }
 
     func commit(_ batch: [StoreChange], at now: Moment, as ticket: StoreTicket) {
         writer.isCommitting.store(true, ordering: .relaxed)
@@ -134,10 +144,13 @@ final class StoreThreads: StoreLink {
         for thread in threads { thread.join() }
     }
 
-    /// Owner: the store thread, but for `isCommitting`.
+    /// Owner: the store thread, but for `isCommitting` and `freeBytes`.
     private final class StoreWriter: @unchecked Sendable {
         /// Set by the loop, cleared by the store thread.
         let isCommitting = Atomic<Bool>(false)
+        /// Set by the store thread; below 0: not known.
+        let freeBytes = Atomic<Int>(-1)
+        private var measuredAt: Milliseconds?
         private var store: (any CallStore)?
         private let open: @Sendable () throws(StoreError) -> any CallStore
         private let readBy: @Sendable (ReaderBox?) -> Void
@@ -227,6 +240,16 @@ final class StoreThreads: StoreLink {
             } catch {
                 return failed(error)
             }
+        }
+
+        /// Notes how much is free in `directory`, once a second.
+        func measureFree(in directory: String?) {
+            guard let directory else { return }
+            let now = Clock.bootMilliseconds()
+            if let measuredAt, now - measuredAt < Self.lookEvery { return }
+            measuredAt = now
+            let bytes = ProcessFigures.freeBytes(at: directory) ?? -1
+            freeBytes.store(bytes, ordering: .relaxed)
         }
 
         /// Deletes what is too old. If that fails, the store has to be opened again.

@@ -124,7 +124,7 @@ extension Agent {
         if let end = certificateEnd { certificate.add([:], UInt64(max(0, end))) }
         var free = FigureFamily(
             "callagent_state_free_bytes", "What is free where the state is kept.", .gauge)
-        if !options.isInMemory, let bytes = ProcessFigures.freeBytes(at: options.stateDirectory) {
+        if let bytes = (exchange.store as? StoreThreads)?.freeBytes {
             free.add([:], UInt64(max(0, bytes)))
         }
         return [
