@@ -1,18 +1,22 @@
 #!/bin/sh
-# Installs what callagent needs on Debian 12; with --checks also what its checks need.
+# Installs what callagent needs on Debian 12; with --packages also what makes packages of it, with
+# --checks also what its checks need.
 #
-# usage: sh examples/install.sh [--checks]
+# usage: sh examples/install.sh [--packages | --checks]
 #
 # Asks dpkg first and touches nothing when all is there. Otherwise it needs root or sudo. The Swift
 # toolchain is looked for, not installed: it is no Debian package.
 set -eu
 
 # The second line is the toolchain's: what its programs load, and what its linker takes from Debian.
-LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libjemalloc-dev \
-libxml2 gcc libc6-dev libstdc++-12-dev"
-TOOLS="lua-check python3 python3-venv nghttp2-server coturn chromium prometheus"
+LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libpq-dev \
+libjemalloc-dev libxml2 gcc libc6-dev libstdc++-12-dev"
+PACKAGING="cmark-gfm dpkg-dev binutils python3 ca-certificates tzdata"
+TOOLS="lua-check neovim python3-venv nghttp2-server coturn chromium firefox-esr prometheus \
+valgrind nodejs node-ws node-typescript node-react node-react-dom esbuild postgresql haproxy \
+lintian debootstrap systemd-container runc mandoc zsh fish"
 # Packages of them that start a service.
-SERVICES="coturn prometheus"
+SERVICES="coturn prometheus postgresql haproxy"
 # How apt-get and dpkg say that somebody else is at work.
 LOCKED="Could not get lock|was locked by another process"
 SWIFT_MAJOR=6
@@ -147,8 +151,9 @@ and put its usr/bin on PATH"
 packages=$LIBRARIES
 case "${1-}" in
 "") ;;
---checks) packages="$LIBRARIES $TOOLS" ;;
-*) fail "unknown option '$1'; usage: sh examples/install.sh [--checks]" ;;
+--packages) packages="$LIBRARIES $PACKAGING" ;;
+--checks) packages="$LIBRARIES $PACKAGING $TOOLS" ;;
+*) fail "unknown option '$1'; usage: sh examples/install.sh [--packages | --checks]" ;;
 esac
 
 # shellcheck disable=SC2086 # a list of names

@@ -5,6 +5,7 @@ read_globals = {
   ["_G"] = {},
   ["_VERSION"] = {},
   ["accept"] = {},
+  ["admit"] = {},
   ["all"] = {},
   ["allow"] = {},
   ["assert"] = {},
@@ -104,6 +105,7 @@ read_globals = {
     ["ended"] = {},
     ["extended_data"] = {},
     ["invite"] = {},
+    ["join"] = {},
     ["participant"] = {},
     ["plugin_error"] = {},
     ["presence"] = {},
@@ -187,6 +189,7 @@ read_globals = {
   ["type"] = {},
   ["users"] = { fields = {
     ["get"] = {},
+    ["group"] = {},
   } },
   ["utf8"] = { fields = {
     ["char"] = {},

@@ -184,7 +184,7 @@ extension Exchange {
             switch record {
             case .call: return shows(.lostChange)
             case .key: return shows(.lostKey)
-            case .push, .registration: return false
+            case .push, .registration, .name: return false
             }
         #else
             return false

@@ -35,7 +35,7 @@ public struct ServerLimits: Sendable, Equatable {
     /// Live calls that one user made; 0: as many as it likes.
     public var callsPerUser = 1_000
     /// Weight of the requests that one connection may have under way before it must wait: one
-    /// each, and `pageWeight` for a page of `call.list`.
+    /// each, and `pageWeight` for what reads much: a page of `call.list`, names.
     public var requestsUnderWay = 128
     /// See `requestsUnderWay`.
     public var pageWeight = 32
@@ -59,6 +59,10 @@ public struct ServerLimits: Sendable, Equatable {
     public var unsentBytesPerUser = 4 << 20
     /// Devices of one user; of whom much is unsent, one device has at least its part of it.
     public var devicesPerUser = 10
+    /// Names of people that are kept, those of the operator's file not counted.
+    public var names = 1_000_000
+    /// Whether a user is told what anybody is called; else only of those whom it met.
+    public var namesForEverybody = false
     /// Newcomers in a second; more wait in the kernel.
     public var acceptsPerSecond = 2_000
     /// Tokens of one address that may be no good within `authWindow` before those that follow are
@@ -110,6 +114,8 @@ public struct ServerLimits: Sendable, Equatable {
     public var liveCallsPage = 64
     /// Time for clients to go at the end of the process, in milliseconds.
     public var drainWithin: Milliseconds = 10_000
+    /// How long `readyz` says no before the first client is closed, where somebody asks for it.
+    public var drainNotice: Milliseconds = 2_000
 
     /// The limits of a file that names none.
     public init() {}
@@ -133,6 +139,9 @@ public struct ServerLimits: Sendable, Equatable {
 
     /// What an operation counts of `requestsUnderWay`.
     public func weight(of operation: Operation) -> Int {
-        if case .list = operation { pageWeight } else { 1 }
+        switch operation {
+        case .list, .userGet: pageWeight
+        case .invite, .call, .pushRegister, .pushUnregister, .userSet: 1
+        }
     }
 }

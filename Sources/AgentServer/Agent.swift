@@ -18,6 +18,8 @@ public struct AgentOptions: Sendable {
     public var file: String?
     /// Where Prometheus reads figures, and nothing else can be done; nil: nowhere.
     public var metrics: NetworkAddress?
+    /// Where people look after the server; nil: nowhere.
+    public var console: ConsoleOptions?
     /// Where the operator's tools connect; nil: a socket in the state directory.
     public var admin: NetworkAddress?
     /// Where everything is stored; `:memory:` keeps it in the process.
@@ -30,6 +32,8 @@ public struct AgentOptions: Sendable {
     public var store = StoreOptions()
     /// Origins of web pages that may connect, such as `https://app.example.com`; nil: all.
     public var origins: [String]?
+    /// Whether the phone in a browser is served also where tokens are checked.
+    public var phone = false
     /// Addresses and ranges of proxies that may say which client's address they speak for.
     public var trustedProxies: [String] = []
     /// Certificate and key of the listeners; nil: no TLS.
@@ -73,18 +77,21 @@ public final class Agent {
     private var store: (any StoreLink)?
     private var news: Mailbox<StoreNews>?
     private var directory: StateDirectory?
-    private var listeners: [Listener] = []
+    private(set) var listeners: [Listener] = []
     private lazy var acceptTrouble = AcceptTrouble(log)
     private var adminListener: Listener?
     private var adminLink: SocketLink?
     private(set) lazy var figures = FiguresServer(
         exchange, options.limits, loop: loop, log: log,
-        isReady: { [unowned gateway] in gateway.isReady },
+        isReady: { [unowned gateway] in gateway.tellReadiness() },
         figures: { [unowned self] done in
             tellPolicyStatus { [unowned self] status in
                 done(metricsText + PolicyMetrics(status: status).text)
             }
         })
+    private(set) lazy var management = Management(admin.desk, gateway, loop: loop, log: log)
+    /// When the process began, in milliseconds of the wall clock.
+    let startedAt = Clock.wallMilliseconds()
     /// How reloads went; without files there are none.
     var reloads: ReloadFigures { reloader?.figures ?? noReloads }
     private let noReloads = ReloadFigures()
@@ -92,14 +99,21 @@ public final class Agent {
     var process = ProcessFigures()
     private var signals: [SignalWatcher] = []
     private var drainTimer: Timer?
-    private var isStopping = false
+    private(set) var isStopping = false
+    /// Clients are being closed.
+    private var isDraining = false
+    lazy var systemd = SystemdNotice(on: loop)
+    /// The lease of this process; nil: it is alone.
+    var ownership: Ownership?
+    /// The links to front ends; nil: this node has none.
+    var remote: OwnerLinks?
+    private(set) var member: ClusterMember?
     private let restored: StoredState
     private(set) var reloader: Reloader?
-    private var watcher: FileWatcher?
-    /// What is stored of the server beside its generations.
-    private var memory = ServerMemory()
+    var watcher: FileWatcher?
+    var memory = ServerMemory()
     /// Problems that the operator should know of, until a reload works.
-    private(set) var alarms: [String] = []
+    var alarms: [String] = []
 
     /// A server of what the operator's files say, which can be reloaded.
     ///
@@ -107,20 +121,24 @@ public final class Agent {
     ///   - file: the operator's file; nil: the defaults.
     ///   - takingFilesOnDisk: whether they are taken also where the generation last in force would
     ///     be (E54): somebody who fixed what crashed the server cannot reload it.
+    ///   - member: the node of a cluster that this process is, which owns; nil: it is alone.
     ///   - makeLog: makes the log that a configuration asks for.
     /// - Throws: an `AgentError` of one line.
     public convenience init(
-        file: String?, takingFilesOnDisk: Bool = false, log makeLog: (Configuration) -> Log
+        file: String?, takingFilesOnDisk: Bool = false, as member: ClusterMember? = nil,
+        log makeLog: (Configuration) -> Log
     ) throws(AgentError) {
         var dice = SystemRandomNumberGenerator()
         let start = try Start(
-            file: file, takingFilesOnDisk: takingFilesOnDisk, seed: dice.next(), log: makeLog)
+            file: file, takingFilesOnDisk: takingFilesOnDisk, seed: dice.next(), member: member,
+            log: makeLog)
         let host = PolicyHost(
             start.deployment.generation, seed: dice.next(), cryptography: .system)
+        start.canary?.goOn(in: host, beside: start.deployment, seed: dice.next())
         do throws(AgentError) {
             try self.init(
                 try AgentOptions(start.deployment), policies: host, opened: start.opened,
-                log: start.log)
+                as: member, log: start.log)
         } catch {
             // A start that is refused does not count as a crash: the next one takes the files on
             // disk.
@@ -129,20 +147,26 @@ public final class Agent {
         }
         memory = start.memory
         alarms = start.alarms
-        try prepareReloads(file, start.deployment)
+        try prepareReloads(file, start.deployment, start.canary)
     }
 
-    private func configureFiles(_ configuration: Configuration) {
+    func alarm(_ text: String) {
+        log.error("alarm", ("alarm", text))
+        alarms.append(text)
+    }
+
+    func configureFiles(_ configuration: Configuration) {
         log.configure(configuration)
+        member?.note(configuration)
+        policies?.isLaneOpen = configuration.fastLane
         policies?.decisions.configure(
             configuration.decisionLog, backlog: configuration.limits.decisionBacklog)
     }
 
-    private func prepareReloads(_ file: String?, _ active: Deployment) throws(AgentError) {
-        policies?.alarmed = { [unowned self] text in
-            log.error("alarm", ("alarm", text))
-            alarms.append(text)
-        }
+    private func prepareReloads(
+        _ file: String?, _ active: Deployment, _ canary: CanaryInForce?
+    ) throws(AgentError) {
+        policies?.alarmed = { [unowned self] in alarm($0) }
         policies?.rolledBack = { [unowned self] in generationFailed($0, $1, $2) }
         configureFiles(active.configuration)
         let directory = options.isInMemory ? nil : options.stateDirectory
@@ -167,10 +191,12 @@ public final class Agent {
         reloader.enforced = { [unowned self] deployment, takenBack, done in
             policies?.endShadow()
             configureFiles(deployment.configuration)
+            configureRecords(deployment.configuration)
             watchFiles(of: deployment.configuration)
             record(deployment, takenBack: takenBack, andThen: done)
         }
         self.reloader = reloader
+        try prepareCanaries(reloader, canary)
         watchFiles(of: active.configuration)
         do throws(EventLoopError) {
             try reloader.start(on: loop)
@@ -186,13 +212,15 @@ public final class Agent {
     public convenience init(
         _ options: AgentOptions, policies host: PolicyHost? = nil, log: Log
     ) throws(AgentError) {
-        try self.init(options, policies: host, opened: try OpenedStore(options), log: log)
+        try self.init(options, policies: host, opened: try OpenedStore(options), as: nil, log: log)
     }
 
     private init(
-        _ options: AgentOptions, policies host: PolicyHost?, opened: OpenedStore, log: Log
+        _ options: AgentOptions, policies host: PolicyHost?, opened: OpenedStore,
+        as member: ClusterMember?, log: Log
     ) throws(AgentError) {
         try options.check()
+        self.member = member
         self.options = options
         self.log = log
         directory = opened.directory
@@ -214,7 +242,7 @@ public final class Agent {
         gateway.desk.tellMissedCalls()
         admin = AdminServer(exchange: exchange, limits: options.limits)
         outbound = try OutboundBridge(
-            exchange, modes: options.settings.modes, loop: loop, log: log)
+            exchange, loop: loop, log: log)
         gateway.desk.registrationRefusal = { [unowned outbound] in outbound.refusal(of: $0) }
         try connectStore(opened)
         configure(options)
@@ -229,8 +257,7 @@ public final class Agent {
             policies = try PolicyBridge(
                 host, exchange: exchange, gateway: gateway,
                 decisions: DecisionLog(
-                    directory: options.isInMemory ? nil : options.stateDirectory, log: log,
-                    loop: loop),
+                    directory: options.isInMemory ? nil : options.stateDirectory, log: log),
                 fetches: outbound.fetches, loop: loop)
             outbound.pushes.policies = policies
             policies?.shaped = { [unowned self] in outbound.pushes.shaped($0, $1) }
@@ -240,7 +267,8 @@ public final class Agent {
     }
 
     private func connectStore(_ opened: OpenedStore) throws(AgentError) {
-        store = options.isInMemory ? try linkInMemory(opened) : try linkOnThreads(opened)
+        let isInPlace = options.isInMemory && member == nil
+        store = isInPlace ? try linkInMemory(opened) : try linkOnThreads(opened)
         exchange.store = store
     }
 
@@ -264,9 +292,11 @@ public final class Agent {
         self.news = news
         let (path, storeOptions) = (options.stateDirectory, options.store)
         let directory = opened.directory
+        let limits = options.store.limits
         return try StoreThreads(
-            opened.store, options.settings, in: path,
-            open: { () throws(StoreError) in
+            opened.store, options.settings, in: options.isInMemory ? nil : path,
+            open: { [member] () throws(StoreError) in
+                if let member { return try member.openStore(limits) }
                 guard let directory else {
                     throw StoreError(.notOpen, path: path, operation: "open")
                 }
@@ -282,7 +312,9 @@ public final class Agent {
             for endpoint in options.listen { try listen(at: endpoint) }
             try listenForTools()
             figures.carryOut(try figures.prepare(options.metrics))
+            try openManagement()
             try watchSignals()
+            try watchLease()
         } catch {
             loop.close()
             store?.close()
@@ -307,15 +339,19 @@ public final class Agent {
         loop.run()
         reloader?.close()
         policies?.close()
+        management.end()
         policies?.decisions.close()
         outbound.close()
+        ownership?.close()
         store?.close()
+        member?.leave(to: ownership?.successor ?? "")
         loop.close()
         log.info("stopped")
     }
 
     private func started() {
         gateway.isStarting = false
+        systemd?.tell("READY=1", "STATUS=serving calls")
         log.info(
             "ready", ("listen", listeners.map { "\($0.endpoint)" }.joined(separator: " ")),
             ("state", options.stateDirectory), ("version", Self.version))
@@ -333,7 +369,7 @@ public final class Agent {
     private func listen(at endpoint: NetworkAddress) throws(EventLoopError) {
         var settings = Listener.Options()
         settings.tls = try options.tls?.load()
-        Self.limit(&settings, to: options.limits)
+        settings.limit(to: options.limits)
         let listener = try Listener(
             at: endpoint, on: loop, options: settings,
             failed: { [acceptTrouble] in acceptTrouble.tell("cannot accept", $0) },
@@ -344,17 +380,8 @@ public final class Agent {
         listeners.append(listener)
     }
 
-    private static func limit(_ listening: inout Listener.Options, to limits: ServerLimits) {
-        listening.handshakeTimeout = limits.handshakeWithin
-        listening.handshakesAtOnce = limits.handshakes
-        listening.acceptsPerSecond = limits.acceptsPerSecond
-        listening.acceptsPerTurn = limits.newcomersPerTurn
-        listening.strangersSendBuffer = limits.strangersSendBuffer
-    }
-
     private func listenForTools() throws(EventLoopError) {
-        // The name has the port that the system chose: another server of this file has another
-        // port.
+        // The name has the port that the system chose: servers of one file have different ones.
         let named = options.listen.first ?? .unix(path: "")
         let place = NetworkAddress.admin(
             stateDirectory: options.stateDirectory, listen: named, file: options.file)
@@ -367,13 +394,12 @@ public final class Agent {
             accepted: { [unowned admin] connection in admin.accept(connection) })
         if options.admin == nil { adminLink = SocketLink(from: place, to: own, log: log) }
         addRoutes()
-        addRevokingRoutes()
     }
 
     private func watchSignals() throws(EventLoopError) {
         for signal in [SignalWatcher.Signal.terminate, .interrupt] {
             signals.append(
-                try SignalWatcher(for: signal, on: loop) { [unowned self] in stop() })
+                try SignalWatcher(for: signal, on: loop) { [unowned self] in end() })
         }
         signals.append(
             try SignalWatcher(for: .hangup, on: loop) { [unowned self] in
@@ -381,129 +407,16 @@ public final class Agent {
             })
     }
 
-    /// Why probation may not go back from `deployment`: the older generation has a grant that was
-    /// taken away (G82). Nil: it may.
-    private func returnRefused(from deployment: Deployment) -> String? {
-        guard let active = reloader?.active else { return nil }
-        let taken = Grants(deployment.configuration).missing(for: Grants(active.configuration))
-        guard !taken.isEmpty else { return nil }
-        let words = taken.sorted { $0.key < $1.key }.map { plugin, grants in
-            "\(plugin) had the grant \(grants.map { "\"\($0)\"" }.joined(separator: ", "))"
-        }
-        return words.joined(separator: "; ") + ", which was taken away"
-    }
-
-    /// Puts a deployment into force in one cut: the plugins, and the settings of the switchboard
-    /// (G84).
-    private func enforce(
-        _ deployment: Deployment, _ reason: ChangeReason,
-        _ done: @escaping (AgentError?) -> Void
-    ) throws(AgentError) {
-        let options = try AgentOptions(deployment)
-        try options.check()
-        try memory.check(deployment.configuration)
-        let certificate = deployment.certificate
-        let figuresChange = try prepareFigures(options)
-        var candidate = PolicyOrder.Candidate(generation: deployment.generation, reason: reason)
-        candidate.returnRefused = returnRefused(from: deployment)
-        candidate.control = deployment.control
-        policies?.swap(candidate) { [unowned self] problems in
-            if let problems {
-                figures.dismiss(figuresChange)
-                return done(.configuration(problems.description))
-            }
-            figures.carryOut(figuresChange)
-            if reason == .reload {
-                memory.note(deployment.configuration)
-                memory.grants = Grants(deployment.configuration)
-                alarms = []
-            }
-            configure(options)
-            for listener in listeners { listener.tls = certificate }
-            done(nil)
-        }
-    }
-
-    private func prepareFigures(
-        _ options: AgentOptions
-    ) throws(AgentError) -> FiguresServer.Change? {
-        do throws(EventLoopError) {
-            return try figures.prepare(options.metrics)
-        } catch {
-            throw .configuration("metrics: \(error)")
-        }
-    }
-
-    /// Returns to a kept generation; nil: the one before the active one.
-    func rollBack(to name: String?, _ done: @escaping (Reloader.Outcome) -> Void) {
-        guard let reloader else {
-            return done(.failure(.refused("this process has no file to read again")))
-        }
-        exchange.find(.generation(named: name)) { answer in
-            guard case .generation(let kept?) = answer else {
-                let which = name.map { "no kept generation \($0)" } ?? "no earlier generation"
-                return done(.failure(.refused(which)))
-            }
-            reloader.carryOut(.rollBack(kept), done)
-        }
-    }
-
-    /// Probation took a generation back because it did worse than the one before.
-    private func generationFailed(_ from: String, _ to: String, _ reason: String) {
-        reloader?.isTakenBack()
-        log.warn("generation rolled back", ("from", from), ("to", to), ("reason", reason))
-        guard let deployment = reloader?.returning(to: to) else {
-            let mark = GenerationChange.rollBack(name: from, at: exchange.now())
-            return exchange.unconfirmed.keep([.generation(mark)])
-        }
-        if let options = try? AgentOptions(deployment) { configure(options) }
-        configureFiles(deployment.configuration)
-        record(deployment, takenBack: from)
-    }
-
-    /// Reloads when a file of plugins or settings has changed, if the operator's file says so
-    /// (`watch`).
-    private func watchFiles(of configuration: Configuration) {
-        watcher = nil
-        guard configuration.watch else { return }
-        do throws(EventLoopError) {
-            watcher = try FileWatcher(
-                directories: Deployment.directories(of: configuration), on: loop, settle: 200
-            ) { [unowned self] paths in
-                guard paths.contains(where: { Deployment.isWatched($0) }) else { return }
-                log.info("files have changed", ("files", paths.joined(separator: " ")))
-                reloader?.carryOut(.reload) { _ in }
-            }
-        } catch {
-            log.warn("cannot watch the files", ("error", "\(error)"))
-        }
-    }
-
-    /// Stores the generation in force and the server's part: a start after a crash goes on with
-    /// them (E54).
-    private func record(
-        _ deployment: Deployment, takenBack: String? = nil, andThen action: (() -> Void)? = nil
-    ) {
-        for warning in deployment.mistakes + deployment.warnings {
-            log.warn("plugin looks wrong", ("warning", warning))
-        }
-        for warning in deployment.fileWarnings {
-            log.warn("the operator's file looks wrong", ("warning", warning))
-        }
-        let now = exchange.now()
-        var changes = takenBack.map { [GenerationChange.rollBack(name: $0, at: now)] } ?? []
-        changes.append(.activate(deployment.files, at: now))
-        exchange.unconfirmed.keep(
-            changes.map { .generation($0) } + [memory.record], andThen: action)
-    }
-
     /// Applies all settings that need no restart.
-    private func configure(_ options: AgentOptions) {
+    func configure(_ options: AgentOptions) {
         exchange.configure(options.switchboardSettings, options.limits)
         gateway.configure(
             options.limits, modes: options.settings.modes,
             origins: options.tokens == nil && options.origins == nil
                 ? .loopback : Origins(options.origins))
+        gateway.hasDevelopmentTokens = options.tokens == nil
+        gateway.servesPhone = options.tokens == nil || options.phone
+        gateway.webPushPublicKey = options.outbound.webPushKey
         gateway.proxies = TrustedProxies(options.trustedProxies)
         gateway.tokens = options.tokens ?? DevelopmentTokens()
         gateway.revocations.listed = Set(options.revoked)
@@ -511,18 +424,29 @@ public final class Agent {
         store?.limit(to: options.store.limits)
         loop.strangersTime = options.limits.strangersTurn
         for listener in listeners {
-            listener.configure { Self.limit(&$0, to: options.limits) }
+            listener.configure { $0.limit(to: options.limits) }
         }
         outbound.configure(options.outbound)
     }
 
     // MARK: Stopping
 
-    /// Closes the clients, stores what is under way and ends. A second call waits neither for
-    /// clients nor for plugins.
+    /// Closes the clients, stores what is under way and ends. While a load balancer asks for
+    /// `readyz`, it hears of it first. A second call waits for nothing.
     public func stop() {
-        guard !isStopping else { return finish(by: 0) }
+        guard !isStopping else { return isDraining ? finish(by: 0) : drain() }
         isStopping = true
+        tellManagerOfEnd()
+        let notice = gateway.isAskedAgain ? gateway.limits.drainNotice : 0
+        guard notice > 0 else { return drain() }
+        gateway.isLeaving = true
+        log.info("readyz says no from now on", ("draining_in_ms", "\(notice)"))
+        drainTimer = Timer(on: loop) { [unowned self] in drain() }
+        drainTimer?.arm(after: notice)
+    }
+
+    private func drain() {
+        isDraining = true
         log.info(
             "draining", ("connections", "\(gateway.links.count)"),
             ("at_most_ms", "\(options.limits.drainWithin)"))
@@ -546,7 +470,9 @@ public final class Agent {
     private func finish(by deadline: Int64) {
         adminListener?.close()
         adminLink = nil
+        remote?.close()
         figures.close()
+        management.close()
         guard let policies else { return loop.stop() }
         let end = max(deadline, Clock.bootMilliseconds() + 1_000)
         drainTimer = Timer(on: loop) { [unowned self] in
@@ -564,15 +490,4 @@ public final class Agent {
 
     /// How long plugins have for `on.stop`, in milliseconds.
     private static let stopTime: Int64 = 500
-}
-
-extension NetworkAddress {
-    /// Whether only this machine can connect.
-    var isLoopback: Bool {
-        switch self {
-        case .unix: true
-        case .tcp(let host, _):
-            host == "localhost" || host == "::1" || host.hasPrefix("127.")
-        }
-    }
 }

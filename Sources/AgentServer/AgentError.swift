@@ -14,6 +14,12 @@ public enum AgentError: Error, Sendable, CustomStringConvertible {
     /// A setting that is not safe or not possible.
     case refused(String)
 
+    /// Whether this node lost what it was about to serve to another one.
+    public var saysThatAnotherNodeOwns: Bool {
+        guard case .store(let error) = self, case .notOwner = error.kind else { return false }
+        return true
+    }
+
     /// One line for a person.
     public var description: String {
         switch self {

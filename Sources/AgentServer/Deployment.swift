@@ -104,6 +104,16 @@ public struct Deployment: Sendable {
             plan, seed: seed, cryptography: .system, wallTime: Clock.wallMilliseconds())
     }
 
+    /// The same files once more, loaded anew: nothing is left of what scripts have done since.
+    func again(seed: UInt64) throws(AgentError) -> Deployment {
+        do throws(PolicyProblems) {
+            return try Deployment(
+                configuration, PluginLibrary(keeping: Self.sources(in: files)), seed: seed)
+        } catch {
+            throw .configuration(error.description)
+        }
+    }
+
     /// The same plugins once more, to be asked without consequence.
     func copy(seed: UInt64) throws(AgentError) -> Generation {
         do throws(PolicyProblems) {
@@ -159,6 +169,35 @@ public struct Deployment: Sendable {
         configuration.generation = part
         let library = PluginLibrary(keeping: sources(in: kept))
         return (try? library.plan(for: configuration).name) ?? kept.name
+    }
+
+    /// The plugins of a kept generation, or those on disk, to be asked without a server: every
+    /// secret reads as `secret:NAME`.
+    ///
+    /// - Parameter kept: the name of a generation; nil: the files on disk.
+    static func plan(of kept: String?, file: String?) throws(AgentError) -> GenerationPlan {
+        var configuration: Configuration
+        do throws(PolicyProblems) {
+            configuration = try self.configuration(at: file, isForTests: true)
+            guard let kept else { return try library(for: file).plan(for: configuration) }
+            let present = try? library(for: file).plan(for: configuration)
+            if let present, present.name == kept { return present }
+        } catch {
+            throw .configuration(error.description)
+        }
+        let found = try DecisionReplay.generation(
+            kept ?? "", in: AgentOptions.place(configuration))
+        do throws(PolicyProblems) {
+            configuration.generation = GenerationPart()
+            if let text = configurationText(in: found) {
+                configuration.generation =
+                    try self.configuration(text, file, only: .generation, isForTests: true)
+                    .generation
+            }
+            return try PluginLibrary(keeping: sources(in: found)).plan(for: configuration)
+        } catch {
+            throw .configuration(error.description)
+        }
     }
 
     /// Whether the operator's file was kept as it was, and had keys.
@@ -249,7 +288,7 @@ public struct Deployment: Sendable {
         kept.files.first { $0.path == configurationPath }?.source
     }
 
-    private static func sources(in kept: StoredGeneration) -> [PluginSource] {
+    static func sources(in kept: StoredGeneration) -> [PluginSource] {
         let plugins = kept.files.compactMap { file -> SourceFile? in
             guard file.path.hasPrefix(pluginFolder) else { return nil }
             return SourceFile(
@@ -353,6 +392,7 @@ extension AgentOptions {
         } catch {
             throw .configuration("metrics: \(error)")
         }
+        console = try Self.console(configuration)
         file = configuration.file
         admin = Self.admin(configuration)
         stateDirectory = Self.place(configuration)
@@ -361,6 +401,7 @@ extension AgentOptions {
         settings.dialGuards = deployment.generation.guards(of: .dial)
         limits = ServerLimits(configuration)
         origins = configuration.origins
+        phone = configuration.phone
         trustedProxies = configuration.trustedProxies
         tls = Self.certificate(of: configuration)
         outbound = try OutboundPlan(configuration)
@@ -369,6 +410,27 @@ extension AgentOptions {
         revoked = configuration.revoked
         store.limits = Self.storeLimits(configuration)
         store.faults = try Self.plannedFaults.get()
+    }
+
+    /// Where people look after the server; nil: nothing listens.
+    private static func console(
+        _ configuration: Configuration
+    ) throws(AgentError) -> ConsoleOptions? {
+        guard let console = configuration.console else { return nil }
+        do throws(EventLoopError) {
+            var options = ConsoleOptions(listen: try NetworkAddress(parsing: console.listen))
+            options.tls = console.tls.map {
+                CertificateFiles(
+                    certificate: path($0.certificate, in: configuration),
+                    key: path($0.key, in: configuration))
+            }
+            options.origins = console.origins
+            options.connections = console.connections
+            options.body = console.body
+            return options
+        } catch {
+            throw .configuration("console: \(error)")
+        }
     }
 
     /// What the store holds at most.
@@ -384,6 +446,9 @@ extension AgentOptions {
     /// Refuses doors that are open to everybody: without keys everybody may be anybody.
     public func check() throws(AgentError) {
         guard tokens == nil else { return }
+        guard console == nil else {
+            throw .refused("console without keys: configure auth with a key of roles = { … }")
+        }
         for endpoint in listen where !endpoint.isLoopback {
             throw .refused(
                 "refusing to listen on \(endpoint) without keys: configure auth, or listen on "
@@ -448,8 +513,7 @@ extension Log {
             case .text: .text
             case .json: .json
             }
-        configure(
-            level: Level(rawValue: configuration.log.level.rawValue) ?? .info, format: format)
+        configure(level: configuration.log.level, format: format)
         bufferLimit = configuration.limits.logBuffer
     }
 }

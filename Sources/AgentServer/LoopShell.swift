@@ -15,9 +15,8 @@ final class LoopShell {
     /// Makes the loop turn when nothing else does.
     private var turning: Timer?
 
-    /// A shell whose clock begins at the wall clock, but not before `newest`.
-    init(notBefore newest: Moment?, log: Log) {
-        clock = CoreClock(notBefore: newest)
+    init(clock: CoreClock, log: Log) {
+        self.clock = clock
         writer = log
     }
 
@@ -51,12 +50,14 @@ extension LoopShell: Shell {
 }
 
 extension Exchange {
-    /// An exchange that `loop` drives.
+    /// An exchange that `loop` drives. Its clock begins at the wall clock, but not before what is
+    /// restored, unless tests bring one of their own.
     convenience init(
         _ settings: Settings, restored: StoredState, seed: UInt64, limits: ServerLimits, log: Log,
-        loop: EventLoop
+        loop: EventLoop, clock: CoreClock? = nil
     ) {
-        let shell = LoopShell(notBefore: restored.newestMoment, log: log)
+        let shell = LoopShell(
+            clock: clock ?? CoreClock(notBefore: restored.newestMoment), log: log)
         self.init(settings, restored: restored, seed: seed, limits: limits, shell: shell)
         shell.attach(self, to: loop)
     }

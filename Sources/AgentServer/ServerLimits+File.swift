@@ -18,6 +18,8 @@ extension ServerLimits {
         (requestsPerSecond, pagePart) = (limits.requestsPerSecond, limits.pagePart)
         invitationsPerMinute = limits.invitationsPerMinute
         callsPerUser = limits.callsPerUser
+        names = limits.names
+        namesForEverybody = configuration.namesFor == .everybody
         requestsUnderWay = limits.requestsUnderWay
         refusalsAtOnce = limits.refusalsAtOnce
         connections = limits.connections
@@ -38,7 +40,7 @@ extension ServerLimits {
         idleMax = limits.idleTime
         tokenLeeway = limits.tokenLeeway
         tokenLifetime = limits.tokenLifetime
-        drainWithin = limits.drain
+        (drainWithin, drainNotice) = (limits.drain, limits.drainNotice)
         (policyBacklog, reportsPerCause) = (limits.policyBacklog, limits.reportsPerCause)
         (commitWithin, heldBytes) = (limits.commitTime, limits.commitBacklog)
         wire.messageBytes = limits.message

@@ -13,6 +13,8 @@ import StoreContract
 /// server's part on disk if it can be read (G82).
 struct Start {
     let deployment: Deployment
+    /// What decides for some accounts beside it; nil: nothing.
+    private(set) var canary: CanaryInForce?
     let opened: OpenedStore
     let log: Log
     /// The stored part of the server, with what is in force now.
@@ -21,19 +23,22 @@ struct Start {
     private(set) var alarms: [String] = []
 
     /// Reads the files, opens the store, and chooses.
+    ///
+    /// - Parameter member: the node of a cluster that this process is; nil: it is alone.
     init(
-        file: String?, takingFilesOnDisk: Bool, seed: UInt64, log makeLog: (Configuration) -> Log
+        file: String?, takingFilesOnDisk: Bool, seed: UInt64, member: ClusterMember?,
+        log makeLog: (Configuration) -> Log
     ) throws(AgentError) {
         if let file, Files.read(file) == nil { throw .configuration(Files.complaint(file)) }
         let found = Self.found(file, seed)
         let readable = (try? found.get())?.configuration ?? Self.serverPart(file)
         let place = AgentOptions.place(readable ?? Self.guess(file))
-        let isFirst = !Self.isThere(place)
+        let isFirst = member == nil && !Self.isThere(place)
         if case .failure(let error) = found, isFirst || takingFilesOnDisk { throw error }
         var options = StoreOptions()
         if let readable { options.limits = AgentOptions.storeLimits(readable) }
         options.faults = try AgentOptions.plannedFaults.get()
-        opened = try OpenedStore(at: place, options)
+        opened = try OpenedStore(at: place, options, member)
         do throws(AgentError) {
             let kept = try opened.memory()
             memory = kept ?? ServerMemory()
@@ -46,7 +51,15 @@ struct Start {
             for alarm in alarms { log.error("started with an alarm", ("alarm", alarm)) }
             let recorded = try opened.recorded(configuration, memory.grants, seed)
             try memory.check(configuration)
-            let fresh = Self.mayTake(found, recorded, opened, takingFilesOnDisk, log)
+            if recorded != nil, !takingFilesOnDisk {
+                let (kept, trouble) = try opened.canary(beside: configuration, seed)
+                canary = kept
+                if let trouble {
+                    alarms.append(trouble)
+                    log.error("started with an alarm", ("alarm", trouble))
+                }
+            }
+            let fresh = Self.mayTake(found, (recorded, canary), opened, takingFilesOnDisk, log)
             if let chosen = fresh ?? recorded?.deployment {
                 deployment = chosen
             } else {
@@ -66,9 +79,10 @@ struct Start {
 
     /// The files on disk, if they are to be put into force (E54).
     private static func mayTake(
-        _ found: Result<Deployment, AgentError>, _ recorded: Recorded?, _ opened: OpenedStore,
-        _ takingFilesOnDisk: Bool, _ log: Log
+        _ found: Result<Deployment, AgentError>, _ kept: (Recorded?, canary: CanaryInForce?),
+        _ opened: OpenedStore, _ takingFilesOnDisk: Bool, _ log: Log
     ) -> Deployment? {
+        let (recorded, canary) = kept
         switch (found, recorded) {
         case (.failure, nil): return nil
         case (.success(let fresh), nil): return fresh
@@ -77,10 +91,13 @@ struct Start {
                 "the files on disk are not good: going on with the generation last in force",
                 ("error", "\(error)"), ("generation", kept.deployment.generation.name))
             return nil
+        case (.success(let fresh), .some) where canary?.deployment.name == fresh.name:
+            return nil
         case (.success(let fresh), .some(let kept)):
             let differing = fresh.files.difference(from: kept.deployment.files)
             let mayBeBad = !opened.state.endedCleanly || kept.isRolledBack(fresh)
-            guard !takingFilesOnDisk, !differing.isEmpty, mayBeBad else { return fresh }
+            let goesOn = mayBeBad || opened.isShared || canary != nil
+            guard !takingFilesOnDisk, !differing.isEmpty, goesOn else { return fresh }
             log.warn(
                 "going on with the generation last in force: reload to take the files on disk",
                 ("or", "start with --from-disk"),
@@ -205,17 +222,27 @@ struct OpenedStore {
     let store: any CallStore
     let state: StoredState
     let directory: StateDirectory?
+    /// Whether other nodes have the same: then what is stored is in force, not what is on the disk
+    /// of one of them.
+    let isShared: Bool
 
     /// Closes it again, because the process does not start.
     func release() { try? store.close() }
 
     init(_ options: AgentOptions) throws(AgentError) {
-        try self.init(at: options.stateDirectory, options.store)
+        try self.init(at: options.stateDirectory, options.store, nil)
     }
 
-    init(at path: String, _ options: StoreOptions) throws(AgentError) {
+    init(
+        at path: String, _ options: StoreOptions, _ member: ClusterMember?
+    ) throws(AgentError) {
+        isShared = member != nil
         do throws(StoreError) {
-            if path == ":memory:" {
+            if let member {
+                // For what belongs to this machine: decisions, the tools' socket.
+                directory = path == ":memory:" ? nil : try StateDirectory(claiming: path)
+                store = try member.openStore(options.limits)
+            } else if path == ":memory:" {
                 directory = nil
                 store = MemoryStore(limits: options.limits)
             } else {
@@ -253,6 +280,28 @@ struct OpenedStore {
         }
     }
 
+    /// The canary that was in force; nil: there was none, or it cannot be loaded any more, which
+    /// is said.
+    fileprivate func canary(
+        beside configuration: Configuration, _ seed: UInt64
+    ) throws(AgentError) -> (CanaryInForce?, trouble: String?) {
+        let found: (name: String, order: CanaryOrder, files: StoredGeneration?)
+        do throws(StoreError) {
+            let reader = try store.makeReader()
+            guard let (name, order) = try CanaryInForce.kept(reader) else { return (nil, nil) }
+            found = (name, order, try reader.generation(named: name))
+        } catch {
+            throw .store(error)
+        }
+        do throws(AgentError) {
+            guard let files = found.files else { throw .refused("it is not kept") }
+            let deployment = try Deployment(files, under: configuration, seed: seed)
+            return (CanaryInForce(deployment: deployment, order: found.order), nil)
+        } catch {
+            return (nil, "the canary \(found.name) has ended: it cannot be loaded: \(error)")
+        }
+    }
+
     /// The generation last in force; nil when none is kept or it cannot be loaded any more.
     fileprivate func recorded(
         _ configuration: Configuration, _ grants: Grants?, _ seed: UInt64
@@ -285,7 +334,11 @@ extension CallReader {
     }
 
     fileprivate func generation(_ mark: GenerationMark) throws(StoreError) -> StoredGeneration? {
-        guard case .generation(let kept) = try answer(.generation(named: mark.name)) else {
+        try generation(named: mark.name)
+    }
+
+    fileprivate func generation(named name: String) throws(StoreError) -> StoredGeneration? {
+        guard case .generation(let kept) = try answer(.generation(named: name)) else {
             return nil
         }
         return kept

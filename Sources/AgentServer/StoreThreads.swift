@@ -113,6 +113,7 @@ final class StoreThreads: StoreLink {
         writer.isCommitting.store(true, ordering: .relaxed)
         _ = orders.post(.commit(batch, now, ticket, since: Clock.bootMilliseconds()))
         for case .call(let call) in batch where call.endedAt != nil { ended.put(call) }
+        for case .forgotten(_, let call) in batch where ended[call.id] != nil { ended.put(call) }
         let past = now + -settings.endedCallsFor
         while let end = ended.firstEnd,
             end <= past || ended.count > settings.endedCallsMax

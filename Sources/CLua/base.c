@@ -33,13 +33,24 @@ static int after_pcall(lua_State *L, int status, lua_KContext context) {
     return lua_gettop(L) - (int)context;
 }
 
+// A debugger hears of an error while the functions are still where they were. What is put at
+// `index` tells it; 0: there is none.
+static int push_watcher(lua_State *L, int index) {
+    if (cl_vm(L)->debug == NULL) return 0;
+    lua_pushcfunction(L, cl_debug_caught);
+    lua_insert(L, index);
+    return index;
+}
+
 static int base_pcall(lua_State *L) {
     luaL_checkany(L, 1);
     enter_pcall(L);
     lua_pushboolean(L, 1);
     lua_insert(L, 1);
-    int status = lua_pcallk(L, lua_gettop(L) - 2, LUA_MULTRET, 0, 0, after_pcall);
-    return after_pcall(L, status, 0);
+    int watcher = push_watcher(L, 1);
+    int count = lua_gettop(L) - 2 - watcher;
+    int status = lua_pcallk(L, count, LUA_MULTRET, watcher, watcher, after_pcall);
+    return after_pcall(L, status, watcher);
 }
 
 static int after_handler(lua_State *L, int status, lua_KContext context) {
@@ -72,8 +83,10 @@ static int base_xpcall(lua_State *L) {
     lua_pushboolean(L, 1);
     lua_replace(L, 2);
     lua_insert(L, 3);
-    int status = lua_pcallk(L, count, LUA_MULTRET, 0, 1, after_xpcall);
-    return after_xpcall(L, status, 1);
+    int watcher = push_watcher(L, 2);
+    int above = watcher != 0 ? 2 : 1;
+    int status = lua_pcallk(L, count, LUA_MULTRET, watcher, above, after_xpcall);
+    return after_xpcall(L, status, above);
 }
 
 // Tables.

@@ -22,6 +22,8 @@ static uint64_t monotonic_now(void) { return read_clock(CLOCK_MONOTONIC); }
 uint64_t cl_processor_time(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
 void cl_arm(callua_vm *vm, uint64_t budget) {
+    // Whoever debugs takes their time.
+    if (vm->debug != NULL) budget = UINT64_MAX / 2;
     vm->looked_at = monotonic_now();
     vm->budget = budget;
     vm->spent = 0;
@@ -34,6 +36,7 @@ void cl_arm(callua_vm *vm, uint64_t budget) {
     vm->closing = 0;
     vm->killed = 0;
     vm->denied = false;
+    vm->stood_back = false;
     vm->note[0] = 0;
 }
 
@@ -133,15 +136,39 @@ void cl_check(lua_State *L) {
         if (vm->note[0] == 0) cl_note_position(L);
         cl_raise_kill(L);
     }
+    if (vm->debug != NULL) cl_debug_line(L, 0);
     if (is_over(vm)) cl_kill(L, CALLUA_CPU);
 }
 
+// A hook may yield where the coroutine can; a script's own coroutine would yield to the script.
+static bool may_stand_back(callua_vm *vm, lua_State *L) {
+    return vm->stands_back_after != 0 && vm->spent >= vm->stands_back_after &&
+           vm->current >= 0 && L == vm->handlers[vm->current].thread && lua_isyieldable(L);
+}
+
 void cl_hook(lua_State *L, lua_Debug *record) {
-    if (record->event == LUA_HOOKLINE) cl_cover_line(L, record);
+    callua_vm *vm = cl_vm(L);
+    bool is_line = record->event == LUA_HOOKLINE;
+    if (is_line && vm->cover != NULL) cl_cover_line(L, record);
+    if (is_line && vm->debug != NULL) cl_debug_line(L, record->currentline);
     cl_check(L);
+    if (!may_stand_back(vm, L)) return;
+    vm->stood_back = true;
+    lua_yield(L, 0);
+}
+
+void callua_stand_back(callua_vm *vm, uint64_t after) {
+    if (vm->broken || vm->stands_back_after == after) return;
+    vm->stands_back_after = after;
+    if (vm->used_before == 0) vm->used_before = vm->used;
+    lua_gc(vm->main, after != 0 ? LUA_GCSTOP : LUA_GCRESTART);
+}
+
+size_t callua_garbage(const callua_vm *vm) {
+    return vm->used > vm->used_before ? vm->used - vm->used_before : 0;
 }
 
 void cl_watch(callua_vm *vm, lua_State *L) {
-    int covering = vm->cover != NULL ? LUA_MASKLINE : 0;
-    lua_sethook(L, cl_hook, LUA_MASKCOUNT | covering, vm->limits.stride);
+    int lines = vm->cover != NULL || vm->debug != NULL ? LUA_MASKLINE : 0;
+    lua_sethook(L, cl_hook, LUA_MASKCOUNT | lines, vm->limits.stride);
 }

@@ -120,7 +120,13 @@ static int resume_thread(lua_State *L, lua_State *thread, int count) {
     lua_State *before = vm->running;
     int nested = vm->nested;
     vm->running = thread;
+    int depth = vm->debug != NULL ? cl_debug_depth(vm) : 0;
+    if (vm->debug != NULL) cl_debug_enter(vm, thread);
     int status = lua_resume(thread, L, count, &results);
+    if (vm->debug != NULL) {
+        if (status != LUA_OK && status != LUA_YIELD) cl_debug_caught(thread);
+        cl_debug_leave(vm, depth);
+    }
     vm->running = before;
     vm->nested = nested;
     if (status == LUA_YIELD && vm->request != 0) return WAITS;

@@ -318,6 +318,7 @@ static int host_function(lua_State *L) {
         lua_pushliteral(L, "too_large");
         return 2;
     }
+    if (vm->debug != NULL) cl_debug_call(L, lua_tostring(L, lua_upvalueindex(3)));
     callua_bytes result = {NULL, 0};
     int32_t status = ask_host(vm, function, &result);
     lua_settop(L, 0);

@@ -171,6 +171,16 @@ static int user_tostring(lua_State *L) {
     return 1;
 }
 
+// Not everybody has a name. Upvalue 1: what any other missing field leads to.
+static int user_index(lua_State *L) {
+    const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+    if (strcmp(key, "name") == 0) return 0;
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, 2, 1);
+    return 1;
+}
+
 static int user_concat(lua_State *L) {
     push_id(L, 1);
     push_id(L, 2);
@@ -211,6 +221,9 @@ void cl_open_calls(lua_State *L) {
     lua_newtable(L);
     cl_make_strict(L, "field", "user.");
     lua_getmetatable(L, -1);
+    lua_getfield(L, -1, "__index");
+    lua_pushcclosure(L, user_index, 1);
+    lua_setfield(L, -2, "__index");
     lua_pushcfunction(L, user_tostring);
     lua_setfield(L, -2, "__tostring");
     lua_pushcfunction(L, user_concat);
@@ -303,9 +316,9 @@ bool callua_kind(callua_vm *vm, uint8_t kind, const char *name) {
 
 static int decision_tostring(lua_State *L) {
     static const char *const names[] = {"accept", "reject", "ring",
-                                        "forward", "refuse", "allow", "drop"};
+                                        "forward", "refuse", "allow", "drop", "admit"};
     block *decision = check_block(L, CL_DECISION, "decision");
-    lua_pushfstring(L, "decision: %s", names[decision->bytes[0] % 7]);
+    lua_pushfstring(L, "decision: %s", names[decision->bytes[0] % 8]);
     return 1;
 }
 
@@ -375,7 +388,9 @@ static int make_decision(lua_State *L) {
     const char *name = lua_tostring(L, lua_upvalueindex(4));
     if (lua_gettop(L) > last) luaL_error(L, "too many arguments to '%s'", name);
     if (lua_tointeger(L, lua_upvalueindex(1)) == PLAIN_FORWARD) take_user(L, 1);
-    if (text && lua_type(L, 1) != LUA_TSTRING) luaL_checktype(L, 1, LUA_TSTRING);
+    bool list = lua_tointeger(L, lua_upvalueindex(1)) == PLAIN_FORWARD && lua_istable(L, 1)
+        && lua_rawlen(L, 1) > 0;
+    if (text && !list && lua_type(L, 1) != LUA_TSTRING) luaL_checktype(L, 1, LUA_TSTRING);
     check_options(L, last, lua_upvalueindex(3), name);
     int count = lua_gettop(L);
     vm->out.count = 0;
@@ -397,7 +412,7 @@ static const struct {
     {"accept", PLAIN_ACCEPT, false, {"wait", "extended_data"}},
     {"reject", PLAIN_REJECT, true, {"extended_data"}},
     {"ring", PLAIN_RING, false, {"for_", "again"}},
-    {"forward", PLAIN_FORWARD, true, {NULL}},
+    {"forward", PLAIN_FORWARD, true, {"first", "each"}},
     {"refuse", PLAIN_REFUSE, true, {NULL}},
     {"allow", PLAIN_ALLOW, false, {"timeout", "invitees", "extended_data"}},
     {"drop", PLAIN_DROP, true, {NULL}},
@@ -429,6 +444,12 @@ void cl_open_decisions(lua_State *L) {
     lua_setfield(L, -2, "__newindex");
     protect(L, "decision");
     lua_rawsetp(L, LUA_REGISTRYINDEX, &cl_decision_meta);
+    // `admit` takes nothing, so it is a value: an array of nothing behind its kind.
+    static const uint8_t admit[] = {PLAIN_ADMIT, PLAIN_ARRAY, 0, 0, 0, 0};
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_api);
+    cl_push_decision(L, (callua_bytes){admit, sizeof admit});
+    lua_setfield(L, -2, "admit");
+    lua_pop(L, 1);
 }
 
 // Writes an object that may leave Lua; false for any other userdata.

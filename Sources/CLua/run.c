@@ -64,6 +64,7 @@ static int32_t take_handler(callua_vm *vm) {
     }
     if (number >= CL_IDLE_MAX) vm->free_handler = handler->next_free;
     handler->busy = true;
+    handler->stood_back = false;
     handler->made.count = 0;
     vm->alive++;
     return number;
@@ -82,6 +83,7 @@ static void give_back(callua_vm *vm, int32_t number, bool reusable) {
     } else {
         lua_settop(handler->thread, 0);
     }
+    if (vm->debug != NULL) cl_debug_end(vm, number);
     handler->busy = false;
     put_free(vm, number);
     vm->alive--;
@@ -245,16 +247,25 @@ static void run(callua_vm *vm, int32_t number, int arguments, uint64_t budget,
     vm->running = thread;
     vm->request = 0;
     cl_arm(vm, budget);
+    if (vm->debug != NULL) {
+        cl_debug_leave(vm, 0);
+        cl_debug_enter(vm, thread);
+    }
     int status = resume(vm, thread, arguments);
     vm->running = NULL;
     vm->current = -1;
     *outcome = (callua_outcome){.thread = -1};
     if (status == GIVEN_UP) {
         fail_broken(vm, outcome);
+    } else if (status == LUA_YIELD && vm->stood_back) {
+        outcome->status = CALLUA_PAUSED;
+        outcome->thread = number;
+        handler->stood_back = true;
     } else if (status == LUA_YIELD) {
         outcome->status = CALLUA_WAITING;
         outcome->function = vm->request;
         outcome->thread = number;
+        if (vm->debug != NULL) cl_debug_wait(vm, number);
     } else if (status == LUA_OK) {
         outcome->status = CALLUA_FINISHED;
         outcome->value = cl_bytes(&vm->out);
@@ -262,10 +273,12 @@ static void run(callua_vm *vm, int32_t number, int arguments, uint64_t budget,
         vm->finished = number;
         give_back(vm, number, true);
     } else {
+        if (vm->debug != NULL) cl_debug_failed(vm, number, thread);
         fail(vm, thread, status, outcome);
         give_back(vm, number, false);
     }
     outcome->nanoseconds = status == GIVEN_UP ? budget : cl_spent(vm);
+    if (vm->debug != NULL) outcome->nanoseconds = 0;
     if (status != GIVEN_UP && (vm->dirty || vm->has_vars)) cl_flush_calls(vm);
 }
 
@@ -319,14 +332,18 @@ void callua_start(callua_vm *vm, int32_t reference, callua_bytes arguments, uint
     lua_State *thread = vm->handlers[number].thread;
     lua_pushcfunction(thread, enter);
     lua_rawgeti(thread, LUA_REGISTRYINDEX, reference);
+    if (vm->debug != NULL) cl_debug_begin(vm, number, reference);
     vm->in = arguments;
     run(vm, number, 1, budget, outcome);
 }
 
 void callua_resume(callua_vm *vm, int32_t thread, callua_answer answer, uint64_t budget,
                    callua_outcome *outcome) {
-    vm->in = answer.bytes;
+    cl_handler *handler = &vm->handlers[thread];
+    if (vm->debug != NULL && !handler->stood_back) cl_debug_answer(vm, thread, answer);
+    vm->in = handler->stood_back ? (callua_bytes){NULL, 0} : answer.bytes;
     vm->in_status = answer.status;
+    handler->stood_back = false;
     run(vm, thread, 0, budget, outcome);
 }
 
@@ -382,6 +399,7 @@ void callua_load(callua_vm *vm, const char *chunk, callua_bytes source, uint64_t
     lua_State *thread = vm->handlers[number].thread;
     lua_pushcfunction(thread, load_file);
     lua_pushlightuserdata(thread, &f);
+    if (vm->debug != NULL) cl_debug_begin(vm, number, -1);
     vm->loading = true;
     run(vm, number, 1, budget, outcome);
     vm->loading = false;

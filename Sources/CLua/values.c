@@ -166,19 +166,21 @@ static bool is_user(lua_State *L, int index) {
 }
 
 static bool put_user(encoder *e, int index) {
-    static const char *const fields[] = {"id", "calls", "devices"};
+    static const char *const fields[] = {"id", "calls", "devices", "name"};
     lua_State *L = e->L;
     int top = lua_gettop(L);
     if (!lua_checkstack(L, 8)) return refuse(e, "no memory");
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         lua_pushstring(L, fields[i]);
         lua_rawget(L, index);
     }
     bool sound = lua_type(L, top + 1) == LUA_TSTRING && lua_isinteger(L, top + 2)
-        && lua_isinteger(L, top + 3);
+        && lua_isinteger(L, top + 3)
+        && (lua_isnil(L, top + 4) || lua_type(L, top + 4) == LUA_TSTRING);
     if (!sound) return refuse(e, "a user that was changed is not data");
     bool done = cl_append_byte(e->out, PLAIN_USER) && put_string(e, top + 1)
-        && put_number(e, top + 2) && put_number(e, top + 3);
+        && put_number(e, top + 2) && put_number(e, top + 3)
+        && (lua_isnil(L, top + 4) ? cl_append_byte(e->out, PLAIN_NIL) : put_string(e, top + 4));
     lua_settop(L, top);
     return done ? true : refuse(e, "no memory");
 }
@@ -320,7 +322,7 @@ static size_t decode_places(lua_State *L, callua_bytes bytes, size_t at) {
 }
 
 static size_t decode_user(lua_State *L, callua_bytes bytes, size_t at) {
-    lua_createtable(L, 0, 4);
+    lua_createtable(L, 0, 5);
     at = cl_decode(L, bytes, at);
     lua_setfield(L, -2, "id");
     at = cl_decode(L, bytes, at);
@@ -329,6 +331,8 @@ static size_t decode_user(lua_State *L, callua_bytes bytes, size_t at) {
     lua_pushboolean(L, lua_tointeger(L, -1) > 0);
     lua_setfield(L, -3, "online");
     lua_setfield(L, -2, "devices");
+    at = cl_decode(L, bytes, at);
+    lua_setfield(L, -2, "name");
     lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_user_meta);
     lua_setmetatable(L, -2);
     return at;

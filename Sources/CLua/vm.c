@@ -82,6 +82,7 @@ void callua_free(callua_vm *vm) {
     free(vm->trace.start);
     free(vm->spare.start);
     free(vm->cover);
+    cl_end_debug(vm);
     free(vm);
 }
 
@@ -94,5 +95,6 @@ bool callua_is_broken(const callua_vm *vm) { return vm->broken; }
 size_t callua_collect(callua_vm *vm) {
     if (vm->broken) return vm->used;
     lua_gc(vm->main, LUA_GCCOLLECT);
+    vm->used_before = vm->used;
     return vm->used;
 }

@@ -55,7 +55,11 @@ typedef struct {
     bool busy;
     // The free one behind it; -1: none.
     int32_t next_free;
+    // Whether it stood back, so that nothing answers what it waits for.
+    bool stood_back;
     cl_made made;
+    // Which one it is, for a debugger.
+    int64_t serial;
 } cl_handler;
 
 enum { CL_NOTE = 512, CL_KINDS = 16, CL_IDLE_MAX = 32 };
@@ -88,6 +92,11 @@ struct callua_vm {
     uint64_t cpu_at_start;
     // Whether the host knows that the run takes long, or does not want to.
     bool knows_long;
+    // After so much of it the run stands back; 0: never.
+    uint64_t stands_back_after;
+    bool stood_back;
+    // What was in use after all garbage was collected, or when runs first left it for later.
+    size_t used_before;
     // Steps since the last look.
     uint64_t charged;
     // 0, or the failure that ends this run.
@@ -134,6 +143,8 @@ struct callua_vm {
 
     // Which lines have run; NULL unless that is wanted.
     struct cl_cover *cover;
+    // Who is told what runs; NULL unless somebody debugs.
+    struct cl_debug *debug;
 
     // Random numbers (xoshiro256**).
     uint64_t dice[4];
@@ -190,6 +201,22 @@ int cl_load_text(lua_State *L, callua_bytes source, const char *name);
 
 // cover.c
 void cl_cover_line(lua_State *L, lua_Debug *record);
+
+// debugging/notices.c; only where there is a debugger.
+void cl_end_debug(callua_vm *vm);
+// Line 0: it has run for a while.
+void cl_debug_line(lua_State *L, int line);
+void cl_debug_call(lua_State *L, const char *name);
+void cl_debug_begin(callua_vm *vm, int32_t number, int64_t reference);
+void cl_debug_end(callua_vm *vm, int32_t number);
+void cl_debug_wait(callua_vm *vm, int32_t number);
+void cl_debug_answer(callua_vm *vm, int32_t number, callua_answer answer);
+void cl_debug_failed(callua_vm *vm, int32_t number, lua_State *L);
+int cl_debug_caught(lua_State *L);
+// A coroutine is resumed; `cl_debug_leave` gets the depth of before.
+void cl_debug_enter(callua_vm *vm, lua_State *L);
+void cl_debug_leave(callua_vm *vm, int depth);
+int cl_debug_depth(const callua_vm *vm);
 
 // memory.c
 void *cl_allocate(void *context, void *block, size_t old_size, size_t new_size);

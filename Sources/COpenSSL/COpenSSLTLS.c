@@ -113,6 +113,32 @@ enum cossl_identity cossl_tls_identify(SSL_CTX *context, int chain, int key) {
     return result;
 }
 
+enum cossl_identity cossl_tls_identify_text(SSL_CTX *context, int chain, const char *key,
+                                            size_t count) {
+    enum cossl_identity result = COSSL_IDENTITY_BAD_CERTIFICATE;
+    FILE *chain_file = fdopen(chain, "r");
+    FILE *key_file = fmemopen((void *)key, count, "r");
+    if (chain_file == NULL) close(chain);
+    if (chain_file != NULL && key_file == NULL) result = COSSL_IDENTITY_BAD_KEY;
+    if (chain_file != NULL && key_file != NULL) result = identify(context, chain_file, key_file);
+    if (chain_file != NULL) fclose(chain_file);
+    if (key_file != NULL) fclose(key_file);
+    return result;
+}
+
+void cossl_tls_require_certificate(SSL_CTX *context) {
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+}
+
+int cossl_tls_peer_is(SSL *session, const char *name) {
+    X509 *certificate = session == NULL ? NULL : SSL_get1_peer_certificate(session);
+    if (certificate == NULL) return 0;
+    unsigned flags = X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_WILDCARDS;
+    int is_named = X509_check_host(certificate, name, strlen(name), flags, NULL) == 1;
+    X509_free(certificate);
+    return is_named;
+}
+
 static SSL *session_over(SSL_CTX *context, int socket) {
     SSL *session = SSL_new(context);
     if (session == NULL) return NULL;

@@ -1,5 +1,6 @@
 // One WebSocket to a server, from dialling to its end (RFC 6455, the client's side).
 
+import CallClientCore
 import EventLoop
 import WebProtocols
 
@@ -19,8 +20,6 @@ protocol ClientSocketOwner: AnyObject {
 
 /// A WebSocket that offers `callagent.v1.json`. Thread-confined to its loop.
 final class ClientSocket: ConnectionHandler {
-    static let subprotocol = "callagent.v1.json"
-
     private enum Phase {
         case dialling(Connector)
         case upgrading(WebSocketOffer, HTTPResponseParser)
@@ -48,7 +47,7 @@ final class ClientSocket: ConnectionHandler {
 
     private func dialled(_ result: Result<Connection, EventLoopError>, _ server: ServerAddress) {
         switch result {
-        case .failure(let error): end(.network(error))
+        case .failure(let error): end(.network(NetworkFault(error)))
         case .success(let connection):
             transport = connection
             connection.handler = self
@@ -60,7 +59,7 @@ final class ClientSocket: ConnectionHandler {
         var dice = SystemRandomNumberGenerator()
         let offer = WebSocketOffer(
             host: server.host, target: server.target("/v1/ws"),
-            nonce: (dice.next(), dice.next()), subprotocols: [Self.subprotocol])
+            nonce: (dice.next(), dice.next()), subprotocols: [ClientMachine.subprotocol])
         var output: [UInt8] = []
         offer.request.write(to: &output)
         connection.send(output)
@@ -174,7 +173,7 @@ final class ClientSocket: ConnectionHandler {
     }
 
     func connectionClosed(_ connection: Connection, error: EventLoopError?) {
-        end(error.map { .network($0) } ?? .dropped)
+        end(error.map { .network(NetworkFault($0)) } ?? .dropped)
     }
 
     private func end(_ loss: ConnectionLoss) {

@@ -20,14 +20,14 @@ final class Asker: Sendable {
     /// What the policies changed in the operation (F64, F65).
     let shaping: Shaping
     /// The question that a forward answers.
-    let answered: AnsweredQuestion?
+    let answered: InviteQuestion?
 
     @inline(__always)
     init(
         _ id: RequestID?, _ user: UserID, device: DeviceID? = nil, plugin: String? = nil,
         key: IdempotencyKey? = nil, _ operation: Operation, heardAt: Moment? = nil,
         by cause: Cause = .nobody, shaping: Shaping = Shaping(),
-        answered: AnsweredQuestion? = nil
+        answered: InviteQuestion? = nil
     ) {
         (self.id, self.user, self.device, self.plugin) = (id, user, device, plugin)
         (self.key, self.operation, self.heardAt) = (key, operation, heardAt)
@@ -46,10 +46,8 @@ final class Asker: Sendable {
     convenience init(
         _ question: InviteQuestion, by plugin: String, _ decision: Operation, for cause: Cause
     ) {
-        var answered: AnsweredQuestion?
-        if case .call(_, .forward, _) = decision { answered = AnsweredQuestion(question: question) }
         self.init(
-            nil, question.invitee.user, plugin: plugin, decision, by: cause, answered: answered)
+            nil, question.invitee.user, plugin: plugin, decision, by: cause, answered: question)
     }
 
     /// The same asker, with its operation as the policies have shaped it.
@@ -78,13 +76,6 @@ final class Asker: Sendable {
         guard let device else { return .policy("default") }
         return .user(user, device)
     }
-}
-
-/// The question that a decision answers. Boxed, because few askers have one.
-final class AnsweredQuestion: Sendable {
-    let question: InviteQuestion
-
-    init(question: InviteQuestion) { self.question = question }
 }
 
 /// What the policies changed in an operation.

@@ -7,7 +7,7 @@ import CallModel
 /// requests without asking the store.
 struct CallTable: Sendable {
     private var places = HashIndex()
-    private var slab: [Call] = []
+    private(set) var slab: [Call] = []
     private var timers: [TimerHandle] = []
     private var free: [CallSlot] = []
     /// Ended calls in the order in which they are forgotten.
@@ -18,7 +18,7 @@ struct CallTable: Sendable {
     /// out, so that it is never copied.
     static let vacant: Call = {
         var call = Call(
-            id: CallID(high: 0, low: 0), mode: ModeIndex(0), kind: "", ringTime: 0,
+            id: CallID(high: 0, low: 0), mode: .common, kind: "", ringTime: 0,
             deliveryCheck: nil, createdAt: Moment(0))
         call.state = .ended
         return call
@@ -74,23 +74,11 @@ struct CallTable: Sendable {
         set { timers[Int(slot)] = newValue }
     }
 
-    /// The newest live calls, the newest first, and `most` of them at most. Only these are copied,
-    /// however many there are.
-    func newest(_ most: Int) -> [Call] {
-        guard most > 0 else { return [] }
-        var found: [(id: CallID, place: Int)] = []
-        var oldest: CallID?
-        for place in slab.indices where slab[place].isLive {
-            let id = slab[place].id
-            if let oldest, id < oldest { continue }
-            found.append((id, place))
-            guard found.count >= 2 * most else { continue }
-            found = Array(found.sorted { $0.id > $1.id }.prefix(most))
-            oldest = found.last?.id
-        }
-        return found.sorted { $0.id > $1.id }.prefix(most).map { slab[$0.place] }
+    /// The live calls in these places that `admits`; there may be fewer places.
+    func live(in places: Range<Int>, where admits: (Call) -> Bool = { _ in true }) -> [Call] {
+        slab[places.clamped(to: slab.indices)].filter { $0.isLive && admits($0) }
     }
 
-    /// Every live call in order of its place.
-    var live: [Call] { slab.filter(\.isLive) }
+    /// Places, some of which are free.
+    var placeCount: Int { slab.count }
 }

@@ -60,6 +60,8 @@ struct Commit: ~Copyable {
     var push: PushText?
     /// Whether the push is for those who are in the call too, if they have no device (protocol 5).
     var isFarewell = false
+    /// Whether somebody is called in the place of another one, about whom policies may be asked.
+    var goesOn = false
     /// Whether the call object stays as it was, so that its revision does too.
     var isInternal = false
 
@@ -83,8 +85,7 @@ struct Commit: ~Copyable {
 
     /// What was decided about the invitee at `index`; nil: it is left to its devices.
     func ruling(of index: Int) -> HeldInvitation.Ruling? {
-        for ruling in rulings where ruling.index == index && !ruling.isRing { return ruling }
-        return nil
+        rulings.first { $0.index == index && !$0.decision.isRing }
     }
 
     /// Who changed the participant at `index`.
@@ -92,7 +93,29 @@ struct Commit: ~Copyable {
 
     /// The actor of the events that come after the invitations: the last plugin that decided.
     var lastActor: Actor {
-        rulings.last { !$0.isRing }.map { .policy($0.plugin) } ?? actor
+        rulings.last { !$0.decision.isRing }.map { .policy($0.plugin) } ?? actor
+    }
+
+    /// Whether the change is an invitee's accept.
+    func hasAccepted(_ change: Change) -> Bool {
+        let participant = call.participants[change.index]
+        return participant.role == .invitee && participant.state == .joined
+            && change.from?.isPending != false
+    }
+
+    /// The first one of those who accepted in this commit and whom `counts` counts has the call;
+    /// the others of them, and whoever is still called, are cancelled. False: nobody accepted.
+    mutating func settleRace(among counts: (Int, borrowing Call) -> Bool) -> Bool {
+        let ruled = rulings.compactMap { change(of: $0.index) }
+        let accepted = (ruled + changes).filter { hasAccepted($0) && counts($0.index, call) }
+        guard let winner = accepted.first?.index else { return false }
+        for index in call.participants.indices where index != winner && counts(index, call) {
+            let isRival = accepted.contains { $0.index == index }
+            if isRival || call.participants[index].state.isPending {
+                move(index, to: .cancelled, .taken)
+            }
+        }
+        return true
     }
 
     /// How the participant at `index` changed.
@@ -150,6 +173,7 @@ struct Commit: ~Copyable {
         call.idleAlarm = nil
         if !call.transfers.isEmpty { call.transfers = [] }
         if !call.removed.isEmpty { call.removed = [] }
+        if !call.forks.isEmpty { call.forks = [] }
         for index in call.participants.indices
         where call.participants[index].deliveryAlarm != nil {
             call.participants[index].deliveryAlarm = nil
@@ -207,14 +231,11 @@ extension Switchboard {
         swap(&commit.call, &calls[commit.slot])
         guard calls[commit.slot].isLive else { return retire(commit.slot) }
         rearm(commit.slot)
-        guard let absent else { return }
-        let asker = commit.asker
-        let heardAt = asker?.user == user(commit.slot, absent) ? asker?.heardAt : nil
-        joinedAfterLoss(commit.slot, absent, heardAt: heardAt)
-    }
-
-    private func user(_ slot: CallSlot, _ index: Int) -> UserID {
-        calls[slot].participants[index].user
+        if let absent {
+            let isAsker = commit.asker?.user == calls[commit.slot].participants[absent].user
+            joinedAfterLoss(commit.slot, absent, heardAt: isAsker ? commit.asker?.heardAt : nil)
+        }
+        if commit.goesOn { consult(calls[commit.slot].id) }
     }
 
     /// Keeps an ended call for a while, without a deadline: late requests are answered from memory.

@@ -13,10 +13,9 @@ extension Switchboard {
         guard calls[place.slot].isLive, state == .inviting || state == .undelivered else {
             return answer(asker, .done)
         }
-        let mode = mode(place.slot)
         var commit = change(place.slot, by: asker, .done)
         commit.move(place.index, to: .ringing)
-        commit.call.markDelivered(place.index, mode, at: now)
+        commit.call.markDelivered(place.index, at: now)
         finish(&commit)
     }
 
@@ -47,9 +46,9 @@ extension Switchboard {
         }
         try checkMayAnswer(place)
         guard !isTrial else { return }
-        let mode = mode(place.slot)
+        let mode = calls[place.slot].mode
         // An accept that a plugin decides is not bound by it (A12).
-        if asker.device != nil, mode.has(.refusesBusy),
+        if asker.device != nil, mode.countsEveryCall,
             let other = joinedCall(of: asker.user, besides: place.slot)
         {
             throw busy(asker.user, in: other)
@@ -66,7 +65,7 @@ extension Switchboard {
     /// The participant at `index` accepts: it joins, or waits for the caller's acknowledgement
     /// where the mode has the handshake.
     func applyAccept(_ index: Int, _ commit: inout Commit) {
-        guard let limit = settings.mode(commit.call.mode).acceptHandshake else {
+        guard let limit = commit.call.mode.acceptHandshake else {
             return commit.move(index, to: .joined)
         }
         // Nobody would acknowledge the accept: it fails in the same commit (A16).
@@ -82,15 +81,12 @@ extension Switchboard {
     mutating func settleOtherCalls(
         of asker: Asker, but accepted: CallSlot, holding: Bool
     ) {
-        for slot in users[asker.user]?.calls ?? PlaceList() where slot != accepted {
-            guard mode(slot).has(.hold), let index = calls[slot].index(of: asker.user),
-                calls[slot].participants[index].state == .joined
-            else { continue }
+        for place in joinedCalls(of: asker.user, but: accepted) {
             if !holding {
-                endCall(slot, by: asker)
-            } else if calls[slot].state == .active, !calls[slot].participants[index].held {
-                var commit = change(slot, by: asker.actor)
-                commit.hold(index, true)
+                endCall(place.slot, by: asker)
+            } else if calls[place.slot].state == .active, !self[place].held {
+                var commit = change(place.slot, by: asker.actor)
+                commit.hold(place.index, true)
                 finish(&commit)
             }
         }

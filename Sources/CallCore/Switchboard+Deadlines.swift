@@ -49,24 +49,22 @@ extension Switchboard {
 
     /// Fires one kind of due deadline; false: none is due.
     private mutating func fireOne(_ slot: CallSlot) -> Bool {
-        for index in calls[slot].participants.indices {
-            guard let alarm = calls[slot].participants[index].policyAlarm, alarm <= now else {
-                continue
-            }
+        for index in calls[slot].participants.indices
+        where isDue(calls[slot].participants[index].policyAlarm) {
             policyAlarm(slot, index)
             return true
         }
         return fireRing(slot) || fireDelivery(slot) || fireCall(slot)
     }
 
+    private func isDue(_ deadline: Moment?) -> Bool { deadline.map { $0 <= now } ?? false }
+
     // MARK: ring, expire
 
     private mutating func fireRing(_ slot: CallSlot) -> Bool {
-        let due = calls[slot].participants.indices.filter { index in
-            ringEnd(slot, index).map { $0 <= now } ?? false
-        }
+        let due = calls[slot].participants.indices.filter { isDue(ringEnd(slot, $0)) }
         guard !due.isEmpty else { return false }
-        let expires = mode(slot).acknowledgeWithin != nil
+        let expires = calls[slot].mode.ringsFromRinging
         var commit = change(slot, by: .timer(expires ? .expire : .ring))
         for index in due {
             commit.move(index, to: expires ? .failed : .timedOut, expires ? .expired : nil)
@@ -78,28 +76,20 @@ extension Switchboard {
     // MARK: check, no_ack, accept_ack
 
     private mutating func fireDelivery(_ slot: CallSlot) -> Bool {
-        let due = calls[slot].participants.indices.filter { index in
-            calls[slot].participants[index].deliveryAlarm.map { $0 <= now } ?? false
+        let due = calls[slot].participants.indices.filter {
+            isDue(calls[slot].participants[$0].deliveryAlarm)
         }
         guard let first = due.first else { return false }
-        let mode = mode(slot)
-        let timer = deliveryTimer(calls[slot].participants[first], mode)
+        let mode = calls[slot].mode
+        let timer = calls[slot].participants[first].deliveryTimer(in: mode)
         var commit = change(slot, by: .timer(timer))
         for index in due
-        where deliveryTimer(commit.call.participants[index], mode) == timer {
+        where commit.call.participants[index].deliveryTimer(in: mode) == timer {
             commit.call.participants[index].deliveryAlarm = nil
             undelivered(&commit, index, mode)
         }
         finish(&commit)
         return true
-    }
-
-    /// The name of what `deliveryAlarm` stands for: one field serves four timers, because a
-    /// participant has only one of them at a time (C35).
-    private func deliveryTimer(_ participant: Participant, _ mode: Mode) -> TimerName {
-        if participant.state == .accepting { return .acceptAck }
-        if participant.state == .joined { return .presence }
-        return mode.acknowledgeWithin == nil ? .check : .noAck
     }
 
     private func undelivered(_ commit: inout Commit, _ index: Int, _ mode: Mode) {
@@ -122,16 +112,15 @@ extension Switchboard {
         let call = calls[slot]
         let timer: TimerName
         let end: Call.End
-        if let alarm = call.mediaAlarm, alarm <= now {
+        if isDue(call.mediaAlarm) {
             let isReconnect = call.media == .reconnecting
-            timer = isReconnect ? .reconnect : .connect
-            end = Call.End(isReconnect ? .connectionLost : .connectTimeout)
-        } else if let alarm = call.idleAlarm, alarm <= now {
-            timer = .idle
-            end = Call.End(.idle)
+            (timer, end) =
+                isReconnect
+                ? (.reconnect, Call.End(.connectionLost)) : (.connect, Call.End(.connectTimeout))
+        } else if isDue(call.idleAlarm) {
+            (timer, end) = (.idle, Call.End(.idle))
         } else if call.createdAt + settings.callAgeMax <= now {
-            timer = .maxAge
-            end = Call.End(.idle, detail: .maxAge)
+            (timer, end) = (.maxAge, Call.End(.idle, detail: .maxAge))
         } else {
             return false
         }

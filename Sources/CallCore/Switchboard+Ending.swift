@@ -5,11 +5,18 @@ import CallModel
 extension Switchboard {
     /// Applies what follows from a commit's changes: the call becomes active, accounts without
     /// a device leave when nobody else is there, the call ends when its mode says so.
-    func settle(_ commit: inout Commit) {
+    mutating func settle(_ commit: inout Commit) {
         guard commit.call.isLive else { return }
+        if !commit.call.forks.isEmpty { settleForks(&commit) }
         if !commit.call.transfers.isEmpty { settleTransfers(&commit) }
         activate(&commit)
-        cancelWithoutCaller(&commit)
+        if commit.call.mode.has(.firstAcceptWins) {
+            // A transfer is no race.
+            _ = commit.settleRace { index, call in
+                !call.transfers.contains { $0.to == call.participants[index].user }
+            }
+        }
+        endWithoutCaller(&commit)
         guard commit.call.isLive else { return }
         dismissAnsweredFor(&commit)
         endIfDone(&commit)
@@ -25,28 +32,32 @@ extension Switchboard {
         connectAnew(&commit)
     }
 
-    /// Where the mode says so, a call whose caller has left before anybody joined is cancelled:
-    /// nobody would be there to talk to (H90).
-    private func cancelWithoutCaller(_ commit: inout Commit) {
-        guard settings.mode(commit.call.mode).has(.leaveCancels),
-            commit.change(of: 0)?.from == .joined, commit.call.participants[0].state == .left,
-            commit.call.joinedCount == 0, commit.call.pendingCount > 0
+    /// Where the mode says so, a call whose caller has left ends, or is cancelled before anybody
+    /// joined: nobody would be there to talk to (H90). Who was transferred away has a successor.
+    private func endWithoutCaller(_ commit: inout Commit) {
+        let caller = commit.call.participants[0]
+        guard caller.state == .left, caller.reason != .transferred,
+            commit.change(of: 0)?.from == .joined
         else { return }
-        let isLost = commit.call.participants[0].reason == .lost
-        commit.cancelWhole(isLost ? .callerLost : .byCaller)
+        let endsAlways = commit.call.mode.has(.callerLeavesEnds)
+        if commit.call.joinedCount == 0, commit.call.pendingCount > 0 {
+            guard endsAlways || commit.call.mode.leaveCancels else { return }
+            commit.cancelWhole(caller.reason == .lost ? .callerLost : .byCaller)
+        } else if endsAlways {
+            commit.end(Call.End(reasonOfEnd(commit.call), by: caller.user))
+        }
     }
 
     /// Accounts that joined by a decision and have no device leave when all others are gone or
     /// lost, because plugins do not hang up; where the mode has no leave, the call ends (A22).
     func dismissAnsweredFor(_ commit: inout Commit) {
-        guard commit.call.isLive, commit.call.participants.contains(where: \.isUnattended) else {
-            return
-        }
+        guard commit.call.isLive, commit.call.participants.contains(where: \.isUnattended)
+        else { return }
         for participant in commit.call.participants
         where participant.state.isLive && !participant.isUnattended {
             guard isLost(participant) else { return }
         }
-        let mode = settings.mode(commit.call.mode)
+        let mode = commit.call.mode
         guard mode.has(.leave) else {
             // Where the last answer ends a call, `endIfDone` says so with a better reason.
             if mode.endWhenAnswered != .always || commit.call.pendingCount > 0 {
@@ -62,7 +73,7 @@ extension Switchboard {
 
     /// Ends the call when too few are left or everybody has answered, as its mode says (R12, A19).
     private func endIfDone(_ commit: inout Commit) {
-        let mode = settings.mode(commit.call.mode)
+        let mode = commit.call.mode
         let pending = commit.call.pendingCount
         let joined = commit.call.joinedCount
         let somebodyLeft = commit.changes.contains {
@@ -70,7 +81,7 @@ extension Switchboard {
         }
         // The last leave of all ends the ringing too: nobody is left to be rung for (H90).
         let mayEndRinging =
-            joined == 0 && mode.has(.leaveCancels) && !commit.call.participants[0].state.isLive
+            joined == 0 && mode.leaveCancels && !commit.call.participants[0].state.isLive
         if let limit = mode.endWhenJoinedAtMost, somebodyLeft, joined <= limit,
             limit == 0 || pending == 0 || mayEndRinging
         {
@@ -93,7 +104,7 @@ extension Switchboard {
 
     /// Starts or stops the idle time (C38). It runs while at most one joined participant is there.
     func updateIdle(_ call: inout Call) {
-        guard call.isLive, let limit = settings.mode(call.mode).idleLimit else { return }
+        guard call.isLive, let limit = call.mode.idleLimit else { return }
         var present = 0
         for participant in call.participants where participant.state == .joined {
             if !isLost(participant) { present += 1 }

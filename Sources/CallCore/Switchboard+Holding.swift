@@ -84,11 +84,11 @@ extension Switchboard {
     /// Finds out who decides about an invitee: the policies, the host (A12) or its devices.
     private func consider(_ index: Int, of held: inout HeldInvitation) {
         let user = held.call.participants[index].user
-        if settings.answerFor.contains(user) {
+        if settings.answers(for: user) {
             held.open += 1
             startDeciding(index, of: &held.call)
         } else if isRejectedAsBusy(user, in: held.call) {
-            held.rule(index, .reject(busy: true, extendedData: held.call.busyText), by: "busy")
+            held.rule(index, .reject(busy: true, extendedData: nil), by: "busy")
         }
     }
 
@@ -100,7 +100,7 @@ extension Switchboard {
 
     /// Whether the host rejects a new invitee because it is busy (A12).
     private func isRejectedAsBusy(_ user: UserID, in call: Call) -> Bool {
-        settings.mode(call.mode).has(.rejectsBusy)
+        call.mode.has(.rejectsBusy)
             && (busyCall(of: user) != nil || meetsGlare(call.caller, [user]))
     }
 
@@ -162,16 +162,14 @@ extension Switchboard {
             return applyDefault(to: index, user, of: &held)
         }
         switch decision {
-        case .reject(let busy, let data):
-            let text = data ?? (busy ? held.call.busyText : nil)
-            held.rule(index, .reject(busy: busy, extendedData: text), by: plugin)
-        case .forward(let target):
-            guard mayForward(to: target, index, in: held.call) else {
+        case .forward(let targets, _):
+            guard targets.contains(where: { mayForward(to: $0, index, in: held.call) }) else {
                 return applyDefault(to: index, user, of: &held)
             }
             held.rule(index, decision, by: plugin)
-            if !forwardsLater { forward(index, to: target, by: plugin, &held) }
-        case .accept, .ring: held.rule(index, decision, by: plugin, next: next)
+            guard !forwardsLater, !decision.isFork else { return }
+            forward(index, to: targets[0], by: plugin, &held)
+        case .accept, .reject, .ring: held.rule(index, decision, by: plugin, next: next)
         }
     }
 
@@ -179,13 +177,9 @@ extension Switchboard {
     private var forwardsLater: Bool { !settings.hooks.isDisjoint(with: [.dial, .outgoingData]) }
 
     private func applyDefault(to index: Int, _ user: UserID, of held: inout HeldInvitation) {
-        if isRejectedAsBusy(user, in: held.call) {
-            held.rule(index, .reject(busy: true, extendedData: held.call.busyText), by: "busy")
-        } else if held.standard == .reject {
-            held.rule(index, .reject(busy: false, extendedData: nil), by: "default")
-        } else {
-            held.rule(index, .ring(for: nil), by: "default")
-        }
+        let isBusy = isRejectedAsBusy(user, in: held.call)
+        let (decision, plugin) = ownDecision(held.standard, isBusy: isBusy)
+        held.rule(index, decision, by: plugin)
     }
 
     /// Invites `target` in the place of the invitee at `index`.
@@ -223,9 +217,10 @@ extension Switchboard {
     private func textsToShape(of held: HeldInvitation) -> [Question.OutgoingText] {
         guard settings.hooks.contains(.outgoingData), held.views == nil else { return [] }
         return held.rulings.flatMap { ruling -> [Question.OutgoingText] in
-            guard !ruling.isForward, let asker = ruling.asker(in: held.call) else { return [] }
+            guard !ruling.decision.isForward, let asker = ruling.asker(in: held.call)
+            else { return [] }
             return asker.operation.textsShown(
-                by: asker.user, in: held.call, settings.mode(held.call.mode))
+                by: asker.user, in: held.call, held.call.mode)
         }
     }
 
@@ -291,10 +286,12 @@ extension Switchboard {
     ) {
         let (asker, standard, views) = (invitation.asker, invitation.standard, invitation.views)
         var later = later
-        if forwardsLater {
-            later += invitation.rulings.filter(\.isForward)
-            invitation.rulings.removeAll(where: \.isForward)
+        let waits = forwardsLater
+        let isLater = { (ruling: HeldInvitation.Ruling) in
+            waits ? ruling.decision.isForward : ruling.decision.isFork
         }
+        later += invitation.rulings.filter(isLater)
+        invitation.rulings.removeAll(where: isLater)
         let rulings = invitation.rulings
         let slot = calls.open(invitation.call.id)
         var commit = Commit(
@@ -312,11 +309,12 @@ extension Switchboard {
         where commit.call.participants[index].asking == .deciding {
             commit.call.participants[index].keep(push: commit.push)
         }
+        let alarm = commit.call.deliveryAlarm(at: now)
         for index in commit.call.participants.indices
-        where commit.call.participants[index].asking.isVisible {
-            var participant = commit.call.participants[index]
-            startDeliveryClock(&participant, in: commit.call)
-            commit.call.participants[index] = participant
+        where commit.call.participants[index].asking.isVisible
+            && commit.call.participants[index].state == .inviting
+        {
+            commit.call.participants[index].deliveryAlarm = alarm
         }
         finish(&commit)
         followUp(slot, rulings)
@@ -332,29 +330,20 @@ extension Switchboard {
 
     private func carryOut(_ ruling: HeldInvitation.Ruling, in commit: inout Commit) {
         let index = ruling.index
-        commit.call.participants[index].asking = .nothing
-        commit.call.participants[index].policyAlarm = nil
+        commit.call.participants[index].keep(
+            ruling.decision, by: ruling.plugin, next: ruling.next, push: commit.push, at: now)
         switch ruling.decision {
         case .accept(let wait, let data) where wait <= 0:
             applyAccept(index, &commit)
             commit.join(index, device: nil, saying: data, Acceptance(), at: now)
-        case .accept(let wait, let data):
-            commit.call.participants[index].asking = .waiting
-            commit.call.participants[index].policyAlarm = now + wait
-            commit.call.participants[index].policyNote = PolicyNote(
-                plugin: ruling.plugin, extendedData: data)
+        case .accept:
             // It counts as delivered: a policy answers for it (A22).
-            commit.call.markDelivered(index, settings.mode(commit.call.mode), at: now)
-        case .reject(let busy, let data):
+            commit.call.markDelivered(index, at: now)
+        case .reject(let busy, _):
             commit.move(index, to: .rejected, busy ? .busy : .declined)
-            commit.say(data, index)
+            commit.say(ruling.decision.action(in: commit.call)?.text, index)
             commit.call.participants[index].answeredAt = now
-        case .ring(let time):
-            guard let time else { return }
-            commit.call.participants[index].asking = .ringingFor
-            commit.call.participants[index].policyAlarm = now + time
-            commit.call.participants[index].askFrom = UInt8(clamping: ruling.next)
-            commit.call.participants[index].keep(push: commit.push)
+        case .ring: break
         case .forward: commit.move(index, to: .cancelled, .forwarded)
         }
     }
@@ -363,8 +352,8 @@ extension Switchboard {
     private mutating func followUp(
         _ slot: CallSlot, _ rulings: [HeldInvitation.Ruling]
     ) {
-        guard mode(slot).has(.hold) else { return }
-        for ruling in rulings where ruling.isAccept {
+        guard calls[slot].mode.has(.hold) else { return }
+        for ruling in rulings where ruling.decision.isAccept {
             guard let asker = ruling.asker(in: calls[slot]) else { continue }
             settleOtherCalls(of: asker, but: slot, holding: false)
         }
@@ -380,30 +369,11 @@ extension HeldInvitation {
 }
 
 extension HeldInvitation.Ruling {
-    var isForward: Bool { if case .forward = decision { true } else { false } }
-
-    /// Whether it lets the invitee in at once.
-    var isAccept: Bool {
-        if case .accept(let wait, _) = decision { wait <= 0 } else { false }
-    }
-
-    /// Whether it leaves the invitation to its devices: nothing has changed, nobody is told.
-    var isRing: Bool { if case .ring = decision { true } else { false } }
-
     /// The decision as an operation; nil: it changes nothing at once.
     fileprivate func asker(
         in call: Call, answering question: InviteQuestion? = nil
     ) -> Asker? {
-        let action: CallAction
-        var text: String?
-        switch decision {
-        case .accept(let wait, let data):
-            guard wait <= 0 else { return nil }
-            (action, text) = (.accept(), data)
-        case .reject(let busy, let data): (action, text) = (.reject(busy: busy), data)
-        case .forward(let target): action = .forward(to: target)
-        case .ring: return nil
-        }
+        guard let (action, text) = decision.action(in: call) else { return nil }
         let invitee = ParticipantKey(user: call.participants[index].user, call: call.id)
         return Asker(
             question ?? InviteQuestion(invitee: invitee, push: nil), by: plugin,

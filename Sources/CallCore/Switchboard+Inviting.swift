@@ -17,7 +17,7 @@ extension Switchboard {
         if let other = blockingCall(of: asker.user, mode) { throw busy(asker.user, in: other) }
         // Glare with a held invitation counts at once (H89). That call is not named: it has not
         // happened, and may never.
-        if mode.has(.refusesBusyCaller) || mode.has(.refusesBusy),
+        if mode.has(.refusesBusyCaller),
             meetsGlare(asker.user, invitation.invitees)
         {
             throw Refusal(.busy, "\(asker.user) is in another call")
@@ -49,16 +49,14 @@ extension Switchboard {
 
     /// The mode of the call that `invitation` makes.
     func mode(of invitation: Invitation) -> Mode {
-        settings.mode(invitation.mode ?? settings.defaultMode)
+        (invitation.mode ?? settings.defaultMode).mode
     }
 
     /// The call that `invitation` makes, without participants.
     func newCall(_ id: CallID, _ invitation: Invitation) -> Call {
-        let mode = mode(of: invitation)
-        let check = invitation.deliveryCheck ?? settings.deliveryCheckDefault
-        return Call(
-            id, of: invitation, mode: invitation.mode ?? settings.defaultMode,
-            ringTime: mode.ringTime, check: mode.has(.deliveryCheck) ? check : nil, at: now)
+        Call(
+            id, of: invitation, row: invitation.mode ?? settings.defaultMode,
+            check: invitation.deliveryCheck ?? settings.deliveryCheckDefault, at: now)
     }
 
     /// The call that `invitation` would make, as policies see it.
@@ -73,7 +71,7 @@ extension Switchboard {
     }
 
     func invitee(_ user: UserID, by inviter: UserID, in call: Call) -> Participant {
-        let rings = settings.mode(call.mode).acknowledgeWithin == nil
+        let rings = !call.mode.ringsFromRinging
         return Participant(user, invitedBy: inviter, to: call, rings: rings, at: now)
     }
 
@@ -83,7 +81,7 @@ extension Switchboard {
         _ asker: Asker, _ id: CallID, _ invitees: [UserID], push: PushText?
     ) throws(Refusal) {
         let slot = try locateJoined(asker, id, needs: .add).slot
-        let mode = mode(slot)
+        let mode = calls[slot].mode
         var selection = select(
             invitees, by: asker.user, in: calls[slot],
             limit: min(mode.invitees, mode.participants - calls[slot].placeCount))
@@ -97,7 +95,7 @@ extension Switchboard {
             return answer(
                 asker, .callWithErrors(call, viewer: asker.user, errors: selection.errors))
         }
-        let asked = selection.usable.count { settings.answerFor.contains($0) }
+        let asked = selection.usable.count { settings.answers(for: $0) }
         try admit(asked, of: asker.cause(in: calls[slot]))
         var commit = change(slot, by: asker, .callWithErrors(selection.errors))
         commit.push = push
@@ -120,15 +118,15 @@ extension Switchboard {
                 PolicyNote(plugin: $0)
             }
         }
-        let mode = settings.mode(commit.call.mode)
-        let isAnsweredFor = settings.answerFor.contains(user)
-        if isAnsweredFor || (mode.has(.rejectsBusy) && busyCall(of: user) != nil) {
+        if settings.answers(for: user)
+            || commit.call.mode.has(.rejectsBusy) && busyCall(of: user) != nil
+        {
             newcomer.asking = .deciding
             newcomer.keep(push: commit.push)
             newcomer.policyAlarm =
                 decideBy(newcomer.deadlineAt, in: commit.call) + settings.decideGrace
         } else {
-            startDeliveryClock(&newcomer, in: commit.call)
+            newcomer.deliveryAlarm = commit.call.deliveryAlarm(at: now)
         }
         let known = commit.call.index(of: user)
         let place = known ?? commit.call.participants.count
@@ -150,14 +148,6 @@ extension Switchboard {
         }
         if invitees > 1 { commit.call.isGroup = true }
         return place
-    }
-
-    /// Starts the delivery check or the acknowledgement limit. Not before the devices are told: the
-    /// time of the policies does not count (A22).
-    func startDeliveryClock(_ participant: inout Participant, in call: borrowing Call) {
-        guard participant.state == .inviting else { return }
-        let limit = settings.mode(call.mode).acknowledgeWithin ?? call.deliveryCheck
-        participant.deliveryAlarm = limit.map { now + $0 }
     }
 
     // MARK: Who can be invited
@@ -186,8 +176,13 @@ extension Switchboard {
         if user == inviter { return .itself }
         if chosen.contains(user) { return .duplicate }
         if call?.participant(user)?.state.isLive == true { return .alreadyInCall }
+        if let group = user.group {
+            guard settings.groups[group] != nil else { return .unknownUser }
+            // Policies may choose among the members of a group that is too large.
+            return isTrial && settings.hooks.contains(.dial) ? nil : .tooMany
+        }
         if let directory = settings.users, !directory.contains(user),
-            !settings.answerFor.contains(user)
+            !settings.answers(for: user)
         {
             return .unknownUser
         }
@@ -196,10 +191,11 @@ extension Switchboard {
 
     /// The live call that keeps a user from inviting in `mode` (A10, A12).
     private func blockingCall(of user: UserID, _ mode: Mode) -> CallSlot? {
-        if mode.has(.refusesBusy) { return busyCall(of: user) }
+        if mode.countsEveryCall { return busyCall(of: user) }
         guard mode.has(.refusesBusyCaller), let place = users.find(user) else { return nil }
         return users[place].calls.first(where: {
-            settings.mode(calls[$0].mode).has(.refusesBusyCaller) && isCounted(place, in: $0)
+            calls[$0].mode.has(.refusesBusyCaller) && !calls[$0].mode.countsEveryCall
+                && isCounted(place, in: $0)
         })
     }
 }

@@ -21,7 +21,7 @@ extension Switchboard {
         let state = self[place].state
         let call = calls[place.slot]
         let isTransfer = users.contains { call.transfer(to: $0)?.by == asker.user }
-        let isWhole = users.isEmpty || !(isTransfer || mode(place.slot).has(.cancelListed))
+        let isWhole = users.isEmpty || !(isTransfer || calls[place.slot].mode.has(.cancelListed))
         if isWhole, self[place].role != .caller {
             throw Refusal(.notInviter, "only the caller cancels the whole call")
         }
@@ -83,7 +83,7 @@ extension Switchboard {
                 throw Refusal(.alreadyPrimary, "this device is in the call")
             }
         } else if participant?.state.isLive != true {
-            let limit = mode(slot).participants
+            let limit = calls[slot].mode.participants
             guard calls[slot].placeCount < limit else {
                 throw Refusal(.tooMany, "the call has \(limit) participants")
             }
@@ -132,23 +132,24 @@ extension Switchboard {
 
     mutating func end(_ asker: Asker, _ id: CallID, push: PushText?) throws(Refusal) {
         let place = try locate(asker, id, needs: .end)
-        let mode = mode(place.slot)
+        let mode = calls[place.slot].mode
         let state = self[place].state
         let isLive = calls[place.slot].isLive
         // One word for three things in such a mode: reject before the answer, cancel, or end.
-        if mode.has(.endMeansCancelOrReject), isLive, state.mayAnswer {
+        if mode.endMeansCancelOrReject, isLive, state.mayAnswer {
             return try reject(asker, id, busy: false)
         }
         guard state == .joined else { throw .wrongState(asker.user, state) }
         guard isLive else { throw .callEnded }
+        try checkRight(to: .end, place)
         let isAnswered = calls[place.slot].state == .active
-        guard isAnswered || mode.has(.endMeansCancelOrReject) || mode.has(.endUnanswered) else {
+        guard isAnswered || mode.endMeansCancelOrReject || mode.has(.endUnanswered) else {
             throw .wrongState("nobody has accepted: cancel the call instead")
         }
         guard !isTrial else { return }
         var commit = change(place.slot, by: asker, .call)
         commit.push = push
-        if !isAnswered, mode.has(.endMeansCancelOrReject) {
+        if !isAnswered, mode.endMeansCancelOrReject {
             commit.cancelWhole(.byCaller)
         } else {
             commit.isFarewell = push != nil
@@ -182,8 +183,8 @@ extension Switchboard {
     }
 
     /// An end before the media was ever connected is told apart, for the callers' statistics (C37).
-    private func reasonOfEnd(_ call: Call) -> EndReason {
-        settings.mode(call.mode).has(.media) && call.connectedAt == nil
+    func reasonOfEnd(_ call: Call) -> EndReason {
+        call.mode.has(.media) && call.connectedAt == nil
             ? .notConnected : .completed
     }
 }

@@ -27,7 +27,7 @@ extension Switchboard {
             // The question is open, or its decision is being shaped (F65): not a second time.
             guard !questions.contains(invitee), !isStaged(user, id) else { continue }
             let push = push ?? calls[slot].participants[index].policyNote?.push
-            if settings.answerFor.contains(user) {
+            if settings.answers(for: user) {
                 ask(calls[slot], index, push: push)
             } else {
                 apply(.ring, InviteQuestion(invitee: invitee, push: push), slot, index)
@@ -105,14 +105,7 @@ extension Switchboard {
     }
 
     /// What is known of the users whom a question concerns: the policies see nothing else.
-    func facts(for subject: Question.Subject) -> [UserFacts] {
-        switch subject {
-        case .invite(let call, _, _), .outgoingData(let call, _): facts(of: call)
-        case .dial(let call, let user, _), .incomingData(let call, let user, _),
-            .token(let call, let user):
-            facts(of: call, and: user)
-        }
-    }
+    func facts(for it: Question.Subject) -> [UserFacts] { facts(of: it.call, and: it.asker) }
 
     /// What is known of a call's participants, and of one user more.
     public func facts(of call: Call, and other: UserID? = nil) -> [UserFacts] {
@@ -164,30 +157,10 @@ extension Switchboard {
         _ decision: Decision, by plugin: String, next: Int, _ question: InviteQuestion,
         at place: (slot: CallSlot, index: Int)
     ) {
-        let (slot, index) = place
-        let push = question.push
-        switch decision {
-        case .accept(let wait, let data) where wait <= 0:
-            decide(question, by: plugin, .accept(), saying: data)
-        case .accept(let wait, let data):
-            let actor = Actor.policy(plugin)
-            ringOn(slot, index, push: push, answeredBy: actor) { participant, now in
-                participant.asking = .waiting
-                participant.policyAlarm = now + wait
-                participant.policyNote = PolicyNote(plugin: plugin, extendedData: data)
-            }
-        case .reject(let busy, let data):
-            let text = data ?? (busy ? calls[slot].busyText : nil)
-            decide(question, by: plugin, .reject(busy: busy), saying: text)
-        case .ring(let time?):
-            ringOn(slot, index, push: push) { participant, now in
-                participant.asking = .ringingFor
-                participant.policyAlarm = now + time
-                participant.askFrom = UInt8(clamping: next)
-                participant.keep(push: push)
-            }
-        case .ring(nil): ringOn(slot, index, push: push)
-        case .forward(let target): decide(question, by: plugin, .forward(to: target))
+        if let (action, text) = decision.action(in: calls[place.slot]) {
+            decide(question, by: plugin, action, saying: text)
+        } else {
+            ringOn(place, decision, by: plugin, next: next, question.push)
         }
     }
 
@@ -195,21 +168,22 @@ extension Switchboard {
         _ outcome: Settings.InviteDefault, _ question: InviteQuestion, _ slot: CallSlot,
         _ index: Int
     ) {
-        if isRejectedAsBusy(slot, index) {
-            let text = calls[slot].busyText
-            return decide(question, by: "busy", .reject(busy: true), saying: text)
-        }
-        switch outcome {
-        case .ring: ringOn(slot, index, push: question.push)
-        case .reject: decide(question, by: "default", .reject())
-        }
+        let (decision, plugin) = ownDecision(outcome, isBusy: isRejectedAsBusy(slot, index))
+        carryOut(decision, by: plugin, next: 0, question, at: (slot, index))
+    }
+
+    /// What the host decides where no plugin does.
+    func ownDecision(_ outcome: Settings.InviteDefault, isBusy: Bool) -> (Decision, String) {
+        if isBusy { return (.reject(busy: true, extendedData: nil), "busy") }
+        let isRing = outcome == .ring
+        return (isRing ? .ring(for: nil) : .reject(busy: false, extendedData: nil), "default")
     }
 
     /// Whether the host rejects an invitation, which no device knows of yet, because the invitee is
     /// busy (A12).
     private func isRejectedAsBusy(_ slot: CallSlot, _ index: Int) -> Bool {
         let participant = calls[slot].participants[index]
-        return !participant.isVisible && mode(slot).has(.rejectsBusy)
+        return !participant.isVisible && calls[slot].mode.has(.rejectsBusy)
             && busyCall(of: participant.user, besides: slot) != nil
     }
 
@@ -230,23 +204,20 @@ extension Switchboard {
     }
 
     /// Leaves the invitation to the devices, which are told of it if they do not know it yet
-    /// (F57). With `answeredBy` a policy will accept it later: it rings at once (A22).
+    /// (F57). An accept that waits makes it ring at once (A22).
     private mutating func ringOn(
-        _ slot: CallSlot, _ index: Int, push: PushText?, answeredBy actor: Actor? = nil,
-        _ change: (inout Participant, Moment) -> Void = { _, _ in }
+        _ place: (slot: CallSlot, index: Int), _ decision: Decision, by plugin: String, next: Int,
+        _ push: PushText?
     ) {
-        var participant = calls[slot].participants[index]
-        let isNews = !participant.isVisible
-        if let actor, participant.state != .ringing {
-            arrive(slot, index, by: actor)
-            participant = calls[slot].participants[index]
+        let (slot, index) = place
+        let isNews = !calls[slot].participants[index].isVisible
+        if case .accept = decision, calls[slot].participants[index].state != .ringing {
+            arrive(slot, index, by: .policy(plugin))
         }
-        participant.asking = .nothing
-        participant.policyAlarm = nil
-        participant.policyNote = nil
-        change(&participant, now)
-        if isNews {
-            startDeliveryClock(&participant, in: calls[slot])
+        var participant = calls[slot].participants[index]
+        participant.keep(decision, by: plugin, next: next, push: push, at: now)
+        if isNews, participant.state == .inviting {
+            participant.deliveryAlarm = calls[slot].deliveryAlarm(at: now)
         }
         calls[slot].participants[index] = participant
         let call = calls[slot]
@@ -263,10 +234,9 @@ extension Switchboard {
 
     /// A policy will accept the invitation, so it counts as delivered and rings (A22).
     private mutating func arrive(_ slot: CallSlot, _ index: Int, by actor: Actor) {
-        let mode = mode(slot)
         var commit = self.change(slot, by: actor)
         commit.move(index, to: .ringing)
-        commit.call.markDelivered(index, mode, at: now)
+        commit.call.markDelivered(index, at: now)
         finish(&commit)
     }
 
@@ -287,17 +257,19 @@ extension Switchboard {
 
     // MARK: forward
 
-    /// Invites `target` in the place of the asker (F62). A loop or too many hops is no decision, so
-    /// the default applies.
-    mutating func forward(_ asker: Asker, _ id: CallID, to target: UserID) throws(Refusal) {
+    /// Invites `targets` in the place of the asker (F62). If none of them can be invited, it is no
+    /// decision, and the default applies.
+    mutating func forward(
+        _ asker: Asker, _ id: CallID, to targets: [UserID], each: Milliseconds?
+    ) throws(Refusal) {
         guard !isTrial else { return }
         let place = try locate(asker, id)
         let forwarder = self[place]
         guard calls[place.slot].isLive, forwarder.state.mayAnswer else { throw .callEnded }
-        let question =
-            asker.answered?.question
-            ?? InviteQuestion(invitee: .init(user: asker.user, call: id), push: nil)
-        guard mayForward(to: target, place.index, in: calls[place.slot]) else {
+        let who = ParticipantKey(user: asker.user, call: id)
+        let question = asker.answered ?? InviteQuestion(invitee: who, push: nil)
+        let members = forwardable(targets, place.index, each, in: calls[place.slot])
+        guard !members.isEmpty else {
             let standard = question.standard ?? settings.inviteDefault
             return apply(standard, question, place.slot, place.index)
         }
@@ -305,14 +277,74 @@ extension Switchboard {
         commit.push = question.push
         commit.move(place.index, to: .cancelled, .forwarded)
         if !commit.call.transfers.isEmpty {
-            commit.call.hand(transferTo: forwarder.user, on: target)
+            commit.call.hand(transferTo: forwarder.user, on: members[0])
         }
-        let index = admit(target, by: forwarder.user, into: &commit)
-        commit.call.participants[index].begunBy = forwarder.begunBy
-        commit.call.participants[index].deadlineAt = forwarder.deadlineAt
-        commit.call.participants[index].hops = forwarder.hops + 1
+        if targets.count > 1 || each != nil {
+            commit.call.fork(by: forwarder.user, among: members, each: each, at: now)
+        }
+        commit.call.participants[place.index].policyNote = asker.plugin.map {
+            PolicyNote(plugin: $0)
+        }
+        for member in each == nil ? members : [] {
+            let index = admit(member, by: forwarder.user, into: &commit)
+            commit.call.participants[index].begunBy = forwarder.begunBy
+            commit.call.participants[index].deadlineAt = forwarder.deadlineAt
+            commit.call.participants[index].hops = forwarder.hops + 1
+        }
+        commit.goesOn = true
         finish(&commit)
-        consult(id, push: question.push)
+    }
+
+    /// Those of `targets` who can be called in the place of the participant at `index`. At once it
+    /// is not more than the mode takes, and one where two are in a call or a place is handed over.
+    private func forwardable(
+        _ targets: [UserID], _ index: Int, _ each: Milliseconds?, in call: Call
+    ) -> [UserID] {
+        let members = targets.filter { mayForward(to: $0, index, in: call) }
+        guard each == nil else { return members.contains { isFree($0, in: call) } ? members : [] }
+        let isHandedOver = call.transfer(to: call.participants[index].user) != nil
+        let room = call.mode.participants - call.placeCount + 1
+        return Array(members.prefix(isHandedOver ? 1 : max(1, room)))
+    }
+
+    /// Somebody of a fork accepted: nobody else of it is called. Nobody is called any more: the
+    /// next one is, who is neither busy nor lost, until none is left.
+    func settleForks(_ commit: inout Commit) {
+        for fork in commit.call.forks.indices.reversed() {
+            let by = commit.call.forks[fork].by
+            let isOver = commit.settleRace { index, call in call.descends(index, from: by) }
+            if isOver || !(commit.call.isCalling(for: by) || callNext(of: fork, &commit)) {
+                commit.call.forks.remove(at: fork)
+            }
+        }
+    }
+
+    private func callNext(of fork: Int, _ commit: inout Commit) -> Bool {
+        let (by, until) = (commit.call.forks[fork].by, commit.call.forks[fork].until)
+        guard let each = commit.call.forks[fork].each, until > now,
+            let host = commit.call.index(of: by)
+        else { return false }
+        while let next = commit.call.takeNext(of: fork) {
+            guard mayForward(to: next, host, in: commit.call), isFree(next, in: commit.call) else {
+                continue
+            }
+            let note = commit.call.participants[host].policyNote
+            let index = admit(next, by: by, into: &commit)
+            commit.call.participants[host].policyNote = note
+            commit.call.participants[index].hops = commit.call.participants[host].hops + 1
+            if commit.call.participants[index].deadlineAt != nil {
+                commit.call.participants[index].deadlineAt = min(now + each, until)
+            }
+            commit.goesOn = true
+            return true
+        }
+        return false
+    }
+
+    /// Whether `user` is in no other call, and not lost in one.
+    private func isFree(_ user: UserID, in call: Call) -> Bool {
+        guard let place = users.find(user) else { return true }
+        return !users[place].isLost && busyCall(of: user, besides: calls.find(call.id)) == nil
     }
 
     /// Whether `target` may be invited in the place of the participant at `index`.
@@ -321,7 +353,7 @@ extension Switchboard {
         // A user whose part is over may be invited again, but not one who forwarded: a loop.
         let member = call.participant(target)
         let isFree = member.map { !$0.state.isLive && $0.reason != .forwarded } ?? true
-        return isKnown && isFree
+        return isKnown && isFree && target.group == nil
             && Int(call.participants[index].hops) < Settings.forwardHopsMax
     }
 
@@ -337,7 +369,7 @@ extension Switchboard {
             let question = questions[invitee] ?? InviteQuestion(invitee: invitee, push: nil)
             withdrawQuestion(invitee)
             // A guard that does not answer refuses: else a slow plugin would let everybody in.
-            let isGuarded = settings.inviteGuards.contains {
+            let isGuarded = settings.inviteGuards(of: participant.user).contains {
                 $0.isAsked(about: participant.user, from: Int(participant.askFrom))
             }
             let whenLate = question.whenLate ?? settings.inviteWhenLate

@@ -29,9 +29,8 @@ extension Switchboard {
     /// Makes room for one more device (A15).
     private mutating func replaceIdlest(_ place: Int32) {
         while users[place].devices.count >= max(1, settings.devicesPerUser) {
-            guard let idlest = users[place].devices.min(by: { $0.usedAt < $1.usedAt }) else {
-                return
-            }
+            guard let idlest = users[place].devices.min(by: { $0.usedAt < $1.usedAt })
+            else { return }
             users[place].devices.removeAll { $0.id == idlest.id }
             effects.append(.replace(Address(users[place].id, idlest.id)))
         }
@@ -177,6 +176,10 @@ extension Switchboard {
         if index == 0 { callerIsLost(&commit) }
         if commit.call.isLive { dismissAnsweredFor(&commit) }
         if commit.call.isLive { joinedIsLost(&commit, index, bye: bye) }
+        // Others wait for their turn behind it.
+        let isNext = commit.call.participants[index].state.mayAnswer && commit.call.isLive
+        let hasTurn = isNext && commit.call.turn(of: index) != nil
+        if hasTurn { commit.move(index, to: .failed, .offline) }
         guard commit.changes.isEmpty, commit.notices.isEmpty, commit.call.isLive else {
             return finish(&commit)
         }
@@ -197,13 +200,13 @@ extension Switchboard {
         guard commit.call.participants[index].state == .joined,
             !commit.call.participants[index].isUnattended
         else { return }
-        let mode = settings.mode(commit.call.mode)
+        let mode = commit.call.mode
         switch mode.lost {
         case .stays: break
-        case .leaves(let time): commit.call.participants[index].deliveryAlarm = now + time
+        case .leaves: commit.call.participants[index].deliveryAlarm = now + mode.lostAfter
         case .media where commit.call.state != .active: break
         case .media where bye: commit.mediaIsGone()
-        case .media: commit.mediaIsDown(index, within: mode.reconnectWithin, at: now)
+        case .media: commit.mediaIsDown(index, within: mode.lostAfter, at: now)
         }
     }
 
@@ -218,7 +221,7 @@ extension Switchboard {
     /// Applies the mode's rule for a caller who is lost before anybody joined (R11).
     private func callerIsLost(_ commit: inout Commit) {
         guard commit.call.state == .ringing else { return }
-        switch settings.mode(commit.call.mode).callerLost {
+        switch commit.call.mode.callerLost {
         case .runsOn: break
         case .cancels: commit.cancelWhole(.callerLost)
         case .failsAccept:

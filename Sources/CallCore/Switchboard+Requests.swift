@@ -132,6 +132,8 @@ extension Switchboard {
         case .pushRegister(let registration):
             try registerPush(asker, registration.provider, registration)
         case .pushUnregister(let provider): try registerPush(asker, provider, nil)
+        case .userSet(let user, let name): answer(asker, .done, storing: [.name(user, name)])
+        case .userGet: throw Refusal(.unsupported, "whoever keeps the names answers this")
         }
     }
 
@@ -146,9 +148,7 @@ extension Switchboard {
         case .reject(let busy): try reject(asker, id, busy: busy)
         case .cancel(let users, let push): try cancel(asker, id, users, push: push)
         case .join(let audio, let video):
-            var acceptance = Acceptance()
-            (acceptance.audio, acceptance.video) = (audio, video)
-            try join(asker, id, acceptance)
+            try join(asker, id, Acceptance(audio: audio, video: video))
         case .leave(let push): try leave(asker, id, push: push)
         case .end(let push): try end(asker, id, push: push)
         case .transfer(let to, let push): try transfer(asker, id, to: to, push: push)
@@ -162,7 +162,7 @@ extension Switchboard {
             let place = try locateVisible(asker, id)
             answer(asker, .call(calls[place.slot], viewer: asker.user))
         case .token: try token(asker, id)
-        case .forward(let target): try forward(asker, id, to: target)
+        case .forward(let targets, let each): try forward(asker, id, to: targets, each: each)
         case .finish(let code): try finish(asker, id, code: code)
         }
     }
@@ -208,13 +208,10 @@ extension Switchboard {
         _read { yield calls[place.slot].participants[place.index] }
     }
 
-    /// The mode of the call at `slot`.
-    func mode(_ slot: CallSlot) -> Mode { settings.mode(calls[slot].mode) }
-
     /// The call `id`, whose mode has `features`.
     func find(_ id: CallID, needs features: Mode.Features) throws(Refusal) -> CallSlot {
         guard let slot = calls.find(id) else { throw .notFound(id) }
-        guard mode(slot).has(features) else { throw .wrongMode(mode(slot)) }
+        guard calls[slot].mode.has(features) else { throw .wrongMode(calls[slot].mode) }
         return slot
     }
 
@@ -237,15 +234,21 @@ extension Switchboard {
         let state = self[place].state
         guard state == .joined else { throw .wrongState(asker.user, state) }
         guard calls[place.slot].isLive else { throw .callEnded }
+        try checkRight(to: features, place)
         return place
+    }
+
+    /// Some operations only the caller of the call has, where the mode says so.
+    func checkRight(to features: Mode.Features, _ place: Place) throws(Refusal) {
+        guard !features.isEmpty, self[place].role != .caller,
+            calls[place.slot].mode.callerOnly.isSuperset(of: features)
+        else { return }
+        throw Refusal(.notInviter, "only the caller may do that in this mode")
     }
 
     /// The same for reading: a stranger must not learn that the call exists (D40).
     private func locateVisible(_ asker: Asker, _ id: CallID) throws(Refusal) -> Place {
-        do throws(Refusal) {
-            return try locate(asker, id)
-        } catch {
-            throw .notFound(id)
-        }
+        guard let place = try? locate(asker, id) else { throw .notFound(id) }
+        return place
     }
 }

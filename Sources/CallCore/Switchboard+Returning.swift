@@ -101,8 +101,8 @@ extension Switchboard {
 /// The live calls that a user may see, the newest first. There may be very many.
 struct VisibleCalls {
     private let slots: [CallSlot]
-    /// Of each call, how many newer ones its caller made; empty where all calls are shown.
-    private let turns: [Int32]
+    /// Callers in turn; nil where all calls are shown.
+    private let turns: Turns?
 
     /// How many there are.
     var count: Int { slots.count }
@@ -120,38 +120,11 @@ struct VisibleCalls {
         // They come in about the order in which they were made: sorting has little to do.
         found.sort { $0.id < $1.id }
         slots = found.reversed().map(\.slot)
-        guard slots.count > shown else {
-            turns = []
-            return
-        }
-        var made: [UserID: Int32] = [:]
-        turns = slots.map { slot in
-            let turn = made[calls[slot].caller, default: 0]
-            made[calls[slot].caller] = turn + 1
-            return turn
-        }
+        turns = slots.count > shown ? Turns(slots.map { calls[$0].caller }) : nil
     }
 
-    /// `count` calls at most, taken from the callers in turn, so that a user who calls without
-    /// pause does not hide the calls of others; the newest first.
+    /// `count` calls at most, taken from the callers in turn; the newest first.
     func inTurn(atMost count: Int) -> [CallSlot] {
-        guard slots.count > count else { return slots }
-        // A call whose turn is `count` or later has that many newer ones of its caller before it.
-        var ofTurn = [Int](repeating: 0, count: count)
-        for turn in turns where turn < count { ofTurn[Int(turn)] += 1 }
-        var (last, left) = (0, count)
-        while last < count, ofTurn[last] <= left {
-            left -= ofTurn[last]
-            last += 1
-        }
-        var chosen: [CallSlot] = []
-        for (place, turn) in turns.enumerated() where turn <= last {
-            if turn == last {
-                guard left > 0 else { continue }
-                left -= 1
-            }
-            chosen.append(slots[place])
-        }
-        return chosen
+        turns.map { $0.places(atMost: count).map { slots[$0] } } ?? slots
     }
 }

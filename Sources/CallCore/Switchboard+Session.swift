@@ -18,7 +18,7 @@ extension Switchboard {
     mutating func report(_ asker: Asker, _ id: CallID, _ report: MediaReport) throws(Refusal) {
         // A mode without media ignores reports, also of who has left (D47).
         let known = try locate(asker, id)
-        let mode = mode(known.slot)
+        let mode = calls[known.slot].mode
         guard mode.has(.media) else { return answer(asker, .done) }
         let place = try locateJoined(asker, id)
         guard calls[place.slot].state == .active || report == .failed else {
@@ -85,11 +85,17 @@ extension Switchboard {
 
     /// The user's other calls of modes with hold that are not on hold, ringing ones too.
     private func activeCalls(of user: UserID, but held: CallSlot) -> [CallSlot] {
-        (users[user]?.calls ?? PlaceList()).filter { slot in
-            guard slot != held, calls[slot].isLive, mode(slot).has(.hold),
-                let participant = calls[slot].participant(user)
-            else { return false }
-            return participant.state == .joined && !participant.held
+        joinedCalls(of: user, but: held).filter { !self[$0].held }.map(\.slot)
+    }
+
+    /// The user's places in other calls of modes with hold that it has joined.
+    func joinedCalls(of user: UserID, but other: CallSlot) -> [Place] {
+        (users[user]?.calls ?? PlaceList()).compactMap { slot in
+            guard slot != other, calls[slot].mode.has(.hold),
+                let index = calls[slot].index(of: user),
+                calls[slot].participants[index].state == .joined
+            else { return nil }
+            return Place(slot: slot, index: index)
         }
     }
 
@@ -204,11 +210,9 @@ extension Switchboard {
         }
         wheel.cancel(request.timer)
         questionCounts.remove(at: request.counted)
-        if case .token(let token?) = answer {
-            effects.append(.reply(request.id, .token(token)))
-        } else {
-            effects.append(.reply(request.id, .refused(.noTokenPlugin)))
-        }
+        var reply = Reply.refused(.noTokenPlugin)
+        if case .token(let token?) = answer { reply = .token(token) }
+        effects.append(.reply(request.id, reply))
         return true
     }
 }

@@ -1,4 +1,4 @@
-// Operations that policies shape before they happen: on.extended_data and on.dial.
+// Operations that policies shape before they happen: on.extended_data, on.dial and on.join.
 //
 // An operation being shaped has not happened (F65): nothing is stored. It is checked before the
 // policies are asked and again at its commit, because the call goes on meanwhile. Later requests of
@@ -10,16 +10,10 @@ import CallModel
 /// An operation that waits for a policy.
 struct StagedOperation: Sendable {
     /// What is asked next; the order is that of F64.
-    enum Step: Sendable {
-        case incomingData, dial, outgoingData, done
+    enum Step: Int {
+        case incomingData, permission, outgoingData, done
 
-        var next: Step {
-            switch self {
-            case .incomingData: .dial
-            case .dial: .outgoingData
-            case .outgoingData, .done: .done
-            }
-        }
+        var next: Step { Step(rawValue: rawValue + 1) ?? .done }
     }
 
     let asker: Asker
@@ -43,7 +37,8 @@ struct StagedOperation: Sendable {
 
 extension Switchboard {
     /// Lets the policies shape an operation, or commits it at once when none has to.
-    mutating func shape(_ asker: Asker) {
+    mutating func shape(_ given: Asker) {
+        let asker = withMembers(given)
         guard needsShaping(asker.operation) else { return commit(asker) }
         do throws(Refusal) {
             try check(asker)
@@ -61,6 +56,16 @@ extension Switchboard {
         proceed(StagedOperation(asker))
     }
 
+    /// The asker with the members of the groups that it invites, where the mode takes as many.
+    private func withMembers(_ asker: Asker) -> Asker {
+        let invitees = asker.operation.invitees ?? []
+        guard invitees.contains(where: { $0.group != nil }) else { return asker }
+        var mode = asker.operation.callID.flatMap { calls[$0]?.mode }
+        if case .invite(let invitation) = asker.operation { mode = self.mode(of: invitation) }
+        let members = settings.members(of: invitees, most: mode?.invitees ?? 0, but: asker.user)
+        return Asker(asker, asker.operation.inviting(members), asker.shaping)
+    }
+
     /// Refuses what would be refused anyway: no policy is asked for nothing.
     private mutating func check(_ asker: Asker) throws(Refusal) {
         isTrial = true
@@ -76,14 +81,16 @@ extension Switchboard {
     /// Whether the policies shape an operation: it brings a text, or shows the texts of its call
     /// to somebody new.
     private func needsShaping(_ operation: Operation) -> Bool {
-        guard !settings.hooks.isDisjoint(with: [.dial, .incomingData, .outgoingData]) else {
+        let permission: Hooks = operation.isJoin ? .join : .dial
+        guard !settings.hooks.isDisjoint(with: [permission, .incomingData, .outgoingData]) else {
             return false
         }
         switch operation {
         case .invite, .call(_, .add, _), .call(_, .join, _), .call(_, .forward, _),
             .call(_, .transfer, _):
             return true
-        case .call, .list, .pushRegister, .pushUnregister: return operation.extendedData != nil
+        case .call, .list, .pushRegister, .pushUnregister, .userGet, .userSet:
+            return operation.extendedData != nil
         }
     }
 
@@ -115,17 +122,18 @@ extension Switchboard {
                 let data = asker.text, let call = draft(of: &staged)
             else { return nil }
             return .incomingData(call, user: asker.user, data: data)
-        case .dial:
-            guard settings.hooks.contains(.dial), let invitees = asker.operation.invitees,
-                let call = draft(of: &staged)
-            else { return nil }
-            return .dial(call, user: asker.user, invitees: invitees)
+        case .permission:
+            let hook: Hooks = asker.operation.isJoin ? .join : .dial
+            guard settings.hooks.contains(hook), let call = draft(of: &staged) else { return nil }
+            let user = asker.user
+            if hook == .join { return call.isOpen(to: user) ? nil : .join(call, user: user) }
+            return asker.operation.invitees.map { .dial(call, user: user, invitees: $0) }
         case .outgoingData:
             guard settings.hooks.contains(.outgoingData), let call = draft(of: &staged) else {
                 return nil
             }
             let texts = asker.operation.textsShown(
-                by: asker.user, in: call, settings.mode(call.mode)
+                by: asker.user, in: call, call.mode
             ).filter { !staged.asked.contains($0) }
             staged.asked += texts
             return texts.isEmpty ? nil : .outgoingData(call, texts)
@@ -168,10 +176,11 @@ extension Switchboard {
         questionCounts.remove(at: operation.counted)
         effects.append(.withdraw(id))
         let user = operation.asker.user
-        if operation.step == .dial,
-            let refusing = settings.dialGuards.first(where: { $0.isAsked(about: user) })
+        let refusing = settings.dialGuards(of: user).first { $0.isAsked(about: user) }?.plugin
+        if operation.step == .permission,
+            let by = operation.operation.isJoin ? "on.join" : refusing
         {
-            return resume(operation, with: .refuse(code: "refused", by: refusing.plugin))
+            return resume(operation, with: .refuse(code: "refused", by: by))
         }
         resume(operation, with: .none)
     }
@@ -181,9 +190,9 @@ extension Switchboard {
         switch answer {
         case .data(let data) where staged.step == .incomingData:
             staged.operation.extendedData = data
-        case .allow(let allowance) where staged.step == .dial:
+        case .allow(let allowance) where staged.step == .permission:
             apply(allowance, to: &staged)
-        case .refuse(let code, let plugin) where staged.step == .dial:
+        case .refuse(let code, let plugin) where staged.step == .permission:
             self.answer(
                 staged.asker,
                 .refused(
@@ -202,9 +211,10 @@ extension Switchboard {
     }
 
     private func apply(_ allowance: Allowance, to staged: inout StagedOperation) {
-        if let kept = allowance.invitees {
-            staged.shaping.refused =
-                staged.operation.invitees?.filter { !kept.contains($0) } ?? []
+        if let kept = allowance.invitees, let invitees = staged.operation.invitees {
+            let chosen = settings.choose(kept, of: invitees, but: staged.asker.user)
+            staged.shaping.refused = chosen.refused
+            staged.operation = staged.operation.inviting(chosen.called)
         }
         guard case .invite(var invitation) = staged.operation else { return }
         if let timeout = allowance.timeout { invitation.timeout = timeout }

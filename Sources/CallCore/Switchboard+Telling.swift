@@ -47,9 +47,10 @@ extension Switchboard {
     private mutating func tellDecided(
         _ commit: borrowing Commit, _ index: Int, _ ruling: HeldInvitation.Ruling
     ) {
+        let state = commit.call.participants[index].state
+        if state.mayAnswer { return tellIncoming(commit, index) }
+        guard state == .joined || state == .accepting else { return }
         let participant = commit.call.participants[index]
-        if participant.state.mayAnswer { return tellIncoming(commit, index) }
-        guard participant.state == .joined || participant.state == .accepting else { return }
         let receivers = addresses(of: participant.user)
         send(to: receivers, invitation(commit, participant))
         send(
@@ -113,20 +114,29 @@ extension Switchboard {
             changes.append(CallEvent.Change(commit.call.participants[change.index]))
         }
         guard !changes.isEmpty else { return }
+        sendSeen(commit) { board, index, receivers in
+            board.addChangedReceivers(commit, index, to: &receivers)
+        } as: { viewer, call in
+            .changed(viewer.map { user in changes.map { $0.seen(by: user, in: call) } } ?? changes)
+        }
+    }
+
+    /// Sends one event to the devices that `add` names of each participant. Where receivers may see
+    /// another text, everybody gets an event of his own (F65).
+    private mutating func sendSeen(
+        _ commit: borrowing Commit, to add: (Switchboard, Int, inout [Address]) -> Void,
+        as kind: (_ viewer: UserID?, Call) -> CallEvent.Kind
+    ) {
         var receivers: [Address] = []
         for index in commit.call.participants.indices {
-            // Receivers who see another text get an event of their own (F65).
-            guard commit.call.views.isEmpty else {
-                var viewers: [Address] = []
-                addChangedReceivers(commit, index, to: &viewers)
-                let viewer = commit.call.participants[index].user
-                let seen = changes.map { $0.seen(by: viewer, in: commit.call) }
-                send(to: viewers, event(commit, .changed(seen), by: commit.lastActor))
-                continue
-            }
-            addChangedReceivers(commit, index, to: &receivers)
+            add(self, index, &receivers)
+            guard !commit.call.views.isEmpty, !receivers.isEmpty else { continue }
+            let kind = kind(commit.call.participants[index].user, commit.call)
+            send(to: receivers, event(commit, kind, by: commit.lastActor))
+            receivers = []
         }
-        send(to: receivers, event(commit, .changed(changes), by: commit.lastActor))
+        guard !receivers.isEmpty else { return }
+        send(to: receivers, event(commit, kind(nil, commit.call), by: commit.lastActor))
     }
 
     /// The devices of one participant that are told of the commit's changes (A5, A6, D48).
@@ -176,24 +186,16 @@ extension Switchboard {
     /// heard of the call (F57), is left out.
     private mutating func tellEnded(_ commit: borrowing Commit) {
         guard let end = commit.call.end else { return }
-        var receivers: [Address] = []
-        for index in commit.call.participants.indices {
+        sendSeen(commit) { board, index, receivers in
             let user = commit.call.participants[index].user
-            let change = commit.change(of: index)
-            let knows = change.map { $0.wasVisible || commit.isTold($0) } ?? true
-            guard commit.cause == user || (commit.call.participants[index].state.isLive && knows)
-            else { continue }
-            guard commit.call.views.isEmpty else {
-                let seen = end.saying(commit.call.extendedData(of: .end, for: user))
-                send(
-                    to: addresses(of: user),
-                    event(commit, .ended(seen, of: commit.call), by: commit.lastActor))
-                continue
+            let knows = commit.change(of: index).map { $0.wasVisible || commit.isTold($0) } ?? true
+            if commit.cause == user || (commit.call.participants[index].state.isLive && knows) {
+                board.addDevices(of: user, to: &receivers)
             }
-            addDevices(of: user, to: &receivers)
+        } as: { viewer, call in
+            let text = viewer.map { call.extendedData(of: .end, for: $0) } ?? end.extendedData
+            return .ended(end.saying(text), of: call)
         }
-        send(
-            to: receivers, event(commit, .ended(end, of: commit.call), by: commit.lastActor))
     }
 
     // MARK: Where it goes

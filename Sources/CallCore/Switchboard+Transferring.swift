@@ -17,7 +17,7 @@ extension Switchboard {
         }
         guard !isTrial else { return }
         try admit(
-            settings.answerFor.contains(target) ? 1 : 0, of: asker.cause(in: calls[place.slot]))
+            settings.answers(for: target) ? 1 : 0, of: asker.cause(in: calls[place.slot]))
         var commit = change(place.slot, by: asker, .call)
         commit.push = push
         commit.call.transfers.append(
@@ -66,7 +66,7 @@ extension Switchboard {
     /// Everybody reports media anew where the mode has it (C37, K104): who joins has none yet.
     func connectAnew(_ commit: inout Commit) {
         guard commit.call.state == .active,
-            let limit = settings.mode(commit.call.mode).connectWithin
+            let limit = commit.call.mode.connectWithin
         else { return }
         commit.call.connectAnew(until: now + limit)
         commit.notify(.joinedPrimaries(except: nil), .mediaPhase(.establishing))
@@ -78,9 +78,6 @@ extension Switchboard {
     /// somebody invites them (K111).
     mutating func remove(_ asker: Asker, _ id: CallID, _ users: [UserID]) throws(Refusal) {
         let place = try locateJoined(asker, id, needs: .remove)
-        guard self[place].role == .caller else {
-            throw Refusal(.notInviter, "only the caller removes others")
-        }
         if users.isEmpty {
             throw Refusal(.badRequest, "nobody to remove", detail: .field("users"))
         }

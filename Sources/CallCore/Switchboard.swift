@@ -169,10 +169,28 @@ public struct Switchboard: Sendable {
     public private(set) var nextDeadline: Moment?
 
     /// Live calls.
-    public var liveCalls: [Call] { calls.live }
+    public var liveCalls: [Call] { calls.live(in: 0..<calls.slab.count) }
 
-    /// The newest live calls, the newest first, and `most` of them at most.
-    public func newestCalls(_ most: Int) -> [Call] { calls.newest(most) }
+    /// The live calls in some of these places that `admits`.
+    public func liveCalls(in places: Range<Int>, where admits: (Call) -> Bool) -> [Call] {
+        calls.live(in: places, where: admits)
+    }
+
+    /// Places for calls and for users; some are free.
+    public var places: (calls: Int, users: Int) { (calls.slab.count, users.slab.count) }
+    /// Late requests for calls that have ended ask the store.
+    public mutating func forgetEndedCalls() { calls.forget(at: Moment(.max)) }
+
+    /// The users in some of these places, and how many devices of each are connected.
+    public func users(in places: Range<Int>) -> [(id: UserID, connected: Int)] {
+        users.slab[places.clamped(to: users.slab.indices)]
+            .filter { !$0.id.text.isEmpty }.map { ($0.id, $0.connectedCount) }
+    }
+
+    /// Live calls in which `user` is pending or joined.
+    public func callIDs(of user: UserID) -> [CallID] {
+        users[user]?.calls.map { calls[$0].id } ?? []
+    }
 
     /// How many calls are live.
     public var liveCallCount: Int { calls.liveCount }
@@ -234,9 +252,7 @@ enum TimerKey {
         case 0: self = .call(CallSlot(value))
         case 1: self = .user(Int32(value))
         case 2: self = .staged(QuestionID(value))
-        case let kind:
-            precondition(kind == 3, "timer of unknown kind \(kind)")
-            self = .returning
+        default: self = .returning  // external: two bits
         }
     }
 

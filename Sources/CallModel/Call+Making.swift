@@ -3,17 +3,17 @@
 extension Call {
     /// The call that `invitation` makes, without participants.
     ///
-    /// - Parameters:
-    ///   - ringTime: where the invitation names none.
-    ///   - check: the delivery check; nil: the mode has none.
+    /// - Parameter check: the delivery check, if the mode has it.
     package init(
-        _ id: CallID, of invitation: Invitation, mode: ModeIndex, ringTime: Milliseconds,
-        check: Milliseconds?, at now: Moment
+        _ id: CallID, of invitation: Invitation, row: ModeRow, check: Milliseconds?,
+        at now: Moment
     ) {
         self.init(
-            id: id, mode: mode, kind: invitation.kind, ringTime: invitation.timeout ?? ringTime,
-            deliveryCheck: check, createdAt: now)
+            id: id, mode: row, kind: invitation.kind,
+            ringTime: invitation.timeout ?? row.mode.ringTime,
+            deliveryCheck: row.mode.has(.deliveryCheck) ? check : nil, createdAt: now)
         extendedData = invitation.extendedData
+        if let receiver = invitation.receiver { self.receiver = receiver }
         for item in invitation.items { items.put(item) }
     }
 }
@@ -52,6 +52,33 @@ extension Participant {
         isAnsweredFor = device == nil
     }
 
+    /// Keeps what of a decision comes later: an accept that waits, or the next question. `next`:
+    /// where in the chain that begins; `push`: what a push may show until then.
+    package mutating func keep(
+        _ decision: Decision, by plugin: String, next: Int, push: PushText?, at now: Moment
+    ) {
+        (asking, policyAlarm) = (.nothing, nil)
+        switch decision {
+        case .accept(let wait, let data) where wait > 0:
+            (asking, policyAlarm) = (.waiting, now + wait)
+            policyNote = PolicyNote(plugin: plugin, extendedData: data)
+        case .ring(let time?):
+            (asking, policyAlarm) = (.ringingFor, now + time)
+            askFrom = UInt8(clamping: next)
+            keep(push: push)
+        case .ring(nil): policyNote = nil
+        case .accept, .reject, .forward: break
+        }
+    }
+
+    /// The name of what `deliveryAlarm` stands for: one field serves four timers, because a
+    /// participant has only one of them at a time (C35).
+    package func deliveryTimer(in mode: Mode) -> TimerName {
+        if state == .accepting { return .acceptAck }
+        if state == .joined { return .presence }
+        return mode.acknowledgeWithin == nil ? .check : .noAck
+    }
+
     /// Its part is answered or over: no deadline runs, and no policy is asked any more.
     package mutating func stopDeadlines() {
         deadlineAt = nil
@@ -64,6 +91,17 @@ extension Participant {
 }
 
 extension Call {
+    /// When the delivery check or acknowledgement limit of who is told `now` is over. Not before
+    /// the devices are told: the time of the policies does not count (A22).
+    package func deliveryAlarm(at now: Moment) -> Moment? {
+        (mode.acknowledgeWithin ?? deliveryCheck).map { now + $0 }
+    }
+
+    /// Whether `user` comes in without asking: who was invited, or is in it.
+    package func isOpen(to user: UserID) -> Bool {
+        participant(user).map { $0.role != .joiner || $0.state.isLive } ?? false
+    }
+
     /// The transfer to `user` that is not answered yet.
     package func transfer(to user: UserID) -> Transfer? {
         transfers.first { $0.isPending && $0.to == user }
@@ -114,10 +152,11 @@ extension Call {
 
     /// A device of the participant at `index` confirmed, or a policy will accept in its place
     /// (A4, A22).
-    package mutating func markDelivered(_ index: Int, _ mode: Mode, at now: Moment) {
+    package mutating func markDelivered(_ index: Int, at now: Moment) {
         participants[index].state = .ringing
         participants[index].deliveryAlarm = nil
-        if mode.acknowledgeWithin != nil { participants[index].deadlineAt = now + ringTime }
+        guard mode.ringsFromRinging else { return }
+        participants[index].deadlineAt = now + (turn(of: index) ?? ringTime)
     }
 }
 
@@ -174,7 +213,7 @@ extension Call {
         case .callerOffline: End(.acceptFailed, detail: .callerOffline)
         case .acceptUnacked: End(.acceptFailed, detail: .noAck)
         case .dialFailed, .acceptFailed, .declined, .busy, .byInviter, .whole, .callerLost,
-            .forwarded, .itself, .lost, .kicked, .idle, .transferred, nil:
+            .forwarded, .taken, .itself, .lost, .kicked, .idle, .transferred, nil:
             End(.acceptFailed)
         }
     }

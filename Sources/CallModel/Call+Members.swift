@@ -3,8 +3,10 @@
 extension Call {
     /// Unique for ever.
     @inlinable public var id: CallID { body.fields.id }
-    /// The row of the mode table.
-    @inlinable public var mode: ModeIndex { body.fields.mode }
+    /// The mode that it began with.
+    @inlinable public var row: ModeRow { body.fields.row }
+    /// What that mode says.
+    public var mode: Mode { _read { yield body.fields.row.mode } }
     /// `audio`, `video` or the app's own word.
     @inlinable public var kind: String { body.fields.kind }
     /// Ring time of each invitation.
@@ -135,6 +137,17 @@ extension Call {
     public var removed: [UserID] {
         get { body.fields.rare?.value.removed ?? [] }
         set { change { $0.removed = newValue } }
+    }
+
+    /// Forwards to several that are not over; none any more when the call has ended.
+    public var forks: [Fork] {
+        get { body.fields.rare?.value.forks ?? [] }
+        set { change { $0.forks = newValue } }
+    }
+    /// The group that was called, such as `group:sales`; nil: none was.
+    public var receiver: UserID? {
+        get { body.fields.rare?.value.receiver }
+        set { change { $0.receiver = newValue } }
     }
 
     private mutating func change(_ change: (inout Rare) -> Void) {

@@ -110,7 +110,7 @@ public struct Call: Sendable, Equatable {
 
     /// A new call without participants.
     public init(
-        id: CallID, mode: ModeIndex, kind: String, ringTime: Milliseconds,
+        id: CallID, mode: ModeRow, kind: String, ringTime: Milliseconds,
         deliveryCheck: Milliseconds?, createdAt: Moment
     ) {
         body = Body(

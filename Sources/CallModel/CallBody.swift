@@ -21,7 +21,7 @@ extension Call {
         // and with its header an object fits into the 192 bytes of an allocator's size.
         @usableFromInline let ringTime: Int32
         @usableFromInline var revision: UInt32 = 0
-        @usableFromInline let mode: ModeIndex
+        @usableFromInline let row: ModeRow
         @usableFromInline var state = State.ringing
         @usableFromInline var media = Media.none
         @usableFromInline var isGroup = false
@@ -30,11 +30,11 @@ extension Call {
 
         @usableFromInline
         init(
-            id: CallID, mode: ModeIndex, kind: String, ringTime: Milliseconds,
+            id: CallID, mode: ModeRow, kind: String, ringTime: Milliseconds,
             deliveryCheck: Milliseconds?, createdAt: Moment
         ) {
             self.id = id
-            self.mode = mode
+            row = mode
             self.kind = kind
             self.ringTime = Int32(clamping: ringTime)
             self.deliveryCheck = UInt16(clamping: deliveryCheck ?? 0)
@@ -48,6 +48,8 @@ extension Call {
         var end: End?
         var transfers: [Transfer] = []
         var removed: [UserID] = []
+        var forks: [Fork] = []
+        var receiver: UserID?
     }
 
     /// The same in separate memory.

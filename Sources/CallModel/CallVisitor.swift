@@ -5,8 +5,8 @@
 public enum CallField: Sendable {
     case callID, mode, kind, state, caller, extendedData, items, createdAt, answeredAt, connectedAt
     case endedAt, duration, ringTime, revision, media, end, participants
-    case deliveryCheck, isGroup, views, mediaAlarm, idleAlarm, transfers, removed
-    case user, role, invitedBy, reason, invitedAt, deadlineAt, device, audio, video, held
+    case deliveryCheck, isGroup, views, mediaAlarm, idleAlarm, transfers, removed, forks, receiver
+    case user, role, invitedBy, reason, invitedAt, deadlineAt, device, audio, video, held, name
     case mediaConnected, wasConnected, deliveryAlarm, isAnsweredFor, hops, askFrom, begunBy, asking
     case policyAlarm, policyNote
 
@@ -40,8 +40,10 @@ public enum CallField: Sendable {
         case .audio: "audio"
         case .video: "video"
         case .held: "held"
+        case .receiver: "receiver"
+        case .name: "name"
         case .deliveryCheck, .isGroup, .views, .mediaAlarm, .idleAlarm, .transfers, .removed,
-            .mediaConnected, .wasConnected, .deliveryAlarm, .isAnsweredFor, .hops, .askFrom,
+            .forks, .mediaConnected, .wasConnected, .deliveryAlarm, .isAnsweredFor, .hops, .askFrom,
             .begunBy, .asking, .policyAlarm, .policyNote:
             nil
         }
@@ -50,9 +52,9 @@ public enum CallField: Sendable {
     /// Its name in the records of the store; nil: it follows from others.
     @inlinable public var kept: StaticString? {
         switch self {
-        case .callID, .caller, .duration, .user: nil
-        case .mode, .kind, .state, .items, .media, .end, .role, .reason, .device, .audio, .video,
-            .held:
+        case .callID, .caller, .duration, .user, .name: nil
+        case .mode, .kind, .state, .receiver, .items, .media, .end, .role, .reason, .device,
+            .audio, .video, .held:
             shown
         case .extendedData: "data"
         case .createdAt: "created"
@@ -69,6 +71,7 @@ public enum CallField: Sendable {
         case .idleAlarm: "idle_alarm"
         case .transfers: "transfers"
         case .removed: "removed"
+        case .forks: "forks"
         case .invitedBy: "by"
         case .invitedAt: "at"
         case .deadlineAt: "until"
@@ -89,8 +92,7 @@ public enum CallField: Sendable {
 /// Takes the fields of a call. `usual`: what most calls have, so that it may be left out.
 public protocol CallVisitor: ~Copyable {
     mutating func visit(_ field: CallField, _ id: CallID)
-    /// `name`: that of the mode.
-    mutating func visit(_ field: CallField, _ mode: ModeIndex, name: String)
+    mutating func visit(_ field: CallField, _ mode: ModeRow)
     /// Text of somebody.
     mutating func visit(_ field: CallField, text: String?)
     /// A word of the protocol.
@@ -106,6 +108,7 @@ public protocol CallVisitor: ~Copyable {
     mutating func visit(_ field: CallField, _ views: [Call.View])
     mutating func visit(_ field: CallField, _ transfers: [Call.Transfer])
     mutating func visit(_ field: CallField, _ users: [UserID])
+    mutating func visit(_ field: CallField, _ forks: [Call.Fork])
     mutating func visit(_ field: CallField, _ note: PolicyNote?)
     /// The participants of `call`; `show` hands over the fields of the one at a place.
     mutating func visit(
@@ -116,18 +119,19 @@ extension Call {
     /// Hands all fields over, in the order of the wire and what is not shown behind that.
     ///
     /// - Parameters:
-    ///   - mode: the name of its mode.
     ///   - viewer: who sees it; nil: the texts as they were said.
+    ///   - names: what the participants are called; nil: nobody has a name.
     @inlinable
     public func visit<Visitor: CallVisitor & ~Copyable>(
-        _ visitor: inout Visitor, mode name: String, for viewer: UserID?
+        _ visitor: inout Visitor, for viewer: UserID?, names: (any NameSource)? = nil
     ) {
         let viewer = views.isEmpty ? nil : viewer
         visitor.visit(.callID, id)
-        visitor.visit(.mode, mode, name: name)
+        visitor.visit(.mode, row)
         visitor.visit(.kind, text: kind)
         visitor.visit(.state, word: state.rawValue, isUsual: state == .ringing)
         visitor.visit(.caller, participants.first?.user)
+        visitor.visit(.receiver, receiver)
         visitor.visit(.extendedData, text: text(of: .call, extendedData, for: viewer))
         visitor.visit(.items, items)
         visitor.visit(.createdAt, createdAt)
@@ -145,7 +149,8 @@ extension Call {
             let own = participants[place].extendedData
             participants[place].visit(
                 &visitor,
-                text: user.map { text(of: .participant($0), own, for: viewer) } ?? own)
+                text: user.map { text(of: .participant($0), own, for: viewer) } ?? own,
+                name: names?.name(of: participants[place].user))
         }
         visitKept(&visitor)
     }
@@ -164,14 +169,16 @@ extension Call {
         visitor.visit(.idleAlarm, idleAlarm)
         visitor.visit(.transfers, transfers)
         visitor.visit(.removed, removed)
+        visitor.visit(.forks, forks)
     }
 }
 
 extension Participant {
-    /// Hands all fields over; `text` is the extended data as it is to be seen.
+    /// Hands all fields over; `text` is the extended data as it is to be seen, `name` what the
+    /// user is called.
     @inlinable
     public func visit<Visitor: CallVisitor & ~Copyable>(
-        _ visitor: inout Visitor, text: String?
+        _ visitor: inout Visitor, text: String?, name: String?
     ) {
         visitor.visit(.user, user)
         visitor.visit(.role, word: role.rawValue, isUsual: role == .invitee)
@@ -186,6 +193,7 @@ extension Participant {
         visitor.visit(.audio, audio, usual: true)
         visitor.visit(.video, video, usual: false)
         visitor.visit(.held, held, usual: false)
+        visitor.visit(.name, text: name)
         visitKept(&visitor)
     }
 

@@ -54,6 +54,8 @@ public enum Record: Sendable, Equatable {
     indirect case push(PushJob)
     /// A device's push registration; nil: removed.
     indirect case registration(Address, provider: String, PushRegistration?)
+    /// What a user is called from now on; nil: nothing that was set.
+    indirect case name(UserID, PersonName?)
 
     /// The call that ends with it.
     @inlinable
@@ -142,6 +144,8 @@ public enum Reply: Sendable, Equatable {
     case items([Call.Item], keys: [String])
     /// `token`: one JSON object.
     case token([UInt8])
+    /// `users[]`, `errors[]`.
+    case names([NamedUser], errors: [InviteeError])
     /// The first reply to the same key, unchanged.
     case kept([UInt8])
     /// A refusal.
@@ -153,8 +157,8 @@ public enum Reply: Sendable, Equatable {
     }
 
     /// The mode of the call that was made; nil: none was.
-    public var modeOfNewCall: ModeIndex? {
-        if case .invited(let call, _, _) = self { call.mode } else { nil }
+    public var modeOfNewCall: ModeRow? {
+        if case .invited(let call, _, _) = self { call.row } else { nil }
     }
 
     /// Whether the reply is kept under an idempotency key (B25).
@@ -162,7 +166,7 @@ public enum Reply: Sendable, Equatable {
         switch self {
         case .refused(let refusal): refusal.code.isKept
         case .kept: false
-        case .done, .call, .invited, .callWithErrors, .items, .token: true
+        case .done, .call, .invited, .callWithErrors, .items, .token, .names: true
         }
     }
 }

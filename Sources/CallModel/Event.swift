@@ -265,6 +265,7 @@ extension EventDescriptor {
                 DataMember("expires_in_ms", .orNull(.time), "null: no ring time runs yet"),
                 DataMember(
                     "transfer", .named("Transfer"), "whose place to take", optional: true),
+                .nameOfInviter,
             ], words: "{call}[ in place of {transfer}]",
             make: {
                 guard let call = $0.call("call"), let inviter = $0.user("inviter") else {

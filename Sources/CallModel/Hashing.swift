@@ -20,31 +20,43 @@ extension UInt64 {
 extension UserID {
     /// A hash that depends on a secret seed.
     @inlinable
-    package func hash(_ seed: UInt64) -> UInt32 {
-        var text = text
-        return text.withUTF8 { bytes in
-            let raw = UnsafeRawBufferPointer(bytes)
-            var hash = seed ^ UInt64(raw.count)
-            var index = 0
-            while index &+ 8 <= raw.count {
-                hash.mix(raw.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-                index &+= 8
-            }
-            var rest: UInt64 = 0
-            while index < raw.count {
-                rest = rest << 8 | UInt64(raw[index])
+    public func hash(_ seed: UInt64) -> UInt32 {
+        // Texts of this platform are contiguous UTF-8, so nothing is copied here.
+        text.utf8.withContiguousStorageIfAvailable { Self.hash(.init($0), seed) }
+            ?? Array(text.utf8).withUnsafeBytes { Self.hash($0, seed) }
+    }
+
+    @inlinable
+    static func hash(_ text: UnsafeRawBufferPointer, _ seed: UInt64) -> UInt32 {
+        var hash = seed ^ UInt64(text.count)
+        var index = 0
+        while index &+ 8 <= text.count {
+            hash.mix(text.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+            index &+= 8
+        }
+        var rest: UInt64 = 0
+        if text.count >= 8 {
+            // Some of these bytes count a second time, which tells no two texts less apart.
+            rest = text.loadUnaligned(fromByteOffset: text.count &- 8, as: UInt64.self)
+        } else if text.count >= 4 {
+            let tail = text.loadUnaligned(fromByteOffset: text.count &- 4, as: UInt32.self)
+            rest = UInt64(text.loadUnaligned(fromByteOffset: 0, as: UInt32.self)) << 32
+            rest |= UInt64(tail)
+        } else {
+            while index < text.count {
+                rest = rest << 8 | UInt64(text[index])
                 index &+= 1
             }
-            hash.mix(rest)
-            return UInt32(truncatingIfNeeded: hash)
         }
+        hash.mix(rest)
+        return UInt32(truncatingIfNeeded: hash)
     }
 }
 
 extension UInt64 {
     /// Takes `word` in: a product of 128 bits folded into 64.
     @inlinable
-    package mutating func mix(_ word: UInt64) {
+    public mutating func mix(_ word: UInt64) {
         let product = (self ^ word).multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15)
         self = product.high ^ product.low
     }

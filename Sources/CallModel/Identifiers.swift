@@ -14,6 +14,14 @@ public struct UserID: Hashable, Sendable, Comparable, CustomStringConvertible {
         self.text = text
     }
 
+    /// What an id begins with that names a group of people and no user.
+    public static let groupPrefix = "group:"
+
+    /// The group that it names; nil: it is a user.
+    public var group: String? {
+        text.hasPrefix(Self.groupPrefix) ? String(text.dropFirst(Self.groupPrefix.count)) : nil
+    }
+
     public static func < (left: UserID, right: UserID) -> Bool { left.text < right.text }
     public func hash(into hasher: inout Hasher) { hasher.combine(ascii: text) }
     public var description: String { text }

@@ -24,9 +24,9 @@ extension Operation {
         switch self {
         case .invite(let invitation): show(.call, extendedData, to: invitation.invitees)
         case .call(_, .add(let invitees, _), _): invitees.forEach(showAll)
-        case .call(_, .forward(let target), _):
-            showAll(to: target)
-            show(.transfer, call.transfer(to: user)?.extendedData, to: [target])
+        case .call(_, .forward(let targets, _), _):
+            targets.forEach(showAll)
+            show(.transfer, call.transfer(to: user)?.extendedData, to: targets)
         case .call(_, .transfer(let target, _), _):
             showAll(to: target)
             show(.transfer, extendedData, to: [target])
@@ -39,7 +39,7 @@ extension Operation {
             let isWhole = users.isEmpty || !mode.has(.cancelListed)
             show(.end, extendedData, to: isWhole ? present : present.filter(users.contains))
         case .call(_, .end, _): show(.end, extendedData, to: present)
-        case .call, .list, .pushRegister, .pushUnregister: break
+        case .call, .list, .pushRegister, .pushUnregister, .userGet, .userSet: break
         }
         return texts
     }

@@ -13,6 +13,10 @@ public enum Operation: Sendable, Equatable {
     indirect case pushRegister(PushRegistration)
     /// `device.push_unregister`.
     case pushUnregister(provider: String)
+    /// `user.get`: what these people are called.
+    case userGet([UserID])
+    /// `user.set`: what a user is called; nil: the name that was set is taken back.
+    indirect case userSet(UserID, PersonName?)
 
     /// The call it is about.
     public var callID: CallID? {
@@ -25,7 +29,7 @@ public enum Operation: Sendable, Equatable {
             switch self {
             case .invite(let invitation): invitation.extendedData
             case .call(_, _, let text): text
-            case .list, .pushRegister, .pushUnregister: nil
+            case .list, .pushRegister, .pushUnregister, .userGet, .userSet: nil
             }
         }
         set {
@@ -34,7 +38,7 @@ public enum Operation: Sendable, Equatable {
                 invitation.extendedData = newValue
                 self = .invite(invitation)
             case .call(let id, let action, _): self = .call(id, action, saying: newValue)
-            case .list, .pushRegister, .pushUnregister: break
+            case .list, .pushRegister, .pushUnregister, .userGet, .userSet: break
             }
         }
     }
@@ -46,9 +50,12 @@ public enum Operation: Sendable, Equatable {
         case .call(_, .add(_, let push), _), .call(_, .cancel(_, let push), _),
             .call(_, .transfer(_, let push), _):
             push
-        case .call, .list, .pushRegister, .pushUnregister: nil
+        case .call, .list, .pushRegister, .pushUnregister, .userGet, .userSet: nil
         }
     }
+
+    /// Whether it is `call.join`.
+    package var isJoin: Bool { if case .call(_, .join, _) = self { true } else { false } }
 
     /// How many users it invites.
     public var inviteeCount: Int { invitees?.count ?? 0 }
@@ -59,7 +66,21 @@ public enum Operation: Sendable, Equatable {
         case .invite(let invitation): invitation.invitees
         case .call(_, .add(let invitees, _), _): invitees
         case .call(_, .transfer(let to, _), _): [to]
-        case .call, .list, .pushRegister, .pushUnregister: nil
+        case .call, .list, .pushRegister, .pushUnregister, .userGet, .userSet: nil
+        }
+    }
+
+    /// The same with `invitees` instead, noting which group was named.
+    package func inviting(_ invitees: [UserID]) -> Operation {
+        switch self {
+        case .invite(var invitation):
+            let groups = invitation.invitees.filter { $0.group != nil }
+            invitation.receiver = invitation.receiver ?? groups.first
+            invitation.invitees = invitees
+            return .invite(invitation)
+        case .call(let id, .add(_, let push), let text):
+            return .call(id, .add(invitees, push: push), saying: text)
+        case .call, .list, .pushRegister, .pushUnregister, .userGet, .userSet: return self
         }
     }
 }
@@ -73,6 +94,8 @@ extension Operation {
         case .list: .list
         case .pushRegister: .pushRegister
         case .pushUnregister: .pushUnregister
+        case .userGet: .userGet
+        case .userSet: .userSet
         }
     }
 }
@@ -81,8 +104,10 @@ extension Operation {
 public struct Invitation: Sendable, Equatable {
     /// At least one; may hold repetitions and the caller, which `errors[]` then names.
     public var invitees: [UserID]
+    /// The first group that was named, when its members stand in `invitees`.
+    package var receiver: UserID?
     /// The row of the mode table; nil: the operator's default.
-    public var mode: ModeIndex?
+    public var mode: ModeRow?
     /// `audio`, `video` or the app's own word of at most 32 bytes.
     public var kind = "audio"
     /// Ring time; nil: the mode's default.
@@ -119,6 +144,9 @@ public struct Acceptance: Sendable, Equatable {
 
     /// An acceptance with the defaults of the protocol.
     public init() {}
+
+    /// An acceptance of who sends `audio` and `video`.
+    public init(audio: Bool?, video: Bool?) { (self.audio, self.video) = (audio, video) }
 }
 
 /// What a device says of its media (C37).

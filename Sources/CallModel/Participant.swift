@@ -50,7 +50,7 @@ public struct Participant: Sendable, Equatable {
         case byInviter = "by_inviter"
         case whole
         case callerLost = "caller_lost"
-        case forwarded
+        case forwarded, taken
         case itself = "self"
         case lost, kicked, idle, transferred
         case offline
@@ -84,7 +84,7 @@ public struct Participant: Sendable, Equatable {
     }
 
     /// The user.
-    public let user: UserID
+    public internal(set) var user: UserID
     /// See `Role`.
     public var role: Role
     /// See `State`.

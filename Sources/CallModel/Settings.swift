@@ -27,14 +27,39 @@ public struct Settings: Sendable, Equatable {
         }
     }
 
-    /// The mode table; calls refer to its rows.
-    public var modes = Mode.all
+    /// What counts for the accounts of a canary in the place of what counts for the others.
+    public struct Canary: Sendable, Equatable {
+        /// For whom it decides.
+        public let extent: CanaryExtent
+        /// See `Settings`.
+        public let answerFor: Accounts
+        public let inviteGuards: [Guard]
+        public let dialGuards: [Guard]
+
+        /// Policies that answer for `answerFor`, as far as they decide.
+        public init(
+            _ extent: CanaryExtent, answerFor: Accounts, inviteGuards: [Guard],
+            dialGuards: [Guard]
+        ) {
+            (self.extent, self.answerFor) = (extent, answerFor)
+            (self.inviteGuards, self.dialGuards) = (inviteGuards, dialGuards)
+        }
+    }
+
+    /// The modes that new calls may have. Live calls keep the rows that they began with.
+    public var modes = ModeRow.all
+    /// People who are called by one name; `group:NAME` stands for them among invitees.
+    public var groups: [String: [UserID]] = [:]
     /// The mode of an invitation that names none (`invite.mode`).
-    public var defaultMode = ModeIndex.advanced
+    public var defaultMode = ModeRow.advanced
     /// Accounts whose invitations go to the policies.
     public var answerFor = Accounts()
+    /// The policies that are tried for some accounts; nil: those in force decide for all.
+    public var canary: Canary?
     /// The user directory; nil: everybody exists.
     public var users: Accounts?
+    /// What the operator calls people, which comes before what others call them (K108).
+    public var names: [UserID: PersonName] = [:]
     /// What some plugin listens to.
     public var hooks: Hooks = []
     /// What happens to an invitation that no plugin decided.
@@ -78,6 +103,10 @@ public struct Settings: Sendable, Equatable {
     /// Pending invitations that a new session is told of (B32). More would not fit into what a
     /// connection may leave unread, and cut its device off at every attempt.
     public var welcomeInvitationsMax = 500
+    /// Groups of one operator.
+    public static let groupsMax = 1_000
+    /// People of one group.
+    public static let groupMembersMax = 10_000
     /// Times one invitation may be forwarded.
     public static let forwardHopsMax = 5
     /// Questions of one cause that may wait for the policies (G76).
@@ -101,9 +130,63 @@ public struct Settings: Sendable, Equatable {
 
     /// The defaults.
     public init() {}
+}
 
-    /// The mode of a call.
-    @inlinable public func mode(_ index: ModeIndex) -> Mode { modes[Int(index.value)] }
+extension Settings {
+    /// Whether invitations to `user` go to the policies.
+    public func answers(for user: UserID) -> Bool {
+        guard let canary, canary.extent.contains(user) else { return answerFor.contains(user) }
+        return canary.answerFor.contains(user)
+    }
+
+    /// The plugins that refuse what is asked about `user` when nobody answers.
+    package func inviteGuards(of user: UserID) -> [Guard] {
+        guard let canary, canary.extent.contains(user) else { return inviteGuards }
+        return canary.inviteGuards
+    }
+
+    /// The same of the calls that `user` makes.
+    package func dialGuards(of user: UserID) -> [Guard] {
+        guard let canary, canary.extent.contains(user) else { return dialGuards }
+        return canary.dialGuards
+    }
+
+    /// `invitees` with the members in the place of each group that is not larger than `most`, each
+    /// once and without `user`. A larger group, and one that there is not, stays as it is.
+    public func members(of invitees: [UserID], most: Int, but user: UserID) -> [UserID] {
+        guard invitees.contains(where: { $0.group != nil }) else { return invitees }
+        var known = Set(invitees)
+        known.insert(user)
+        return invitees.flatMap { invitee -> [UserID] in
+            guard let group = invitee.group, let members = groups[group] else { return [invitee] }
+            let others = members.filter { $0 != user }
+            return others.count > most ? [invitee] : others.filter { known.insert($0).inserted }
+        }
+    }
+
+    /// How many people `invitees` are, each group counted with `most` at most.
+    public func count(of invitees: [UserID], most: Int) -> Int {
+        invitees.reduce(0) { count, invitee in
+            count + min(most, invitee.group.flatMap { groups[$0]?.count } ?? 1)
+        }
+    }
+
+    /// What a policy makes of `invitees` when it keeps only `kept`: who of them is refused, and who
+    /// is called. It may choose among the members of the groups that are named.
+    package func choose(
+        _ kept: [UserID], of invitees: [UserID], but user: UserID
+    ) -> (refused: [UserID], called: [UserID]) {
+        let kept = Set(kept)
+        var (refused, called, known): ([UserID], [UserID], Set<UserID>) = ([], [], [user])
+        for invitee in invitees {
+            let members = invitee.group.flatMap { groups[$0] }
+            let chosen = (members ?? [invitee]).filter { kept.contains($0) }
+            if chosen.isEmpty { refused.append(invitee) }
+            called += members == nil ? [invitee] : chosen.filter { known.insert($0).inserted }
+            if members != nil, chosen.isEmpty { called.append(invitee) }
+        }
+        return (refused, called)
+    }
 }
 
 /// A set of accounts given as names and patterns: `support`, `desk-*`, `*`.

@@ -160,8 +160,9 @@ public struct ConsistencyChecker: Sendable {
     ) throws(RigFailure) {
         let live = board.liveCalls
         for device in connected {
-            for call in live { try compare(devices[device]?[call.id], with: call, device) }
-            for (id, view) in devices[device] ?? [:] where board.liveCall(id) == nil {
+            let views = devices[device] ?? [:]
+            for call in live { try compare(views[call.id], with: call, device) }
+            for (id, view) in views where board.liveCall(id) == nil {
                 let thinksItIsIn = view.states[device.user]?.isLive == true && view.isWhole
                 if view.rings || (thinksItIsIn && !view.isOver) {
                     throw RigFailure("\(device) does not know that \(id) has ended: \(view)")

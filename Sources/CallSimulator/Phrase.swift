@@ -120,7 +120,7 @@ extension StepParser {
         case .callID, .user, .to, .invitees, .users, .mode, .kind, .timeout, .extendedData, .items,
             .push, .audio, .video, .media, .on, .put, .delete, .data, .limit, .cursor, .state,
             .role, .endReasons, .peer, .since, .until, .provider, .token, .subscription,
-            .environment, .device, .resume, .missed:
+            .environment, .device, .resume, .missed, .name:
             if words.take(Phrase.opening(of: field)) { try read(field, &words, into: &values) }
         }
     }
@@ -164,7 +164,7 @@ extension StepParser {
         case .state, .role, .endReasons, .reason, .media:
             try readWord(field, &words, into: &values)
         case .kind, .extendedData, .provider, .token, .subscription, .environment, .device,
-            .resume, .deliveryCheck, .since, .until:
+            .resume, .deliveryCheck, .since, .until, .name:
             try readText(field, &words, into: &values)
         }
     }
@@ -203,9 +203,9 @@ extension StepParser {
 
     // MARK: Parts
 
-    private func mode(_ words: inout StepReader) throws(ScenarioError) -> ModeIndex {
+    private func mode(_ words: inout StepReader) throws(ScenarioError) -> ModeRow {
         let name = try words.next("a mode")
-        guard let mode = ModeIndex(named: name, in: modes) else {
+        guard let mode = ModeRow(named: name, in: modes) else {
             throw ScenarioError(line: words.line, "no mode is called \(name)")
         }
         return mode

@@ -100,8 +100,8 @@ public struct RandomActions {
         case .user, .to: values.give(field, pick(users), \.user)
         case .invitees, .users: values.give(field, someUsers(), \.users)
         case .mode:
-            let mode = ModeIndex(UInt8.random(in: 0..<UInt8(Mode.all.count), using: &dice))
-            values.give(field, mode, \.mode)
+            let place = UInt8.random(in: 0..<UInt8(Mode.all.count), using: &dice)
+            values.give(field, ModeRow.all[Int(place)], \.mode)
         case .timeout: values.give(field, pick([1_000, 10_000, 60_000]), \.timeout)
         case .deliveryCheck:
             values.give(field, Invitation.usualDeliveryCheck, \.deliveryCheck)
@@ -117,7 +117,7 @@ public struct RandomActions {
         case .data: values.give(field, [0x31], \.data)
         case .kind: values.give(field, pick(["audio", "video"]), \.kind)
         case .limit, .cursor, .state, .role, .endReasons, .peer, .since, .until, .provider, .token,
-            .subscription, .environment, .device, .resume, .missed:
+            .subscription, .environment, .device, .resume, .missed, .name:
             break
         }
     }
@@ -142,6 +142,8 @@ public struct RandomActions {
         case .outgoingData:
             let owners: [TextOwner] = [.call, .end, .participant(pick(users))]
             return .views([Call.View(receiver: pick(users), owner: pick(owners), text: "view")])
+        case .join:
+            return flip(1, in: 3) ? .refuse(code: "no", by: "plugin") : .allow(Allowance())
         case .token: return .token(flip(1, in: 2) ? [0x31] : nil)
         }
     }
@@ -152,7 +154,7 @@ public struct RandomActions {
         case 1: .accept(wait: pick([500, 3_000]), extendedData: nil)
         case 2: .reject(busy: flip(1, in: 2), extendedData: nil)
         case 3: .ring(for: pick([500, 5_000]))
-        case 4: .forward(pick(users))
+        case 4: .forward([pick(users)])
         default: .ring(for: nil)
         }
     }

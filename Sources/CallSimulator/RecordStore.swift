@@ -26,7 +26,7 @@ public struct RecordStore: Sendable {
                 KeyMark(
                     user: record.user, key: record.key.text, bodyHash: record.key.bodyHash,
                     at: record.at))
-        case .push, .registration: break
+        case .push, .registration, .name: break
         }
     }
 

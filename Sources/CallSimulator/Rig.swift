@@ -72,6 +72,8 @@ public enum QuestionSort: Sendable, Equatable {
     case incomingData
     /// `on.extended_data`, `"out"`.
     case outgoingData
+    /// `on.join`.
+    case join
     /// `on.token`.
     case token
 }
@@ -149,7 +151,7 @@ extension Reply {
     var call: Call? {
         switch self {
         case .call(let call, _), .invited(let call, _, _), .callWithErrors(let call, _, _): call
-        case .done, .items, .token, .kept, .refused: nil
+        case .done, .items, .token, .names, .kept, .refused: nil
         }
     }
 }
@@ -165,6 +167,7 @@ extension Question {
         case .dial: .dial
         case .incomingData: .incomingData
         case .outgoingData: .outgoingData
+        case .join: .join
         case .token: .token
         }
     }

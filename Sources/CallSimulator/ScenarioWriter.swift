@@ -55,6 +55,8 @@ struct ScenarioWriter {
         case .items(let items, let keys):
             "ok items \(text(items)); keys \(keys.joined(separator: ", "))"
         case .token(let bytes): "ok token \(String(decoding: bytes, as: UTF8.self))"
+        case .names(let users, let errors):
+            "ok names \(users.map { "\($0.user) \($0.name?.text ?? "-")" })" + text(errors)
         case .kept(let bytes): "ok kept \(String(decoding: bytes, as: UTF8.self))"
         case .refused(let refusal): text(refusal)
         }
@@ -128,7 +130,7 @@ struct ScenarioWriter {
     }
 
     private func details(_ call: Call, _ viewer: UserID) -> String {
-        var parts = ["mode \(Settings().mode(call.mode).name)", "kind \(call.kind)"]
+        var parts = ["mode \(call.mode.name)", "kind \(call.kind)"]
         parts.append("timeout \(written(call.ringTime))")
         if let text = call.extendedData(of: .call, for: viewer) {
             parts.append("saying " + quoted(text))
@@ -236,6 +238,7 @@ struct ScenarioWriter {
         case .outgoingData(_, let texts):
             let list = texts.map { "\($0.receiver) \(quoted($0.data)) of \(text($0.owner))" }
             return "what to show \(list.joined(separator: ", "))\(time)"
+        case .join(_, let user): return "whether \(user) may join \(name)\(time)"
         case .token(_, let user): return "for a token of \(user) in \(name)\(time)"
         }
     }

@@ -19,10 +19,19 @@ extension Settings {
         }
         switch name {
         case "mode":
-            guard let mode = ModeIndex(named: values.first ?? "", in: modes) else {
+            guard let mode = ModeRow(named: values.first ?? "", in: modes) else {
                 throw RigFailure("no mode is called `\(values.first ?? "")`")
             }
             defaultMode = mode
+        case "own_mode":
+            guard let mode = Mode(text: values.joined(separator: " ")) else {
+                throw RigFailure("`own_mode` is written as `clinic like=managed add=nobody`")
+            }
+            if let contradiction = mode.contradiction { throw RigFailure(contradiction) }
+            modes.removeAll { $0.name == mode.name }
+            modes.append(ModeRow(mode))
+        case "without_mode": modes.removeAll { values.contains($0.name) }
+        case "group": groups[values.first ?? ""] = values.dropFirst().map { UserID($0) }
         case "delivery_check": deliveryCheckDefault = try time()
         case "answer_for": answerFor = Accounts(values)
         case "users": users = Accounts(values)
@@ -62,8 +71,8 @@ extension Settings {
 
     private static func hooks(_ values: [String]) throws(RigFailure) -> Hooks {
         let known: [String: Hooks] = [
-            "dial": .dial, "in": .incomingData, "out": .outgoingData, "token": .token,
-            "reports": .reports, "presence": .presence, "signal": .signal,
+            "dial": .dial, "in": .incomingData, "out": .outgoingData, "join": .join,
+            "token": .token, "reports": .reports, "presence": .presence, "signal": .signal,
         ]
         var hooks: Hooks = []
         for value in values {

@@ -11,6 +11,7 @@ extension StepParser {
             return .policyRequest(user, try operation(verb, &words))
         }
         if words.take("dial") { return .answer(.dial, try dialAnswer(&words)) }
+        if words.take("join") { return .answer(.join, try joinAnswer(&words)) }
         if words.take("in") {
             return .answer(.incomingData, .data(try words.value(after: "says")))
         }
@@ -48,13 +49,22 @@ extension StepParser {
             decision = .ring(for: time == nil ? nil : try length(time ?? "", words))
         case "forwards":
             try words.must("to")
-            decision = .forward(UserID(try words.next("a user")))
+            let targets = try users(&words)
+            let each = try words.value(after: "each")
+            decision = .forward(targets, each: each == nil ? nil : try length(each ?? "", words))
         case "abstains": return .none
         default: throw ScenarioError(line: words.line, "no policy `\(verb)`")
         }
         let plugin = try words.value(after: "by") ?? "plugin"
         let next = try words.value(after: "next").flatMap { Int($0) } ?? 1
         return .invite(decision, by: plugin, next: next)
+    }
+
+    private func joinAnswer(_ words: inout StepReader) throws(ScenarioError) -> Answer {
+        if let code = try words.value(after: "refuses") { return .refuse(code: code, by: "plugin") }
+        if words.take("abstains") { return .none }
+        try words.must("admits")
+        return .allow(Allowance())
     }
 
     private func dialAnswer(_ words: inout StepReader) throws(ScenarioError) -> Answer {

@@ -16,7 +16,8 @@ enum Meaning {
 struct StepParser {
     /// Names of the calls so far.
     var names = CallNames()
-    let modes = Settings().modes
+    /// The built-in modes, and those that the scenario made.
+    var modes = Settings().modes
 
     mutating func read(_ step: Scenario.Step) throws(ScenarioError) -> Meaning {
         var words = try StepReader(step.text, line: step.line)
@@ -33,7 +34,12 @@ struct StepParser {
         }
         if words.take("setting") {
             let name = try words.next("a setting")
-            return .action(.setting(name, try words.rest()), by: nil)
+            let values = try words.rest()
+            if name == "own_mode", let mode = Mode(text: values.joined(separator: " ")) {
+                modes.removeAll { $0.name == mode.name }
+                modes.append(ModeRow(mode))
+            }
+            return .action(.setting(name, values), by: nil)
         }
         if words.take("policy") { return .action(try policy(&words), by: nil) }
         if words.take("server") {

@@ -7,8 +7,9 @@ import JSON
 /// with the call, and the events that follow show the same one: it is written once.
 public struct CallText: ~Copyable {
     private var writer: JSONWriter
-    /// Which call it is, and how old: a change of the object changes the revision (C36).
-    private var shown: (id: CallID, revision: UInt32)?
+    /// Which call it is, and how old: a change of the object changes the revision (C36), and one
+    /// of a name the names' version.
+    private var shown: (id: CallID, revision: UInt32, names: UInt64)?
 
     /// No call yet; `capacity` bytes have room before it has to grow.
     public init(capacity: Int = 1_024) { writer = JSONWriter(capacity: capacity) }
@@ -24,10 +25,11 @@ public struct CallText: ~Copyable {
         guard call.views.isEmpty else {
             return encoder.write(call, for: viewer, into: &target)
         }
-        if shown?.id != call.id || shown?.revision != call.revision {
+        let names = encoder.names?.version ?? 0
+        if shown?.id != call.id || shown?.revision != call.revision || shown?.names != names {
             writer.removeAll()
             encoder.write(call, for: viewer, into: &writer)
-            shown = (call.id, call.revision)
+            shown = (call.id, call.revision, names)
         }
         target.value(raw: writer.written)
     }

@@ -34,11 +34,15 @@ public struct Hello: Sendable, Equatable {
     public var resume: Resume?
     /// Whether a new session is told of missed calls.
     public var wantsMissed: Bool
+    /// What the user is called; nil: it says nothing of that. Counts with development tokens only.
+    public var name: PersonName?
 
     /// A `hello` of `device`.
     public init(
-        token: String, device: DeviceID, resume: Resume? = nil, wantsMissed: Bool = false
+        token: String, device: DeviceID, resume: Resume? = nil, wantsMissed: Bool = false,
+        name: PersonName? = nil
     ) {
+        self.name = name
         self.token = token
         self.device = device
         self.resume = resume
@@ -49,7 +53,7 @@ public struct Hello: Sendable, Equatable {
         self.init(
             token: values.token, device: values.device,
             resume: values.resume.map { Resume(session: SessionID($0.session), seq: $0.seq) },
-            wantsMissed: values.isOn(.missed))
+            wantsMissed: values.isOn(.missed), name: values.personName)
     }
 
     var values: FieldValues {
@@ -57,6 +61,10 @@ public struct Hello: Sendable, Equatable {
         values.give(.token, token, \.token)
         values.give(.device, device, \.device)
         if wantsMissed { values.give(.missed, true) }
+        if let name {
+            values.note(.name)
+            values.personName = name
+        }
         if let resume, let session = resume.session {
             let point = ResumePoint(session: session.description, seq: resume.seq)
             values.give(.resume, point, \.resume)

@@ -38,8 +38,15 @@ public struct ClientSession: Sendable, Equatable {
     private var signals = KeptSignals()
 
     /// A new session, whose `hello` is being answered.
-    public init(id: SessionID) { self.id = id }
+    ///
+    /// - Parameter seq: the number of the last event that the client has of it; what follows is
+    ///   numbered from there.
+    public init(id: SessionID, after seq: UInt64 = 0) {
+        (self.id, lastSent, forgotten) = (id, seq, seq)
+    }
 
+    /// The number of the last event that the client has, or that is kept no more.
+    public var acknowledged: UInt64 { forgotten }
     /// The number of the newest event.
     public var lastNumbered: UInt64 { forgotten + UInt64(held.count) }
 

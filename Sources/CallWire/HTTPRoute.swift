@@ -20,6 +20,12 @@ public enum HTTPRoute: Sendable, Equatable {
     case readiness
     /// `GET /metrics`.
     case metrics
+    /// `GET /v1/client/NAME`: a file of the JavaScript client.
+    case clientFile(String)
+    /// `GET /`, `/sw.js` and their like: a file of the phone in a browser, by its path.
+    case phoneFile(String)
+    /// `GET /v1/push/web-key`: the public key of Web Push.
+    case webPushKey
     /// `OPTIONS` of a path that is there, and the methods that it has, for `Allow`: a browser asks
     /// before a page of another origin may do the same.
     case options(allow: String)
@@ -44,7 +50,12 @@ public enum HTTPRoute: Sendable, Equatable {
     private static let fixed: [String: HTTPRoute] = [
         "/v1/ws": .socket, "/v1/openapi.json": .openAPI, "/v1/asyncapi.json": .asyncAPI,
         "/healthz": .health, "/readyz": .readiness, "/metrics": .metrics,
+        "/v1/push/web-key": .webPushKey, "/": .phoneFile("/"), "/sw.js": .phoneFile("/sw.js"),
+        "/manifest.webmanifest": .phoneFile("/manifest.webmanifest"),
     ]
+    /// Where the files of the JavaScript client are.
+    public static let clientFolder = "/v1/client/"
+    private static let phoneFolder = "/phone/"
 
     /// The route of a request.
     ///
@@ -71,6 +82,10 @@ public enum HTTPRoute: Sendable, Equatable {
     ) throws(Failure) -> (route: HTTPRoute, isPosted: Bool) {
         if let route = fixed[path] { return (route, false) }
         if let name = OperationName(httpPath: path) { return (.operation(name), true) }
+        if path.hasPrefix(phoneFolder) { return (.phoneFile(path), false) }
+        if path.hasPrefix(clientFolder) {
+            return (.clientFile(String(path.dropFirst(clientFolder.count))), false)
+        }
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 4, parts[0].isEmpty, parts[1] == "v1" else {
             throw .refused(Refusal(.notFound, "nothing is there"))

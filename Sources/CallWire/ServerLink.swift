@@ -45,8 +45,8 @@ public struct ServerLink: Sendable {
     }
 
     private let device: DeviceID
-    private let encoder: RequestEncoder
-    private let decoder: ServerMessageDecoder
+    private let encoder = RequestEncoder()
+    private var decoder = ServerMessageDecoder()
     private var state = State.offline
     private var nextID: Int64 = 1
     private var pending: [Pending] = []
@@ -55,18 +55,30 @@ public struct ServerLink: Sendable {
     /// The last event of the session that was handed out.
     public private(set) var received: UInt64 = 0
     private var acknowledged: UInt64 = 0
+    /// What the server called people.
+    public private(set) var names = LearnedNames()
+    /// What the user is called, for development tokens; nil: `hello` says nothing of it.
+    public var ownName: PersonName?
     /// The longest message that the server takes, in bytes.
     private var messageBytes = WireLimits().messageBytes
 
     /// A client on `device` that has not connected yet.
-    public init(device: DeviceID, modes: [Mode] = Mode.all) {
+    public init(device: DeviceID) {
         self.device = device
-        encoder = RequestEncoder(modes: modes)
-        decoder = ServerMessageDecoder(modes: modes)
+    }
+
+    /// Goes on with `session` of an earlier run, of which all events up to `received` were handed
+    /// out. For a client that has not connected yet.
+    public mutating func resume(_ session: SessionID, after received: UInt64) {
+        self.session = session
+        self.received = received
     }
 
     /// Whether requests are sent at once.
     public var isOpen: Bool { state == .open }
+
+    /// The call of an answer (`ok.call`), with the modes of this server.
+    public func call(_ value: JSONValue?) -> Call? { decoder.call(value) }
 
     // MARK: Connections
 
@@ -76,7 +88,8 @@ public struct ServerLink: Sendable {
         state = .greeting(id)
         let resume = session.map { Hello.Resume(session: $0, seq: received) }
         return encoder.hello(
-            Hello(token: token, device: device, resume: resume, wantsMissed: true),
+            Hello(
+                token: token, device: device, resume: resume, wantsMissed: true, name: ownName),
             id: .integer(id))
     }
 
@@ -175,7 +188,7 @@ public struct ServerLink: Sendable {
     /// A text message came.
     public mutating func receive(_ bytes: [UInt8]) -> [Output] {
         do {
-            switch try decoder.message(bytes) {
+            switch try decoder.message(bytes, hearing: &names) {
             case .reply(let id, let reply): return receive(reply, to: id)
             case .event(let seq, let event): return try receive(event, seq)
             }
@@ -206,6 +219,7 @@ public struct ServerLink: Sendable {
             if !welcome.resumed { received = 0 }
             acknowledged = received
             messageBytes = welcome.limits.messageBytes
+            decoder.modes = welcome.modes
             return [.welcomed(welcome)] + sendAll()
         }
     }

@@ -36,19 +36,30 @@ public struct ProtocolViolation: Error, Sendable, Equatable {
 
 /// Decodes what a server says. A value without state; the inverse of `WireEncoder`.
 public struct ServerMessageDecoder: Sendable {
-    private let modeNames: [String]
+    /// What the server said of its modes. One that it has not told of, such as that of an old call,
+    /// allows what the default mode does.
+    var modes = ModeRow.all
 
-    /// A decoder that knows `modes`.
-    public init(modes: [Mode] = Mode.all) { modeNames = modes.map(\.name) }
+    /// A decoder that knows the built-in modes.
+    public init() {}
 
     /// Decodes one text message.
     public func message(_ bytes: [UInt8]) throws(ProtocolViolation) -> ServerMessage {
+        var names = LearnedNames(limit: 0)
+        return try message(bytes, hearing: &names)
+    }
+
+    /// The same; what it calls people is noted in `names`.
+    public func message(
+        _ bytes: [UInt8], hearing names: inout LearnedNames
+    ) throws(ProtocolViolation) -> ServerMessage {
         let value: JSONValue
         do {
             value = try JSONValue(parsing: bytes, limits: JSONLimits(bytes: 1 << 26))
         } catch {
             throw ProtocolViolation(reason: "not JSON: \(error)")
         }
+        names.hear(value)
         if let name = value["event"]?.string, let seq = value["seq"]?.integer, seq > 0 {
             return .event(UInt64(seq), event(name, value["data"] ?? .null, bytes))
         }
@@ -66,16 +77,17 @@ public struct ServerMessageDecoder: Sendable {
     public func call(_ value: JSONValue?) -> Call? {
         guard let value, let id = value["call_id"]?.callID,
             let created = value.moment("created_at"),
-            let name = value["mode"]?.string, let mode = modeNames.firstIndex(of: name),
+            let mode = value["mode"]?.string.map({ self.mode($0) }),
             let kind = value["kind"]?.string, let timeout = value["timeout_ms"]?.integer,
             let state: Call.State = value.word("state"), let media: Call.Media = value.word("media")
         else { return nil }
         var call = Call(
-            id: id, mode: ModeIndex(UInt8(mode)), kind: kind, ringTime: timeout,
+            id: id, mode: mode, kind: kind, ringTime: timeout,
             deliveryCheck: nil, createdAt: created)
         call.state = state
         call.media = media
         call.revision = UInt32(clamping: value["revision"]?.integer ?? 0)
+        call.receiver = value["receiver"]?.user
         call.extendedData = value["extended_data"]?.string
         call.items = value["items"]?.items ?? []
         call.participants = value["participants"]?.array?.compactMap(Participant.init) ?? []
@@ -84,6 +96,13 @@ public struct ServerMessageDecoder: Sendable {
         call.endedAt = value.moment("ended_at")
         call.end = value["end"].flatMap(Call.End.init)
         return call.participants.isEmpty ? nil : call
+    }
+
+    private func mode(_ name: String) -> ModeRow {
+        if let known = ModeRow(named: name, in: modes) { return known }
+        var mode = Mode.advanced
+        mode.name = name
+        return ModeRow(mode)
     }
 
     /// The named texts of a reply (`ok.items`).
@@ -100,11 +119,15 @@ public struct ServerMessageDecoder: Sendable {
         times.pingInterval = ok["ping_interval_ms"]?.integer ?? times.pingInterval
         times.resumeWindow = ok["resume_window_ms"]?.integer ?? times.resumeWindow
         let settings = WelcomeSettings(
-            session: times, limits: AnnouncedLimits(limits, mode: modeNames.first ?? ""),
-            server: ok["server"]?.string ?? "")
+            session: times, limits: AnnouncedLimits(limits, mode: Mode.all[0].name),
+            server: ok["server"]?.string ?? "",
+            modes: ok["modes"]?.array?.compactMap { Mode(announced: $0) }.map { ModeRow($0) }
+                ?? ModeRow.all)
+        var decoder = self
+        decoder.modes = settings.modes
         return Welcome(
             Address(user, device), session: session, resumed: resumed, serverTime: time,
-            settings: settings, calls: calls.compactMap { call($0) },
+            settings: settings, calls: calls.compactMap { decoder.call($0) },
             hasMoreCalls: ok["calls_more"]?.bool ?? false)
     }
 }

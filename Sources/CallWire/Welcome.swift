@@ -23,6 +23,8 @@ public struct Welcome: Sendable, Equatable {
     public var limits: AnnouncedLimits
     /// Product and version.
     public var server: String
+    /// The modes that a call may have, with what clients are told of each.
+    public var modes: [ModeRow]
     /// The user's live calls, newest first.
     public var calls: [Call]
     /// Whether there are more of them, for `call.list`.
@@ -42,6 +44,7 @@ public struct Welcome: Sendable, Equatable {
         resumeWindow = settings.session.resumeWindow
         limits = settings.limits
         server = settings.server
+        modes = settings.modes
         self.calls = calls
         self.hasMoreCalls = hasMoreCalls
     }
@@ -55,12 +58,18 @@ public struct WelcomeSettings: Sendable, Equatable {
     public var limits: AnnouncedLimits
     /// Product and version, such as `callagent/0.1.0`.
     public var server: String
+    /// The modes that a call may have.
+    public var modes: [ModeRow]
 
     /// What every answer to `hello` says alike.
-    public init(session: SessionLimits, limits: AnnouncedLimits, server: String) {
+    public init(
+        session: SessionLimits, limits: AnnouncedLimits, server: String,
+        modes: [ModeRow] = ModeRow.all
+    ) {
         self.session = session
         self.limits = limits
         self.server = server
+        self.modes = modes
     }
 }
 
@@ -86,13 +95,15 @@ public struct AnnouncedLimits: Sendable, Equatable {
     public var rooms: [Room]
 
     /// What `limits` and `modes` come to; the first mode is the default one.
-    public init(_ limits: WireLimits = WireLimits(), modes: [Mode] = Mode.all) {
+    public init(_ limits: WireLimits = WireLimits(), modes: [ModeRow] = ModeRow.all) {
         messageBytes = limits.messageBytes
         extendedDataBytes = limits.extendedDataBytes
         keys = limits.keys
-        let least = modes.first?.participants ?? 0
-        rooms = modes.enumerated()
+        let least = modes.first?.mode.participants ?? 0
+        rooms = modes.map(\.mode).enumerated()
             .filter { $0.offset == 0 || $0.element.participants > least }
+            // An operator's own modes stand in `modes`: their names are not ours to choose.
+            .filter { mode in Mode.all.contains { $0.name == mode.element.name } }
             .map {
                 Room(
                     mode: $0.element.name, invitees: $0.element.invitees,
@@ -114,6 +125,9 @@ extension WireEncoder {
             $0.field("resume_window_ms", welcome.resumeWindow)
             $0.field("limits", welcome.limits)
             $0.field("server", welcome.server)
+            $0.array("modes") {
+                for row in welcome.modes { $0.object { $0.members(of: row.mode) } }
+            }
             $0.array("calls") {
                 for call in welcome.calls { write(call, for: welcome.user, into: &$0) }
             }
@@ -136,8 +150,56 @@ extension JSONWriter {
         }
     }
 
+    /// What clients are told of a mode: how many it takes, and what may be done in it by whom.
+    fileprivate mutating func members(of mode: Mode) {
+        field("name", mode.name)
+        field("invitees", mode.invitees)
+        field("participants", mode.participants)
+        for (key, feature) in Mode.announcedFlags { field(key, mode.has(feature)) }
+        for (key, feature) in Mode.announcedRights {
+            field(key, plain: mode.right(to: feature).rawValue)
+        }
+    }
+
     private mutating func members(of room: AnnouncedLimits.Room) {
         field("invitees", room.invitees)
         field("participants", room.participants)
+    }
+}
+
+extension Mode {
+    fileprivate static let announcedFlags: [(StaticString, Features)] = [
+        ("media", .media), ("leave", .leave), ("hold", .hold), ("items", .items),
+    ]
+
+    fileprivate static let announcedRights: [(StaticString, Features)] = [
+        ("add", .add), ("join", .join), ("end", .end), ("remove", .remove),
+        ("transfer", .transfer),
+    ]
+
+    /// What clients are told of a mode, as schemas describe it.
+    static let announcedMembers =
+        [
+            SchemaMember("name", Schema.text()),
+            SchemaMember("invitees", Schema.integer(0), "of one operation"),
+            SchemaMember("participants", Schema.integer(0), "of one call"),
+        ] + announcedFlags.map { SchemaMember("\($0.0)", Schema.flag) }
+        + announcedRights.map { SchemaMember("\($0.0)", Schema.word(Right.self), "who may") }
+
+    /// The mode that a server has told of; what it does not tell is as in `advanced`.
+    init?(announced json: JSONValue) {
+        guard let name = json["name"]?.string, let invitees = json["invitees"]?.integer,
+            let participants = json["participants"]?.integer
+        else { return nil }
+        self = Mode.all.first { $0.name == name } ?? .advanced
+        self.name = name
+        self.invitees = Int(clamping: invitees)
+        self.participants = Int(clamping: participants)
+        for (key, feature) in Self.announcedFlags {
+            if let isOn = json["\(key)"]?.bool { allow(feature, to: isOn ? .everybody : .nobody) }
+        }
+        for (key, feature) in Self.announcedRights {
+            if let right: Right = json.word("\(key)") { allow(feature, to: right) }
+        }
     }
 }

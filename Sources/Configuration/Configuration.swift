@@ -47,6 +47,12 @@ public struct GenerationPart: Sendable, Equatable {
     public var timezone = "UTC"
     /// What becomes of invitations.
     public var invite = Configuration.Invite()
+    /// The operator's own modes, in the order of their names.
+    public var modes: [Configuration.OwnMode] = []
+    /// People who are called by one name, such as `sales`.
+    public var groups: [String: [UserID]] = [:]
+    /// What people are called.
+    public var names: [UserID: PersonName] = [:]
     /// The evaluated values, as they are kept and named: what is not written has its default,
     /// and a secret is the expression that stands for it.
     public internal(set) var values = KeptValues()
@@ -71,6 +77,8 @@ public struct ServerPart: Sendable, Equatable {
     public var revoked: [String] = []
     /// The user directory; nil: everybody.
     public var users: [String]?
+    /// Of whom a user may ask what they are called.
+    public var namesFor = Configuration.NamesFor.met
     /// Devices of one user.
     public var devicesPerUser = 10
     /// See `Limits`.
@@ -83,14 +91,22 @@ public struct ServerPart: Sendable, Equatable {
     public var tls: Configuration.TLS?
     /// Origins of web pages that may connect; nil: all.
     public var origins: [String]?
+    /// Whether the phone in a browser is served although there are keys.
+    public var phone = false
     /// Proxies whose word about a client's address is taken.
     public var trustedProxies: [String] = []
     /// Where figures can be read and nothing else; nil: nowhere.
     public var metrics: String?
+    /// What is kept of calls for whoever asks why.
+    public var journal = Configuration.Journal()
+    /// The console for people; nil: nothing listens.
+    public var console: Configuration.Console?
     /// Whether a changed file leads to a reload by itself.
     public var watch = false
     /// Whether a reload runs the plugins' own tests first.
     public var testOnReload = false
+    /// Whether a question to plugins that have always been quick is answered on the loop's thread.
+    public var fastLane = true
     /// See `Log`.
     public var log = Configuration.Log()
     /// See `DecisionLog`.
@@ -99,6 +115,8 @@ public struct ServerPart: Sendable, Equatable {
     public var push = Configuration.Push()
     /// Receivers of events.
     public var webhooks: [Configuration.Webhook] = []
+    /// The node of several machines that this one is; nil: it is alone.
+    public var cluster: Configuration.Cluster?
     /// The evaluated values, as they are kept for a start at which the file does not evaluate.
     public internal(set) var values = KeptValues()
 
@@ -140,6 +158,13 @@ extension Configuration {
         public init() {}
     }
 
+    /// Of whom a user may ask what they are called.
+    public enum NamesFor: String, Sendable, CaseIterable {
+        /// Of those who were in a call with it.
+        case met
+        case everybody
+    }
+
     /// What becomes of invitations.
     public struct Invite: Sendable, Equatable {
         /// When no plugin decided.
@@ -149,9 +174,17 @@ extension Configuration {
         /// Time for the whole chain of plugins.
         public var decideIn: Milliseconds = 2_000
         /// The mode of an invitation that names none.
-        public var mode = Settings().defaultMode
+        public var mode = Mode.advanced.name
         /// The delivery check of an invitation that says nothing of it; nil: none.
         public var deliveryCheck: Milliseconds?
+    }
+
+    /// A mode of the operator.
+    public struct OwnMode: Sendable, Equatable {
+        /// What it says.
+        public var mode: Mode
+        /// The parameters that the file names; the others are as in the mode that it is like.
+        public var given: Set<String>
     }
 
     /// A key that tokens may be signed with.
@@ -197,17 +230,44 @@ extension Configuration {
         public var key: String
     }
 
+    /// What is kept of each call, in the order in which it happened.
+    public struct Journal: Sendable, Equatable {
+        /// Ended calls in memory.
+        public var calls = 10_000
+        /// Bytes in memory.
+        public var memory = 64 << 20
+        /// Bytes in files; nil: none.
+        public var file: Int? = 256 << 20
+
+        /// The defaults.
+        public init() {}
+    }
+
+    /// Where people look after the server, with tokens of operators and viewers.
+    public struct Console: Sendable, Equatable {
+        /// Address and port; empty: not given.
+        public var listen = ""
+        /// Certificate and key; nil: no TLS.
+        public var tls: Configuration.TLS?
+        /// Origins by whose host it may be named beside its own.
+        public var origins: [String] = []
+        /// Connections at once.
+        public var connections = 100
+        /// Bytes of the body of one request.
+        public var body = 256 << 10
+        /// Bytes of the audit.
+        public var audit = 256 << 20
+
+        /// No console.
+        public init() {}
+    }
+
     /// What the log looks like.
     public struct Log: Sendable, Equatable {
         /// The least serious line that is written.
-        public var level = Level.info
+        public var level = LogLevel.info
         /// See `Format`.
         public var format = Format.auto
-
-        /// How serious a line is.
-        public enum Level: String, Sendable, CaseIterable {
-            case debug, info, warn, error
-        }
 
         /// How lines are written.
         public enum Format: String, Sendable, CaseIterable {
@@ -288,6 +348,8 @@ extension Configuration {
         public var invitationsPerMinute = 0
         /// Live calls that one user made; 0: any number.
         public var callsPerUser = 1_000
+        /// Names of people that are kept.
+        public var names = 1_000_000
         /// Events and questions that wait for the plugins.
         public var policyBacklog = 100_000
         /// For how long the oldest open commit may wait for the store.
@@ -337,6 +399,8 @@ extension Configuration {
         public var resumeBytes = 262_144
         /// How long a drain may take at the end.
         public var drain: Milliseconds = 10_000
+        /// How long `readyz` says no before a drain.
+        public var drainNotice: Milliseconds = 2_000
         /// Plugin memory without an override.
         public var pluginMemory = 16 << 20
         /// Lines of the log of one plugin until it waits or ends.
@@ -405,12 +469,12 @@ extension Configuration {
         var settings = Settings()
         settings.answerFor = Accounts(generation.answerFor)
         settings.users = directory
+        settings.names = generation.names
         settings.hooks = hooks
         settings.inviteDefault = generation.invite.standard
         settings.inviteWhenLate =
             generation.invite.onError == .reject ? .reject : generation.invite.standard
         settings.decideWithin = generation.invite.decideIn
-        settings.defaultMode = generation.invite.mode
         settings.deliveryCheckDefault = generation.invite.deliveryCheck
         settings.devicesPerUser = server.devicesPerUser
         settings.callAgeMax = server.maxCallAge
@@ -424,14 +488,28 @@ extension Configuration {
         if !server.webhooks.isEmpty { settings.hooks.insert(.reports) }
         // Also without a push service: who was called in vain is told at the next connection.
         settings.wakesDevices = true
-        settings.modes = Mode.all.map { mode in
-            var mode = mode
-            if mode.invitees == Mode.standardInvitees { mode.invitees = server.limits.invitees }
-            if mode.participants == Mode.standardParticipants {
-                mode.participants = server.limits.participants
-            }
-            return mode
-        }
+        settings.modes = modes.map { ModeRow($0) }
+        settings.defaultMode =
+            ModeRow(named: generation.invite.mode, in: settings.modes) ?? settings.defaultMode
+        settings.groups = generation.groups
         return settings
+    }
+
+    /// The built-in modes under the operator's limits, then the operator's own.
+    public var modes: [Mode] {
+        Mode.all.map { limited($0, but: []) }
+            + generation.modes.map { limited($0.mode, but: $0.given) }
+    }
+
+    /// A mode that says nothing of how many it takes takes as many as `limits` says.
+    private func limited(_ mode: Mode, but given: Set<String>) -> Mode {
+        var mode = mode
+        if mode.invitees == Mode.standardInvitees, !given.contains("invitees") {
+            mode.invitees = server.limits.invitees
+        }
+        if mode.participants == Mode.standardParticipants, !given.contains("participants") {
+            mode.participants = server.limits.participants
+        }
+        return mode
     }
 }

@@ -68,8 +68,8 @@ public struct ConfigurationField: Sendable {
 extension ConfigurationField {
     /// Every name, in the order in which they are printed.
     public static let all: [ConfigurationField] =
-        listening + decisions + answering + security + sizes + plugins + transport + rest
-        + outbound
+        listening + console + decisions + answering + security + sizes + plugins + transport + rest
+        + outbound + cluster
 
     /// The names that may stand at the left of an assignment.
     package static let topLevel: [String] = {
@@ -83,7 +83,8 @@ extension ConfigurationField {
 
     /// Those of them that are tables.
     static let tables: [String] =
-        topLevel.filter { name in !all.contains { $0.name == name } } + ["options", "override"]
+        topLevel.filter { name in !all.contains { $0.name == name } }
+        + ["options", "override", "modes", "groups"]
 
     /// The part of a name, or of a table of names.
     package static func part(of name: String) -> Part? {
@@ -117,6 +118,9 @@ extension ConfigurationField {
         .server("origins", "list of origins", "all", "Web pages that may connect.") {
             c, v throws(LuaProblem) in c.origins = try v.origins()
         },
+        .server("phone", "boolean", "false", "The page / is a phone also where there are keys.") {
+            c, v throws(LuaProblem) in c.phone = try v.boolean()
+        },
         .server(
             "trusted_proxies", "list of addresses", "{}",
             "Proxies that say for whom they ask (X-Forwarded-For)."
@@ -128,6 +132,9 @@ extension ConfigurationField {
         },
         .server("test_on_reload", "boolean", "false", "Run the plugins' tests before a reload.") {
             c, v throws(LuaProblem) in c.testOnReload = try v.boolean()
+        },
+        .server("fast_lane", "boolean", "true", "Ask plugins that are quick without a thread.") {
+            c, v throws(LuaProblem) in c.fastLane = try v.boolean()
         },
         .server("log.level", "debug, info, warn, error", "\"info\"", "Least serious line written.")
         {
@@ -170,6 +177,9 @@ extension ConfigurationField {
         .generation("override", "table by plugin", "{}", "on_error, grant, limits of a plugin.") {
             c, v throws(LuaProblem) in c.overrides = try v.overrides()
         },
+        .generation("names", "table of texts", "{}", "What people are called, by user.") {
+            c, v throws(LuaProblem) in c.names = try v.names()
+        },
         .generation("timezone", "time zone", "\"UTC\"", "For opening hours and at(…).") {
             c, v throws(LuaProblem) in
             let name = try v.string()
@@ -177,6 +187,14 @@ extension ConfigurationField {
                 throw LuaProblem("unknown time zone '\(name)'\(TimeZoneRules.hint(for: name))")
             }
             c.timezone = name
+        },
+        .generation(
+            "modes", "table by name", "{}", "Modes of your own: what they are like, and what not."
+        ) {
+            c, v throws(LuaProblem) in c.modes = try v.modes()
+        },
+        .generation("groups", "table by name", "{}", "People who are called by one name.") {
+            c, v throws(LuaProblem) in c.groups = try v.groups()
         },
         .generation("invite.default", "ring, reject", "\"ring\"", "When no plugin decided.") {
             c, v throws(LuaProblem) in c.invite.standard = try v.choice()
@@ -193,7 +211,8 @@ extension ConfigurationField {
         .generation(
             "invite.mode", "name of a mode", "\"advanced\"", "Of an invitation that names none."
         ) {
-            c, v throws(LuaProblem) in c.invite.mode = try v.mode()
+            c, v throws(LuaProblem) in
+            c.invite.mode = try v.mode(among: Mode.all + c.modes.map(\.mode))
         },
         .generation(
             "invite.delivery_check", "boolean or duration", "false",
@@ -217,6 +236,9 @@ extension ConfigurationField {
         },
         .server("users", "\"*\" or list of accounts", "\"*\"", "The user directory.") {
             c, v throws(LuaProblem) in c.users = try v.strings()
+        },
+        .server("names_for", "met, everybody", "\"met\"", "Whose names a user may ask for.") {
+            c, v throws(LuaProblem) in c.namesFor = try v.choice()
         },
         .server("devices_per_user", "integer", "10", "One more replaces the one idle longest.") {
             c, v throws(LuaProblem) in c.devicesPerUser = try v.integer(1...1_000)
@@ -278,6 +300,12 @@ extension ConfigurationField {
         .server("limits.drain", "duration", "\"10s\"", "Longest drain at the end.") {
             c, v throws(LuaProblem) in c.limits.drain = try v.duration(0...600_000)
         },
+        .server(
+            "limits.drain_notice", "duration", "\"2s\"",
+            "readyz says no for so long before a drain, where a load balancer asks for it."
+        ) {
+            c, v throws(LuaProblem) in c.limits.drainNotice = try v.duration(0...600_000)
+        },
         .server("limits.plugin_memory", "size", "\"16MB\"", "Memory of one plugin.") {
             c, v throws(LuaProblem) in c.limits.pluginMemory = try v.size(1 << 20...1 << 30)
         },
@@ -311,6 +339,9 @@ extension ConfigurationField {
             "Of one user, each invitee counted; 0: any."
         ) {
             c, v throws(LuaProblem) in c.limits.invitationsPerMinute = try v.integer(0...1_000_000)
+        },
+        .server("limits.names", "integer", "1000000", "Names of people that are kept.") {
+            c, v throws(LuaProblem) in c.limits.names = try v.integer(0...100_000_000)
         },
         .server("limits.calls_per_user", "integer", "1000", "Live ones that it made; 0: any.") {
             c, v throws(LuaProblem) in c.limits.callsPerUser = try v.integer(0...10_000_000)

@@ -70,5 +70,11 @@ extension ConfigurationField {
             c, v throws(LuaProblem) in
             c.limits.plugin.logLinesOfCause = try v.integer(1...100_000_000)
         },
+        .server(
+            "limits.lane_microseconds", "integer", "200",
+            "Processor time of a handler in the fast lane; a plugin is quick if it takes half."
+        ) {
+            c, v throws(LuaProblem) in c.limits.plugin.laneTime = try v.integer(10...10_000)
+        },
     ]
 }

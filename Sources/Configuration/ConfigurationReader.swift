@@ -120,6 +120,21 @@ extension Configuration {
         {
             throw LuaProblem("cert and key belong together")
         }
+        if table == "console", let console = server.console {
+            guard !console.listen.isEmpty else { throw LuaProblem("listen is missing") }
+            let isEverywhere = ["0.0.0.0:", "[::]:"].contains { console.listen.hasPrefix($0) }
+            guard !isEverywhere || !console.origins.isEmpty else {
+                throw LuaProblem(
+                    "listen: \(console.listen) has no name: origins must say its names")
+            }
+        }
+        if table == "cluster", let cluster = server.cluster {
+            if cluster.database.text.isEmpty { throw LuaProblem("database is missing") }
+            if cluster.lease < cluster.beat * 5 {
+                throw LuaProblem("lease: at least five times beat")
+            }
+            if let problem = cluster.linkProblem { throw LuaProblem(problem) }
+        }
         if table == "limits", server.limits.silence <= server.limits.ping {
             throw LuaProblem("silence: longer than ping, or nobody is asked before the end")
         }

@@ -22,6 +22,29 @@ extension LuaValue {
         return text
     }
 
+    /// `{ USER = "NAME", … }`.
+    func names() throws(LuaProblem) -> [UserID: PersonName] {
+        guard let pairs = table ?? (list?.isEmpty == true ? [] : nil) else {
+            throw wrong("a table of texts by user")
+        }
+        var names: [UserID: PersonName] = [:]
+        for pair in pairs {
+            guard let user = pair.key.text.flatMap({ UserID(checking: $0) }) else {
+                throw LuaProblem("\(pair.key.shown) is no user")
+            }
+            guard let text = pair.value.text else {
+                throw LuaProblem("\(user): \(pair.value.wrong("a text").message)")
+            }
+            guard let name = PersonName(checking: text) else {
+                throw LuaProblem(
+                    "\(user): a name is 1 to \(PersonName.bytesMax) bytes of text on one line, "
+                        + "without overrides of direction")
+            }
+            names[user] = name
+        }
+        return names
+    }
+
     func boolean() throws(LuaProblem) -> Bool {
         guard let bool else { throw wrong("true or false") }
         return bool
@@ -153,10 +176,10 @@ extension LuaValue {
     }
 
     /// The name of a mode.
-    func mode() throws(LuaProblem) -> ModeIndex {
+    func mode(among modes: [Mode]) throws(LuaProblem) -> String {
         let name = try string()
-        if let mode = ModeIndex(named: name) { return mode }
-        let names = Mode.all.map(\.name)
+        let names = modes.map(\.name)
+        if names.contains(name) { return name }
         throw LuaProblem(
             "'\(name)' is none of \(names.joined(separator: ", "))"
                 + Suggestion.text(for: name, among: names))

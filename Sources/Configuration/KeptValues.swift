@@ -44,6 +44,12 @@ public struct KeptValues: Sendable, Equatable {
         return found
     }
 
+    /// Each name with its value as an expression of Lua that shows no secret: `"***"` stands for
+    /// one, and of an address only scheme and host are left.
+    public var shown: [(name: String, value: String)] {
+        members.map { ($0.name, $0.value.redacted.kept) }
+    }
+
     // MARK: Keys written as text
 
     /// The same without keys that are written as text: they are in no store.
@@ -59,6 +65,8 @@ public struct KeptValues: Sendable, Equatable {
                     kept.keeps(pair.value, "\(name).\(pair.key.text ?? "")")
                 }
                 kept.add(name, .table(providers))
+            case "cluster":
+                if kept.keeps(value, name) { kept.add(name, value) }
             default: kept.add(name, value)
             }
         }
@@ -77,7 +85,7 @@ public struct KeptValues: Sendable, Equatable {
     /// Whether the keys of an entry are secrets; notes those that are not.
     private mutating func keeps(_ entry: LuaValue, _ place: String) -> Bool {
         var keeps = true
-        for field in ["key", "account", "secret"] {
+        for field in ["key", "account", "secret", "database"] {
             let texts = entry[field].list ?? [entry[field]]
             guard texts.contains(where: { $0.text != nil && $0.secretSources.isEmpty }) else {
                 continue
@@ -90,6 +98,38 @@ public struct KeptValues: Sendable, Equatable {
 }
 
 extension LuaValue {
+    /// The value without secrets, and without what stands behind the host of an address.
+    fileprivate var redacted: LuaValue {
+        switch self {
+        case .text(let text):
+            guard secretSources.isEmpty else { return .text("***") }
+            return .text(Self.withoutPath(text))
+        case .list(let values): return .list(values.map(\.redacted))
+        case .table(let pairs):
+            return .table(
+                pairs.map { pair in
+                    let isSecret = SecretName.isOne(pair.key.text ?? "")
+                    return Pair(key: pair.key, value: isSecret ? .text("***") : pair.value.redacted)
+                })
+        default: return self
+        }
+    }
+
+    /// `https://host:port/…` of an address with more behind it.
+    private static func withoutPath(_ text: String) -> String {
+        let bytes = Array(text.utf8)
+        guard let place = bytes.indices.first(where: { bytes[$0...].starts(with: "://".utf8) })
+        else { return text }
+        let host = bytes[(place + 3)...].prefix {
+            $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?")
+        }
+        let end = place + 3 + host.count
+        // Who is asked for in the name of whom stands before an @.
+        let plain = host.split(separator: UInt8(ascii: "@")).last ?? host
+        return String(decoding: bytes[..<(place + 3)], as: UTF8.self)
+            + String(decoding: plain, as: UTF8.self) + (end < bytes.count ? "/…" : "")
+    }
+
     /// The value as an expression of Lua, secrets as the calls that they came from.
     fileprivate var kept: String {
         switch self {

@@ -12,6 +12,9 @@ public struct PluginLimits: Sendable, Equatable {
     public var loadTime: Milliseconds = 200
     /// Processor time of one uninterrupted run.
     public var runTime: Milliseconds = 10
+    /// Processor time of one run in the fast lane, in microseconds; beyond it the run goes on with
+    /// the policy thread.
+    public var laneTime = 200
     /// Processor time of one event, waits apart.
     public var eventTime: Milliseconds = 250
     /// From the beginning of a shaping hook to its result.
@@ -76,6 +79,8 @@ public struct PluginSetting: Sendable, Equatable {
     public var zone = TimeZoneRules.utc
     /// The user directory; nil: everybody is in it.
     public var directory: Accounts?
+    /// The operator's groups.
+    public var groups: [String: [UserID]] = [:]
     /// Bytes of extended data.
     public var extendedDataMax = 2_048
     /// Whether something stands in for options that must be set and are not.
@@ -84,6 +89,8 @@ public struct PluginSetting: Sendable, Equatable {
     public var keepsTests = false
     /// Whether it is noted which lines run.
     public var notesLines = false
+    /// Who is told what its scripts do; nil: nobody.
+    public var observer: ScriptObserver?
 
     /// Nothing special.
     public init() {}
@@ -108,6 +115,7 @@ extension Configuration {
         setting.optionsSite = problem("", at: hasOptions ? "options.\(plugin.name)" : "plugins")
         setting.zone = TimeZoneRules(named: generation.timezone) ?? .utc
         setting.directory = directory
+        setting.groups = generation.groups
         setting.extendedDataMax = server.limits.extendedData
         if let override = generation.overrides[plugin.name] {
             setting.onError = override.onError

@@ -17,7 +17,7 @@ public struct DecisionFiles: Sendable {
     public func newest(_ count: Int) -> [DecisionRecord] {
         var found: [DecisionRecord] = []
         for path in paths {
-            visitLines(of: path) { line in
+            LineFile.visit(path) { line in
                 guard found.count < count else { return false }
                 if let record = DecisionRecord(line: line) { found.append(record) }
                 return true
@@ -32,7 +32,7 @@ public struct DecisionFiles: Sendable {
         let name = Array("\"call\":\"\(call)\"".utf8)
         var found: [[UInt8]] = []
         for path in paths {
-            visitLines(of: path) { line in
+            LineFile.visit(path) { line in
                 // The call's id stands near the beginning, behind the time, which has 13 digits for
                 // some centuries.
                 let head = line.prefix(name.count + 30)
@@ -59,36 +59,5 @@ public struct DecisionFiles: Sendable {
         return Int64(String(decoding: digits, as: UTF8.self)).map { Moment($0) }
     }
 
-    /// The newest file first.
-    private var paths: [String] {
-        let newest = Self.path(in: directory)
-        var paths = [newest]
-        while access("\(newest).\(paths.count)", R_OK) == 0 {
-            paths.append("\(newest).\(paths.count)")
-        }
-        return paths
-    }
-
-    /// Visits the lines of a file, the last one first, until `visit` returns false.
-    private func visitLines(of path: String, _ visit: (UnsafeRawBufferPointer) -> Bool) {
-        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard file >= 0 else { return }
-        defer { close(file) }
-        var status = stat()
-        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0
-        else { return }
-        let size = Int(status.st_size)
-        // A file only grows and is renamed as a whole: the mapped bytes stay valid.
-        guard let memory = mmap(nil, size, PROT_READ, MAP_PRIVATE, file, 0),
-            memory != UnsafeMutableRawPointer(bitPattern: -1)
-        else { return }
-        defer { munmap(memory, size) }
-        var end = size
-        while end > 0 {
-            let all = UnsafeRawBufferPointer(start: memory, count: end - 1)
-            let begin = all.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
-            guard visit(UnsafeRawBufferPointer(rebasing: all[begin...])) else { return }
-            end = begin
-        }
-    }
+    private var paths: [String] { LineFile.all(Self.path(in: directory)) }
 }

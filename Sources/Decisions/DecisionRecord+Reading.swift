@@ -108,8 +108,9 @@ extension Decision {
         case "reject": self = .reject(busy: json["reason"]?.string == "busy", extendedData: data)
         case "ring": self = .ring(for: json["for_ms"]?.integer)
         case "forward":
-            guard let user = json.user("to") else { return nil }
-            self = .forward(user)
+            // Records of earlier versions name one user.
+            guard let users = json.user("to").map({ [$0] }) ?? json["to"]?.users else { return nil }
+            self = .forward(users, each: json["each_ms"]?.integer)
         default: return nil
         }
     }
@@ -154,7 +155,7 @@ extension PushDraft {
 // MARK: - What it was decided on
 
 extension DecisionInput {
-    fileprivate init?(_ json: JSONValue, _ hook: Hook, _ id: CallID, _ user: UserID) {
+    fileprivate convenience init?(_ json: JSONValue, _ hook: Hook, _ id: CallID, _ user: UserID) {
         guard let callJSON = json["call"], let call = Call(callJSON, id),
             let subject = Subject(json, hook, call, user)
         else { return nil }
@@ -185,6 +186,7 @@ extension DecisionInput.Subject {
             self = .question(.invite(call, callee: user, from: from))
         case .dial:
             self = .question(.dial(call, user: user, invitees: json["invitees"]?.users ?? []))
+        case .join: self = .question(.join(call, user: user))
         case .token: self = .question(.token(call, user: user))
         case .extendedData:
             if let data = json["data"]?.string {
@@ -245,14 +247,14 @@ extension UserFacts {
         guard let user = json.user("user") else { return nil }
         self.init(
             user, calls: Int(json["calls"]?.integer ?? 0),
-            devices: Int(json["devices"]?.integer ?? 0))
+            devices: Int(json["devices"]?.integer ?? 0), name: json["name"]?.string)
     }
 }
 
 extension Call {
     fileprivate init?(_ json: JSONValue, _ id: CallID) {
         guard let name = json["mode"]?.string,
-            let mode = ModeIndex(named: name),
+            let mode = ModeRow(named: name) ?? Mode(text: name).map({ ModeRow($0) }),
             let created = json["created_at"]?.integer,
             let people = json["participants"]?.array?.compactMap({ Participant($0, created) }),
             !people.isEmpty
@@ -263,6 +265,7 @@ extension Call {
             createdAt: Moment(created))
         state = json["state"]?.string.flatMap { State(rawValue: $0) } ?? .ringing
         isGroup = json["group"]?.bool ?? false
+        receiver = json.user("receiver")
         extendedData = json["extended_data"]?.string
         items =
             json["items"]?.object?.members.map { Item(key: $0.key, value: $0.value.string ?? "") }

@@ -39,7 +39,7 @@ extension DecisionInput.Subject {
         case .question(.incomingData(_, _, let data)): data.utf8.count
         case .question(.outgoingData(_, let texts)):
             texts.reduce(0) { $0 + 64 + $1.data.utf8.count }
-        case .question(.invite), .question(.token): 0
+        case .question(.invite), .question(.join), .question(.token): 0
         }
     }
 }

@@ -44,16 +44,8 @@ extension DecisionRecord.Asked {
     fileprivate func write(into writer: inout JSONWriter) {
         writer.object {
             $0.field("plugin", plugin)
-            switch verdict {
-            case .noOpinion: $0.field("said", literal: "no opinion")
-            case .decided: $0.field("said", literal: "decided")
-            case .quarantined: $0.field("said", literal: "quarantined")
-            case .failed(let failure):
-                $0.field("said", literal: "failed")
-                $0.field("failure", failure.rawValue)
-            case .unfit: $0.field("said", literal: "unfit")
-            case .cutShort: $0.field("said", literal: "cut short")
-            }
+            $0.field("said", literal: verdict.word)
+            if case .failed(let failure) = verdict { $0.field("failure", failure.rawValue) }
             if let message { $0.field("message", message) }
             $0.field("wall_ms", wall)
             $0.field("cpu_us", Int64(processor / 1_000))
@@ -124,9 +116,10 @@ extension Decision {
         case .ring(let time):
             writer.field("action", literal: "ring")
             writer.field("for_ms", time)
-        case .forward(let user):
+        case .forward(let users, let each):
             writer.field("action", literal: "forward")
-            writer.field("to", user.text)
+            writer.field("to", users)
+            writer.field("each_ms", each)
         }
     }
 }
@@ -201,7 +194,7 @@ extension DecisionInput.Subject {
         case .question(.invite(_, _, let from)): if from > 0 { writer.field("from", from) }
         case .question(.dial(_, _, let invitees)): writer.field("invitees", invitees)
         case .question(.incomingData(_, _, let data)): writer.field("data", data)
-        case .question(.token): break
+        case .question(.join), .question(.token): break
         case .question(.outgoingData(_, let texts)):
             writer.array("texts") {
                 for text in texts {
@@ -270,6 +263,7 @@ extension JSONWriter {
         field("user", facts.user.text)
         field("calls", facts.calls)
         field("devices", facts.devices)
+        if let name = facts.name { field("name", name) }
     }
 
     /// What handlers see of a call.
@@ -277,7 +271,7 @@ extension JSONWriter {
         beginObject()
         var seen = SeenCall()
         swap(&seen.writer, &self)
-        call.visit(&seen, mode: Mode.all[Int(call.mode.value)].name, for: nil)
+        call.visit(&seen, for: nil)
         swap(&seen.writer, &self)
         array("users") {
             for facts in facts { $0.object { $0.facts(facts) } }

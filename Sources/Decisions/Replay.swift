@@ -116,7 +116,7 @@ public final class Replay {
                 answer(wait, plugin, operation.words) { .operation(nil) }
             case .abandon(let wait): due.removeAll { $0.wait == wait }
             case .answer, .thinking, .shaped, .log, .keepTimer, .dropTimer, .count, .observe,
-                .rolledBack, .alarm:
+                .rolledBack, .canaryTakenBack, .alarm:
                 break
             }
         }

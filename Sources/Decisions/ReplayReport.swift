@@ -16,12 +16,22 @@ public struct ReplayReport: Sendable, Equatable {
         public let user: UserID
         /// When it was asked.
         public let at: Moment
+        /// The generation that decided: with a canary there are two at the same time.
+        public let generation: String
         /// What was decided, as one line.
         public let before: String
         /// What would be decided, as one line.
         public let after: String
         /// Why a plugin failed that did not fail before.
         public let problem: String?
+
+        /// The same without somebody.
+        public func forgetting(_ gone: Forgotten) -> Change {
+            Change(
+                hook: hook, call: call, user: gone.replacing(user), at: at, generation: generation,
+                before: gone.replacing(in: before), after: gone.replacing(in: after),
+                problem: problem.map { gone.replacing(in: $0) })
+        }
     }
 
     /// Changes that are kept; all of them are counted.
@@ -83,9 +93,8 @@ public struct ReplayReport: Sendable, Equatable {
                 note(record, nil)
                 continue
             }
-            var record = record
-            (record.outcome, record.asked) = (before.outcome, before.asked)
-            note(record, replay.ask(record))
+            let decided = record.decided(before.outcome, by: before.asked)
+            note(decided, replay.ask(decided))
         }
     }
 
@@ -109,7 +118,7 @@ public struct ReplayReport: Sendable, Equatable {
         changes.append(
             Change(
                 hook: record.hook, call: record.call, user: record.user, at: record.at,
-                before: before, after: after, problem: problem))
+                generation: record.generation, before: before, after: after, problem: problem))
     }
 }
 
@@ -127,12 +136,13 @@ extension ReplayReport {
 }
 
 extension ReplayReport.Change {
-    /// `at`, `call`, `event`, `user`, `before`, `after`, `problem`.
+    /// `at`, `call`, `event`, `user`, `generation`, `before`, `after`, `problem`.
     public var json: JSONValue {
         [
             "at": .integer(at.milliseconds), "call": .string(call.description),
             "event": .string(hook.rawValue), "user": .string(user.text),
-            "before": .string(before), "after": .string(after),
+            "generation": .string(generation), "before": .string(before),
+            "after": .string(after),
             "problem": problem.map { .string($0) } ?? .null,
         ]
     }
@@ -176,7 +186,9 @@ extension Decision {
         case .reject(let busy, let data):
             "reject \(busy ? "busy" : "declined")" + (data.map { " saying \($0)" } ?? "")
         case .ring(let time): "ring" + (time.map { " for \($0) ms" } ?? "")
-        case .forward(let user): "forward to \(user)"
+        case .forward(let users, let each):
+            "forward to \(users.map(\.text).joined(separator: ", "))"
+                + (each.map { ", each \($0) ms" } ?? "")
         }
     }
 }

@@ -17,19 +17,21 @@ struct SeenCall: ~Copyable, CallVisitor {
         case .mode, .kind, .state, .extendedData, .items, .createdAt, .ringTime, .participants,
             .user, .role, .invitedBy, .deadlineAt:
             field.shown
-        case .isGroup, .transfers, .views: field.kept
+        case .isGroup, .transfers, .views, .receiver: field.kept
         case .callID, .caller, .answeredAt, .connectedAt, .endedAt, .duration, .revision, .media,
-            .end, .deliveryCheck, .mediaAlarm, .idleAlarm, .removed, .reason, .invitedAt, .device,
-            .audio, .video, .held, .mediaConnected, .wasConnected, .deliveryAlarm, .isAnsweredFor,
-            .hops, .askFrom, .begunBy, .asking, .policyAlarm, .policyNote:
+            .end, .deliveryCheck, .mediaAlarm, .idleAlarm, .removed, .forks, .reason, .invitedAt,
+            .device, .audio, .video, .held, .name, .mediaConnected, .wasConnected, .deliveryAlarm,
+            .isAnsweredFor, .hops, .askFrom, .begunBy, .asking, .policyAlarm, .policyNote:
             nil
         }
     }
 
     mutating func visit(_ field: CallField, _ id: CallID) {}
 
-    mutating func visit(_ field: CallField, _ mode: ModeIndex, name text: String) {
-        if let name = name(field) { writer.field(name, plain: text) }
+    mutating func visit(_ field: CallField, _ mode: ModeRow) {
+        guard let name = name(field) else { return }
+        // A mode of the operator with all that it says: replays know it without his file.
+        writer.field(name, mode.place == nil ? mode.mode.text : mode.name)
     }
 
     mutating func visit(_ field: CallField, text: String?) {
@@ -105,5 +107,6 @@ struct SeenCall: ~Copyable, CallVisitor {
     mutating func visit(_ field: CallField, count: Int) {}
     mutating func visit(_ field: CallField, _ end: Call.End?) {}
     mutating func visit(_ field: CallField, _ users: [UserID]) {}
+    mutating func visit(_ field: CallField, _ forks: [Call.Fork]) {}
     mutating func visit(_ field: CallField, _ note: PolicyNote?) {}
 }

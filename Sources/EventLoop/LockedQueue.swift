@@ -26,6 +26,14 @@ public final class Locked<Value>: @unchecked Sendable {
         return body(&value)
     }
 
+    /// Runs `body` unless another thread has the value; returns whether it ran.
+    public func withLockIfFree(_ body: (inout Value) -> Void) -> Bool {
+        guard pthread_mutex_trylock(mutex) == 0 else { return false }
+        defer { pthread_mutex_unlock(mutex) }
+        body(&value)
+        return true
+    }
+
     /// Runs `body` until it gives something. Between two runs `sleep` waits on a condition, and
     /// others have the value: that is why it cannot wait within `body`.
     func withLock<Result>(

@@ -17,7 +17,7 @@ public struct JSONObject: Sendable {
 
         /// Whether both are the same member; names are compared byte for byte.
         public static func == (a: Member, b: Member) -> Bool {
-            a.key.utf8.elementsEqual(b.key.utf8) && a.value == b.value
+            JSONObject.isSame(a.key, b.key) && a.value == b.value
         }
     }
 
@@ -29,7 +29,7 @@ public struct JSONObject: Sendable {
 
     /// An object of `members`; of equal names the first gives the place and the last the value.
     public init(_ members: [Member]) {
-        self.members = members.count <= 16 ? Self.merge(members) : Self.mergeMany(members)
+        self.members = members.count <= 32 ? Self.merge(members) : Self.mergeMany(members)
     }
 
     /// How many members there are.
@@ -56,7 +56,17 @@ public struct JSONObject: Sendable {
     private func index(of key: String) -> Int? { Self.index(of: key, in: members) }
 
     private static func index(of key: String, in members: [Member]) -> Int? {
-        members.firstIndex { $0.key.utf8.elementsEqual(key.utf8) }
+        members.firstIndex { isSame($0.key, key) }
+    }
+
+    /// Whether two names have the same bytes. Equal texts may have others (an accent of its own or
+    /// not), but to find that texts differ is quick: most names do.
+    private static func isSame(_ a: String, _ b: String) -> Bool {
+        guard a.utf8.count == b.utf8.count, a == b else { return false }
+        let isSame = a.utf8.withContiguousStorageIfAvailable { a in
+            b.utf8.withContiguousStorageIfAvailable { b in a.elementsEqual(b) }
+        }
+        return (isSame ?? nil) ?? a.utf8.elementsEqual(b.utf8)
     }
 
     private static func merge(_ members: [Member]) -> [Member] {
@@ -76,13 +86,13 @@ public struct JSONObject: Sendable {
     private static func mergeMany(_ members: [Member]) -> [Member] {
         let order = members.indices.sorted { a, b in
             let (left, right) = (members[a].key.utf8, members[b].key.utf8)
-            if left.elementsEqual(right) { return a < b }
+            if isSame(members[a].key, members[b].key) { return a < b }
             return left.lexicographicallyPrecedes(right)
         }
         var merged: [Member?] = members
         var place = order[0]
         for index in order.dropFirst() {
-            if members[index].key.utf8.elementsEqual(members[place].key.utf8) {
+            if isSame(members[index].key, members[place].key) {
                 merged[place] = members[index]
                 merged[index] = nil
             } else {

@@ -7,8 +7,6 @@ public struct GlobalUse: Equatable {
     package var member: String?
     package let line: Int
     package let isAssignment: Bool
-    /// Whether it is called as a statement: nothing takes what it returns.
-    package var isDiscarded = false
 }
 
 /// The bytecode of one file, as `string.dump` makes it in Lua 5.4.
@@ -127,7 +125,6 @@ public struct CompiledChunk {
         static let getGlobal: UInt32 = 11
         static let getField: UInt32 = 14
         static let setGlobal: UInt32 = 15
-        static let call: UInt32 = 68
         /// Stands at the beginning of a file, on no line of anybody's.
         static let prepareArguments: UInt32 = 81
     }
@@ -146,7 +143,7 @@ public struct CompiledChunk {
                 uses.append(
                     GlobalUse(
                         name: name, member: code.member(of: a, after: index), line: line,
-                        isAssignment: false, isDiscarded: code.discardsCall(of: a, after: index)))
+                        isAssignment: false))
             case Opcode.setGlobal:
                 guard a < upvalues.count, upvalues[a] == "_ENV", let name = code.constant(b) else {
                     continue
@@ -169,16 +166,6 @@ public struct CompiledChunk {
 extension CompiledChunk.Code {
     fileprivate func constant(_ index: Int) -> String? {
         index < constants.count ? constants[index] : nil
-    }
-
-    /// Whether the function in `register` is called next, without a place for a result.
-    fileprivate func discardsCall(of register: Int, after index: Int) -> Bool {
-        for instruction in instructions.dropFirst(index + 1) {
-            let (a, _, c) = CompiledChunk.operands(instruction)
-            guard a == register else { continue }
-            return instruction & 0x7F == CompiledChunk.Opcode.call && c == 1
-        }
-        return false
     }
 
     /// The field that the next instruction reads of `register`.

@@ -91,8 +91,9 @@ public struct PlainReader {
         let calls = Int(Int64(bitPattern: word()))
         _ = byte()
         let devices = Int(Int64(bitPattern: word()))
+        let name = value().text
         guard let user = id.text.flatMap({ UserID(checking: $0) }) else { return id }
-        return .user(UserFacts(user, calls: calls, devices: devices))
+        return .user(UserFacts(user, calls: calls, devices: devices, name: name))
     }
 
     private mutating func string() -> LuaValue {

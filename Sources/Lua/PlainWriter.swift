@@ -182,6 +182,7 @@ public final class PlainWriter {
         text(facts.user.text)
         integer(facts.calls)
         integer(facts.devices)
+        if let name = facts.name { text(name) } else { null() }
     }
 
     /// Writes text without tag and length.

@@ -9,6 +9,8 @@ enum Inquiry {
     case invite(callee: UserID)
     /// `on.dial`.
     case dial(user: UserID, invitees: [UserID])
+    /// `on.join`.
+    case join(user: UserID)
     /// `on.token`.
     case token(user: UserID)
     /// `on.extended_data(…, "in")`: the text as shaped so far.
@@ -25,6 +27,7 @@ enum Inquiry {
         switch self {
         case .invite: .invite
         case .dial: .dial
+        case .join: .join
         case .token: .token
         case .incoming, .outgoing: .extendedData
         case .push: .push
@@ -34,7 +37,9 @@ enum Inquiry {
     /// The account concerned (E55).
     var user: UserID {
         switch self {
-        case .invite(let user), .dial(let user, _), .token(let user), .incoming(let user, _): user
+        case .invite(let user), .dial(let user, _), .join(let user), .token(let user),
+            .incoming(let user, _):
+            user
         case .outgoing(let texts, let place, _, _): texts[place].receiver
         case .push(let draft, _): draft.user
         }
@@ -45,7 +50,9 @@ enum Inquiry {
 struct Chain {
     /// Names the question among those that wait.
     let id: ChainID
-    let generation: Generation
+    var generation: Generation
+    /// The one that was asked before it, about other receivers; nil: there was none.
+    var first: Generation?
     var view: CallView
     var inquiry: Inquiry
     /// Who brought it about.
@@ -59,6 +66,8 @@ struct Chain {
     /// When the plugin at `place` was asked.
     var since: Moment
     var asked: [DecisionRecord.Asked] = []
+    /// Processor time of its runs, in nanoseconds.
+    var spent: UInt64 = 0
     /// Whether some plugin gave no usable answer.
     var hasFailed = false
     /// Whether there was no time to ask: that says nothing about the plugins.
@@ -74,6 +83,17 @@ struct Chain {
 
     var hook: Hook { inquiry.hook }
     var user: UserID { inquiry.user }
+
+    /// The next receiver may be an account for which another generation decides.
+    mutating func goOn(in next: Generation) {
+        if next !== generation, first == nil { first = generation }
+        generation = next
+    }
+
+    /// What the record says of a plugin that is not of the generation which it names.
+    var changeOfGeneration: String? {
+        first.flatMap { $0 === generation ? nil : "of generation \(generation.name)" }
+    }
 }
 
 /// Names a chain.
@@ -110,6 +130,7 @@ struct RecordedInput {
         case .invite(let callee): .question(.invite(call, callee: callee, from: place))
         case .dial(let user, let invitees):
             .question(.dial(call, user: user, invitees: invitees))
+        case .join(let user): .question(.join(call, user: user))
         case .token(let user): .question(.token(call, user: user))
         case .incoming(let user, let text):
             .question(.incomingData(call, user: user, data: text ?? ""))

@@ -2,36 +2,40 @@
 
 import CallModel
 
-/// A heap of moments with what is due then; of equal moments the one added first.
-package struct DeadlineHeap<Item> {
-    private struct Entry {
-        let at: Moment
-        let order: UInt64
-        let item: Item
+/// A heap of moments with what is due then; of equal moments the one added first. Public, because
+/// only then it is made for its items in other targets too.
+public struct DeadlineHeap<Item> {
+    @usableFromInline struct Entry {
+        @usableFromInline let at: Moment
+        @usableFromInline let order: UInt64
+        @usableFromInline let item: Item
 
-        func isBefore(_ other: Entry) -> Bool { (at, order) < (other.at, other.order) }
+        @inlinable init(at: Moment, order: UInt64, item: Item) {
+            (self.at, self.order, self.item) = (at, order, item)
+        }
+
+        @inlinable func isBefore(_ other: Entry) -> Bool { (at, order) < (other.at, other.order) }
     }
-    private var entries: [Entry] = []
-    private var nextOrder: UInt64 = 0
+    @usableFromInline var entries: [Entry] = []
+    @usableFromInline var nextOrder: UInt64 = 0
 
-    package init() {}
+    /// Nothing to come.
+    @inlinable public init() {}
 
     /// The earliest moment.
-    package var first: Moment? { entries.first?.at }
+    @inlinable public var first: Moment? { entries.first?.at }
     var count: Int { entries.count }
 
-    package mutating func add(_ item: Item, at moment: Moment) {
-        entries.append(Entry(at: moment, order: nextOrder, item: item))
+    /// Adds `item`, which is due at `moment`.
+    @inlinable public mutating func add(_ item: Item, at moment: Moment) {
+        let entry = Entry(at: moment, order: nextOrder, item: item)
         nextOrder += 1
-        var place = entries.count - 1
-        while place > 0, entries[place].isBefore(entries[(place - 1) / 2]) {
-            entries.swapAt(place, (place - 1) / 2)
-            place = (place - 1) / 2
-        }
+        entries.append(entry)
+        rise(entry, from: entries.count - 1)
     }
 
     /// Removes and returns the earliest item that is due at `now`.
-    package mutating func popDue(at now: Moment) -> Item? {
+    @inlinable public mutating func popDue(at now: Moment) -> Item? {
         guard let first = entries.first, first.at <= now else { return nil }
         remove(at: 0)
         return first.item
@@ -42,24 +46,29 @@ package struct DeadlineHeap<Item> {
         while let place = entries.firstIndex(where: { $0.item == item }) { remove(at: place) }
     }
 
-    private mutating func remove(at place: Int) {
-        entries.swapAt(place, entries.count - 1)
-        entries.removeLast()
+    /// The last entry takes the place of the one that goes, and moves to where it belongs.
+    @inlinable mutating func remove(at place: Int) {
+        let entry = entries.removeLast()
         guard place < entries.count else { return }
         var place = place
-        while place > 0, entries[place].isBefore(entries[(place - 1) / 2]) {
-            entries.swapAt(place, (place - 1) / 2)
-            place = (place - 1) / 2
-        }
         while true {
-            var least = place
-            for child in [2 * place + 1, 2 * place + 2]
-            where child < entries.count && entries[child].isBefore(entries[least]) {
-                least = child
-            }
-            if least == place { return }
-            entries.swapAt(place, least)
+            var least = 2 * place + 1
+            guard least < entries.count else { break }
+            if least + 1 < entries.count, entries[least + 1].isBefore(entries[least]) { least += 1 }
+            guard entries[least].isBefore(entry) else { break }
+            entries[place] = entries[least]
             place = least
         }
+        rise(entry, from: place)
+    }
+
+    /// Puts `entry` at `place`, which is free, or nearer to the first one.
+    @inlinable mutating func rise(_ entry: Entry, from place: Int) {
+        var place = place
+        while place > 0, entry.isBefore(entries[(place - 1) / 2]) {
+            entries[place] = entries[(place - 1) / 2]
+            place = (place - 1) / 2
+        }
+        entries[place] = entry
     }
 }

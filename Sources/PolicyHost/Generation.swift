@@ -25,6 +25,11 @@ public struct GenerationPlan: Sendable {
     /// A generation without plugins.
     public init() {}
 
+    /// See `Generation.mistakes`.
+    fileprivate var mistakes: [PolicyProblem] {
+        plugins.flatMap { MistakeFinder.mistakes(in: $0.source) }
+    }
+
     /// What plugins see of the server's part.
     public struct Share: Sendable {
         /// The user directory; nil: everybody is in it.
@@ -45,7 +50,7 @@ public final class Generation: @unchecked Sendable {
     public let name: String
     /// What can never be meant, although Lua does not mind: it loads, and does not do what it
     /// seems to.
-    public let mistakes: [PolicyProblem]
+    public var mistakes: [PolicyProblem] { plan.mistakes }
     /// What is no mistake, and yet hardly meant.
     public let warnings: [PolicyProblem]
     package var plan: GenerationPlan
@@ -54,6 +59,8 @@ public final class Generation: @unchecked Sendable {
     /// Who met its decisions, and how many there were.
     var pairs = RecentPairs()
     var decisions = 0
+    /// Whether it was a canary that decides no more.
+    var isTakenBack = false
 
     /// Loads every plugin of `plan` within the limits; nothing is waited for and nothing is asked.
     public init(
@@ -80,10 +87,13 @@ public final class Generation: @unchecked Sendable {
             }
         }
         plugins = loaded
-        mistakes = loaded.flatMap(\.mistakes)
         warnings = loaded.flatMap(\.warnings)
         if plan.isWhole { problems += Self.orderProblems(loaded) }
-        guard problems.isEmpty else { throw PolicyProblems(problems) }
+        guard problems.isEmpty else {
+            // What is wrong on the same line is mostly the same.
+            let told = Set(problems.map(\.place))
+            throw PolicyProblems(problems + plan.mistakes.filter { !told.contains($0.place) })
+        }
     }
 
     /// What the switchboard must ask and tell.
@@ -168,4 +178,8 @@ extension PluginState {
             "options[\"\(name)\"].\(first.key): this plugin has no options",
             file: setting.optionsSite?.file, line: setting.optionsSite?.line)
     }
+}
+
+extension PolicyProblem {
+    fileprivate var place: String { "\(file ?? ""):\(line ?? 0)" }
 }

@@ -4,7 +4,7 @@ import CallModel
 
 /// A hook: `on.NAME(function … end)`.
 public enum Hook: String, Sendable, CaseIterable {
-    case dial, invite, token
+    case dial, invite, join, token
     case push
     case extendedData = "extended_data"
     case accepted, rejected, cancelled, timeout, undelivered, participant, ended
@@ -26,7 +26,7 @@ public enum Hook: String, Sendable, CaseIterable {
     /// See `Kind`.
     public var kind: Kind {
         switch self {
-        case .dial, .invite, .token: .decision
+        case .dial, .invite, .join, .token: .decision
         case .push, .extendedData: .shaping
         case .accepted, .rejected, .cancelled, .timeout, .undelivered, .participant, .ended,
             .signal, .presence, .pushFailed, .start, .stop, .pluginError:
@@ -38,6 +38,7 @@ public enum Hook: String, Sendable, CaseIterable {
     var demand: Hooks {
         switch self {
         case .dial: .dial
+        case .join: .join
         case .token: .token
         case .extendedData: [.incomingData, .outgoingData]
         case .accepted, .rejected, .cancelled, .timeout, .undelivered, .participant, .ended:
@@ -53,22 +54,23 @@ public enum Hook: String, Sendable, CaseIterable {
         switch self {
         case .dial: 0
         case .invite: 1
-        case .token: 2
-        case .push: 3
-        case .extendedData: 4
-        case .accepted: 5
-        case .rejected: 6
-        case .cancelled: 7
-        case .timeout: 8
-        case .undelivered: 9
-        case .participant: 10
-        case .ended: 11
-        case .signal: 12
-        case .presence: 13
-        case .pushFailed: 14
-        case .start: 15
-        case .stop: 16
-        case .pluginError: 17
+        case .join: 2
+        case .token: 3
+        case .push: 4
+        case .extendedData: 5
+        case .accepted: 6
+        case .rejected: 7
+        case .cancelled: 8
+        case .timeout: 9
+        case .undelivered: 10
+        case .participant: 11
+        case .ended: 12
+        case .signal: 13
+        case .presence: 14
+        case .pushFailed: 15
+        case .start: 16
+        case .stop: 17
+        case .pluginError: 18
         }
     }
 }

@@ -19,6 +19,9 @@ public struct HookTally: Sendable, Equatable {
     public private(set) var wall = Histogram(
         bounds: [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3])
 
+    /// Nothing was asked.
+    public init() {}
+
     mutating func note(
         _ verdict: DecisionRecord.Verdict, processor spent: UInt64, wall time: Milliseconds
     ) {
@@ -33,6 +36,15 @@ public struct HookTally: Sendable, Equatable {
         }
         processor.note(Double(spent) / 1e9)
         wall.note(Double(time) / 1e3)
+    }
+
+    mutating func add(_ other: HookTally) {
+        asked += other.asked
+        answered += other.answered
+        quarantined += other.quarantined
+        failures.merge(other.failures, uniquingKeysWith: +)
+        processor.add(other.processor)
+        wall.add(other.wall)
     }
 }
 
@@ -60,6 +72,12 @@ public struct Histogram: Sendable, Equatable {
         while place < bounds.count, value > bounds[place] { place += 1 }
         counts[place] += 1
         sum += value
+    }
+
+    /// Adds the values of another one with the same bounds.
+    mutating func add(_ other: Histogram) {
+        for place in counts.indices { counts[place] += other.counts[place] }
+        sum += other.sum
     }
 
     /// The bound below which this share of the values lies; nil: above all bounds, or no values.

@@ -67,6 +67,9 @@ public enum PolicyEffect: Sendable, Equatable {
     /// The active generation failed its probation: the one before is active again. The shell
     /// returns to the settings that belong to it.
     case rolledBack(from: String, to: String, reason: String)
+    /// A canary failed: the active generation decides for all again. The shell returns to the
+    /// settings that belong to that.
+    case canaryTakenBack(String, reason: String)
     /// Something that somebody has to see to.
     case alarm(String)
     /// Nobody waits for it any more.
@@ -173,7 +176,7 @@ public enum WaitReply: Sendable, Equatable {
 /// A line for the log.
 public struct PolicyLog: Sendable, Equatable {
     /// How serious.
-    public var level: Configuration.Log.Level
+    public var level: LogLevel
     /// What happened.
     public var text: String
     /// Whose line; nil: the host's.
@@ -185,7 +188,7 @@ public struct PolicyLog: Sendable, Equatable {
 
     /// A line saying `text`.
     public init(
-        _ level: Configuration.Log.Level, _ text: String, plugin: String? = nil,
+        _ level: LogLevel, _ text: String, plugin: String? = nil,
         call: CallID? = nil,
         fields: JSONObject = JSONObject()
     ) {

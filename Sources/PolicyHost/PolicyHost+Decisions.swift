@@ -27,11 +27,12 @@ extension PolicyHost {
                 view: CallView(call: call, facts: facts, now: now, invitees: invitees),
                 inquiry: .dial(user: user, invitees: invitees), cause: cause,
                 deadline: question.decideBy, place: 0, since: now)
-        case .token(let call, let user):
+        case .join(let call, let user), .token(let call, let user):
+            let isJoin = question.subject.asksToJoin
             chain = Chain(
                 id: id, generation: answering,
                 view: CallView(call: call, facts: facts, now: now, callee: account(in: call)),
-                inquiry: .token(user: user), cause: cause,
+                inquiry: isJoin ? .join(user: user) : .token(user: user), cause: cause,
                 deadline: question.decideBy, place: 0, since: now)
         case .incomingData(let call, let user, let text):
             chain = Chain(
@@ -131,24 +132,26 @@ extension PolicyHost {
 
     /// Asks plugin after plugin until one answers, one waits or none is left.
     private func advance(_ chain: inout Chain) {
-        let plugins = chain.generation.plugins
         let hook = chain.hook.index
         repeat {
+            let plugins = chain.generation.plugins
             while chain.place < plugins.count {
                 let plugin = plugins[chain.place]
                 guard chain.concerns(plugin) else {
                     chain.place += 1
                     continue
                 }
-                if isTired { return pause(chain) }
+                if hasHadItsTime { return pause(chain) }
                 var origin = Origin(cause: chain.cause, pauseKey: .report(chain.hook))
                 guard admit(plugin, &origin) else {
                     if passedOver(plugin, &chain) { return }
                     continue
                 }
                 let outcome = run(plugin, plugin.hooks[hook], &chain, origin)
-                if Int(outcome.status) == CALLUA_WAITING {
-                    return suspend(chain, plugin, outcome)
+                switch Int(outcome.status) {
+                case CALLUA_WAITING: return suspend(chain, plugin, outcome)
+                case CALLUA_PAUSED: return leaveLane(chain, plugin, outcome)
+                default: break
                 }
                 if settle(outcome, plugin, &chain, spent: outcome.nanoseconds) { return }
             }
@@ -197,6 +200,7 @@ extension PolicyHost {
             return false
         }
         let next = texts[place + 1]
+        if canary != nil { chain.goOn(in: generation(for: next.receiver, in: chain.view.call)) }
         chain.inquiry = .outgoing(texts, place: place + 1, text: next.data, views: views)
         chain.view.receiver = next.receiver
         chain.place = 0
@@ -219,7 +223,7 @@ extension PolicyHost {
         case .invite, .dial:
             arguments.list(1)
             write(chain.view)
-        case .token(let user):
+        case .join(let user), .token(let user):
             arguments.list(2)
             write(chain.view)
             arguments.user(chain.view.facts(of: user))
@@ -249,11 +253,7 @@ extension PolicyHost {
     }
 
     func write(_ view: CallView) {
-        arguments.call(view, modeName: modeName(view.call.mode))
-    }
-
-    private func modeName(_ index: ModeIndex) -> String {
-        Int(index.value) < modeNames.count ? modeNames[Int(index.value)] : ""
+        arguments.call(view, modeName: view.call.mode.name)
     }
 
     // MARK: Results
@@ -294,9 +294,19 @@ extension PolicyHost {
             case .unfit(let why):
                 record(.unfit, plugin, &chain, spent: spent, message: why)
                 return false
-            case .answered(.answer(.invite(.forward, _, _)), _) where !mayForward(for: chain.cause):
-                record(.unfit, plugin, &chain, spent: spent, message: "forward: rate_limited")
-                return false
+            case .answered(
+                .answer(.invite(.forward(let users, let each), let by, let next)), let note):
+                // Whoever is beyond the rate of the one who called is left out (H95).
+                let kept = users.filter { _ in mayForward(for: chain.cause) }
+                let limited = kept.count < users.count ? "forward: rate_limited" : note
+                guard !kept.isEmpty else {
+                    record(.unfit, plugin, &chain, spent: spent, message: limited)
+                    return false
+                }
+                plugin.tally.decided += 1
+                record(.decided, plugin, &chain, spent: spent, message: limited)
+                commit(.answer(.invite(.forward(kept, each: each), by: by, next: next)), chain)
+                return true
             case .answered(let verdict, let note):
                 plugin.tally.decided += 1
                 record(.decided, plugin, &chain, spent: spent, message: note)
@@ -350,7 +360,8 @@ extension PolicyHost {
     private func apply(_ onError: OnError, _ plugin: PluginState, _ chain: Chain) -> Bool {
         // Shaping hooks leave unchanged what they cannot shape (F60).
         guard chain.hook.kind == .decision else { return false }
-        switch onError {
+        // A door whose guard is not there stays shut, whatever the guard says of its failures.
+        switch chain.hook == .join ? .reject : onError {
         case .skip, .unchanged: return false
         case .default: commit(.answer(.none), chain)
         case .reject: commit(.answer(chain.rejection(by: plugin.name)), chain)
@@ -369,6 +380,7 @@ extension PolicyHost {
             preconditionFailure("the verdict \(verdict) is none of \(chain.hook)")
         }
         let record = recordsDecisions ? chain.record(verdict, services) : nil
+        if let canary { canary.note(chain, verdict, at: services.now) }
         if chain.hook.kind == .decision, !chain.isPassedOver { noteDecision(chain, record) }
         if let record { services.emit(.record(record)) }
     }
@@ -379,7 +391,9 @@ extension PolicyHost {
     ) {
         let wall = services.now - chain.since
         plugin.tally.note(chain.hook, verdict, processor: spent, wall: wall)
+        chain.spent += spent
         guard recordsDecisions else { return }
+        let message = message ?? chain.changeOfGeneration
         chain.asked.append(
             DecisionRecord.Asked(
                 plugin: plugin.name, processor: spent, wall: wall,
@@ -466,7 +480,7 @@ extension Chain {
         guard case .invite(let callee) = inquiry, let hold else { return [] }
         switch answer {
         case .invite(.accept, _, _), .invite(.ring, _, _): return [callee, view.call.caller]
-        case .invite(.forward(let target), _, _): return [target, view.call.caller]
+        case .invite(.forward(let targets, _), _, _): return targets + [view.call.caller]
         case .none: return hold.ringsByDefault ? [callee, view.call.caller] : []
         case .invite(.reject, _, _), .allow, .refuse, .data, .tooLarge, .views, .token: return []
         }
@@ -474,7 +488,7 @@ extension Chain {
 
     fileprivate func rejection(by plugin: String) -> Answer {
         switch inquiry {
-        case .dial: .refuse(code: "refused", by: plugin)
+        case .dial, .join: .refuse(code: "refused", by: plugin)
         case .invite:
             .invite(.reject(busy: false, extendedData: nil), by: plugin, next: place)
         case .token, .incoming, .outgoing, .push: .none
@@ -483,7 +497,7 @@ extension Chain {
 
     fileprivate func acceptance(by plugin: String) -> Answer {
         switch inquiry {
-        case .dial: .allow(Allowance())
+        case .dial, .join: .allow(Allowance())
         case .invite: .invite(.accept(wait: 0, extendedData: nil), by: plugin, next: place)
         case .token, .incoming, .outgoing, .push: .none
         }
@@ -499,7 +513,11 @@ extension Chain {
         }
         return DecisionRecord(
             hook: hook, call: view.call.id, user: user, cause: cause, at: view.now,
-            took: services.now - view.now, generation: generation.name, asked: asked,
+            took: services.now - view.now, generation: (first ?? generation).name, asked: asked,
             outcome: verdict, input: input)
     }
+}
+
+extension Question.Subject {
+    fileprivate var asksToJoin: Bool { if case .join = self { true } else { false } }
 }

@@ -25,6 +25,8 @@ struct Handover {
     var states: [String: SavedState] = [:]
     /// The probation that it ends, because `next` was in force before.
     var returning: Probation?
+    /// For whom it decides beside the one in force; nil: it takes that one's place.
+    var canary: CanaryOrder?
     /// See `Probation`.
     var returnRefused: String?
     var control: (any Control)?
@@ -36,6 +38,7 @@ extension PolicyHost {
         services.now = now
         arrangeTimers()
         tellChange(.start, .boot)
+        if let canary { tellChange(.start, .boot, of: canary.generation) }
         runDetached()
         return services.takeEffects()
     }
@@ -44,6 +47,7 @@ extension PolicyHost {
     public func stop(at now: Moment) -> [PolicyEffect] {
         services.now = now
         tellChange(.stop, .shutdown)
+        if let canary { tellChange(.stop, .shutdown, of: canary.generation) }
         runDetached()
         return services.takeEffects()
     }
@@ -53,8 +57,8 @@ extension PolicyHost {
         var states: [String: SavedState] = [:]
         for plugin in generation.plugins {
             plugin.saveState()
-            guard let bytes = plugin.memory.state else { continue }
-            states[plugin.name] = SavedState(bytes: bytes, version: plugin.memory.stateVersion)
+            guard let bytes = plugin.lineage.state else { continue }
+            states[plugin.name] = SavedState(bytes: bytes, version: plugin.lineage.stateVersion)
         }
         return states
     }
@@ -82,31 +86,42 @@ extension PolicyHost {
         control: (any Control)? = nil, at now: Moment
     ) throws(PolicyProblems) {
         services.now = now
-        guard handover == nil else {
+        var handover = Handover(next: next, reason: reason)
+        handover.returnRefused = returnRefused
+        try tryOut(handover, control)
+    }
+
+    /// Does what `prepare` says for a handover.
+    func tryOut(_ handover: Handover, _ control: (any Control)?) throws(PolicyProblems) {
+        guard self.handover == nil else {
             throw PolicyProblems([
                 PolicyProblem("another generation is taking over at this moment: try again")
             ])
         }
-        var handover = Handover(next: next, reason: reason)
-        handover.returnRefused = returnRefused
+        var handover = handover
         handover.control = control?.generation.name == generation.name ? control : nil
         handover.states = states(for: handover)
-        try next.take(handover.states)
+        try handover.next.take(handover.states)
         self.handover = handover
     }
 
     /// The generation that was tried out answers from now on.
-    public func cut(at now: Moment) -> [PolicyEffect] {
+    ///
+    /// - Parameter since: from when on a canary decides for whoever comes into a call; nil: as its
+    ///   order says.
+    public func cut(at now: Moment, since: Moment? = nil) -> [PolicyEffect] {
         services.now = now
-        takeOver()
+        takeOver(since: since)
         runDetached()
         return services.takeEffects()
     }
 
     /// The cut itself.
-    func takeOver() {
+    func takeOver(since: Moment? = nil) {
         guard let handover else { return }
         self.handover = nil
+        if let order = handover.canary { return beginCanary(handover, order, since: since) }
+        if handover.returning == nil { endCanary(handover.reason) }
         let (given, previous) = (savedStates(), generation)
         let states = hand(over: handover)
         guard handover.returning == nil else { return }
@@ -116,18 +131,16 @@ extension PolicyHost {
         if handover.reason == .reload {
             probation = Probation(
                 previous: previous, states: given, until: services.now + Probation.time,
-                returnRefused: handover.returnRefused, control: control(of: handover, given))
+                returnRefused: handover.returnRefused, comparison: comparison(of: handover, given))
         }
         deadlines.add(.endProbation(generationNumber), at: services.now + Probation.time)
     }
 
     /// The generation before once more, with its `state` as it was handed over.
-    private func control(
-        of handover: Handover, _ states: [String: SavedState]
-    ) -> (any Control)? {
+    func comparison(of handover: Handover, _ states: [String: SavedState]) -> Comparison? {
         // Without its state it may answer otherwise, and then what fails counts.
         try? handover.control?.generation.take(states)
-        return handover.control
+        return handover.control.map { Comparison($0) }
     }
 
     /// What the plugins of the next generation go on with, as of now.
@@ -139,7 +152,7 @@ extension PolicyHost {
 
     /// Gives the plugins what has been written since they were tried out. What they were tried
     /// with is known to work: nothing can stop the cut any more.
-    private func giveNewest(to handover: Handover) -> [String: SavedState] {
+    func giveNewest(to handover: Handover) -> [String: SavedState] {
         let newest = states(for: handover)
         if newest == handover.states { return newest }
         do throws(PolicyProblems) {
@@ -158,7 +171,7 @@ extension PolicyHost {
         for plugin in next.plugins {
             guard let state = states[plugin.name] else { continue }
             guard state.version != plugin.manifest.stateVersion else { continue }
-            plugin.memory.otherStates[state.version] = state
+            plugin.lineage.otherStates[state.version] = state
         }
     }
 
@@ -171,7 +184,7 @@ extension PolicyHost {
         for plugin in next.plugins {
             let version = plugin.manifest.stateVersion
             guard let state = states[plugin.name], state.version != version else { continue }
-            let earlier = memories[plugin.name]?.otherStates[version]
+            let earlier = memories[plugin.name]?.lineage.otherStates[version]
             guard earlier != nil || plugin.migration == nil else { continue }
             states[plugin.name] = earlier
         }
@@ -199,7 +212,9 @@ extension PolicyHost {
         deadlines.add(.retireReports(generationNumber), at: services.now + Self.reportDrainTime)
         generation = next
         (next.pairs, next.decisions) = (RecentPairs(), 0)
-        for plugin in next.plugins { memories[plugin.name]?.state = states[plugin.name]?.bytes }
+        for plugin in next.plugins {
+            memories[plugin.name]?.lineage.state = states[plugin.name]?.bytes
+        }
         adopt(next)
         retireOldest()
         arrangeTimers()
@@ -208,6 +223,10 @@ extension PolicyHost {
     }
 
     private func tellChange(_ hook: Hook, _ reason: ChangeReason) {
+        tellChange(hook, reason, of: generation)
+    }
+
+    func tellChange(_ hook: Hook, _ reason: ChangeReason, of generation: Generation) {
         let table: JSONObject = [
             "reason": .string(reason.rawValue), "generation": .string(generation.name),
         ]
@@ -216,13 +235,21 @@ extension PolicyHost {
 
     /// Makes the plugins of a generation use this host's time, effects and memory.
     func adopt(_ generation: Generation) {
-        generationNumber += 1
+        generationNumber = connect(generation)
+        for plugin in generation.plugins {
+            plugin.lineage = plugin.memory.lineage
+            plugin.lineage.stateVersion = plugin.manifest.stateVersion
+        }
+    }
+
+    /// The same, beside the generation in force; returns its number.
+    func connect(_ generation: Generation) -> Int {
+        lastGenerationNumber += 1
         for plugin in generation.plugins {
             plugin.services = services
             plugin.isRetired = false
-            plugin.generationNumber = generationNumber
+            plugin.generationNumber = lastGenerationNumber
             let kept = memories[plugin.name] ?? plugin.memory
-            kept.stateVersion = plugin.manifest.stateVersion
             // What went wrong with other code says nothing about this one.
             plugin.health = PluginHealth()
             plugin.memory = kept
@@ -230,6 +257,7 @@ extension PolicyHost {
         }
         services.effects += generation.services.effects
         generation.services.effects = []
+        return lastGenerationNumber
     }
 
     // MARK: Draining
@@ -244,6 +272,8 @@ extension PolicyHost {
     /// So many generations exist: the oldest ends rather than a reload being refused.
     private func retireOldest() {
         var alive = Set(running.values.map(\.plugin.generationNumber))
+        // A canary ends by itself, or when somebody says so.
+        alive.remove(canary?.number ?? generationNumber)
         alive.insert(generationNumber)
         let surplus = alive.count - Self.generationsMax
         for number in alive.sorted().prefix(max(0, surplus)) { retire(number, all: true) }

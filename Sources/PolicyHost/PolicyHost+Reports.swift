@@ -212,7 +212,7 @@ extension PolicyHost {
     /// `call.callee` where the hook is about no invitation: the account the plugins answer for.
     func account(in call: Call) -> UserID? {
         call.participants.first { $0.isAnsweredFor }?.user
-            ?? call.participants.first { answering.plan.answerFor.contains($0.user) }?.user
+            ?? call.participants.first { isAnsweredFor($0.user, in: call) }?.user
     }
 
     private func write(_ report: Report) -> UserID? {

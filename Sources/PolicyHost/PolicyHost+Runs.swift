@@ -55,6 +55,7 @@ extension PolicyHost {
     func start(
         _ plugin: PluginState, _ reference: Int32, budget: UInt64? = nil
     ) -> callua_outcome {
+        plugin.run(inLane: isInLane)
         let outcome = plugin.start(
             reference, arguments, budget: budget ?? plugin.setting.limits.runTime.nanoseconds)
         plugin.tally.asked += 1
@@ -66,6 +67,7 @@ extension PolicyHost {
     @inline(__always)
     func took(_ outcome: callua_outcome, _ plugin: PluginState) {
         plugin.tally.nanoseconds += outcome.nanoseconds
+        plugin.lane.ran(outcome.nanoseconds, of: plugin.setting.limits)
         spent += outcome.nanoseconds
         plugin.event?.spent += outcome.nanoseconds
         if !plugin.origin.cause.isNobody {

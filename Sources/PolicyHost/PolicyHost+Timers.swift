@@ -67,7 +67,8 @@ extension PolicyHost {
         for timer in timers.values.sorted(by: { $0.id < $1.id })
         where declared.remove("\(timer.plugin)/\(timer.name)/\(timer.schedule ?? "")") == nil {
             // One of `later` may be pending several times.
-            if timer.schedule == nil, !generation.lacks(timer) { continue }
+            let isDeclared = !generation.lacks(timer) || !(canary?.generation.lacks(timer) ?? true)
+            if timer.schedule == nil, isDeclared { continue }
             drop(timer)
         }
         for plugin in generation.plugins { addMissing(plugin, declared) }
@@ -75,7 +76,7 @@ extension PolicyHost {
 
     private func drop(_ timer: PolicyTimer) {
         if timer.schedule == nil {
-            memory(of: timer.plugin).tally.droppedTimers += 1
+            memory(of: timer.plugin).lineage.tally.droppedTimers += 1
             services.emit(
                 .log(
                     PolicyLog(
@@ -102,10 +103,12 @@ extension PolicyHost {
     // MARK: Firing
 
     func timerDue(_ id: UInt64) {
-        guard var timer = timers[id], timer.dueAt <= services.now,
-            let plugin = generation.plugins.first(where: { $0.name == timer.plugin }),
-            let declaration = plugin.timers[timer.name]
-        else { return }
+        guard var timer = timers[id], timer.dueAt <= services.now else { return }
+        guard let (plugin, declaration) = declared(timer) else {
+            // Only the canary has it: it waits until that one is in force.
+            if canary != nil { deadlines.add(.timer(id), at: services.now + 60_000) }
+            return
+        }
         if timer.schedule == nil {
             guard hasRoomForHandler(of: timer.cause, plugin) else {
                 return deadlines.add(.timer(id), at: whenRoomIsSought)
@@ -123,11 +126,30 @@ extension PolicyHost {
         services.emit(.perform(wait, plugin: plugin.name, .call(call), timer.cause))
     }
 
+    /// The plugin that `timer` is of, in the generation that decides for its account.
+    private func declared(
+        _ timer: PolicyTimer, in call: Call? = nil
+    ) -> (PluginState, TimerDeclaration)? {
+        var generations = [generation]
+        if let canary, let account = timer.account {
+            // Before the call is known it is enough that one of the two has it.
+            generations =
+                call == nil && timer.call != nil
+                ? [generation, canary.generation] : [generation(for: account, in: call)]
+        }
+        for generation in generations {
+            guard let plugin = generation.plugins.first(where: { $0.name == timer.plugin }),
+                let declaration = plugin.timers[timer.name]
+            else { continue }
+            return (plugin, declaration)
+        }
+        return nil
+    }
+
     /// The call of a timer was looked up.
     func fire(_ timer: PolicyTimer, _ reply: WaitReply) {
         guard case .call(let call?, let facts) = reply, call.isLive,
-            let plugin = generation.plugins.first(where: { $0.name == timer.plugin }),
-            let declaration = plugin.timers[timer.name]
+            let (plugin, declaration) = declared(timer, in: call)
         else { return }
         run(
             timer, declaration, plugin,

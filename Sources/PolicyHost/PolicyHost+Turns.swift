@@ -24,7 +24,7 @@ extension PolicyHost {
         case .notices(let key):
             (queues[key]?.notices.first).map { PolicyTurn(cause: $0.cause, decides: false) }
         case .timer(let id): timers[id].map { PolicyTurn(cause: $0.cause, decides: false) }
-        case .compare(let cause): PolicyTurn(cause: cause, decides: false)
+        case .compare(let cause, _): PolicyTurn(cause: cause, decides: false)
         case .saveStates, .retire, .retireReports, .endProbation, .forget, .seek: nil
         }
     }

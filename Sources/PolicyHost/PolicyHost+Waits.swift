@@ -146,6 +146,7 @@ extension PolicyHost {
         guard var handler = forget(id) else { return nil }
         let plugin = handler.plugin
         goBack(to: handler)
+        plugin.run(inLane: isInLane)
         let outcome = plugin.resume(handler.thread, status: status, budget: budget)
         took(outcome, plugin)
         guard Int(outcome.status) == CALLUA_WAITING else {
@@ -254,7 +255,7 @@ extension PolicyHost {
         case .retire(let generation): retire(generation)
         case .retireReports(let generation): retire(generation, all: true)
         case .endProbation(let number): endProbation(number)
-        case .compare(let cause): compare(cause)
+        case .compare(let cause, let isCanary): compare(cause, isCanary: isCanary)
         case .forget(let call): forgetVars(of: call)
         case .seek(let call): seek(call)
         }

@@ -11,8 +11,6 @@ import Lua
 public final class PolicyHost {
     /// The generation that answers from now on.
     public internal(set) var generation: Generation
-    /// The names of the core's modes, in the order of its table.
-    public var modeNames = Mode.all.map(\.name)
     /// Whether every question leaves a record in the decision log.
     public var recordsDecisions = true
     /// Whether a record holds what is needed to ask again.
@@ -22,8 +20,11 @@ public final class PolicyHost {
     let arguments = PlainWriter()
     /// What plugins own beyond their generations, by name.
     var memories: [String: PluginMemory] = [:]
-    /// Grows with every generation.
+    /// That of the active generation, and the newest one.
     var generationNumber = 0
+    var lastGenerationNumber = 0
+    /// The generation that decides for some accounts beside the active one.
+    var canary: CanaryRun?
 
     /// Questions whose plugins wait for something.
     var chains: [ChainID: Chain] = [:]
@@ -56,15 +57,16 @@ public final class PolicyHost {
     var unsaved: [PluginState] = []
     var ended = RecentCalls()
     var isTellingFailure = false
-    /// Processor time of all runs, in nanoseconds.
-    public internal(set) var spent: UInt64 = 0
+    /// Processor time of all runs, and of what they made others do, in nanoseconds. Who carries out
+    /// effects on the same thread adds what that took: it is a part of the account's turn.
+    public var spent: UInt64 = 0
     /// After so much of it an input leaves what it has begun for later (`takeDue`); nil: never. One
     /// who waits for the thread waits for no more than this, and the run at hand.
     public var patience: UInt64?
     var spentBefore: UInt64 = 0
     /// What is left of the input at hand.
     var rest: PolicyInput?
-    /// The generation that was active when the input at hand came, if it is no more.
+    /// The generation that answers the input at hand, if it is not the active one.
     var earlier: Generation?
     var probation: Probation?
     /// Why the active generation has to go, once the input at hand is done.
@@ -78,6 +80,10 @@ public final class PolicyHost {
     /// who counts then; called on the host's thread.
     public var mayForward: (UserID, Moment) -> Bool = { _, _ in true }
     var lastID: UInt64 = 0
+    /// Whether the input at hand is handled in the fast lane, on the loop's thread.
+    var isInLane = false
+    /// What the lane left for the host's own thread.
+    var leftInLane: [() -> Void] = []
 
     /// A host that runs `generation`. `seed` decides all of its dice.
     public init(_ generation: Generation, seed: UInt64, cryptography: Cryptography = .none) {
@@ -104,14 +110,15 @@ public final class PolicyHost {
     /// When `PolicyInput.deadlineReached` is due.
     public var nextDeadline: Moment? { deadlines.first }
 
-    /// What `input` leads to, to be done in this order. `generation` answers: the one that was
-    /// active when the input came.
+    /// What `input` leads to, to be done in this order. `generation` answers: the one that
+    /// `generation(for:)` gave when the input came; nil: it comes now.
     public func handle(
         _ input: PolicyInput, at now: Moment, in generation: Generation? = nil
     ) -> [PolicyEffect] {
         services.now = now
         spentBefore = spent
-        earlier = generation === self.generation ? nil : generation
+        let chosen = generation ?? self.generation(for: input)
+        earlier = chosen === self.generation || chosen.isTakenBack ? nil : chosen
         defer { earlier = nil }
         switch input {
         case .asked(let question): ask(question)
@@ -128,15 +135,17 @@ public final class PolicyHost {
         case .due(let due): carryOut(due.deadline)
         }
         if !detached.isEmpty { runDetached() }
-        if isRollbackDue != nil { rollBackIfDue() }
+        if isReturnDue, !isInLane { goBackIfDue() }
         return services.takeEffects()
     }
 
     /// The generation that answers the input at hand.
     var answering: Generation { earlier ?? generation }
 
-    /// Whether the input at hand has had its share of time.
-    var isTired: Bool { patience.map { spent - spentBefore >= $0 } ?? false }
+    /// Whether the input at hand has had its share of time: what it has begun is left for later.
+    var isTired: Bool { isInLane || hasHadItsTime }
+
+    var hasHadItsTime: Bool { patience.map { spent - spentBefore >= $0 } ?? false }
 
     /// Takes what is left of the input at hand, to be handled when it is its turn again.
     public func takeRest() -> PolicyInput? {
@@ -194,8 +203,8 @@ enum Deadline: Equatable {
     case retireReports(Int)
     /// A generation has proved itself.
     case endProbation(Int)
-    /// The plugins before are asked whether they fail alike.
-    case compare(Cause)
+    /// The plugins before are asked whether they fail alike, as a new generation or a canary does.
+    case compare(Cause, isCanary: Bool)
     /// Nothing can come of an ended call any more.
     case forget(CallID)
     /// It is looked whether there is a call that vars are kept for.

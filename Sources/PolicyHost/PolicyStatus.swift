@@ -47,6 +47,32 @@ public struct PluginStatus: Sendable, Equatable {
     public let byAccount: [AccountUse]
 }
 
+extension PluginStatus {
+    /// The same plugin with what its generation in a canary has counted, for figures that only
+    /// rise.
+    public func adding(_ other: PluginStatus) -> PluginStatus {
+        PluginStatus(
+            name: name, version: version, file: file,
+            hooks: Hook.allCases.filter { hooks.contains($0) || other.hooks.contains($0) },
+            quarantinedUntil: quarantinedUntil ?? other.quarantinedUntil,
+            paused: paused + other.paused, asked: asked + other.asked,
+            decided: decided + other.decided,
+            failures: failures.merging(other.failures, uniquingKeysWith: +),
+            unreturned: unreturned + other.unreturned,
+            droppedTimers: droppedTimers + other.droppedTimers,
+            droppedWrites: droppedWrites + other.droppedWrites,
+            droppedVars: droppedVars + other.droppedVars,
+            leftReports: leftReports + other.leftReports,
+            nanoseconds: nanoseconds + other.nanoseconds, memory: memory + other.memory,
+            waiting: waiting + other.waiting, timers: timers,
+            byHook: byHook.merging(other.byHook) { own, added in
+                var sum = own
+                sum.add(added)
+                return sum
+            }, byAccount: byAccount)
+    }
+}
+
 /// What one account has had of a plugin.
 public struct AccountUse: Sendable, Equatable {
     /// So many are listed at most.
@@ -72,7 +98,9 @@ public struct PluginPause: Sendable, Equatable {
 
 extension PolicyHost {
     /// Every plugin of the active generation, in order.
-    public var status: [PluginStatus] {
+    public var status: [PluginStatus] { status(of: generation) }
+
+    func status(of generation: Generation) -> [PluginStatus] {
         generation.plugins.map { plugin in
             let (tally, quarantine) = (plugin.tally, plugin.health.failing.quarantine)
             return PluginStatus(
@@ -96,7 +124,10 @@ extension PolicyHost {
 
     /// Handlers that still run in generations that were replaced.
     public var drainingHandlers: Int {
-        running.values.count { $0.plugin.generationNumber != generationNumber }
+        running.values.count {
+            let number = $0.plugin.generationNumber
+            return number != generationNumber && number != canary?.number
+        }
     }
 }
 

@@ -50,7 +50,8 @@ struct Unheard {
         return question.facts.map { facts in
             guard counts[facts.user] != nil else { return facts }
             let more = calls(of: facts.user, besides: question.subject.call.id, at: hold.since)
-            return UserFacts(facts.user, calls: facts.calls + more, devices: facts.devices)
+            return UserFacts(
+                facts.user, calls: facts.calls + more, devices: facts.devices, name: facts.name)
         }
     }
 

@@ -56,10 +56,7 @@ public enum PluginTest {
     ) throws(PolicyProblems) -> PluginTestReport {
         var setting = self.setting(for: source, setting)
         setting.notesLines = true
-        var plan = GenerationPlan()
-        plan.plugins = [(source, setting)]
-        plan.isWhole = false
-        plan.name = "test"
+        let plan = plan(source, setting)
         setting.keepsTests = true
         let first = try bench(source, setting, cryptography, seed)
         var results: [PluginTestResult] = []
@@ -82,6 +79,42 @@ public enum PluginTest {
         }
         return PluginTestReport(
             results: results, coverage: coverage(of: source, first, ran))
+    }
+
+    /// A generation of the plugin alone.
+    private static func plan(_ source: PluginSource, _ setting: PluginSetting) -> GenerationPlan {
+        var plan = GenerationPlan()
+        plan.plugins = [(source, setting)]
+        plan.isWhole = false
+        plan.name = "test"
+        return plan
+    }
+
+    /// The names of the tests of `source`, in order.
+    public static func names(
+        _ source: PluginSource, setting: PluginSetting, cryptography: Cryptography = .none
+    ) throws(PolicyProblems) -> [String] {
+        var setting = self.setting(for: source, setting)
+        setting.keepsTests = true
+        return try bench(source, setting, cryptography, 1).tests.map(\.name)
+    }
+
+    /// Runs the test at `place` while `observer` looks on.
+    public static func run(
+        testAt place: Int, of source: PluginSource, setting: PluginSetting,
+        cryptography: Cryptography = .none, observer: ScriptObserver
+    ) throws(PolicyProblems) -> PluginTestResult {
+        var setting = self.setting(for: source, setting)
+        setting.observer = observer
+        let plan = plan(source, setting)
+        setting.keepsTests = true
+        let bench = try bench(source, setting, cryptography, 1)
+        let test = bench.tests[place]
+        let world = try TestWorld(plan, nil, bench, cryptography, 1)
+        let problem = world.run(test)
+        return PluginTestResult(
+            plugin: source.name, name: test.name, file: test.file, line: test.line,
+            problem: problem, log: world.log.map(\.inWords))
     }
 
     /// A plugin as its tests see it: as it comes, in UTC, with none of what the operator decided

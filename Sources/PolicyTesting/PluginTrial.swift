@@ -14,6 +14,8 @@ public struct PluginTrial: Sendable {
         case invite
         /// `on.dial` about the call.
         case dial
+        /// `on.join` of the call.
+        case join
         /// `on.token` in the call.
         case token
         /// `on.push` with these fields of the push.
@@ -93,6 +95,8 @@ public struct PluginTrial: Sendable {
                 : "\(callee) is not in answer_for, so on.invite is not asked"
         } else if case .dial = subject {
             outcome.otherwise = "the call is made"
+        } else if case .join = subject {
+            outcome.otherwise = "who asks comes in"
         } else if case .token = subject {
             outcome.otherwise = "the request is refused as unsupported"
         }
@@ -103,7 +107,7 @@ public struct PluginTrial: Sendable {
         var outcome = Outcome()
         switch subject {
         case .push, .data: outcome.otherwise = "it is dropped"
-        case .invite, .dial, .token, .event: break
+        case .invite, .dial, .join, .token, .event: break
         }
         do throws(Refused) {
             outcome.answers = try answers(of: world)
@@ -170,6 +174,8 @@ public struct PluginTrial: Sendable {
             return answers
         case .dial:
             return [try words(world.perform("dial", arguments("dial", [call])), world)]
+        case .join:
+            return [try words(world.perform("join", arguments("join", [call])), world)]
         case .token: return try shown(world.perform("token", arguments("token", [call])))
         case .push(let push):
             return try shown(world.perform("push", arguments("push", [.object(push), call])))
@@ -193,7 +199,7 @@ public struct PluginTrial: Sendable {
 
 extension DecisionRecord {
     /// Who was asked, and what each said.
-    fileprivate var inWords: String {
+    package var inWords: String {
         let said = asked.map { "\($0.plugin): \($0.verdict.inWords)" }
         let all = said.isEmpty ? "no plugin was concerned" : said.joined(separator: ", ")
         return "on.\(hook.rawValue) for \(user): \(all)"

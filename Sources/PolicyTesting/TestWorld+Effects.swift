@@ -96,7 +96,9 @@ extension TestWorld {
         case .perform(let wait, let plugin, let request, _):
             queue.append(.host(.replied(wait, reply(to: request, of: plugin))))
         case .record(let record): records.append(record)
-        case .keepTimer, .dropTimer, .abandon, .count, .observe, .rolledBack, .alarm: break
+        case .keepTimer, .dropTimer, .abandon, .count, .observe, .rolledBack, .canaryTakenBack,
+            .alarm:
+            break
         }
     }
 

@@ -61,11 +61,12 @@ extension LuaValue {
         switch (self, other) {
         case (.user(let a), .text(let b)), (.text(let b), .user(let a)): return a.user.text == b
         case (.user(let a), .table), (.table, .user(let a)):
-            let table = LuaValue(
-                .object([
-                    "calls": .integer(Int64(a.calls)), "devices": .integer(Int64(a.devices)),
-                    "id": .string(a.user.text), "online": .bool(a.isOnline),
-                ]))
+            var members: JSONObject = [
+                "calls": .integer(Int64(a.calls)), "devices": .integer(Int64(a.devices)),
+                "id": .string(a.user.text), "online": .bool(a.isOnline),
+            ]
+            if let name = a.name { members["name"] = .string(name) }
+            let table = LuaValue(.object(members))
             if case .user = self { return table.isSame(as: other) }
             return isSame(as: table)
         case (.list(let a), .list(let b)):
@@ -138,7 +139,13 @@ extension Decision {
                 options(
                     ("again", isAgain ? .bool(true) : nil),
                     ("for_", span.map { .text(Duration.text($0)) })))
-        case .forward(let user): return .decision(PLAIN_FORWARD, [.text(user.text)])
+        case .forward(let users, let each):
+            let named = LuaValue.list(users.map { .text($0.text) })
+            let more = users.count > 1 && each == nil ? LuaValue.bool(true) : nil
+            return .decision(
+                PLAIN_FORWARD,
+                [users.count == 1 ? .text(users[0].text) : named]
+                    + options(("each", each.map { .text(Duration.text($0)) }), ("first", more)))
         }
     }
 }

@@ -46,15 +46,15 @@ extension TestWorld {
         try table.only(Self.callFields + more, name)
         if let time = table["at"].text { setClock(to: try Self.moment(time, now, zone)) }
         let mode = table["mode"].text ?? "common"
-        guard let index = ModeIndex(named: mode) else {
+        guard let row = ModeRow(named: mode) else {
             throw Refused(
                 "\(name): unknown mode '\(mode)'"
                     + Suggestion.text(for: mode, among: Mode.all.map(\.name)))
         }
         let kind = more.contains("kind") ? "audio" : table["kind"].text ?? "audio"
         var call = Call(
-            id: newCall(), mode: index, kind: kind,
-            ringTime: try Self.ringTime(table, name) ?? Mode.all[Int(index.value)].ringTime,
+            id: newCall(), mode: row, kind: kind,
+            ringTime: try Self.ringTime(table, name) ?? row.mode.ringTime,
             deliveryCheck: nil, createdAt: now)
         call.extendedData = try Self.text(of: table["extended_data"])
         try addPeople(table, &call)
@@ -116,7 +116,7 @@ extension TestWorld {
         for user in invitees { connect(user) }
         answer(for: invitees)
         var invitation = Invitation(invitees: invitees)
-        (invitation.mode, invitation.kind) = (made.mode, made.kind)
+        (invitation.mode, invitation.kind) = (made.row, made.kind)
         invitation.timeout = table["timeout"].isNull ? nil : made.ringTime
         invitation.extendedData = made.extendedData
         ringing = nil
@@ -129,7 +129,7 @@ extension TestWorld {
                 return .decision(PLAIN_REFUSE, [.text(code)])
             }
             throw Refused("\(arguments.name): the server refuses: \(refusal.inWords)")
-        case .done, .call, .callWithErrors, .items, .token, .kept, nil: return .null
+        case .done, .call, .callWithErrors, .items, .token, .names, .kept, nil: return .null
         }
     }
 
@@ -166,6 +166,19 @@ extension TestWorld {
         switch answer {
         case .refuse(let code, _): return .decision(PLAIN_REFUSE, [.text(code)])
         case .allow(let allowance): return allowance.value
+        case .invite, .data, .tooLarge, .views, .token, .none: return .null
+        }
+    }
+
+    /// Somebody who was not invited, eve unless the test says who, wants to join.
+    func join(_ arguments: Arguments) throws(Refused) -> LuaValue {
+        let call = try call(arguments[0], arguments.name, more: ["user"])
+        let user = try Self.user(arguments[0]["user"].text ?? "eve")
+        connect(user)
+        let answer = try ask(.join(call, user: user), facts(of: call) + [facts(of: user)])
+        switch answer {
+        case .refuse(let code, _): return .decision(PLAIN_REFUSE, [.text(code)])
+        case .allow: return .decision(PLAIN_ADMIT, [])
         case .invite, .data, .tooLarge, .views, .token, .none: return .null
         }
     }

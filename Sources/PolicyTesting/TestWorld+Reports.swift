@@ -57,7 +57,7 @@ extension TestWorld {
         case .presence: try tellPresence(arguments[1], step)
         case .pushFailed: try tellPushFailed(arguments[1], step)
         case .accepted, .rejected, .cancelled, .timeout, .undelivered, .participant, .ended,
-            .signal, .dial, .invite, .token, .push, .extendedData:
+            .signal, .dial, .invite, .join, .token, .push, .extendedData:
             var call = try call(
                 arguments[1], step, more: Self.fields(of: hook))
             let kind = try Self.report(hook, arguments[1], call)
@@ -76,8 +76,8 @@ extension TestWorld {
         case .participant: ["who", "was", "now"]
         case .ended: ["reason", "by"]
         case .signal: ["from", "data"]
-        case .presence, .pushFailed, .start, .stop, .pluginError, .dial, .invite, .token, .push,
-            .extendedData:
+        case .presence, .pushFailed, .start, .stop, .pluginError, .dial, .invite, .join, .token,
+            .push, .extendedData:
             []
         }
     }
@@ -107,7 +107,7 @@ extension TestWorld {
             let from = try table["from"].text.map { text throws(Refused) in try user(text) }
             return .signal(from: from ?? call.caller, to: nil, data: data)
         case .accepted, .presence, .pushFailed, .start, .stop, .pluginError, .dial, .invite,
-            .token, .push, .extendedData:
+            .join, .token, .push, .extendedData:
             return .accepted(who ?? callee)
         }
     }

@@ -16,6 +16,7 @@ extension TestWorld {
         case "invite": return [try invite(arguments)]
         case "again": return [try inviteAgain(arguments)]
         case "dial": return [try dial(arguments)]
+        case "join": return [try join(arguments)]
         case "token": return [try token(arguments)]
         case "data": return [try data(arguments)]
         case "push": return [try push(arguments)]
@@ -23,6 +24,7 @@ extension TestWorld {
         case "event": try event(arguments)
         case "user": try user(arguments)
         case "options": try options(arguments)
+        case "group": try group(arguments)
         case "clock": setClock(to: try Self.moment(arguments.text(0), now, zone))
         case "timezone": try setZone(arguments.text(0))
         case "advance": try advance(arguments.duration(0))
@@ -31,6 +33,7 @@ extension TestWorld {
         case "expect": try expect(arguments)
         case "equal": try equal(arguments)
         case "calls": return [.list(operations)]
+        case "cost": return [.number(cost)]
         case "logs": return [.list(log.map { .text($0.text) })]
         default: throw Refused("unknown step '\(name)'")
         }
@@ -39,15 +42,39 @@ extension TestWorld {
 
     // MARK: The world
 
+    /// Milliseconds of processor time of the most expensive decision so far.
+    private var cost: Double {
+        Double(records.flatMap(\.asked).map(\.processor).max() ?? 0) / 1_000_000
+    }
+
     private func user(_ arguments: Arguments) throws(Refused) {
         let user = try arguments.user(0)
         let facts = try arguments.table(1)
-        try facts.only(["calls", "devices", "online"], arguments.name)
+        try facts.only(["calls", "devices", "online", "name"], arguments.name)
         let isOnline = facts["online"].bool ?? true
         users[user] = UserFacts(
             user, calls: try count(facts, "calls", or: 0),
-            devices: try count(facts, "devices", or: isOnline ? 1 : 0))
+            devices: try count(facts, "devices", or: isOnline ? 1 : 0),
+            name: try name(of: facts))
         connect(user)
+    }
+
+    private func group(_ arguments: Arguments) throws(Refused) {
+        let name = try arguments.text(0)
+        let people = Arguments(values: arguments[1].list ?? [], name: arguments.name)
+        var users: [UserID] = []
+        for place in people.values.indices { users.append(try people.user(place)) }
+        for user in users { connect(user) }
+        groups[name] = users
+        try load(keepingState: false)
+    }
+
+    private func name(of facts: LuaValue) throws(Refused) -> String? {
+        guard !facts["name"].isNull else { return nil }
+        guard let name = facts["name"].text.flatMap({ PersonName(checking: $0) }) else {
+            throw Refused("t.user: name must be 1 to 64 bytes of text on one line")
+        }
+        return name.text
     }
 
     /// How many calls or devices a test says that a user has.

@@ -21,6 +21,8 @@ final class TestWorld {
     /// The operator's; nil: whoever is invited is answered for.
     private let given: Settings?
     private var answeredFor: Set<UserID> = []
+    /// Those that the test has made.
+    var groups: [String: [UserID]] = [:]
     var now: Moment
     /// What was said of users.
     var users: [UserID: UserFacts] = [:]
@@ -246,6 +248,9 @@ final class TestWorld {
         seed += 1
         noteLines()
         if let options { plan.plugins[0].setting.options = options }
+        for place in plan.plugins.indices where !groups.isEmpty {
+            plan.plugins[place].setting.groups = groups
+        }
         if let zone {
             for place in plan.plugins.indices { plan.plugins[place].setting.zone = zone }
         }
@@ -416,6 +421,7 @@ final class TestWorld {
         var settings = given ?? Settings()
         settings.hooks = host.generation.hooks
         settings.wakesDevices = false
+        settings.groups.merge(groups) { _, own in own }
         if given == nil { settings.answerFor = Accounts(answeredFor.map(\.text)) }
         return settings
     }

@@ -4,9 +4,14 @@ import CallModel
 import StoreContract
 
 /// A query of one user, checked against whole calls.
-struct CallFilter {
+package struct CallFilter {
     let user: UserID
     let query: ListQuery
+
+    /// The `query` of `user`.
+    package init(user: UserID, query: ListQuery) {
+        (self.user, self.query) = (user, query)
+    }
 
     /// Whether `call` belongs in the answer. An invitation that the policies still think about is
     /// not the invitee's to see (F57).
@@ -24,7 +29,7 @@ struct CallFilter {
     }
 
     /// Whether an ended call with this reason may belong in the answer.
-    func mayAdmit(ended reason: String) -> Bool {
+    package func mayAdmit(ended reason: String) -> Bool {
         if let state = query.state, state != .ended { return false }
         return query.endReasons.isEmpty || query.endReasons.contains { $0.rawValue == reason }
     }
@@ -32,7 +37,7 @@ struct CallFilter {
     /// Ids begin with the millisecond in which they were made: that of the call's creation, or
     /// shortly before while `on.dial` was asked. Only ids in this range are looked at, so that a
     /// long history is not read as a whole.
-    var range: (from: CallID, below: CallID) {
+    package var range: (from: CallID, below: CallID) {
         let slack: Milliseconds = 60_000
         let from = query.since.map { Self.first(at: $0, plus: -slack) }
         let below = query.until.map { Self.first(at: $0, plus: slack) }
@@ -50,16 +55,18 @@ struct CallFilter {
 }
 
 /// A page while it grows.
-struct PageBuilder {
+package struct PageBuilder {
     private let filter: CallFilter
     private let bytesMax: Int
     private let scanMax: Int
     private var scanned = 0
     private var bytes = 0
     private var lastLooked: CallID?
-    private(set) var page = CallPage()
+    /// What it is so far.
+    package private(set) var page = CallPage()
 
-    init(_ filter: CallFilter, bytes: Int, scanMax: Int) {
+    /// An empty page of at most so many `bytes`, for which `scanMax` calls are looked at.
+    package init(_ filter: CallFilter, bytes: Int, scanMax: Int) {
         self.filter = filter
         bytesMax = bytes
         self.scanMax = max(1, scanMax)
@@ -67,7 +74,7 @@ struct PageBuilder {
 
     /// Looks at the next older call, which `read` gives if it may match; false: the page ends
     /// before it.
-    mutating func look<Failure: Error>(
+    package mutating func look<Failure: Error>(
         at id: CallID, _ read: () throws(Failure) -> Call?
     ) throws(Failure) -> Bool {
         guard scanned < scanMax else { return close() }

@@ -77,6 +77,14 @@ final class DatabaseConnection {
         sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &isKept)
     }
 
+    /// Hands the handles of this connection and of another one over.
+    func withHandles(
+        _ other: DatabaseConnection,
+        _ body: (OpaquePointer, OpaquePointer) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        try body(handle, other.handle)
+    }
+
     /// Rows changed by the last statement that changes rows.
     var changes: Int { Int(sqlite3_changes(handle)) }
 

@@ -4,7 +4,7 @@ import CallModel
 import StoreContract
 
 /// The single reads of a store of this process; `find` makes answers of them.
-protocol EmbeddedReader: AnyObject {
+package protocol EmbeddedReader: AnyObject {
     /// A call, live or ended.
     func call(_ id: CallID) throws(StoreError) -> Call?
 
@@ -23,6 +23,9 @@ protocol EmbeddedReader: AnyObject {
     func page(
         of user: UserID, matching query: ListQuery, bytes: Int
     ) throws(StoreError) -> CallPage
+
+    /// Ended calls of everybody, the one that ended last first.
+    func history(_ query: HistoryQuery) throws(StoreError) -> CallPage
 
     /// Missed calls that the user has not seen.
     func missedCount(of user: UserID) throws(StoreError) -> Int
@@ -70,11 +73,17 @@ protocol EmbeddedReader: AnyObject {
 
     /// A kept generation with its sources.
     func generation(named name: String) throws(StoreError) -> StoredGeneration?
+
+    /// Kept names after `user`, by the users' ids, at most `limit`.
+    func names(after user: UserID?, limit: Int) throws(StoreError) -> [StoredName]
+
+    /// Those of `others` who were in one of the newest calls of `user`.
+    func met(_ user: UserID, among others: [UserID]) throws(StoreError) -> [UserID]
 }
 
 extension EmbeddedReader {
     /// The answer to `query`.
-    func find(_ query: StoreQuery) throws(StoreError) -> StoreAnswer {
+    package func find(_ query: StoreQuery) throws(StoreError) -> StoreAnswer {
         switch query {
         case .call(let id): .call(try call(id))
         case .version(let id): .version(try version(of: id))
@@ -82,6 +91,7 @@ extension EmbeddedReader {
         case .reply(let user, let key): .reply(try reply(of: user, under: key))
         case .page(let user, let query, let bytes):
             .page(try page(of: user, matching: query, bytes: bytes))
+        case .history(let query): .history(try history(query))
         case .missed(let user, let limit):
             .missed(try missed(by: user, limit), count: try missedCount(of: user))
         case .registrations(let user, nil): .registrations(try registrations(of: user), nil)
@@ -108,6 +118,8 @@ extension EmbeddedReader {
         case .generations: .generations(try generations())
         case .generation(let name?): .generation(try generation(named: name))
         case .generation(nil): .generation(try generationBefore())
+        case .names(let last, let limit): .names(try names(after: last, limit: limit))
+        case .met(let user, let others): .met(try met(user, among: others))
         }
     }
 

@@ -32,6 +32,16 @@ public struct EndedCalls: Sendable {
         places.find(id.hash) { packed.id(at: $0) == id }
     }
 
+    /// Visits the calls, the last one first, from behind `id` on, until `visit` returns false.
+    func visit(before id: CallID?, _ visit: (CallID) -> Bool) {
+        let start = id.map { find($0) ?? -1 }
+        var isBehind = start == nil
+        for entry in queue.values.reversed() {
+            if isBehind, !visit(packed.id(at: entry.place)) { return }
+            if entry.place == start { isBehind = true }
+        }
+    }
+
     /// Keeps `call`, which has ended; false: it replaces an earlier version.
     @discardableResult
     public mutating func put(_ call: Call) -> Bool {

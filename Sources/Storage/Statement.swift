@@ -56,17 +56,17 @@ struct Row {
 
 /// A call id as stored: both halves with the highest byte first, so that rows sort as ids do.
 extension CallID {
-    static let byteCount = 16
+    package static let byteCount = 16
 
     /// The id of `byteCount` bytes.
-    init(bytes: UnsafeRawBufferPointer) {
+    package init(bytes: UnsafeRawBufferPointer) {
         self.init(
             high: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
             low: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
     }
 
     /// Hands its bytes to `body`.
-    func withBytes<Value>(_ body: (UnsafeRawBufferPointer) -> Value) -> Value {
+    package func withBytes<Value>(_ body: (UnsafeRawBufferPointer) -> Value) -> Value {
         withUnsafeBytes(of: (high.bigEndian, low.bigEndian), body)
     }
 }

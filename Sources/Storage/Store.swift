@@ -25,6 +25,7 @@ public final class Store: CallStore {
     private let outbox: OutboxTables
     private let plugins: PluginTables
     private let history: HistoryTable
+    private let names: NameTable
     /// The term in which it was restored.
     private var term = Term.alone
     /// The highest id of a job or timer.
@@ -73,6 +74,7 @@ public final class Store: CallStore {
         outbox = try OutboxTables(connection)
         plugins = try PluginTables(connection)
         history = try HistoryTable(connection, participation)
+        names = try NameTable(connection)
         directory.users.add(1, ordering: .relaxed)
     }
 
@@ -144,6 +146,14 @@ public final class Store: CallStore {
             try GenerationTable(connection: connection).apply(change, keep: limits.generationsMax)
         case .missed(let user, let call, let at): try calls.miss(user, call, at: at)
         case .seen(let user, let moment): try calls.see(user, upTo: moment)
+        case .name(let user, let name, let origin):
+            try names.apply(user, name, from: origin)
+        case .forgotten(let gone, let call): try calls.forget(gone, in: call)
+        case .forget(let user):
+            try keys.forget(user)
+            try outbox.forget(user)
+            try names.apply(user, nil, from: .server)
+            try calls.see(user, upTo: Moment(.max))
         }
     }
 
@@ -242,10 +252,11 @@ public final class Store: CallStore {
 }
 
 /// The places in a batch whose call has a later version in it.
-struct Superseded {
+package struct Superseded {
     private var isSuperseded: [Bool]
 
-    init(_ batch: [StoreChange]) {
+    /// Looks for them in `batch`.
+    package init(_ batch: [StoreChange]) {
         isSuperseded = Array(repeating: false, count: batch.count)
         guard batch.count > 1 else { return }
         var newest = HashIndex()
@@ -257,7 +268,8 @@ struct Superseded {
         }
     }
 
-    func contains(_ place: Int) -> Bool { isSuperseded[place] }
+    /// Whether the call at `place` has a later version in the batch.
+    package func contains(_ place: Int) -> Bool { isSuperseded[place] }
 }
 
 extension StoreChange {

@@ -23,7 +23,7 @@ final class LiveCallStatements {
 }
 
 extension StoreReader {
-    func liveCalls(
+    package func liveCalls(
         _ query: LiveCallQuery
     ) throws(StoreError) -> (found: LiveCalls, damage: [StoreError]) {
         // One transaction: all of it as of one moment.

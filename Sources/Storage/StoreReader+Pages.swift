@@ -4,7 +4,7 @@ import CallModel
 import StoreContract
 
 extension StoreReader {
-    func page(
+    package func page(
         of user: UserID, matching query: ListQuery, bytes: Int
     ) throws(StoreError) -> CallPage {
         let filter = CallFilter(user: user, query: query)
@@ -40,13 +40,11 @@ extension StoreReader {
             return goesOn
         }
         if goesOn { _ = try lookAtRecent(after: nil) }
-        var page = builder.page
-        page.damage = damage
-        return page
+        return builder.page.with(damage)
     }
 
     /// The calls of `user` that wait to be indexed, oldest first.
-    private func recentCalls(
+    func recentCalls(
         of user: UserID, in range: (from: CallID, below: CallID)
     ) throws(StoreError) -> [CallID] {
         let name = Array(user.text.utf8)

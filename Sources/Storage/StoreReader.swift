@@ -113,7 +113,7 @@ public final class StoreReader: CallReader, EmbeddedReader {
         try find(query)
     }
 
-    func call(_ id: CallID) throws(StoreError) -> Call? {
+    package func call(_ id: CallID) throws(StoreError) -> Call? {
         // Live before ended: a call that ends in between is found by the second query.
         if let call = try find(id, in: liveCall) { return call }
         return try find(id, in: endedCall)
@@ -127,7 +127,7 @@ public final class StoreReader: CallReader, EmbeddedReader {
         }
     }
 
-    func version(of id: CallID) throws(StoreError) -> StoredVersion? {
+    package func version(of id: CallID) throws(StoreError) -> StoredVersion? {
         let stored = try connection.prepare(
             """
             SELECT c.id, c.record, t.owner, t.epoch FROM
@@ -142,17 +142,17 @@ public final class StoreReader: CallReader, EmbeddedReader {
         }
     }
 
-    func reply(of user: UserID, under key: String) throws(StoreError) -> KeptReply? {
+    package func reply(of user: UserID, under key: String) throws(StoreError) -> KeptReply? {
         try keptReply.first(.text(user.text), .text(key)) { row in
             KeptReply(bodyHash: UInt64(bitPattern: row.integer(0)), reply: row.bytes(1))
         }
     }
 
-    func missedCount(of user: UserID) throws(StoreError) -> Int {
+    package func missedCount(of user: UserID) throws(StoreError) -> Int {
         try missedNumber.first(.text(user.text)) { row in Int(row.integer(0)) } ?? 0
     }
 
-    func missedCalls(
+    package func missedCalls(
         of user: UserID, limit: Int
     ) throws(StoreError) -> [(id: CallID, at: Moment)] {
         var calls: [(id: CallID, at: Moment)] = []
@@ -163,7 +163,7 @@ public final class StoreReader: CallReader, EmbeddedReader {
         return calls
     }
 
-    func registrations(of user: UserID) throws(StoreError) -> [Registration] {
+    package func registrations(of user: UserID) throws(StoreError) -> [Registration] {
         var all: [Registration] = []
         try registrationsOfUser.rows(.text(user.text)) { row in
             let registration = PushRegistration(
@@ -175,7 +175,7 @@ public final class StoreReader: CallReader, EmbeddedReader {
         return all
     }
 
-    func openPushes(after job: JobID?, limit: Int) throws(StoreError) -> [StoredPush] {
+    package func openPushes(after job: JobID?, limit: Int) throws(StoreError) -> [StoredPush] {
         var jobs: [StoredPush] = []
         try pushesAfter.rows(.integer(job?.value ?? -1), .integer(Int64(limit))) {
             (row) throws(StoreError) in
@@ -197,7 +197,7 @@ public final class StoreReader: CallReader, EmbeddedReader {
         }
     }
 
-    func pushOutcomes(of call: CallID) throws(StoreError) -> [PushOutcome] {
+    package func pushOutcomes(of call: CallID) throws(StoreError) -> [PushOutcome] {
         let all = try connection.prepare(
             """
             SELECT job, user, device, provider, kind, at, result FROM push_outcome
@@ -216,34 +216,20 @@ public final class StoreReader: CallReader, EmbeddedReader {
         return outcomes
     }
 
-    func webhooks(
+    package func webhooks(
         _ state: WebhookProgress.State, after job: JobID?, limit: Int
     ) throws(StoreError) -> [StoredWebhook] {
         var all: [StoredWebhook] = []
         try webhooksAfter.rows(
             .text(state.rawValue), .integer(job?.value ?? -1), .integer(Int64(limit))
         ) { row in
-            all.append(Self.webhook(row, state))
+            all.append(StoredWebhook(row, state))
             return true
         }
         return all
     }
 
-    private static func webhook(_ row: Row, _ state: WebhookProgress.State) -> StoredWebhook {
-        var job = WebhookJob(
-            JobID(row.integer(0)), endpoint: row.text(1),
-            call: row.id(2) ?? CallID(high: 0, low: 0), type: row.text(3), at: row.moment(4),
-            body: row.bytes(5))
-        let (caller, user) = (row.text(9), row.text(10))
-        job.cause = Cause(
-            user.isEmpty ? nil : UserID(user), caller: caller.isEmpty ? nil : UserID(caller))
-        let progress = WebhookProgress(
-            state, attempts: Int(row.integer(6)), dueAt: row.moment(7),
-            lastError: row.optionalText(8))
-        return StoredWebhook(job: job, progress: progress)
-    }
-
-    func webhookCallers(
+    package func webhookCallers(
         of endpoint: String, after caller: UserID?, limit: Int
     ) throws(StoreError) -> [UserID] {
         var callers: [UserID] = []
@@ -264,7 +250,7 @@ public final class StoreReader: CallReader, EmbeddedReader {
         return callers
     }
 
-    func openWebhooks(
+    package func openWebhooks(
         of endpoint: String, _ turn: WebhookTurn, limit: Int
     ) throws(StoreError) -> [StoredWebhook] {
         var all: [StoredWebhook] = []
@@ -272,19 +258,19 @@ public final class StoreReader: CallReader, EmbeddedReader {
             .text(endpoint), .text(turn.caller.text), .integer(turn.after?.value ?? -1),
             .integer(Int64(limit))
         ) { row in
-            all.append(Self.webhook(row, .open))
+            all.append(StoredWebhook(row, .open))
             return true
         }
         return all
     }
 
-    func value(
+    package func value(
         of plugin: String, key: String, at now: Moment
     ) throws(StoreError) -> [UInt8]? {
         try pluginValue.first(.text(plugin), .text(key), .moment(now)) { row in row.bytes(0) }
     }
 
-    func keys(
+    package func keys(
         of plugin: String, prefix: String, limit: Int, at now: Moment
     ) throws(StoreError) -> [String] {
         var keys: [String] = []
@@ -297,11 +283,11 @@ public final class StoreReader: CallReader, EmbeddedReader {
         return keys
     }
 
-    func generations() throws(StoreError) -> [GenerationMark] {
+    package func generations() throws(StoreError) -> [GenerationMark] {
         try GenerationTable(connection: connection).marks()
     }
 
-    func generation(named name: String) throws(StoreError) -> StoredGeneration? {
+    package func generation(named name: String) throws(StoreError) -> StoredGeneration? {
         try GenerationTable(connection: connection).generation(named: name)
     }
 }

@@ -17,6 +17,8 @@ public enum StoreAnswer: Sendable {
     case liveCalls(LiveCalls, damage: [StoreError])
     case reply(KeptReply?)
     case page(CallPage)
+    /// With where the next page begins, as in `HistoryQuery.before`.
+    case history(CallPage)
     /// The newest ones, and how many there are in all.
     case missed([MissedCall], count: Int)
     case registrations([Registration], Call?)
@@ -31,6 +33,8 @@ public enum StoreAnswer: Sendable {
     case keys([String])
     case generations([GenerationMark])
     case generation(StoredGeneration?)
+    case names([StoredName])
+    case met([UserID])
 }
 
 /// The result of a commit.

@@ -27,6 +27,13 @@ public enum StoreChange: Sendable, Equatable {
     case missed(UserID, CallID, at: Moment)
     /// A user saw all missed calls up to this moment.
     case seen(UserID, upTo: Moment)
+    /// What a user is called; nil: forgotten. A token's name changes no other one.
+    indirect case name(UserID, PersonName?, from: NameOrigin)
+    /// An ended call as it may be kept without this user: takes the place of the kept one, if there
+    /// is one. Its push outcomes are the substitute's, and the user has not missed it.
+    indirect case forgotten(Forgotten, in: Call)
+    /// The registrations, kept replies, name and missed calls of a user go.
+    case forget(UserID)
 
     /// The new id that it brings, if it starts a job or timer.
     public var jobID: JobID? {
@@ -35,7 +42,7 @@ public enum StoreChange: Sendable, Equatable {
         case .webhook(.add(let job)): job.id
         case .timer(.set(let timer)): timer.id
         case .call, .key, .registration, .deadRegistration, .push, .webhook, .timer, .value,
-            .generation, .missed, .seen:
+            .generation, .missed, .seen, .name, .forgotten, .forget:
             nil
         }
     }

@@ -29,6 +29,13 @@ public struct StoreError: Error, Sendable, Equatable {
         case notOwner(since: Term)
         /// A file of the store is not the one that was opened: removed, or another has its name.
         case replaced
+        /// A database elsewhere does not answer, or cannot write now. What was under way may be
+        /// stored or not.
+        case unreachable
+        /// A database elsewhere does not let this program in, or not do this.
+        case notAllowed
+        /// A database elsewhere has no tables of this program.
+        case noSchema
         /// An earlier operation failed or the store was closed: open it again.
         case notOpen
         /// Anything else: a fault of this program or no memory.
@@ -65,7 +72,7 @@ extension StoreError: CustomStringConvertible {
         case .notOwner(let term):
             "\(path): belongs to \(term), and takes nothing from \(detail) while \(operation)"
         case .diskFull, .readOnly, .cannotOpen, .inputOutput, .busy, .corrupt, .foreign,
-            .damagedRecord, .replaced, .notOpen, .other:
+            .damagedRecord, .replaced, .unreachable, .notAllowed, .noSchema, .notOpen, .other:
             "\(path): \(summary) while \(operation)\(detail.isEmpty ? "" : " (\(detail))")\(advice)"
         }
     }
@@ -84,6 +91,9 @@ extension StoreError: CustomStringConvertible {
         case .damagedRecord: "a record is damaged"
         case .notOwner: "belongs to another"
         case .replaced: "not the file that was opened"
+        case .unreachable: "the database does not answer"
+        case .notAllowed: "not allowed"
+        case .noSchema: "no tables of callagent are there"
         case .notOpen: "not open"
         case .other: "failed"
         }
@@ -99,7 +109,9 @@ extension StoreError: CustomStringConvertible {
         case .inputOutput:
             "; look for the disk in the system's log (dmesg), repair or replace it, then try again"
         case .replaced: "; put it back, or restart to go on with what is there"
-        case .inUse, .busy, .newer, .notOwner, .notOpen, .other: ""
+        case .noSchema: "; make them with callagent cluster init"
+        case .notAllowed: "; check the user, the password and the rights"
+        case .inUse, .busy, .newer, .notOwner, .unreachable, .notOpen, .other: ""
         }
     }
 }

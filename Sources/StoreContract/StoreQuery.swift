@@ -15,6 +15,8 @@ public enum StoreQuery: Sendable, Equatable {
     /// A page of a user's calls, newest first, of at most so many bytes on the wire by
     /// `CallSize`; the first call is always part of it.
     case page(UserID, ListQuery, bytes: Int)
+    /// Ended calls of everybody, the one that ended last first.
+    case history(HistoryQuery)
     /// The calls that a user missed and has not seen, newest first.
     case missed(UserID, limit: Int)
     /// A user's push registrations, by device and provider; with them a call, if one is named.
@@ -39,6 +41,43 @@ public enum StoreQuery: Sendable, Equatable {
     /// A kept generation with its sources; nil: the last one in force that is neither active nor
     /// was taken back.
     case generation(named: String?)
+    /// The kept names of users behind one, in the order of their ids.
+    case names(after: UserID?, limit: Int)
+    /// Which of these users were in one of the newest calls of a user, at most `pageScanMax`.
+    case met(UserID, among: [UserID])
+}
+
+/// Which ended calls are meant.
+public struct HistoryQuery: Sendable, Equatable {
+    /// At most so many.
+    public var limit: Int
+    /// Only those that ended before this one did.
+    public var before: CallID?
+    /// Only those that ended for this.
+    public var reason: EndReason?
+    /// Only those of the mode of this name.
+    public var mode: String?
+    /// Only those created at this moment or later.
+    public var since: Moment?
+    /// Only those created before this moment.
+    public var until: Moment?
+    /// Only those that lasted at least so long from their answer to their end.
+    public var longer: Milliseconds?
+    /// Only those that lasted less than that.
+    public var shorter: Milliseconds?
+
+    /// The last `limit` calls.
+    public init(limit: Int) { self.limit = limit }
+
+    /// Whether `call`, which has ended, is one of them, wherever it stands among them.
+    public func admits(_ call: Call) -> Bool {
+        if let reason, call.end?.reason != reason { return false }
+        if let mode, call.mode.name != mode { return false }
+        if let since, call.createdAt < since { return false }
+        if let until, call.createdAt >= until { return false }
+        if let longer, call.duration < longer { return false }
+        return shorter.map { call.duration < $0 } ?? true
+    }
 }
 
 /// Which webhooks are meant.

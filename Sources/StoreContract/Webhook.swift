@@ -81,6 +81,8 @@ public enum WebhookChange: Sendable, Equatable {
     case add(WebhookJob)
     /// An attempt was made, or an operator asked for a replay.
     case update(JobID, WebhookProgress)
+    /// Nobody shall read it any more.
+    case remove(JobID)
 }
 
 /// A stored message.

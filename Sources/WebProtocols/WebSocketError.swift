@@ -20,8 +20,6 @@ public struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable {
     public static let invalidPayload = Self(rawValue: 1007)
     /// 1009: a message that is too big.
     public static let messageTooBig = Self(rawValue: 1009)
-    /// 1011: the server failed.
-    public static let internalError = Self(rawValue: 1011)
 
     /// Whether the code may stand in a close frame: those of section 7.4.1 that are not for local
     /// use only, 1012-1014 of the IANA registry, and 3000-4999.

@@ -123,7 +123,7 @@ enum AdminAnswer {
     func only(_ id: CallID) -> AdminAnswer {
         guard case .answer(let value) = self, let calls = value["calls"]?.array else { return self }
         guard let call = calls.first(where: { $0["call_id"]?.string == id.description }) else {
-            return .refused("no live call \(id); ended ones are shown to their users (--as ME)")
+            return .refused("no call \(id)")
         }
         return .answer(["call": call])
     }

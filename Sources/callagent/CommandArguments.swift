@@ -123,6 +123,15 @@ extension CommandArguments {
         return number
     }
 
+    /// A number of bytes such as `64MB`.
+    func size(_ name: String) throws(CommandError) -> Int? {
+        guard let text = text(name) else { return nil }
+        guard let size = ByteSize.parse(text), size > 0 else {
+            throw .usage("\(name) takes a size such as 512KB or 64MB, not '\(text)'")
+        }
+        return size
+    }
+
     /// One of a few words.
     func choice(_ name: String, among words: [String]) throws(CommandError) -> String? {
         guard let text = text(name) else { return nil }
@@ -143,6 +152,17 @@ extension CommandArguments {
             throw .usage("\(name) takes JSON: \(error)")
         }
         return text
+    }
+
+    /// `--name`: what somebody is called; nil: it is not given.
+    func personName() throws(CommandError) -> PersonName? {
+        guard let text = text("--name") else { return nil }
+        guard let name = PersonName(checking: text) else {
+            throw .usage(
+                "--name: 1 to \(PersonName.bytesMax) bytes of text on one line, without overrides "
+                    + "of direction")
+        }
+        return name
     }
 
     /// A user's id.

@@ -12,12 +12,19 @@ import JSON
 struct Explanation {
     private let call: CallID
     private var answer: AdminAnswer
+    private var journal: [JSONValue] = []
 
     /// Asks the process, which keeps the newest decisions only and may have ended, and reads the
     /// files, which have older ones.
     init(_ call: CallID, _ arguments: CommandArguments) throws(CommandError) {
         self.call = call
-        answer = .ask(.explain, ["call_id": "\(call)"], of: try Installation.admin(arguments))
+        let server = try Installation.admin(arguments)
+        answer = .ask(.explain, ["call_id": "\(call)"], of: server)
+        if case .answer(let page) = AdminAnswer.ask(.journal, ["call_id": "\(call)"], of: server) {
+            journal = page["items"]?.array ?? []
+        } else if let place = try Installation.directory(arguments) {
+            journal = JournalFiles.entries(of: call, in: place) ?? []
+        }
         guard let files = try Installation.decisions(arguments) else { return }
         let kept = files.lines(about: call)
         let filesMax = try Installation.configuration(arguments).decisionLog.files
@@ -44,7 +51,13 @@ struct Explanation {
 
     /// Shows it; returns the exit code.
     func show(isJSON: Bool) -> Int32 {
-        answer.show(isJSON: isJSON) { answer in
+        var answer = answer
+        if isJSON, case .answer(let value) = answer, var all = value.object {
+            all["journal"] = .array(journal)
+            answer = .answer(.object(all))
+        }
+        return answer.show(isJSON: isJSON) { answer in
+            for line in JournalLines.ladder(journal) { Screen.say(line) }
             let entries = answer["decisions"]?.array ?? []
             for line in entries.flatMap(DecisionText.lines) { Screen.say(line) }
             for push in answer["pushes"]?.array ?? [] { Screen.say(DecisionText.push(push)) }

@@ -45,6 +45,12 @@ enum Installation {
                 listen: try endpoint(configuration.listen), file: configuration.file))
     }
 
+    /// The state directory; nil: nothing is kept on disk.
+    static func directory(_ arguments: CommandArguments) throws(CommandError) -> String? {
+        let place = AgentOptions.place(try configuration(arguments))
+        return place == ":memory:" ? nil : place
+    }
+
     /// The files of decisions; nil: none are kept on disk.
     static func decisions(_ arguments: CommandArguments) throws(CommandError) -> DecisionFiles? {
         let place = AgentOptions.place(try configuration(arguments))

@@ -3,4 +3,8 @@
 import Glibc
 
 StandardStreams.open()
-exit(Tool.run(Array(CommandLine.arguments.dropFirst())))
+let code = Tool.run(Array(CommandLine.arguments.dropFirst()))
+fflush(nil)
+// Not `exit`: a thread may still prepare pages or write a line, and libraries would take away at an
+// exit what it uses.
+_exit(code)

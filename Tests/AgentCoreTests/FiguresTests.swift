@@ -47,7 +47,7 @@ import Testing
 
     @Test func aCallIsAnsweredOnceHoweverOftenItChangesInThatMoment() {
         var figures = CallFigures()
-        let row = Int(ModeIndex.direct.value)
+        let row = Int(ModeRow.direct.place ?? 0)
         figures.changes(call(1), at: Moment(1_000))
         for _ in 0..<3 {
             figures.changes(call(1, answered: Moment(4_000)), at: Moment(4_000))
@@ -62,11 +62,11 @@ import Testing
     @Test func anEndIsCountedByModeAndReason() {
         var figures = CallFigures()
         var over = call(1)
-        figures.begins(over.mode)
+        figures.begins(over.row)
         over.state = .ended
         over.end = Call.End(.noAnswer)
         figures.changes(over, at: Moment(2_000))
-        let row = Int(ModeIndex.direct.value)
+        let row = Int(ModeRow.direct.place ?? 0)
         #expect(figures.started[row] == 1 && figures.started.reduce(0, +) == 1)
         for mode in Mode.all.indices {
             for reason in EndReason.allCases {

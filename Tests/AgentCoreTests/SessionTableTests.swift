@@ -47,6 +47,17 @@ import Testing
         #expect(!table.hasDetached)
     }
 
+    @Test mutating func aDeviceOfAnOwnerBeforeKeepsItsSession() throws {
+        let kept = Hello.Resume(session: id(7), seq: 12)
+        let made = table.keep(kept, of: phone, over: line(), at: now)
+        let opening = try #require(made)
+        #expect(!opening.isResumed && opening.live.session.id == id(7))
+        #expect(opening.live.session.lastSent == 12 && table.count == 1)
+        // A device that is known here has its session here.
+        let again = table.keep(kept, of: phone, over: line(), at: now)
+        #expect(again?.live == nil && table[phone]?.line === opening.live.line)
+    }
+
     @Test mutating func aSessionThatNobodyComesBackToEndsInTimeOnce() {
         let live = hello(1, over: line(), at: now).live
         _ = table.detach(live, at: now, limits: limits)

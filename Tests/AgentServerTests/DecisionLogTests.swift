@@ -32,7 +32,7 @@ private final class Place {
         let trouble = Log(level: .error)
         let writer = DecisionWriter(
             path: DecisionFiles.path(in: path), log: trouble, system: system)
-        let log = DecisionLog(directory: path, log: trouble, loop: loop, writer: writer)
+        let log = DecisionLog(directory: path, log: trouble, writer: writer)
         var limits = Configuration.DecisionLog()
         change(&limits)
         log.configure(limits)
@@ -76,8 +76,7 @@ private final class Place {
     }
 
     @Test func inMemoryTheNewestCanBeAskedAgain() throws {
-        let place = try Place()
-        let log = DecisionLog(directory: nil, log: Log(level: .error), loop: place.loop)
+        let log = DecisionLog(directory: nil, log: Log(level: .error))
         for number in 1...1_300 {
             var record = record(UInt64(number))
             record.input = input(number)
@@ -99,23 +98,70 @@ private final class Place {
             log.note(.decision(record))
         }
         note(1)
-        var followed: [DecisionEntry] = []
-        log.trace(after: nil, DecisionFilter()) { followed = $0.entries }
+        log.follow()
         note(2)
         log.flush()
         note(3)
         log.flush()
-        #expect(log.newest(10).map(hasInput) == [false, true, false])
-        #expect(followed.map(\.call.low) == [2] && followed.allSatisfy(hasInput))
+        #expect(log.newest(10).map(hasInput) == [false, true, true])
+        let followed = log.page(after: 1, DecisionFilter()).entries
+        #expect(followed.map(\.call.low) == [2, 3] && followed.allSatisfy(hasInput))
         let kept = DecisionFiles(directory: place.path).newest(10)
         #expect(kept.map { $0.input != nil } == [true, true, true])
+    }
+
+    @Test func whoIsForgottenIsNamedInNoEntryAndNoFile() throws {
+        let place = try Place()
+        let log = place.log { $0.size = 1_024 }
+        for number in 1...40 as ClosedRange<UInt64> {
+            log.note(.decision(record(number, user: number % 2 == 0 ? "bob" : "ann")))
+            log.flush()
+        }
+        let gone = Forgotten(UserID("ann"), as: UserID("deleted:0123456789012345"))
+        var memory = 0
+        while log.forget(gone, at: memory) { memory += 1 }
+        #expect(memory == 40)
+        #expect(Set(log.newest(40).map(\.user.text)) == [gone.substitute.text, "bob"])
+        let lines = try #require(log.lines)
+        var (number, changed) = (0, 0)
+        while let more = try lines.rewrite(number, { DecisionRecord.forgetting(gone, in: $0) }) {
+            (number, changed) = (number + 1, changed + more)
+        }
+        let kept = DecisionFiles(directory: place.path).newest(100)
+        #expect(number > 1 && changed == kept.count { $0.user == gone.substitute })
+        #expect(!kept.isEmpty && !kept.contains { $0.user == UserID("ann") })
+        // It goes on behind what was written again, and nothing else is left there.
+        log.note(.decision(record(41)))
+        log.flush()
+        #expect(DecisionFiles(directory: place.path).newest(1).first?.call.low == 41)
+        #expect(!place.names.contains { $0.hasSuffix(".new") })
+    }
+
+    @Test func aFileThatCannotBeWrittenAgainStaysAsItWas() throws {
+        let place = try Place()
+        var isFull = false
+        var system = DecisionWriter.System()
+        system.write = { isFull ? -1 : Glibc.write($0, $1.baseAddress, $1.count) }
+        let log = place.log(system)
+        log.note(.decision(record(1, user: "ann")))
+        log.flush()
+        isFull = true
+        let gone = Forgotten(UserID("ann"), as: UserID("deleted:0123456789012345"))
+        let lines = try #require(log.lines)
+        #expect(throws: LineFilesError.self) {
+            try lines.rewrite(0) { DecisionRecord.forgetting(gone, in: $0) }
+        }
+        let kept = DecisionFiles(directory: place.path).newest(9)
+        #expect(kept.map(\.user.text) == ["ann"] && place.names.count == 1)
     }
 
     private func hasInput(_ entry: DecisionEntry) -> Bool {
         if case .decision(let record) = entry { record.input != nil } else { false }
     }
 
-    private func input(_ number: Int) -> DecisionInput {
+    private func input(
+        _ number: Int, vars: [DecisionInput.Vars] = [], seen: [DecisionInput.Seen] = []
+    ) -> DecisionInput {
         let created = Moment(1_790_000_000_000)
         var call = Call(
             id: CallID(high: 0x0199, low: UInt64(number)), mode: .common, kind: "audio",
@@ -126,7 +172,7 @@ private final class Place {
         ]
         return DecisionInput(
             subject: .question(.invite(call, callee: UserID("bob"), from: 0)), facts: [],
-            decideIn: 2_000, wallOffset: 0, dice: UInt64(number), vars: [], seen: [])
+            decideIn: 2_000, wallOffset: 0, dice: UInt64(number), vars: vars, seen: seen)
     }
 
     @Test func whatPluginsWereToldCountsAsMemoryOfWhatWaits() throws {
@@ -134,10 +180,9 @@ private final class Place {
         let log = place.log()
         log.configure(Configuration.DecisionLog(), backlog: 100_000)
         let large = [UInt8](repeating: 0x78, count: 100_000)
-        func isTaken(_ change: (inout DecisionInput) -> Void) -> Bool {
+        func isTaken(_ input: DecisionInput) -> Bool {
             let before = log.leftOut
-            var (record, input) = (record(1), input(1))
-            change(&input)
+            var record = record(1)
             record.input = input
             log.note(.decision(record))
             log.flush()
@@ -147,11 +192,11 @@ private final class Place {
             DecisionInput.Seen(plugin: "p", request: "http", after: 1, reply: reply)
         }
         let text = String(decoding: large, as: UTF8.self)
-        #expect(isTaken { _ in })
+        #expect(isTaken(input(1)))
         let fetched = FetchReply(status: 200, headers: [], body: large)
-        #expect(!isTaken { $0.seen = [seen(.fetched(fetched))] })
-        #expect(!isTaken { $0.seen = [seen(.value(["a": [.string(text)]]))] })
-        #expect(!isTaken { $0.vars = [DecisionInput.Vars(plugin: "p", bytes: large)] })
+        #expect(!isTaken(input(1, seen: [seen(.fetched(fetched))])))
+        #expect(!isTaken(input(1, seen: [seen(.value(["a": [.string(text)]]))])))
+        #expect(!isTaken(input(1, vars: [DecisionInput.Vars(plugin: "p", bytes: large)])))
     }
 
     @Test func decisionsThatNoFileTakesCanBeAskedAgain() throws {
@@ -182,14 +227,12 @@ private final class Place {
     }
 
     @Test func whatIsKeptToBeAskedAgainIsBoundedInBytes() throws {
-        let place = try Place()
-        let log = DecisionLog(directory: nil, log: Log(level: .error), loop: place.loop)
+        let log = DecisionLog(directory: nil, log: Log(level: .error))
         log.configure(Configuration.DecisionLog(), backlog: 100_000)
         for number in 1...10 {
-            var (record, input) = (record(UInt64(number)), input(number))
+            var record = record(UInt64(number))
             let bytes = [UInt8](repeating: 1, count: 30_000)
-            input.vars = [DecisionInput.Vars(plugin: "p", bytes: bytes)]
-            record.input = input
+            record.input = input(number, vars: [DecisionInput.Vars(plugin: "p", bytes: bytes)])
             log.note(.decision(record))
         }
         #expect(log.newest(10).lastIndex { !hasInput($0) } == 6)
@@ -299,7 +342,7 @@ private final class Place {
         note(3)
         rename(place.path + ".away", place.path)
         let kept = DecisionFiles(directory: place.path)
-        now += DecisionWriter.reopenEvery - 1
+        now += LineFiles.reopenEvery - 1
         note(4)
         #expect(kept.newest(10).map(\.call.low) == [1, 2])
         now += 1
@@ -313,35 +356,29 @@ private final class Place {
         let place = try Place()
         let log = place.log()
         log.note(.decision(record(1)))
-        var pages: [DecisionPage] = []
-        log.trace(after: nil, DecisionFilter()) { pages.append($0) }
-        log.flush()
-        #expect(pages.isEmpty, "what was before is not told")
+        let all = DecisionFilter()
+        let begin = log.newestNumber
+        #expect(log.page(after: begin, all).entries.isEmpty, "what was before is not told")
         log.note(.decision(record(2)))
         log.note(.decision(record(3)))
-        log.flush()
-        #expect(pages.count == 1 && pages[0].entries.map(\.call.low) == [2, 3])
-        log.trace(after: pages[0].next, DecisionFilter()) { pages.append($0) }
-        #expect(pages.count == 1)
+        let first = log.page(after: begin, all)
+        #expect(first.entries.map(\.call.low) == [2, 3] && first.missed == 0)
+        #expect(log.page(after: first.next, all).entries.isEmpty)
         log.note(.decision(record(4)))
-        log.flush()
-        #expect(pages.last?.entries.map(\.call.low) == [4] && pages.last?.missed == 0)
+        #expect(log.page(after: first.next, all).entries.map(\.call.low) == [4])
         // Who comes back late is told what was missed.
         for number in 5...2_100 { log.note(.decision(record(UInt64(number)))) }
-        log.trace(after: 4, DecisionFilter()) { pages.append($0) }
-        let late = try #require(pages.last)
+        let late = log.page(after: 4, all)
         #expect(late.missed > 0 && late.missed + late.entries.count == 2_096)
-        log.trace(after: .min, DecisionFilter()) { pages.append($0) }
-        #expect(pages.last?.missed == 0 && pages.last?.entries.isEmpty == false)
+        let odd = log.page(after: .min, all)
+        #expect(odd.missed == 0 && odd.entries.isEmpty == false)
     }
 
     @Test func onlyWhatIsWantedIsTold() throws {
         let place = try Place()
         let log = place.log()
         func told(_ filter: DecisionFilter) -> [UInt64] {
-            var page: DecisionPage?
-            log.trace(after: 0, filter) { page = $0 }
-            return page?.entries.map(\.call.low) ?? []
+            log.page(after: 0, filter).entries.map(\.call.low)
         }
         log.note(.decision(record(1, user: "ann")))
         log.note(.decision(record(2, plugin: "busy")))
@@ -349,7 +386,8 @@ private final class Place {
             .shadow(
                 ReplayReport.Change(
                     hook: .invite, call: CallID(high: 0x0199, low: 2), user: UserID("bob"),
-                    at: Moment(1), before: "default", after: "ring, by x", problem: nil),
+                    at: Moment(1), generation: "g", before: "default", after: "ring, by x",
+                    problem: nil),
                 generation: "s"))
         #expect(told(DecisionFilter()) == [1, 2, 2])
         #expect(told(DecisionFilter(user: UserID("ann"))) == [1])

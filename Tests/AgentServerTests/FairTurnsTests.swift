@@ -2,6 +2,7 @@
 
 import AgentCore
 import CallClient
+import CallClientCore
 import CallModel
 import Configuration
 import EventLoop
@@ -216,7 +217,7 @@ import Testing
             }
             thread = try PolicyThread(
                 PolicyHost(try Generation(plan, seed: 1), seed: 1), clock: { (now, 0) },
-                news: news)
+                news: news, write: { _ in })
             relay.bench = self
         }
 

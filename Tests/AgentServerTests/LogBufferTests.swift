@@ -1,6 +1,7 @@
 // The log when nobody reads it: nobody waits, and what is missing is said.
 
 import AgentCore
+import CallModel
 import EventLoop
 import Glibc
 import JSON

@@ -100,6 +100,7 @@ import Testing
             #"callagent_policy_quarantined{plugin="p"} 0"#,
             #"callagent_policy_paused{plugin="p"} 1"#,
             "callagent_policy_probation 0",
+            "callagent_policy_canary 0",
         ] {
             #expect(lines.contains(Substring(line)), "\(line)")
         }

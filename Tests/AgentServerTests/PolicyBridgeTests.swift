@@ -2,6 +2,7 @@
 
 import AgentCore
 import CallClient
+import CallClientCore
 import CallModel
 import Configuration
 import EventLoop
@@ -41,7 +42,7 @@ private final class BridgeRig {
         plan.plugins = [(PluginSource(name: "p", main: file), PluginSetting())]
         bridge = try PolicyBridge(
             PolicyHost(try Generation(plan, seed: 1), seed: 1), exchange: exchange,
-            gateway: gateway, decisions: DecisionLog(directory: nil, log: log, loop: loop),
+            gateway: gateway, decisions: DecisionLog(directory: nil, log: log),
             fetches: PluginFetches(outbound), loop: loop)
     }
 

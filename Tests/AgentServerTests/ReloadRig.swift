@@ -4,6 +4,7 @@
 import AgentCore
 import AgentTestSupport
 import CallClient
+import CallClientCore
 import CallModel
 import CallWire
 import Decisions
@@ -122,7 +123,9 @@ final class ReloadRig {
             """
             timer("fire", function(data)
               count("fired", 1)
-              if kv.incr("fired:" .. data.id, 1) > 1 then count("repeated", 1) end
+              -- A store that is behind says so with nil; a plugin that fails would be passed over.
+              local times = kv.incr("fired:" .. data.id, 1)
+              if times and times > 1 then count("repeated", 1) end
             end)
             on.invite(function(call)
               users.get("c-\(version)")

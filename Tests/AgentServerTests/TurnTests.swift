@@ -2,6 +2,7 @@
 
 import AgentCore
 import CallClient
+import CallClientCore
 import CallModel
 import CallWire
 import EventLoop

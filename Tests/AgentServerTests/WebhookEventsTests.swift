@@ -24,7 +24,7 @@ import Testing
     }
 
     private func events(_ reports: [(Call, Report.Kind)]) throws -> [JSONValue] {
-        var gatherer = WebhookGatherer(WireEncoder(modes: Mode.all))
+        var gatherer = WebhookGatherer(WireEncoder())
         for (call, kind) in reports {
             gatherer.note(
                 Report(call: call, at: now, actor: ann, kind: kind, cancelText: "sorry"))
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test func commitsAndCallsStayApartAndNothingIsToldTwice() throws {
-        var gatherer = WebhookGatherer(WireEncoder(modes: Mode.all))
+        var gatherer = WebhookGatherer(WireEncoder())
         for call in [call(2), call(3), call(3, high: 9)] {
             gatherer.note(
                 Report(
@@ -150,7 +150,7 @@ import Testing
     }
 
     @Test func commitsOfTwoActorsStayApart() {
-        var gatherer = WebhookGatherer(WireEncoder(modes: Mode.all))
+        var gatherer = WebhookGatherer(WireEncoder())
         for actor in [ann, .timer(.ring)] {
             gatherer.note(
                 Report(call: call(2), at: now, actor: actor, kind: .notice(.mediaPhase(.none))))

@@ -93,7 +93,8 @@ class Scene:
         self.taken = fork.Value("q", 0, lock=False)  # requests that were not refused, about
         attack = entry.attack
         # What a file of an attack cannot know beforehand, such as a port, stands as @NAME@ in it.
-        self.words = {"FOLDER": str(folder), "PORT": str(free_port())}
+        self.words = {
+            "FOLDER": str(folder), "PORT": str(free_port()), "CONSOLE": str(free_port())}
         accounts = ", ".join(f'"{one}"' for one in ("witness", "desk", *attack.answer_for))
         names = ", ".join(f'"{one}"' for one in (*attack.plugins, "house"))
         self.base = KEYS + f"answer_for = {{ {accounts} }}\nplugins = {{ {names} }}\n"

@@ -1,6 +1,7 @@
 // Calls between clients of a real server.
 
 import CallClient
+import CallClientCore
 import CallModel
 import CallWire
 import JSON

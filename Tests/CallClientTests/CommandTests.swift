@@ -2,11 +2,11 @@
 
 import AgentCore
 import CallClient
+import CallClientCore
 import CallModel
 import CallWire
 import EventLoop
 import JSON
-import Synchronization
 import Testing
 
 @testable import AgentServer
@@ -15,8 +15,8 @@ import Testing
 /// A command that runs on a thread of its own.
 private final class Running {
     private final class Shared: Sendable {
-        let lines = Mutex<[String]>([])
-        let code = Mutex<Int32?>(nil)
+        let lines = Locked<[String]>([])
+        let code = Locked<Int32?>(nil)
     }
 
     private let shared = Shared()

@@ -1,6 +1,7 @@
 // What clients do while a call runs, and beside it: media, hold, items, tokens, pushes.
 
 import CallClient
+import CallClientCore
 import CallModel
 import CallWire
 import JSON
@@ -169,12 +170,12 @@ import Testing
     }
 
     @Test(arguments: zip(Mode.all.map(\.name), modes))
-    func everyModeHasItsName(_ name: String, _ mode: ModeIndex) {
-        #expect(ModeIndex(named: name) == mode)
-        #expect(ModeIndex(named: name.uppercased()) == nil)
+    func everyModeHasItsName(_ name: String, _ mode: ModeRow) {
+        #expect(ModeRow(named: name) == mode)
+        #expect(ModeRow(named: name.uppercased()) == nil)
     }
 
-    private static let modes: [ModeIndex] = [
+    private static let modes: [ModeRow] = [
         .common, .advanced, .managed, .direct, .ringing, .group, .handshake,
     ]
 }

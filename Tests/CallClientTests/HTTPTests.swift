@@ -1,6 +1,7 @@
 // One request over HTTP: the API for a woken phone, and the operator's socket.
 
 import CallClient
+import CallClientCore
 import CallModel
 import CallWire
 import EventLoop

@@ -3,6 +3,7 @@
 import AgentCore
 import AgentTestSupport
 import CallClient
+import CallClientCore
 import CallModel
 import CallWire
 import EventLoop

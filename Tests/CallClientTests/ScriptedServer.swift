@@ -1,6 +1,7 @@
 // A server that does what a test says, right or wrong, on the test's own loop.
 
 import CallClient
+import CallClientCore
 import EventLoop
 import JSON
 import Testing

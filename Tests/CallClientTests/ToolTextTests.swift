@@ -2,6 +2,7 @@
 
 import AgentCore
 import CallClient
+import CallClientCore
 import CallModel
 import EventLoop
 import JSON
@@ -75,10 +76,12 @@ import Testing
         let shown = show(all)
         #expect(shown.code == ExitCode.success)
         #expect(
-            shown.value?["calls"]?.array?.map { $0["call_id"]?.string }
+            shown.value?["items"]?.array?.map { $0["call_id"]?.string }
                 == [calls[1].id.description, calls[0].id.description])
-        #expect(show(all.only(calls[0].id)).value?["call"]?["caller"] == "alice")
-        let none = show(all.only(CallID(high: 1, low: 2)))
+        let one = AdminAnswer.ask(.call, ["call_id": "\(calls[0].id)"], of: server)
+        #expect(show(one).value?["call"]?["caller"] == "alice")
+        let none = show(
+            AdminAnswer.ask(.call, ["call_id": "\(CallID(high: 1, low: 2))"], of: server))
         #expect(none.code == ExitCode.failure && none.value == nil)
     }
 
@@ -181,7 +184,7 @@ import Testing
     }
 
     private func call(_ mode: String, _ states: [Participant.State]) throws -> Call {
-        let index = try #require(ModeIndex(named: mode))
+        let index = try #require(ModeRow(named: mode))
         var call = Call(
             id: CallID(high: 1, low: 2), mode: index, kind: "audio",
             ringTime: 1_000, deliveryCheck: nil, createdAt: Moment(0))

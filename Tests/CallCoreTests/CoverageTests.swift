@@ -101,7 +101,7 @@ import Testing
         }
         let reasons: [(Participant.State, [Participant.Reason])] = [
             (.rejected, [.declined, .busy]),
-            (.cancelled, [.byInviter, .whole, .callerLost, .forwarded]),
+            (.cancelled, [.byInviter, .whole, .callerLost, .forwarded, .taken]),
             (.left, [.itself, .lost, .kicked, .idle, .transferred]),
             (
                 .failed,

@@ -71,7 +71,7 @@ import Testing
             for participant in call.participants where !participant.state.isPending {
                 // Who is joined and lost has to leave for it where the mode says so (K107).
                 let leaves =
-                    board.settings.mode(call.mode).lost.leaves
+                    call.mode.lost == .leaves
                     && presence.isLost(participant, at: rig.moment)
                 guard participant.deadlineAt == nil, participant.policyAlarm == nil,
                     participant.asking == .nothing, (participant.deliveryAlarm != nil) == leaves
@@ -140,10 +140,6 @@ import Testing
         }
         guard before.count == after.count else { throw RigFailure("a restart loses a call") }
     }
-}
-
-extension Mode.Lost {
-    fileprivate var leaves: Bool { if case .leaves = self { true } else { false } }
 }
 
 extension Call {

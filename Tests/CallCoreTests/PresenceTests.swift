@@ -173,7 +173,7 @@ import Testing
 }
 
 extension Invitation {
-    fileprivate init(invitees: [UserID], mode: ModeIndex) {
+    fileprivate init(invitees: [UserID], mode: ModeRow) {
         self.init(invitees: invitees)
         self.mode = mode
     }

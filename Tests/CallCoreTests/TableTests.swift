@@ -104,8 +104,8 @@ import Testing
         #expect(ids[999].high >> 16 == 5)
     }
 
-    @Test(arguments: [0, 1, 2, 7, 100])
-    func theNewestLiveCallsAreFound(_ most: Int) {
+    @Test(arguments: [0..<0, 0..<1, 3..<20, 0..<50, 49..<100])
+    func liveCallsAreFoundByTheirPlaces(_ places: Range<Int>) {
         var table = CallTable()
         for number in 0..<50 {
             // Not in the order of their places.
@@ -117,8 +117,13 @@ import Testing
             let slot = table.open(id)
             table[slot] = call
         }
-        let newest = (0..<50).reversed().filter { $0 % 3 != 0 }.prefix(most)
-        #expect(table.newest(most).map(\.id.low) == newest.map { UInt64($0) })
+        let wanted = (0..<50).filter(places.contains).map { $0 * 37 % 50 }
+        #expect(
+            table.live(in: places).map(\.id.low)
+                == wanted.filter { $0 % 3 != 0 }.map { UInt64($0) })
+        #expect(
+            table.live(in: places) { $0.id.low < 10 }.map(\.id.low)
+                == wanted.filter { $0 % 3 != 0 && $0 < 10 }.map { UInt64($0) })
     }
 
     @Test func idsStayBehindTheNewestRestoredCall() {

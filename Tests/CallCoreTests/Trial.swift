@@ -39,7 +39,7 @@ struct Trial {
         before = Participant.State(rawValue: String(situation.prefix { $0 != "," }))
         board = Switchboard(settings: settings, seed: 1, at: now)
         var call = Call(
-            id: id, mode: ModeIndex(named: mode.name) ?? .common, kind: "audio",
+            id: id, mode: ModeRow(mode), kind: "audio",
             ringTime: 60_000, deliveryCheck: 5_000, createdAt: now)
         switch part {
         case .invitee: user = Self.bob
@@ -111,7 +111,7 @@ struct Trial {
         "end": { $0.ask(.end()) },
         "connect": { $0.connect($0.user) },
         "lost": { $0.lose($0.user) },
-        "forward": { $0.decide(.forward(to: UserID("erin"))) },
+        "forward": { $0.decide(.forward(to: [UserID("erin")])) },
         "finish": { $0.decide(.finish(code: nil)) },
         "media_failed": { $0.ask(.report(.failed)) },
         "cancels": { $0.ask(.cancel()) },
@@ -192,7 +192,7 @@ struct Trial {
             case .refused(let refusal): return "!\(refusal.code.rawValue)"
             case .callWithErrors(_, _, let errors) where !errors.isEmpty:
                 return "?\(errors[0].code.rawValue)"
-            case .callWithErrors, .done, .call, .invited, .items, .token, .kept: break
+            case .callWithErrors, .done, .call, .invited, .items, .token, .names, .kept: break
             }
         }
         return outcome

@@ -226,7 +226,7 @@ struct SchemaChecker {
     @Test func theDocumentsTellTheLimitsThatAreConfigured() throws {
         var limits = WireLimits()
         limits.extendedDataBytes = 4_096
-        let document = ProtocolDocuments(limits: limits, modes: [Mode.all[3]], version: "1")
+        let document = ProtocolDocuments(limits: limits, modes: [ModeRow.all[3]], version: "1")
         let value = try JSONValue(parsing: document.openAPI)
         let data = value["components"]?["schemas"]?["call.invite.data"]?["properties"]
         #expect(data?["extended_data"]?["maxLength"] == 4_096)

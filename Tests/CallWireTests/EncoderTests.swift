@@ -48,16 +48,18 @@ enum Sample {
 
     static let ringingText = #"""
         {"call_id":"0199aabbccdd00000123456789abcdef","mode":"common","kind":"video",\#
-        "state":"ringing","caller":"alice","extended_data":"{\"type\":\"video\"}","items":{},\#
+        "state":"ringing","caller":"alice","receiver":null,\#
+        "extended_data":"{\"type\":\"video\"}","items":{},\#
         "created_at":1795000000000,"answered_at":null,"connected_at":null,"ended_at":null,\#
         "duration_ms":null,"timeout_ms":90000,"revision":2,"media":"none","end":null,\#
         "participants":[\#
         {"user":"alice","role":"caller","invited_by":null,"state":"joined","reason":null,\#
         "extended_data":null,"invited_at":1795000000000,"deadline_at":null,\#
-        "answered_at":1795000000000,"device":"tablet","audio":true,"video":true,"held":false},\#
+        "answered_at":1795000000000,"device":"tablet","audio":true,"video":true,"held":false,\#
+        "name":null},\#
         {"user":"bob","role":"invitee","invited_by":"alice","state":"ringing","reason":null,\#
         "extended_data":null,"invited_at":1795000000000,"deadline_at":1795000090000,\#
-        "answered_at":null,"device":null,"audio":true,"video":true,"held":false}]}
+        "answered_at":null,"device":null,"audio":true,"video":true,"held":false,"name":null}]}
         """#
 }
 
@@ -159,8 +161,8 @@ enum Sample {
     @Test func aCallHasEveryFieldOfTheProtocolInOrder() throws {
         #expect(
             try value(Sample.refused).object?.members.map(\.key) == [
-                "call_id", "mode", "kind", "state", "caller", "extended_data", "items",
-                "created_at", "answered_at", "connected_at", "ended_at", "duration_ms",
+                "call_id", "mode", "kind", "state", "caller", "receiver", "extended_data",
+                "items", "created_at", "answered_at", "connected_at", "ended_at", "duration_ms",
                 "timeout_ms", "revision", "media", "end", "participants",
             ])
         #expect(try value(Sample.refused)["duration_ms"] == 0)
@@ -172,7 +174,7 @@ enum Sample {
                 "user": "bob", "role": "invitee", "invited_by": "alice", "state": "rejected",
                 "reason": "busy", "extended_data": "later", "invited_at": 1_795_000_000_000,
                 "deadline_at": nil, "answered_at": 1_795_000_000_010, "device": nil, "audio": true,
-                "video": true, "held": false,
+                "video": true, "held": false, "name": nil,
             ])
     }
 
@@ -190,7 +192,7 @@ enum Sample {
     @Test(arguments: Array(Mode.all.enumerated().map { ($0.offset, $0.element.name) }))
     func everyModeIsNamed(_ place: Int, _ name: String) throws {
         let call = Call(
-            id: Sample.id, mode: ModeIndex(UInt8(place)), kind: "audio", ringTime: 1,
+            id: Sample.id, mode: ModeRow.all[place], kind: "audio", ringTime: 1,
             deliveryCheck: nil, createdAt: Sample.created)
         var made = call
         made.participants = Sample.ringing.participants
@@ -259,10 +261,12 @@ enum Sample {
         Example(
             name: .incoming,
             kind: .incoming(Sample.ringing, inviter: "alice", expiresIn: 89_000),
-            members: #","call":\#(Sample.ringingText),"inviter":"alice","expires_in_ms":89000"#),
+            members: #","call":\#(Sample.ringingText),"inviter":"alice","expires_in_ms":89000"#
+                + #","inviter_name":null"#),
         Example(
             name: .incoming, kind: .incoming(Sample.ringing, inviter: "alice", expiresIn: nil),
-            members: #","call":\#(Sample.ringingText),"inviter":"alice","expires_in_ms":null"#),
+            members: #","call":\#(Sample.ringingText),"inviter":"alice","expires_in_ms":null"#
+                + #","inviter_name":null"#),
         Example(
             name: .changed,
             kind: .changed([
@@ -301,7 +305,7 @@ enum Sample {
                 Sample.ringing, inviter: "alice", expiresIn: nil,
                 transfer: CallEvent.TransferOffer(by: "alice", extendedData: "hi")),
             members: #","call":\#(Sample.ringingText),"inviter":"alice","expires_in_ms":null,"#
-                + #""transfer":{"by":"alice","extended_data":"hi"}"#),
+                + #""transfer":{"by":"alice","extended_data":"hi"},"inviter_name":null"#),
         Example(name: .failed, kind: .failed(.noAck), members: #","reason":"no_ack""#),
         Example(
             name: .mediaPhase, kind: .mediaPhase(.reconnecting),

@@ -82,6 +82,7 @@ import Testing
     @Test(arguments: [
         ("/v1/call/accept", "POST, OPTIONS"), ("/v1/call/\(Sample.idText)", "GET, HEAD, OPTIONS"),
         ("/v1/ws", "GET, HEAD, OPTIONS"), ("/healthz", "GET, HEAD, OPTIONS"),
+        ("/", "GET, HEAD, OPTIONS"), ("/v1/client/index.js", "GET, HEAD, OPTIONS"),
     ])
     func theMethodsOfAPathCanBeAskedFor(_ path: String, _ methods: String) throws {
         #expect(try route("OPTIONS", path) == .options(allow: methods))
@@ -92,7 +93,7 @@ import Testing
 
     @Test(arguments: [
         ("POST", "/v1/call/fly", 409), ("POST", "/v1/hello", 404), ("POST", "/v2/call/get", 404),
-        ("GET", "/", 404), ("GET", "", 404), ("GET", "/v1/call/xyz", 400),
+        ("GET", "/x", 404), ("GET", "", 404), ("GET", "/v1/call/xyz", 400),
         ("GET", "/v1/call/accept", 405), ("POST", "/healthz", 405), ("PUT", "/v1/call/end", 405),
         ("POST", "/v1/call/get/", 404), ("POST", "v1/call/get", 404),
         ("OPTIONS", "/v1/hello", 404), ("OPTIONS", "/v1/call/fly", 409),
@@ -189,7 +190,8 @@ import Testing
             Address("bob", "phone-1"), session: SessionID(high: 0x5E, low: 1), resumed: false,
             serverTime: Moment(1_795_000_000_000),
             settings: WelcomeSettings(
-                session: SessionLimits(), limits: AnnouncedLimits(), server: "callagent/0.1.0"))
+                session: SessionLimits(), limits: AnnouncedLimits(), server: "callagent/0.1.0",
+                modes: [.group]))
     }
 
     private func text(_ welcome: Welcome) -> String {
@@ -208,7 +210,25 @@ import Testing
                 + #""resume_window_ms":120000,"limits":{"message_bytes":65536,"#
                 + #""extended_data_bytes":2048,"invitees":9,"participants":10,"keys":1000,"#
                 + #""group":{"invitees":49,"participants":50}},"server":"callagent/0.1.0","#
-                + #""calls":[]}}"#)
+                + #""modes":[{"name":"group","invitees":49,"participants":50,"media":false,"#
+                + #""leave":true,"hold":false,"items":false,"add":"nobody","#
+                + #""join":"everybody","end":"everybody","remove":"caller","#
+                + #""transfer":"nobody"}],"calls":[]}}"#)
+    }
+
+    /// What a client makes of it says the same; what it is not told is as in the built-in mode.
+    @Test func modesAreToldAndUnderstood() throws {
+        var own = Mode(text: "clinic like=direct ring_time=30000 transfer=caller hold=") ?? .common
+        own.model = nil
+        var welcome = welcome
+        welcome.modes = ModeRow.all + [ModeRow(own)]
+        let ok = try #require(try JSONValue(parsing: text(welcome))["ok"])
+        let told = try #require(ServerMessageDecoder().welcome(ok))
+        #expect(told.modes.map(\.name) == welcome.modes.map(\.name))
+        #expect(told.modes.prefix(7) == ModeRow.all[...])
+        let clinic = try #require(told.modes.last?.mode)
+        #expect(clinic.has([.media, .items, .end]) && !clinic.has(.hold) && !clinic.has(.leave))
+        #expect(clinic.right(to: .transfer) == .caller && clinic.participants == 2)
     }
 
     @Test func callsAreThoseThatTheUserSeesAndMayBeMore() throws {

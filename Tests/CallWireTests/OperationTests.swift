@@ -156,6 +156,11 @@ import Testing
             .pushRegister, #"{"provider":"webhook","token":"{not an object"}"#,
             .pushRegister(PushRegistration(provider: "webhook", token: "{not an object"))),
         Example(.pushUnregister, #"{"provider":"fcm"}"#, .pushUnregister(provider: "fcm")),
+        Example(.userGet, #"{"users":["ann","bob"]}"#, .userGet(["ann", "bob"])),
+        Example(
+            .userSet, #"{"user":"ann","name":"Ann Smith"}"#,
+            .userSet("ann", PersonName(checking: "Ann Smith"))),
+        Example(.userSet, #"{"user":"ann","name":""}"#, .userSet("ann", nil)),
     ]
 
     @Test(arguments: invitations + answers + inCall + others)

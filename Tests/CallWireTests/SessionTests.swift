@@ -35,6 +35,19 @@ import Testing
         #expect(session.lastNumbered == 600)
     }
 
+    @Test func aSessionThatAnOwnerBeforeHadIsNumberedFromThere() {
+        var session = ClientSession(id: name, after: 41)
+        #expect((session.lastSent, session.lastNumbered, session.acknowledged) == (41, 41, 41))
+        #expect(session.welcomed(limits: limits) == [])
+        #expect(session.number(tail(1), limits: limits) == 42)
+        session.detach(at: now, limits: limits)
+        // What came before is not here to be told again.
+        var behind = session
+        #expect(behind.reconnect(resume(40), newID: other, at: now) == false)
+        #expect(session.reconnect(resume(41), newID: other, at: now) == true)
+        #expect(session.welcomed(limits: limits).map(\.seq) == [42])
+    }
+
     @Test func aNewSessionTakesNothingBeforeItsWelcome() {
         var session = ClientSession(id: name)
         #expect(session.number(tail(1), limits: limits) == nil)

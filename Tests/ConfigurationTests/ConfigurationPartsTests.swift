@@ -23,7 +23,8 @@ import Testing
         }
         #expect(
             Set(names) == [
-                "answer_for", "plugins", "options", "override", "timezone", "invite",
+                "answer_for", "plugins", "options", "override", "names", "timezone", "modes",
+                "groups", "invite",
             ])
     }
 
@@ -43,6 +44,20 @@ import Testing
         let again = try read(own.text, only: .generation)
         #expect(again.generation == configuration.generation)
         #expect(try read(server.text, only: .server).server == configuration.server)
+    }
+
+    @Test func whatIsShownHasNoSecret() throws {
+        let configuration = try read(
+            """
+            options.p = { pin = "4711", ApiKey = "a", door_pin = "1", pinned = "yes",
+              url = "https://a.b/hook?token=1" }
+            """)
+        let values = configuration.generation.values.shown
+        let shown = try #require(values.first { $0.name == "options" }).value
+        for secret in ["4711", "\"a\"", "\"1\"", "hook"] {
+            #expect(!shown.contains(secret), "\(shown)")
+        }
+        #expect(shown.contains("\"yes\"") && shown.contains("https://a.b"), "\(shown)")
     }
 
     @Test func allValuesComeBack() throws {

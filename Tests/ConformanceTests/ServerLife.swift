@@ -41,8 +41,7 @@ final class ServerLife: PolicyLink {
         let log = Log(level: .error, descriptor: -1)
         exchange = Exchange(
             settings, restored: restored, seed: UInt64(bitPattern: now.milliseconds),
-            limits: limits, log: log, loop: loop)
-        exchange.clock = CoreClock(standingAt: now)
+            limits: limits, log: log, loop: loop, clock: CoreClock(standingAt: now))
         gateway = Gateway(
             exchange: exchange, loop: loop, limits: limits, modes: settings.modes,
             tokens: DevelopmentTokens(), log: log, metrics: metrics)

@@ -2,6 +2,7 @@
 
 import AgentCore
 import CallClient
+import CallClientCore
 import CallCore
 import CallModel
 import CallSimulator

@@ -126,6 +126,45 @@ private final class Recorder {
         }
     }
 
+    @Test func aRecordNamesNobodyWhoIsForgotten() throws {
+        let substitute = UserID("deleted:0123456789012345")
+        for user in ["ann", "bob", "carol"] {
+            let gone = Forgotten(UserID(user), as: substitute)
+            var changed = 0
+            for record in try recorded().records {
+                let new = record.forgetting(gone)
+                let old = String(decoding: record.line, as: UTF8.self)
+                let line = String(decoding: new.line, as: UTF8.self)
+                #expect(!gone.isNamed(in: line), "\(line)")
+                #expect(gone.isNamed(in: old) || line == old)
+                if line != old { changed += 1 }
+                #expect(new.hook == record.hook && new.call == record.call)
+                #expect(new.asked.map(\.plugin) == record.asked.map(\.plugin))
+                let isRead = DecisionRecord(line: new.line).map { $0.input != nil }
+                #expect(isRead == (record.input != nil))
+                let whole = DecisionRecord.forgetting(gone, in: record.line)
+                #expect(whole.map { String(decoding: $0, as: UTF8.self) } == line)
+            }
+            #expect(changed > 0, "\(user)")
+        }
+    }
+
+    /// A line that cannot be read goes if it may name somebody, and stays otherwise.
+    @Test func aDamagedLineOfADecisionIsNotKeptForHim() {
+        let gone = Forgotten(UserID("ann"), as: UserID("deleted:0123456789012345"))
+        #expect(DecisionRecord.forgetting(gone, in: Array("{\"user\":\"ann\"".utf8)) == nil)
+        let other = Array("{\"user\":\"bob\"".utf8)
+        #expect(DecisionRecord.forgetting(gone, in: other) == other)
+        // Words of ours, and names of plugins, are nobody's.
+        let words = Forgotten(UserID("invite"), as: UserID("deleted:0123456789012345"))
+        let line = Array(#"{"event":"invite","user":"invite","asked":[{"plugin":"invite"}]}"#.utf8)
+        let new = DecisionRecord.forgetting(words, in: line)
+        #expect(
+            new.map { String(decoding: $0, as: UTF8.self) }
+                == #"{"event":"invite","user":"deleted:0123456789012345","#
+                + #""asked":[{"plugin":"invite"}]}"#)
+    }
+
     @Test func aRecordHoldsWhatThePluginSaw() throws {
         let record = try #require(try recorded().records.first)
         let seen = record.input?.seen ?? []
@@ -143,13 +182,10 @@ private final class Recorder {
     {
         let rig = try Rig("on.invite(function() return ring {} end)")
         rig.now = rig.now + Int64(number)
-        var record = try #require(rig.ask(rig.call(id: UInt64(number), by: caller)).record)
-        record.asked = [
-            .init(
-                plugin: "p", processor: time * 1_000_000, wall: 0, verdict: .decided,
-                message: nil)
-        ]
-        return record
+        let record = try #require(rig.ask(rig.call(id: UInt64(number), by: caller)).record)
+        let asked = DecisionRecord.Asked(
+            plugin: "p", processor: time * 1_000_000, wall: 0, verdict: .decided)
+        return record.decided(record.outcome, by: [asked])
     }
 
     @Test func theDecisionsOfAccountsAreChosenInTurn() throws {

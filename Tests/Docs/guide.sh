@@ -1,36 +1,46 @@
 #!/bin/sh
-# Carries out the guide for a first policy, step by step, with the real executable.
+# Carries out guides, step by step, with the real executable: to a first policy, into production,
+# and those for teams that come from other products.
 #
-# usage: sh Tests/Docs/guide.sh [GUIDE]
+# usage: sh Tests/Docs/guide.sh [GUIDE…]
 #
 # A comment before each fenced block of the guide says what it is:
 #   file: PATH             the whole text of a file
 #   run, run fails         commands of which the last must end well, or must fail
 #   background             a command that stays; it gets SIGTERM at the end and must end well
+#   stop                   what stays is ended here, instead of by the command that is shown
 #   expect                 lines that the last run printed, in this order; … is anything
 #   expect in background   the same for the command that stays
-# A block without such a comment is only shown. Port 7600 is replaced by a free one (PORT).
+#   scenario               a piece of a conversation, which Tests/DocumentationTests looks after
+# A block without such a comment is only shown. Port 7600 is replaced by a free one
+# (PORT), and 7601 by the next.
 set -eu
 
 cd "$(dirname "$0")/../.."
-guide=${1-Sources/PolicyHost/PolicyHost.docc/YourFirstPolicy.md}
+pages="Sources/AgentServer/AgentServer.docc/InProduction.md
+Sources/PolicyHost/PolicyHost.docc/YourFirstPolicy.md
+Sources/CallCore/CallCore.docc/ComingFrom*.md"
+# shellcheck disable=SC2086 # names, and a pattern of names
+[ $# -gt 0 ] || set -- $pages
 . Tests/Docs/running.sh
 
-# One file for each marked block, named NUMBER, beginning with what it is and its line.
-awk -v folder="$scratch" '
-    /^<!-- .* -->$/ { what = substr($0, 6, length($0) - 9); next }
-    /^```/ && inside { inside = 0; what = ""; next }
-    /^```/ { inside = 1
-             if (what != "") { count++; name = sprintf("%s/%03d", folder, count)
-                               print what > name; print NR > name }
-             next }
-    inside && what != "" { print > name }
-    !inside && !/^$/ { what = "" }
-' "$guide"
-
-mkdir "$scratch/here"
-: >"$scratch/log"
-: >"$scratch/out"
+# Makes one file for each marked block, named NUMBER, beginning with what it is and its line.
+take_apart() {
+    rm -rf "$scratch"/[0-9][0-9][0-9] "$scratch/here"
+    awk -v folder="$scratch" '
+        /^<!-- .* -->$/ { what = substr($0, 6, length($0) - 9); next }
+        /^```/ && inside { inside = 0; what = ""; next }
+        /^```/ { inside = 1
+                 if (what != "") { count++; name = sprintf("%s/%03d", folder, count)
+                                   print what > name; print NR > name }
+                 next }
+        inside && what != "" { print > name }
+        !inside && !/^$/ { what = "" }
+    ' "$guide"
+    mkdir "$scratch/here"
+    : >"$scratch/log"
+    : >"$scratch/out"
+}
 
 fail() {
     echo "$guide:$line: $1"
@@ -51,50 +61,59 @@ matches() {
 }
 
 run_block() {
-    tail -n +3 "$1" | sed "s/7600/$port/" >"$scratch/commands"
+    tail -n +3 "$1" | sed "s/7600/$port/g; s/7601/$((port + 1))/g" >"$scratch/commands"
     code=0
     (cd "$scratch/here" && sh -e "$scratch/commands") >"$scratch/out" 2>&1 </dev/null || code=$?
 }
 
-steps=0
-for block in "$scratch"/[0-9][0-9][0-9]; do
-    what=$(sed -n 1p "$block")
-    line=$(sed -n 2p "$block")
-    steps=$((steps + 1))
-    case "$what" in
-    file:*)
-        path=$scratch/here/${what#file: }
-        mkdir -p "$(dirname "$path")"
-        tail -n +3 "$block" | sed "s/7600/$port/" >"$path"
-        ;;
-    run)
-        run_block "$block"
-        [ "$code" = 0 ] || fail "ended with code $code"
-        ;;
-    "run, fails")
-        run_block "$block"
-        [ "$code" != 0 ] || fail "ended well, and should not"
-        ;;
-    background)
-        (cd "$scratch/here" && exec sh -c "exec $(tail -n +3 "$block")") \
-            >"$scratch/log" 2>&1 </dev/null &
-        stays=$!
-        : >"$scratch/out"
-        ;;
-    "expect in background" | expect)
-        seen=$scratch/out
-        [ "$what" = expect ] && [ -s "$seen" ] || seen=$scratch/log
-        tries=100
-        until matches "$block" "$seen"; do
-            tries=$((tries - 1))
-            [ "$tries" -gt 0 ] && [ "$seen" = "$scratch/log" ] || fail "this was not seen"
-            sleep 0.1
-        done
-        ;;
-    *) fail "nobody knows what '$what' is" ;;
-    esac
-done
+# Carries out the pieces of one guide.
+carry_out() {
+    steps=0
+    for block in "$scratch"/[0-9][0-9][0-9]; do
+        what=$(sed -n 1p "$block")
+        line=$(sed -n 2p "$block")
+        steps=$((steps + 1))
+        case "$what" in
+        file:*)
+            path=$scratch/here/${what#file: }
+            mkdir -p "$(dirname "$path")"
+            tail -n +3 "$block" | sed "s/7600/$port/g; s/7601/$((port + 1))/g" >"$path"
+            ;;
+        run)
+            run_block "$block"
+            [ "$code" = 0 ] || fail "ended with code $code"
+            ;;
+        "run, fails")
+            run_block "$block"
+            [ "$code" != 0 ] || fail "ended well, and should not"
+            ;;
+        background)
+            (cd "$scratch/here" && exec sh -c "exec $(tail -n +3 "$block")") \
+                >"$scratch/log" 2>&1 </dev/null &
+            stays=$!
+            : >"$scratch/out"
+            ;;
+        "expect in background" | expect)
+            seen=$scratch/out
+            [ "$what" = expect ] && [ -s "$seen" ] || seen=$scratch/log
+            tries=100
+            until matches "$block" "$seen"; do
+                tries=$((tries - 1))
+                [ "$tries" -gt 0 ] && [ "$seen" = "$scratch/log" ] || fail "this was not seen"
+                sleep 0.1
+            done
+            ;;
+        stop) end_stays || fail "what stays in the background did not end well" ;;
+        scenario) ;;
+        *) fail "nobody knows what '$what' is" ;;
+        esac
+    done
+    end_stays || fail "what stays in the background did not end well"
+    [ "$steps" -gt 10 ] || fail "only $steps blocks are marked"
+    echo "the guide holds: $(basename "$guide" .md), $steps blocks"
+}
 
-end_stays || fail "what stays in the background did not end well"
-[ "$steps" -gt 20 ] || fail "only $steps blocks are marked"
-echo "the guide holds: $steps blocks"
+for guide in "$@"; do
+    take_apart
+    carry_out
+done

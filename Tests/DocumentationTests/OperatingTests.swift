@@ -1,6 +1,7 @@
 // The pages for operators show the names and figures of the process.
 
 import AgentCore
+import CallModel
 import Configuration
 import EventLoop
 import Lua
@@ -8,6 +9,7 @@ import Testing
 import WebProtocols
 
 @testable import AgentServer
+import CallModel
 @testable import PolicyHost
 
 @Suite struct OperatingTests {

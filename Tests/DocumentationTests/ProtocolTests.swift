@@ -2,6 +2,7 @@
 
 import AgentCore
 import CallModel
+import Foundation
 import JSON
 import Testing
 import WebProtocols
@@ -25,7 +26,7 @@ import WebProtocols
         #expect(rows.count == OperationName.allCases.count)
         let page = try Page("CallWire", "Operations")
         try page.expect("operations", table(["op", "data", "ok", ""], rows))
-        let rules = FieldRules(limits: WireLimits(), modes: Mode.all)
+        let rules = FieldRules(limits: WireLimits(), modes: ModeRow.all)
         let fields = Field.allCases.map { $0.member(rules, isRequired: true) }.map { member in
             [code(member.name), Self.words(for: member.schema), member.about]
         }
@@ -47,8 +48,32 @@ import WebProtocols
         let lines = operations.map { name in
             "  \"\(name.rawValue)\": \"\(name.fields.joined(separator: " "))\","
         }
-        try Page("examples/browser/callagent.js").expect(
+        try Page("Sources/CallClientJS/inner/fields.js").expect(
             "fields", ["export const FIELDS = {"] + lines + ["};"])
+    }
+
+    @Test func typesOfTheJavaScriptClient() throws {
+        let documents = ProtocolDocuments(version: Agent.version)
+        try Page("Sources/CallClientJS/protocol.d.ts").expect("protocol", documents.typeScript)
+        let package = try Page("Sources/CallClientJS/package.json").text
+        #expect(package.contains("\"version\": \"\(Agent.version)\""))
+    }
+
+    @Test func everyFileOfTheClientAndThePhoneIsServed() throws {
+        let folders = [
+            ("Sources/CallClientJS", WebFiles.all.client),
+            ("Sources/CWebFiles/phone", WebFiles.all.phone),
+        ]
+        for (folder, served) in folders {
+            let place = Page.root.appending(path: folder)
+            let files = try FileManager.default.subpathsOfDirectory(atPath: place.path)
+            #expect(!files.isEmpty)
+            for file in files where file.contains(".") {
+                let bytes = try Data(contentsOf: place.appending(path: file))
+                let same = served.values.filter { $0.bytes == Array(bytes) }
+                #expect(!same.isEmpty, "\(folder)/\(file) is not in the tables of CWebFiles")
+            }
+        }
     }
 
     @Test func whoMayDoWhat() throws {

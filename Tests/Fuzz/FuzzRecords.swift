@@ -50,7 +50,7 @@ private enum RecordTexts {
 
     static func call(_ random: inout FuzzGenerator) -> Call {
         var call = Call(
-            id: CallID(high: 1, low: 2), mode: ModeIndex(UInt8(random.pick(0...6))),
+            id: CallID(high: 1, low: 2), mode: ModeRow.all[random.pick(0...6)],
             kind: random.pick(["audio", "video", "é"]), ringTime: moment(&random).milliseconds,
 
             deliveryCheck: random.once(in: 2) ? 5_000 : nil, createdAt: moment(&random))

@@ -17,7 +17,8 @@ struct Fuzzer: Sendable {
 
     /// All fuzzers; a new one is added here.
     static let all: [Fuzzer] = [
-        .json, .jsonCanary, .http, .httpCanary, .frames, .framesCanary, .messages,
+        .json, .jsonCanary, .http, .httpCanary, .frames, .framesCanary, .links,
+        .linksCanary, .messages,
         .messagesCanary, .tokens, .tokensCanary, .configuration, .configurationCanary, .records,
         .recordsCanary, .canary,
     ]

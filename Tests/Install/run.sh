@@ -13,9 +13,8 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/callagent-install-test.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT TERM HUP
 
-LIBRARIES="liblua5.4-dev libuv1-dev libsqlite3-dev libssl-dev libcurl4-openssl-dev libjemalloc-dev \
-libxml2 gcc libc6-dev libstdc++-12-dev"
-TOOLS="lua-check python3 python3-venv nghttp2-server coturn chromium prometheus"
+# The lists of the installer: LIBRARIES, PACKAGING, TOOLS.
+eval "$(sed -n '/^LIBRARIES=/,/^# /p' "$root/examples/install.sh" | grep -v '^#')"
 passed=0
 failed=0
 
@@ -99,7 +98,7 @@ expect "$case_" 'sed -n 2p "$diary" | grep -q " update"'
 case_="--checks brings the tools of the checks too"
 fresh_machine
 install --checks
-expect "$case_" '[ $code = 0 ] && [ "$(last_install)" = "$LIBRARIES $TOOLS" ]'
+expect "$case_" '[ $code = 0 ] && [ "$(last_install)" = "$LIBRARIES $PACKAGING $TOOLS" ]'
 
 case_="the services of tools that were installed are not left running"
 fresh_machine
@@ -114,7 +113,7 @@ expect "$case_" '[ $code = 0 ] && ! did systemctl'
 
 case_="a complete machine is not touched"
 fresh_machine
-has $LIBRARIES $TOOLS
+has $LIBRARIES $PACKAGING $TOOLS
 install --checks
 expect "$case_" '[ $code = 0 ] && [ ! -s "$diary" ] && says "all packages are there"'
 

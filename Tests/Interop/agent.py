@@ -151,7 +151,7 @@ class Agent:
 
     # What it says of itself
 
-    def admin(self, method, path, body=None):
+    def admin(self, method, path, body=None, headers=None):
         """A request at the operator's socket."""
         with socket.socket(socket.AF_UNIX) as admin:
             admin.settimeout(PATIENCE)
@@ -161,7 +161,7 @@ class Agent:
             connection = http.client.HTTPConnection("admin")
             connection.sock = admin
             data = None if body is None else json.dumps(body)
-            connection.request(method, path, data, {"Connection": "close"})
+            connection.request(method, path, data, {"Connection": "close"} | (headers or {}))
             return HTTPReply(connection.getresponse())
 
     def metrics(self):

@@ -18,7 +18,11 @@ from agent import wait_for
 
 EMPTY = "about:blank"  # where a tab is before its page has come
 PATIENCE = 30  # seconds that anything in the browser may take
-PAGES = pathlib.Path(__file__).parents[2] / "examples" / "browser"
+ROOT = pathlib.Path(__file__).parents[2]
+PAGES = ROOT / "examples" / "browser"
+CLIENT = ROOT / "Sources" / "CallClientJS"
+# The checker of pages; none: see run.sh.
+AXE = next(ROOT.glob(".build/interop/axe/**/axe.min.js"), None)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
@@ -49,13 +53,23 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serving_pages():
-    """Where the pages of the example are."""
-    handler = functools.partial(QuietHandler, directory=PAGES)
+def serving(folder):
+    """Where the files of a folder are."""
+    handler = functools.partial(QuietHandler, directory=folder)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
+
+
+def end(process):
+    """Ends a browser, which may hang."""
+    process.terminate()
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 class Browser:
@@ -98,12 +112,7 @@ class Browser:
 
     def close(self):
         self.open.close()
-        self.process.terminate()
-        try:
-            self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        end(self.process)
 
 
 class Tab:
@@ -127,6 +136,47 @@ class Tab:
             if reply.get("id") == number:
                 assert "exceptionDetails" not in reply["result"], reply["result"]
                 return reply["result"]["result"].get("value")
+
+    def command(self, method, **params):
+        """A command of the debugging protocol, and its answer."""
+        number = next(self.ids)
+        self.socket.send(json.dumps({"id": number, "method": method, "params": params}))
+        while True:
+            reply = json.loads(self.socket.recv(timeout=PATIENCE))
+            if reply.get("id") == number:
+                assert "error" not in reply, reply
+                return reply["result"]
+
+    def type(self, text):
+        """Types into what has the focus."""
+        self.command("Input.insertText", text=text)
+
+    def key(self, name, code, modifiers=0):
+        """Presses a key, such as ("Tab", 9)."""
+        text = {"Enter": "\r", " ": " "}.get(name)
+        more = {"text": text} if text else {}
+        for kind in ("keyDown", "keyUp"):
+            self.command(
+                "Input.dispatchKeyEvent", type=kind, key=name, code=name, modifiers=modifiers,
+                windowsVirtualKeyCode=code, nativeVirtualKeyCode=code,
+                **(more if kind == "keyDown" else {}))
+
+    def size(self, width, dark=False):
+        """The page is so wide, and people like it light or dark."""
+        self.command(
+            "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1,
+            mobile=width < 500)
+        schemes = {"prefers-color-scheme": "dark" if dark else "light",
+                   "prefers-reduced-motion": "reduce"}
+        self.command("Emulation.setEmulatedMedia", features=[
+            {"name": name, "value": value} for name, value in schemes.items()])
+
+    def faults(self):
+        """What axe finds: for each the rule and the elements that break it."""
+        self.evaluate(f"globalThis.axe ?? (() => {{ {AXE.read_text()} }})(), 0")
+        return json.loads(self.evaluate(
+            "axe.run().then(({ violations }) => JSON.stringify(violations.map("
+            "({ id, nodes }) => [id, nodes.map(({ html }) => html)])))"))
 
     def loads(self):
         """Waits until the page is there: before, it has no context that lasts."""

@@ -1,10 +1,13 @@
 """Fixtures: a fresh server for every test, and short ways to common situations."""
 
+import signal
+
 import pytest
 
 from agent import Agent
-from browser import Browser, serving_pages
+from browser import CLIENT, PAGES, Browser, serving
 from calls import invite
+from cluster import Database, owns, tool
 from double import Double
 from support import SUPPORT
 
@@ -90,7 +93,14 @@ def pusher(make_agent, double):
 @pytest.fixture(scope="module")
 def site():
     """Where the pages of examples/browser are."""
-    with serving_pages() as address:
+    with serving(PAGES) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def client_site():
+    """Where the JavaScript client is."""
+    with serving(CLIENT) as address:
         yield address
 
 
@@ -100,3 +110,27 @@ def browser(tmp_path_factory):
     made = Browser(tmp_path_factory.mktemp("browser"))
     yield made
     made.close()
+
+
+@pytest.fixture
+def database():
+    made = Database()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def nodes(make_agent, database):
+    """Makes three nodes, whose tables are there; none is started."""
+    def config(name):
+        return f'cluster = {{ database = secret "env:CALLAGENT_DATABASE", node = "{name}" }}\n'
+
+    environment = {"CALLAGENT_DATABASE": database.address}
+    made = [make_agent(config(name), folder=name, environment=environment) for name in "abc"]
+    assert tool(made[0], "init")[0] == 0
+    yield made
+    running = [node for node in made if node.process and node.process.poll() is None]
+    # The owner last, or another one would begin to own just then.
+    for node in sorted(running, key=owns):
+        node.signal(signal.SIGCONT)
+        node.close()

@@ -10,6 +10,10 @@ cd "$(dirname "$0")/../.."
 work=$PWD/.build/interop
 python=$(sh Tests/Doubles/prepare.sh "$work" Tests/Interop/requirements.txt)
 
+# The checker of pages, without the driver that it comes with.
+[ -d "$work/axe" ] || "$work/venv/bin/pip" install -q --disable-pip-version-check --no-deps \
+    --target "$work/axe" axe-playwright-python==0.1.8 >&2 || rm -rf "$work/axe"
+
 if [ -z "${CALLAGENT-}" ]; then
     swift build -c release --product callagent
     CALLAGENT=$(swift build -c release --show-bin-path)/callagent

@@ -25,7 +25,9 @@ def test_a_decision_is_explained_while_it_runs_and_after(bot):
     stored = json.loads(agent.tool("explain", call_id, "--json")[1])["stored"]
     assert stored == {"owner": "", "epoch": 0, "revision": 2}
     agent.stop()
-    assert agent.tool("explain", call_id) == (0, live)
+    code, after = agent.tool("explain", call_id)
+    # The devices have gone since; all else is as it was.
+    assert code == 0 and set(live.splitlines()) <= set(after.splitlines()), after
     code, raw = agent.tool("explain", call_id, "--json")
     (entry,) = json.loads(raw)["decisions"]
     assert entry["call"] == call_id and entry["input"]["seen"][0]["request"] == "users.get ann"

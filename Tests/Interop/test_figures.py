@@ -208,7 +208,7 @@ def test_servers_in_memory_run_side_by_side(make_agent, runtime):
             invite(caller, "bob", mode="advanced")
     for number, agent in enumerate(agents):
         code, text = tool(agent, "calls", "--json")
-        assert code == 0 and len(json.loads(text)["calls"]) == number, text
+        assert code == 0 and len(json.loads(text)["items"]) == number, text
         assert (runtime / f"callagent-{os.getuid()}-{agent.port}.sock").exists()
     agents[0].stop()
     assert tool(agents[1], "calls")[0] == 0
@@ -236,5 +236,5 @@ def test_servers_whose_port_the_system_chooses_run_side_by_side(make_agent, runt
     for agent in agents:
         code, text = tool(agent, "calls", "--json")
         assert code == 0, text
-        counts.append(len(json.loads(text)["calls"]))
+        counts.append(len(json.loads(text)["items"]))
     assert counts == [0, 1]

@@ -1,8 +1,10 @@
 """What people who write plugins use of the real command line: new, check, test, try and others."""
 
 import json
+import re
 import shutil
 import subprocess
+import tomllib
 
 import pytest
 
@@ -39,7 +41,13 @@ def test_new_writes_a_plugin_that_passes_its_tests(make_agent):
     code, output = folder.tool("test", "plugins/greeter.lua")
     assert (code, output.splitlines()[-1]) == (0, "2 passed, 0 failed")
     assert "greeter.lua: 100 %" in output
-    json.loads((folder.folder / ".luarc.json").read_text())
+    for name in (".luarc.json", ".vscode/tasks.json", ".vscode/extensions.json"):
+        json.loads((folder.folder / name).read_text())
+    helix = tomllib.loads((folder.folder / ".helix/languages.toml").read_text())
+    assert helix["language-server"]["callagent"] == {"command": "callagent", "args": ["lsp"]}
+    task = json.loads((folder.folder / ".vscode/tasks.json").read_text())["tasks"][0]
+    found = re.match(task["problemMatcher"]["pattern"]["regexp"], "greeter.lua:7: no such thing")
+    assert found.groups() == ("greeter.lua", "7", "no such thing")
 
 
 def test_new_overwrites_nothing_that_is_not_its_own(make_agent):

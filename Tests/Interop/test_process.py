@@ -294,7 +294,7 @@ def test_check_refuses_what_a_start_refuses(make_agent, config, word):
 
 
 def test_a_decision_without_return_is_told(make_agent):
-    text = "on.invite(function(call)\nif call.video then reject 'busy' end\nreturn ring {}\nend)\n"
+    text = "on.invite(function(call)\nif call.group then reject 'busy' end\nreturn ring {}\nend)\n"
     agent = make_agent('plugins = { "odd" }\n', {"odd": text})
     code, output = agent.tool("check")
     assert code == 1 and "odd.lua:2: 'reject' without 'return' decides nothing" in output, output

@@ -41,7 +41,7 @@ import Testing
         #expect(JSONValue.object(object).description == #"{"a":3,"d":"x"}"#)
     }
 
-    @Test(arguments: [3, 16, 17, 40])
+    @Test(arguments: [3, 16, 32, 33, 70])
     func theLastOfEqualNamesCountsAtThePlaceOfTheFirst(_ names: Int) throws {
         let members = (0..<names).map { "\"k\($0)\":\($0)" } + ["\"k1\":-1", "\"k1\":-2"]
         let value = try JSONValue(parsing: "{" + members.joined(separator: ",") + "}")
@@ -54,6 +54,10 @@ import Testing
         let value = try JSONValue(parsing: "{\"\u{E9}\":1,\"e\u{301}\":2}")
         #expect(value.object?.count == 2)
         #expect(JSONValue.string("\u{E9}") != .string("e\u{301}"))
+        // As long, and equal but for the order of the accents.
+        let other: JSONValue = ["a\u{323}\u{307}": 1, "a\u{307}\u{323}": 2]
+        #expect(other.object?.count == 2 && other["a\u{307}\u{323}"] == 2)
+        #expect(other["a\u{323}\u{307}"] == 1)
     }
 
     @Test(arguments: [

@@ -51,7 +51,7 @@ enum SamplePush {
         }
     }
 
-    static let call = PushedCall(id: "0199aa", caller: "ann", kind: "video", mode: "advanced")
+    static let call = PushSubject(id: "0199aa", caller: "ann", kind: "video", mode: "advanced")
 
     /// A push of a call that rings for 30 seconds.
     static func notice(

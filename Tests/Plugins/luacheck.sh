@@ -33,7 +33,7 @@ plant 'reject' 'rejekt' plugins/busy.lua "undefined variable 'rejekt'"
 
 # The operator's file has names of its own (`callagent.lua` knows no others).
 luacheck --no-color --no-config --std none --read-globals secret --globals \
-    listen admin state_dir answer_for plugins options override timezone invite auth users \
-    devices_per_user limits retention max_call_age tls origins watch test_on_reload log push \
+    listen admin state_dir answer_for plugins options override timezone invite auth users modes \
+    devices_per_user limits retention max_call_age tls origins phone watch test_on_reload log push \
     webhooks -- examples/*/callagent.lua
 luacheck --no-color --config "$config" plugins examples/*/plugins

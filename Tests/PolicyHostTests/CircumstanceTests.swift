@@ -74,7 +74,7 @@ import Testing
             return (effects.answer, effects.record?.asked.first?.message)
         }
         for state in [Participant.State.rejected, .timedOut, .left, .cancelled, .failed] {
-            #expect(try forward(state).0 == .decided(.forward(UserID("carl"))))
+            #expect(try forward(state).0 == .decided(.forward([UserID("carl")])))
         }
         #expect(try forward(.joined).1 == "forward: 'carl' is in the call already")
         #expect(try forward(.ringing).1 == "forward: 'carl' is invited already")

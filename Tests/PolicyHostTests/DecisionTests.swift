@@ -35,7 +35,7 @@ import Testing
         #expect(
             try answer("ring { for_ = '20s', again = true }")
                 == .decided(.ring(for: 20_000), next: 0))
-        #expect(try answer("forward 'carl'") == .decided(.forward(UserID("carl"))))
+        #expect(try answer("forward 'carl'") == .decided(.forward([UserID("carl")])))
         #expect(try answer("nil") == Answer.none)
     }
 
@@ -47,7 +47,7 @@ import Testing
         let carl = UserFacts(UserID("carl"), calls: 0, devices: 1)
         let asked = rig.ask(rig.call())
         #expect(
-            rig.reply(asked.wait, .user(carl)).answer == .decided(.forward(UserID("carl"))))
+            rig.reply(asked.wait, .user(carl)).answer == .decided(.forward([UserID("carl")])))
         #expect(try failure("forward {}").contains("string expected, got table"))
     }
 

@@ -53,13 +53,13 @@ import Testing
     }
 
     @Test(arguments: [
-        ("if call.video then reject 'busy' end return accept {}", ["reject"]),
-        ("if call.video then ring { for_ = '1s' } end drop 'no'", ["ring", "drop"]),
+        ("if call.group then reject 'busy' end return accept {}", ["reject"]),
+        ("if call.group then ring { for_ = '1s' } end drop 'no'", ["ring", "drop"]),
         ("local no = reject 'busy' return no", []), ("return reject(call.kind)", []),
-        ("if call.video then return reject 'busy' end log.info 'x' return accept {}", []),
+        ("if call.group then return reject 'busy' end log.info 'x' return accept {}", []),
         ("if reject then log.info 'x' end return accept {}", []),
         ("local all = { reject 'busy', accept {} } return all[1]", []),
-        ("return call.video and reject 'busy' or accept {}", []),
+        ("return call.group and reject 'busy' or accept {}", []),
         ("local reject = log.info reject 'x'", []),
     ])
     func aDecisionThatIsAStatementWarnsBeforeItIsMade(_ body: String, _ names: [String]) throws {

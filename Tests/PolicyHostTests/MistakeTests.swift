@@ -4,6 +4,7 @@ import CallModel
 import Configuration
 import Foundation
 import Lua
+import LuaSource
 import PolicyTestSupport
 import Testing
 
@@ -110,7 +111,7 @@ import Testing
         "on.invite(function(call) call:finish('x') call:later('1s', 't') end) "
             + "timer('t', function(data, call) if call then call:leave() end end)",
         "-- [[ 'quotes\non.invite(function(call) --[==[ ' ]] ]==]\nlocal x <const> = 0x1p-3 "
-            + "goto done ::done:: log.info([[\n'a]] .. 1e+5, x // 2, ~3, #'a', -x ^ 2) end)",
+            + "goto done ::done:: print([[\n'a]] .. 1e+5, x // 2, ~3, #'a', -x ^ 2) end)",
         "on.invite(function(call) for i = 1, 2 do repeat local z = i until z > 0 end "
             + "while false do break end if call then elseif cfg then else end do end "
             + "return nil; end)",
@@ -120,13 +121,94 @@ import Testing
         #expect(try mistakes(Self.config + text).isEmpty, "\(text)")
     }
 
-    @Test(arguments: [" or x", ".x", " + x"]) func ofAVeryLongChainNothingIsSaid(
+    @Test(arguments: [" or x", ".x", " + x", "()", " .. x"]) func ofAVeryLongChainNothingIsSaid(
         _ link: String
     ) throws {
-        let chain = String(repeating: link, count: 2_000)
-        let text = "local x = {} on.start(function() local y = x\(chain) end)"
-        #expect(LuaParser.statements(of: Array(text.utf8)) == nil)
-        #expect(try mistakes(text).isEmpty)
+        let chain = String(repeating: link, count: 100_000)
+        let text = "local x = state.x on.start(function() local y = x\(chain) end)"
+        let file = LuaParser.file(Array(text.utf8))
+        #expect(!file.isWhole)
+        #expect(MistakeFinder.mistakes(in: TypeFinder(file), timers: []).isEmpty)
+    }
+
+    /// Values that come from far away are followed a while, and no further.
+    @Test func aVeryLongWayEnds() {
+        let way = String(repeating: "local x = x\n", count: 100_000)
+        let text = "local x = 'a'\n\(way)on.start(function() return x + 1 end)"
+        let file = LuaParser.file(Array(text.utf8))
+        #expect(file.isWhole)
+        #expect(MistakeFinder.mistakes(in: TypeFinder(file), timers: []).count <= 1)
+    }
+
+    /// A plugin with one mistake, and what is said of it.
+    private struct Planted {
+        let name: String
+        var text = ""
+        var expected = ""
+        var line = 0
+        var columns = 0..<0
+    }
+
+    private func planted() throws -> [Planted] {
+        let url = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "Mistaken/planted.txt")
+        var all: [Planted] = []
+        for line in try String(contentsOf: url, encoding: .utf8).split(separator: "\n") {
+            if line.hasPrefix("== ") {
+                all.append(Planted(name: String(line.dropFirst(3))))
+            } else if line.hasPrefix("--"), line.first(where: { $0 != "-" && $0 != " " }) == "^" {
+                let place = all.count - 1
+                let start = line.prefix { $0 != "^" }.count
+                let count = line.dropFirst(start).prefix { $0 == "^" }.count
+                all[place].line = all[place].text.split(separator: "\n").count
+                all[place].columns = start..<start + count
+                all[place].expected = String(line.dropFirst(start + count + 1))
+            } else if !all.isEmpty {
+                all[all.count - 1].text += line + "\n"
+            }
+        }
+        return all
+    }
+
+    @Test func everyPlantedMistakeIsNamedAtItsPlace() throws {
+        let names = try NameFinder()
+        let all = try planted()
+        #expect(all.count >= 60)
+        for one in all {
+            let text = Array(one.text.utf8)
+            let types = TypeFinder(LuaParser.file(text))
+            let found =
+                MistakeFinder.mistakes(in: types, timers: TimerNames.declared(in: [types]))
+                + names.mistakes(in: types)
+            #expect(found.map(\.text) == [one.expected], "\(one.name)")
+            guard let first = found.first else { continue }
+            let lines = LineMap(text)
+            let start = lines.spot(first.range.lowerBound)
+            let end = lines.spot(first.range.upperBound)
+            #expect(start.line + 1 == one.line, "\(one.name)")
+            #expect(start.column..<end.column == one.columns, "\(one.name)")
+        }
+    }
+
+    /// `check` says the same, although the run of the top level would end at the first one.
+    @Test func checkNamesEveryPlantedMistake() throws {
+        for one in try planted() {
+            var plan = GenerationPlan()
+            let source = PluginSource(
+                name: "p", main: SourceFile(name: "p.lua", text: Array(one.text.utf8)))
+            var setting = PluginSetting()
+            setting.standsIn = true
+            setting.grants = source.needs
+            plan.plugins = [(source, setting)]
+            plan.isWhole = false
+            var said: [PolicyProblem] = []
+            do throws(PolicyProblems) {
+                said = try Generation(plan, seed: 0).mistakes
+            } catch {
+                said = error.all
+            }
+            #expect(said.contains { $0.line == one.line }, "\(one.name): \(said)")
+        }
     }
 
     /// Every script of the checkout that is meant to be good is understood, and good.
@@ -142,8 +224,10 @@ import Testing
                 guard file.pathExtension == "lua" else { continue }
                 let text = [UInt8](try Data(contentsOf: file))
                 let source = SourceFile(name: file.lastPathComponent, text: text)
-                #expect(LuaParser.statements(of: text) != nil, "\(file.path) was not understood")
-                #expect(MistakeFinder.mistakes(in: source).isEmpty, "\(file.path)")
+                let read = LuaParser.file(text)
+                #expect(read.troubles.isEmpty && read.isWhole, "\(file.path) was not understood")
+                let plugin = PluginSource(name: "p", main: source)
+                #expect(MistakeFinder.mistakes(in: plugin).map(\.text) == [], "\(file.path)")
                 count += 1
             }
         }

@@ -208,7 +208,7 @@ import Testing
         #expect(rig.ask(rig.call(by: "bob")).said == ["bob", "bob", "bob", "bob"])
         _ = rig.pass(LogLines.window)
         #expect(rig.ask(rig.call()).said == ["6 lines were left out", "ann", "ann", "ann", "ann"])
-        #expect(rig.host.memories["p"]?.tally.leftLines == 6)
+        #expect(rig.host.memories["p"]?.lineage.tally.leftLines == 6)
     }
 
     @Test func linesOfOnePluginHaveAnEndInAMinute() throws {

@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func whoWasForwardedToCountsAndWhoForwardedDoesNot() {
-        #expect(ask(1, "other", heard: 0) == .decided(.forward(UserID("carl"))))
+        #expect(ask(1, "other", heard: 0) == .decided(.forward([UserID("carl")])))
         #expect(ask(2, heard: 0) == accepted)
     }
 

@@ -31,6 +31,7 @@ import Testing
           assert(kv.incr(key .. "+", 2) == 2 and #kv.keys(key .. "+") == 1)
           assert(kv.delete(key .. "+") and kv.get(key .. "+") == nil)
           assert(users.get("bob").devices == 3)
+          assert(users.group("nobody") == nil)
           assert(http.get("https://x.y/").json.ok and http.post("https://x.y/", { json = {} }).ok)
           local function get() return kv.get(key) end
           local a, b = all { function() sleep "1ms" return 1 end, get }
@@ -97,8 +98,8 @@ import Testing
             case .push: "on.push(function(_, call) everything(\"push\", call) end)"
             case .extendedData: "on.extended_data(function(_, call) everything(\"data\", call) end)"
             case .pushFailed: "on.push_failed(function(_, call) everything(\"failed\", call) end)"
-            case .dial, .invite, .token, .accepted, .rejected, .cancelled, .timeout, .undelivered,
-                .participant, .ended, .signal:
+            case .dial, .invite, .join, .token, .accepted, .rejected, .cancelled, .timeout,
+                .undelivered, .participant, .ended, .signal:
                 "on.\(hook.rawValue)(function(call) everything(\"\(hook.rawValue)\", call) end)"
             }
         }
@@ -147,15 +148,16 @@ import Testing
 
     @Test func inEveryDecisionAndShapingHook() throws {
         // The switchboard asks on.dial before it makes the call, and tells of the call it made.
-        let asking: Set = ["invite", "dial", "token", "data", "push"]
+        let asking: Set = ["invite", "dial", "join", "token", "data", "push"]
         #expect(
             try said(
                 """
-                  t.invite {} t.dial {} t.token {} t.data({ a = 1 }, "in") t.data("x", "out")
+                  t.invite {} t.dial {} t.join {} t.token {}
+                  t.data({ a = 1 }, "in") t.data("x", "out")
                   t.push({ provider = "fcm" })
                 """
             ).filter(asking.contains) == [
-                "dial", "invite", "dial", "token", "data", "data", "push",
+                "dial", "invite", "dial", "join", "token", "data", "data", "push",
             ])
     }
 

@@ -8,7 +8,7 @@ import Testing
 @Suite struct SimulationTests {
     static let seeds: [UInt64] = {
         let more = ProcessInfo.processInfo.environment["CALLAGENT_SEEDS"].flatMap(UInt64.init)
-        return Array(1...(more ?? 12)) + [UInt64.random(in: 1_000_000...UInt64.max)]
+        return Array(1...(more ?? 12)) + [UInt64.random(in: 1_000_000...UInt64(Int.max))]
     }()
 
     /// Two seeds for each bug, four at the whole length.

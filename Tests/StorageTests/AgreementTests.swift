@@ -5,11 +5,11 @@ import StoreContract
 import Testing
 
 /// Random commits for a handful of users, keys and calls, so that they meet often.
-private struct Workload {
-    var dice: Dice
+struct Workload {
+    private(set) var dice: Dice
     var now = start
-    var calls: [Call] = []
-    var job: Int64 = 0
+    private(set) var calls: [Call] = []
+    private var job: Int64 = 0
     let users = ["ann", "bob", "cid", "dan"]
 
     init(seed: UInt64) { dice = Dice(seed: seed) }
@@ -129,7 +129,7 @@ private struct Workload {
 }
 
 /// Everything that a reader can tell.
-private struct Picture: Equatable {
+struct Picture: Equatable {
     var live: [Call] = []
     var marks: [KeyMark] = []
     var timers: [NamedTimer] = []
@@ -144,8 +144,8 @@ private struct Picture: Equatable {
     var webhooks: [StoredWebhook] = []
     var values: [String: [UInt8]] = [:]
 
-    init(_ rig: Rig, _ load: Workload) throws {
-        let state = try rig.restored(at: load.now)
+    init(_ rig: Rig, _ load: Workload, in term: Term = .alone) throws {
+        let state = try rig.restored(at: load.now, in: term)
         (live, marks, timers) = (state.core.calls, state.core.keys, state.timers)
         (newest, lastJob) = (state.newestMoment, state.lastJob)
         for user in load.users {
@@ -167,6 +167,18 @@ private struct Picture: Equatable {
         for key in try rig.reader.keys(of: "p", prefix: "", limit: 99, at: load.now) {
             values[key] = try rig.reader.value(of: "p", key: key, at: load.now)
         }
+    }
+}
+
+extension Picture {
+    /// What is the same whoever stored it: not the terms, nor what follows from them.
+    var withoutTerms: Picture {
+        var picture = self
+        picture.lastJob = nil
+        picture.versions = versions.map { version in
+            version.map { StoredVersion(term: .alone, revision: $0.revision) }
+        }
+        return picture
     }
 }
 

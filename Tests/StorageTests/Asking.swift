@@ -65,6 +65,10 @@ extension CallReader {
         }
     }
 
+    func history(_ query: HistoryQuery) throws -> CallPage {
+        try ask(.history(query)) { if case .history(let found) = $0 { found } else { nil } }
+    }
+
     func missedCount(of user: UserID) throws -> Int {
         try ask(.missed(user, limit: 0)) {
             if case .missed(_, let count) = $0 { count } else { nil }
@@ -139,6 +143,16 @@ extension CallReader {
 
     func generations() throws -> [GenerationMark] {
         try ask(.generations) { if case .generations(let found) = $0 { found } else { nil } }
+    }
+
+    func names(after user: UserID?, limit: Int) throws -> [StoredName] {
+        try ask(.names(after: user, limit: limit)) {
+            if case .names(let found) = $0 { found } else { nil }
+        }
+    }
+
+    func met(_ user: UserID, among others: [UserID]) throws -> [UserID] {
+        try ask(.met(user, among: others)) { if case .met(let found) = $0 { found } else { nil } }
     }
 
     func generation(named name: String?) throws -> StoredGeneration? {

@@ -6,6 +6,7 @@ import StoreContract
 import TestSupport
 import Testing
 
+@testable import ClusterStorage
 @testable import Storage
 
 /// A store that the suite runs over.
@@ -28,8 +29,40 @@ struct Kind: Sendable, CustomTestStringConvertible {
         let first = MemoryStore(limits: limits)
         return { told in try StoreInPlace(MemoryStore(sharing: first), told: told) }
     }
+    static let cluster = Kind(testDescription: "cluster") { _, limits in
+        let name = try Cluster.newSpace()
+        return { told in try StoreInPlace(try Cluster.store(of: name, limits), told: told) }
+    }
     /// A further store is one more of these.
-    static let allCases = [disk, memory]
+    static let allCases = [disk, memory, cluster]
+}
+
+/// Stores in the PostgreSQL of this process, each test in a space of its own.
+enum Cluster {
+    static let address = Result { () throws in
+        let address = try DatabaseAddress(TestDatabase.shared.address)
+        try ClusterSchema.current.migrate(PostgresConnection(to: address, patience: 20_000))
+        return address
+    }
+
+    /// Makes a space that nobody else has.
+    static func newSpace() throws -> String {
+        let name = "test-\(UInt64.random(in: 0 ... .max))"
+        try Space.make(name, by: PostgresConnection(to: address.get(), patience: 20_000))
+        return name
+    }
+
+    static func store(
+        of name: String, _ limits: StoreLimits = StoreLimits(),
+        _ change: (inout ClusterStoreOptions) -> Void = { _ in }
+    ) throws -> ClusterStore {
+        var options = ClusterStoreOptions()
+        (options.space, options.limits) = (name, limits)
+        // The machine of a test may be busy.
+        options.patience = 20_000
+        change(&options)
+        return try ClusterStore(at: address.get(), options)
+    }
 }
 
 /// A store on disk. What is tested here does not depend on when the disk has it.
@@ -54,7 +87,7 @@ final class Rig {
         try restored(at: start)
     }
 
-    private init(_ folder: TemporaryFolder, _ connect: @escaping Kind.Connect) throws {
+    init(_ folder: TemporaryFolder, _ connect: @escaping Kind.Connect) throws {
         let news = news
         (self.folder, self.connect) = (folder, connect)
         link = try connect { news.post($0) }

@@ -65,7 +65,7 @@ private let calls: [Int: String] = [
 ]
 
 /// Versions that wrote the same rows as an earlier one, but for those that follow.
-private let likeEarlier = [2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 7: 1]
+private let likeEarlier = [2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 7: 1, 8: 1]
 
 /// Version 5 added who brought a webhook about.
 private let webhooks: [Int: String] = [
@@ -90,6 +90,9 @@ private let participations = """
     DELETE FROM participation WHERE user = 'ann' AND call = x'01A1EE565E0000010000000000000001';
     INSERT INTO recent_participation VALUES (1, x'03616E6E01A1EE565E0000010000000000000001');
     """
+
+/// Version 8 added what people are called.
+private let names = "INSERT INTO person_name VALUES ('ann', 'Ann Smith', 1)"
 
 @Suite struct OldVersionTests {
     private let ann = UserID("ann")
@@ -142,12 +145,16 @@ private let participations = """
         try disk.execute(try #require(registrations[version < 3 ? 1 : 3]))
         try disk.execute(try #require(webhooks[version < 5 ? 1 : 5]))
         if version >= 4 { try disk.execute(participations) }
+        if version >= 8 { try disk.execute(names) }
         let store = try disk.open()
         try check(store.wholeState(at: start + 800))
         try checkCalls(store.makeReader())
         try checkJobs(store.makeReader(), registeredAt: Moment(version < 3 ? 0 : 8))
         try checkWebhook(
             store.makeReader(), cause: version < 5 ? .nobody : Cause(bob, caller: ann))
+        let kept = try store.makeReader().names(after: nil, limit: 2)
+        let name = try #require(PersonName(checking: "Ann Smith"))
+        #expect(kept == (version < 8 ? [] : [StoredName(ann, name, from: .server)]))
         try checkPlugins(store.makeReader())
     }
 

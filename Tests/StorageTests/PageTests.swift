@@ -71,7 +71,7 @@ import Testing
         let rig = try Rig(kind)
         let made = ringingCall(0)
         var call = Call(
-            id: made.id, mode: made.mode, kind: made.kind, ringTime: made.ringTime,
+            id: made.id, mode: made.row, kind: made.kind, ringTime: made.ringTime,
             deliveryCheck: nil, createdAt: start + 30_000)
         call.participants = made.participants
         try rig.commit(.call(call))

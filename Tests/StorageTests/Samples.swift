@@ -78,7 +78,7 @@ extension Dice {
     mutating func call(id: CallID? = nil, participants: ClosedRange<Int> = 1...6) -> Call {
         var call = Call(
             id: id ?? CallID(high: generator.next(), low: generator.next()),
-            mode: ModeIndex(UInt8(number(0...Mode.all.count - 1))), kind: text(upTo: 8),
+            mode: ModeRow.all[Int(number(0...Mode.all.count - 1))], kind: text(upTo: 8),
             ringTime: Milliseconds(number(0...600_000)),
             deliveryCheck: chance(50) ? Milliseconds(number(1_000...30_000)) : nil,
             createdAt: moment())

@@ -4,7 +4,10 @@ private let page = "Sources/AgentServer/AgentServer.docc/Bounds.md"
 private let attackFolder = "Tests/Attacks/"
 
 /// Targets that are no part of a running server.
-private let outside: Set<String> = ["callagent", "CallClient", "CallSimulator"]
+private let outside: Set<String> = [
+    "callagent", "CallClient", "CallClientCore", "CallSimulator", "Debugger", "LanguageServer",
+    "LuaSource",
+]
 
 /// Types that are answers or plans, not what the server is bounded by.
 private let limitTypes = ["Limits", "Quotas", "Quota"]

@@ -1,154 +1,115 @@
-// The page: one call at a time, in mode `direct`, where `call.end` is the red button of both sides.
+// The page: one call at a time, in mode `direct`, where `end` is the red button of both sides.
 
-import { CallAgent } from "./callagent.js";
-import { Voice } from "./voice.js";
-
-const server = new URLSearchParams(location.search).get("server") ?? "ws://127.0.0.1:7600/v1/ws";
+const server = new URLSearchParams(location.search).get("server") ?? "http://127.0.0.1:7600";
 const user = location.hash.slice(1) || "alice";
 addEventListener("hashchange", () => location.reload());
 
-// Every tab is a device: two tabs of one user ring both. It stays the same when loaded again.
-const device = (sessionStorage.device ??= `tab-${Math.random().toString(36).slice(2, 10)}`);
+// The server has the client; an app of your own may also install it as a package.
+const { Agent } = await import(`${server}/v1/client/index.js`);
+const { Media } = await import(`${server}/v1/client/media.js`);
 
 // `dev:` tokens are for a server without keys, on this machine. Else the page's own backend, which
 // knows who is logged in, gives out a JWT: `async () => (await fetch("/call-token")).text()`.
-const agent = new CallAgent(server, device, async () => `dev:${user}`);
+const agent = new Agent({ url: server, token: () => `dev:${user}` });
 
-let call = null; // as far as it is known
-const past = new Set(); // the ids of calls that are over: what is told of them late is ignored
+let call = null; // the one on the screen
 let isDialling = false;
-let voice = null;
-
-const IS_ASKED = ["inviting", "undelivered", "ringing"];
 const element = (id) => document.getElementById(id);
-const participant = (name) => call.participants.find((one) => one.user === name);
-const other = () => call.participants.find((one) => one.user !== user).user;
-const isHere = ({ participants }) =>
-  participants.some((one) => one.user === user && one.device === device);
 
 function show(text) {
-  const mine = call && participant(user).state;
-  const rings = IS_ASKED.includes(mine);
-  document.body.dataset.state = call ? (rings ? "incoming" : "busy") : "idle";
+  document.body.dataset.state = !call ? "idle" : call.isPending ? "incoming" : "busy";
   element("state").textContent = text;
   element("call").disabled = Boolean(call);
-  element("accept").disabled = !rings;
+  element("accept").disabled = !call?.isPending;
   element("end").disabled = !call;
 }
 
-// An answer and an event may tell of the same change, in either order: the newer one counts. An
-// answer that comes again over a new connection may tell of a call that has ended since.
-function learn(told) {
-  if (told.state === "ended" || past.has(told.call_id)) return;
-  if (call?.call_id !== told.call_id || told.revision >= call.revision) call = told;
+function take(one) {
+  call = one;
+  const other = call.others[0].user;
+  call.on("phase", () => show(`with ${other}: ${call.mediaPhase}`));
+  call.on("changed", () => {
+    if (call.others[0].state === "ringing") show(`ringing at ${other}`);
+  });
+  call.on("ended", () => over(reasonOf(one)));
+}
+
+function rings() {
+  return `${call.others[0].user} calls`;
 }
 
 function over(text) {
-  voice?.stop();
-  if (call) past.add(call.call_id);
-  call = voice = null;
+  call = null;
   show(text);
 }
 
-// What is asked about a call: if it fails, the page says why; how the call goes on, events tell.
-async function ask(op, data) {
+function reasonOf({ me, outcome }) {
+  if (me.state === "timed_out") return "missed";
+  if (me.state === "cancelled") return "the caller gave up";
+  return outcome ? `ended: ${outcome.reason}` : `${me.state} on another device`;
+}
+
+function talk() {
+  const media = new Media(call);
+  const audio = new Audio();
+  media.on("remote", (_, stream) => {
+    audio.srcObject = stream;
+    if (stream) audio.play().catch(() => {}); // before the first click a browser may refuse
+  });
+  return media.start();
+}
+
+// What is done about a call: if it fails, the page says why; how the call goes on, events tell.
+async function attempt(promise) {
   try {
-    return await agent.request(op, data);
+    return await promise;
   } catch (error) {
-    show(`${op}: ${error.message}`);
+    show(error.message);
   }
 }
 
-function on(name, act) {
-  agent.addEventListener(name, ({ detail }) => act(detail));
-}
+agent.on("state", (state, why) => {
+  if (state === "online") show(!call ? "ready" : call.isPending ? rings() : "connected again");
+  if (state === "reconnecting") show("connection lost, trying again …");
+  if (state === "stopped") over(`disconnected for good (${why.code || why.reason})`);
+});
+agent.on("error", (error) => show(`no token: ${error.message}; trying again …`));
 
-function onCall(name, act) {
-  on(name, (data) => call?.call_id === data.call_id && act(data));
-}
-
-// The session
-
-on("connected", () => show(call ? "connected again" : "ready"));
-on("token_failed", ({ error }) => show(`no token: ${error.message}; trying again …`));
-on("lost", () => show("connection lost, trying again …"));
-on("stopped", ({ code, reason }) => over(`disconnected for good (${code || reason})`));
-
-// The full truth, when the page is new or was away for too long. What is missing has ended.
-on("calls", (calls) => {
-  const known = call && calls.find((one) => one.call_id === call.call_id);
-  if (call && !known) over("the call has ended");
-  if (known) learn(known);
-  for (const one of calls.filter((one) => one !== known && isHere(one))) {
-    if (isDialling) call = one;
-    else ask("call.end", { call_id: one.call_id }); // loaded again: its voice is gone
-  }
+agent.on("incoming", (one) => {
+  if (isDialling || call) return void one.reject({ reason: "busy" }).catch(() => {});
+  take(one);
+  show(rings());
 });
 
-// The call
-
-on("call.incoming", (data) => {
-  const { call_id } = data;
-  const mine = data.call.participants.find((one) => one.user === user);
-  if (!IS_ASKED.includes(mine?.state)) return; // a policy has answered
-  if (isDialling || (call && call.call_id !== call_id)) {
-    agent.request("call.reject", { call_id, reason: "busy" }).catch(() => {});
-    return;
-  }
-  call = data.call;
-  show(`${data.inviter} calls`);
-  agent.shows(call_id).catch(() => {}); // it may have ended meanwhile
+// The page was loaded again during a call, which is still there.
+agent.on("call", (one) => {
+  if (call || isDialling || one.isEnded || !one.isHere || one.isPending) return;
+  take(one);
+  show(`with ${one.others[0].user}: again`);
+  talk();
 });
-
-onCall("call.changed", ({ revision, changes }) => {
-  if (revision < call.revision) return;
-  call.revision = revision;
-  for (const change of changes) Object.assign(participant(change.user), change);
-  const their = participant(other()).state;
-  if (call.caller === user && their === "ringing") show(`ringing at ${other()}`);
-});
-
-onCall("call.media_phase", ({ call_id, media }) => {
-  show(`with ${other()}: ${media}`);
-  if (voice || media !== "establishing") return;
-  const to = other();
-  const tell = (op, data) => agent.request(op, { call_id, ...data }).catch(() => {});
-  const report = (media) => tell("call.report", { media });
-  voice = new Voice((data) => tell("call.signal", { to, data }), report);
-  if (call.caller === user) voice.offer().catch(() => report("failed"));
-});
-
-onCall("call.signal", ({ data }) => voice?.take(data));
-on("call.ended", ({ call_id }) => past.add(call_id));
-onCall("call.ended", ({ end }) => over(`ended: ${end.reason}`));
-onCall("call.cancelled", () => over("the caller gave up"));
-onCall("call.timed_out", () => over("missed"));
-onCall("call.elsewhere", ({ what }) => over(`${what} on another device`));
-
-// The buttons
 
 element("user").textContent = user;
 
 element("dial").onsubmit = async (event) => {
   event.preventDefault();
-  const invitees = [element("callee").value];
   isDialling = true;
-  const reply = await ask("call.invite", { mode: "direct", invitees });
+  const one = await attempt(agent.invite([element("callee").value], { mode: "direct" }));
   isDialling = false;
-  if (!reply) return;
-  learn(reply.call);
-  if (call) show(`calling ${invitees[0]} …`);
-  else if (reply.call.end) show(`ended: ${reply.call.end.reason}`); // it was decided at once
+  if (!one) return;
+  if (one.isEnded) return show(reasonOf(one)); // it was decided at once
+  take(one);
+  show(`calling ${one.others[0].user} …`);
+  talk();
 };
 
 element("accept").onclick = async () => {
-  const reply = await ask("call.accept", { call_id: call.call_id });
-  if (reply) learn(reply.call);
+  if (await attempt(call.accept())) talk();
 };
 
 element("end").onclick = () => {
-  ask("call.end", { call_id: call.call_id });
-  over("ended by you");
+  attempt(call.end());
 };
 
 show("connecting …");
+attempt(agent.start());

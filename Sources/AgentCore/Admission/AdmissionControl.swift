@@ -177,16 +177,14 @@ public struct AdmissionControl<Connection: Visitor, Source: Hashable> {
 
     // MARK: Bad tokens
 
+    /// The address that counts for a connection; nil: none does.
+    public func source(of connection: Connection) -> Source? {
+        sources[ObjectIdentifier(connection)]
+    }
+
     /// A token was no good; whether the address has had too many of them. Good tokens are none of
     /// this, and neither are peers that may stand for many: behind a proxy that nobody named one
     /// who guesses would make everybody wait.
-    public mutating func isGuessing(
-        _ connection: Connection, at now: Moment, limits: ServerLimits
-    ) -> Bool {
-        guard let source = sources[ObjectIdentifier(connection)] else { return false }
-        return isGuessing(source, at: now, limits: limits)
-    }
-
     public mutating func isGuessing(
         _ source: Source, at now: Moment, limits: ServerLimits
     ) -> Bool {

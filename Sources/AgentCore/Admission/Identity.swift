@@ -36,6 +36,8 @@ public struct Identity: Sendable, Equatable {
     public var issuedAt: Int64?
     /// A mark of the key that signed the token; nil: a development token.
     public var signer: UInt64?
+    /// What the token says that the user is called.
+    public var name: PersonName?
     /// Whether requests are counted (B28): not for development tokens.
     public var isRateLimited = true
 

@@ -24,6 +24,12 @@ public struct InvitationRates: Sendable {
         return rates[user, default: RequestRate()].admit(count, of: perMinute, in: 60_000, at: now)
     }
 
+    /// How long a user would have to wait to invite one more; nil: not at all. Counts nothing.
+    public func wait(of user: UserID, at now: Moment) -> Milliseconds? {
+        guard perMinute > 0, var rate = rates[user] else { return nil }
+        return rate.admit(1, of: perMinute, in: 60_000, at: now)
+    }
+
     /// A plugin forwards an invitation of a user to one more; whether it may. Nobody counts for
     /// whom nothing was counted: a development token.
     public mutating func admitForward(of user: UserID, at now: Moment) -> Bool {

@@ -72,6 +72,7 @@ extension ClientDesk: Deliverer {
             send(event.tail, seq: event.seq, over: endpoint)
         }
         tellUntold(live, knowing: calls)
+        endpoint.wasGreeted()
         if !isResumed, live.wantsMissed { missedCalls?.tell(live) }
     }
 
@@ -93,6 +94,10 @@ extension ClientDesk: Deliverer {
                 let line = live.line, let endpoint = line.endpoint
             else { continue }
             figures.events.note(event.kind.name)
+            if let journal = exchange.journal {
+                journal.told(event, address, seq, at: exchange.now())
+                if case .incoming = event.kind { live.isCalled(event.callID, seq) }
+            }
             send(text, seq: spoiled(seq, text, live), over: endpoint)
             endpoint.wasTold()
             noteUnsent(event, of: text.count, to: address.user, over: line)

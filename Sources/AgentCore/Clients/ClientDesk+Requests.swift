@@ -19,6 +19,12 @@ extension ClientDesk {
     ) throws(Refusal) {
         if let refusal = obstacle(to: operation, key, of: asker) { throw refusal }
         guard exchange.isReady else { throw .notReady }
+        // A name is stored, so only with a request that counts for a rate.
+        if case .exchange = requester, let name = asker.identity.name, !asker.identity.isServer,
+            !isRepetition(operation, key, by: asker.address.user)
+        {
+            exchange.learn(name, of: asker.identity.user)
+        }
         isTaken()
         let id = requests.add(requester)
         switch asker.identity.kind {
@@ -30,6 +36,9 @@ extension ClientDesk {
             if case .exchange(let endpoint, _) = requester {
                 request.standsAlone = !asker.identity.isServer
                 if case .list = operation { return page(request, endpoint) }
+            }
+            if case .userGet(let users) = operation {
+                return tellNames(of: users, to: id, by: asker)
             }
             exchange.feed(.request(request))
         case .plugin(let name, let cause):
@@ -66,7 +75,7 @@ extension ClientDesk {
         do throws(Refusal) {
             try enter(operation, key: key, by: asker, requester) { endpoint.begins(weight) }
         } catch {
-            note(error, of: asker, over: endpoint)
+            note(error, operation, of: asker, over: endpoint)
             send(.refused(error), to: id, over: line)
         }
     }
@@ -93,7 +102,7 @@ extension ClientDesk {
                 operation, key: key, by: asker, .exchange(endpoint, payer: asker.identity.payer),
                 taken: isTaken)
         } catch {
-            note(error, of: asker, over: endpoint)
+            note(error, operation, of: asker, over: endpoint)
             endpoint.respond(refusing(error))
         }
     }
@@ -130,7 +139,12 @@ extension ClientDesk {
         return HTTPReply(refusal)
     }
 
-    private func note(_ refusal: Refusal, of asker: AdmittedAddress, over endpoint: any Endpoint) {
+    private func note(
+        _ refusal: Refusal, _ operation: Operation, of asker: AdmittedAddress,
+        over endpoint: any Endpoint
+    ) {
+        exchange.journal?.noteRefused(
+            operation, by: asker.address.user, refusal, at: exchange.now())
         if refusal.code == .rateLimited { owner?.asksTooOften(asker.identity.user, over: endpoint) }
     }
 
@@ -183,6 +197,7 @@ extension ClientDesk {
         {
             return refusal
         }
+        if let refusal = obstacleToName(by: operation, of: asker.identity) { return refusal }
         guard !operation.isReading else { return nil }
         if let refusal = exchange.overload { return refusal }
         if !crowded.isEmpty, !isRepetition(operation, key, by: user),
@@ -217,6 +232,11 @@ extension ClientDesk {
                 .admit(perSecond: limits.requestsPerSecond, at: exchange.now())
         {
             return RequestRate.refusal(retryAfter: wait)
+        }
+        if case .userGet(let users) = operation {
+            // Each name costs as much as a request.
+            rates[user, default: RequestRate()].charge(
+                users.count - 1, of: limits.requestsPerSecond, in: 1_000, at: exchange.now())
         }
         if case .invite = operation, limits.callsPerUser > 0,
             exchange.liveCalls(madeBy: user) >= limits.callsPerUser

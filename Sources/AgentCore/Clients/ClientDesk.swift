@@ -59,7 +59,7 @@ public final class ClientDesk {
     ///   - server: name and version, for `hello`.
     ///   - dice: names sessions.
     public init(
-        _ exchange: Exchange, limits: ServerLimits, modes: [Mode], server: String,
+        _ exchange: Exchange, limits: ServerLimits, modes: [ModeRow], server: String,
         dice: any RandomNumberGenerator
     ) {
         self.exchange = exchange
@@ -67,13 +67,13 @@ public final class ClientDesk {
         self.server = server
         self.dice = dice
         decoder = WireDecoder(limits: limits.wire, modes: modes)
-        encoder = WireEncoder(modes: modes)
+        encoder = WireEncoder(names: exchange.names)
         welcomeSettings = WelcomeSettings(limits, modes, server)
         exchange.deliverer = self
     }
 
     /// Goes on with other limits.
-    public func configure(_ limits: ServerLimits, modes: [Mode]) {
+    public func configure(_ limits: ServerLimits, modes: [ModeRow]) {
         self.limits = limits
         decoder = WireDecoder(limits: limits.wire, modes: modes)
         welcomeSettings = WelcomeSettings(limits, modes, server)
@@ -105,6 +105,7 @@ public final class ClientDesk {
             request(id, key: key, operation, from: line)
         case .acknowledge(let seq):
             line.session?.session.acknowledge(seq)
+            if let live = line.session, !live.called.isEmpty { enterAcknowledged(seq, live) }
             if let live = line.session, live.missed != nil { missedCalls?.acknowledged(live, seq) }
         case .logOut(let id): logOut(id, line)
         case .reply(let id, let reply):
@@ -118,13 +119,32 @@ public final class ClientDesk {
     }
 
     /// The token of `hello` is good: its session goes on over the line, or begins.
-    public func admit(_ identity: Identity, _ hello: Hello, _ id: MessageID, over line: Line) {
+    ///
+    /// - Parameter kept: the session that the client has from an earlier owner, and goes on with if
+    ///   none is known here.
+    public func admit(
+        _ identity: Identity, _ hello: Hello, _ id: MessageID, over line: Line,
+        kept: Hello.Resume? = nil
+    ) {
         let address = Address(identity.user, hello.device)
         line.asker = AdmittedAddress(identity, for: address)
+        // Without keys nobody signs what a client says of itself.
+        if let name = identity.signer == nil ? hello.name : identity.name {
+            exchange.learn(name, of: identity.user)
+        }
         handle(.admitted, of: line)
         let newID = SessionID(high: dice.next(), low: dice.next())
-        let opening = sessions.open(
-            address, over: line, hello.resume, newID: newID, at: exchange.now())
+        // A device that gave its place to another one was not told of what happened since, though
+        // its end may still wait for the store: it begins anew.
+        let isKnown = exchange.devices(of: identity.user).contains(address)
+        let goesOn = kept.flatMap {
+            sessions.keep($0, of: address, over: line, at: exchange.now())
+        }
+        let opening =
+            goesOn
+            ?? sessions.open(
+                address, over: line, isKnown ? hello.resume : nil, newID: newID,
+                at: exchange.now())
         let live = opening.live
         if let older = opening.replaced, !exchange.shows(.deafAfterReplacement) {
             older.session = nil
@@ -159,6 +179,13 @@ public final class ClientDesk {
         guard !exchange.shows(.sessionAfterBye) else { return close(line) }
         exchange.feed(.deviceGone(live.address.user, live.address.device, bye: true))
         close(line)
+    }
+
+    /// Enters into journals that a device has heard of its calls.
+    private func enterAcknowledged(_ seq: Int64, _ live: LiveSession) {
+        for call in live.takeCalled(upTo: seq) {
+            exchange.journal?.acknowledged(call, by: live.address, at: exchange.now())
+        }
     }
 
     private func close(_ line: Line) { line.endpoint?.close(.normal) }
@@ -211,9 +238,9 @@ public final class ClientDesk {
 }
 
 extension WelcomeSettings {
-    fileprivate init(_ limits: ServerLimits, _ modes: [Mode], _ server: String) {
+    fileprivate init(_ limits: ServerLimits, _ modes: [ModeRow], _ server: String) {
         self.init(
             session: limits.session, limits: AnnouncedLimits(limits.wire, modes: modes),
-            server: server)
+            server: server, modes: modes)
     }
 }

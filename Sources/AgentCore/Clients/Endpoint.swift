@@ -25,6 +25,8 @@ public protocol Endpoint: AnyObject {
     func sendNow()
     /// It was told of an event, and may be slow to read.
     func wasTold()
+    /// What waits now was owed to it at its hello. Having been away does not make it slow.
+    func wasGreeted()
 }
 
 extension Endpoint {

@@ -37,6 +37,12 @@ public final class Line {
         machine = ClientConnection(at: now, limits: limits)
     }
 
+    /// Whether the first message should have been there at `now`.
+    public func isLate(at now: Moment) -> Bool {
+        guard let deadline = machine.nextDeadline else { return false }
+        return deadline <= now
+    }
+
     /// Something happened.
     func handle(_ input: ClientConnection.Input, at now: Moment) -> ClientConnection.Output {
         machine.handle(input, at: now)

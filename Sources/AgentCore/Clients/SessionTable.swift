@@ -13,10 +13,32 @@ public final class LiveSession {
     public var missed: (seq: UInt64, until: Moment)?
     /// Whether it asked for those.
     public var wantsMissed = false
+    /// When it began.
+    public let since: Moment
+    /// The calls that it was told of and has not acknowledged, for their journals.
+    private(set) var called: [(seq: UInt64, call: CallID)] = []
+    /// Of these the newest are kept: a device may never acknowledge anything.
+    private static let calledMax = 100
 
-    fileprivate init(_ address: Address, _ session: ClientSession) {
+    fileprivate init(_ address: Address, _ session: ClientSession, at now: Moment) {
         self.address = address
         self.session = session
+        since = now
+    }
+}
+
+extension LiveSession {
+    /// The device is told of a call under the number `seq`.
+    func isCalled(_ call: CallID, _ seq: UInt64) {
+        if called.count >= Self.calledMax { called.removeFirst() }
+        called.append((seq, call))
+    }
+
+    /// The calls that were told up to `seq`, which the device has now.
+    func takeCalled(upTo seq: Int64) -> [CallID] {
+        let count = called.prefix { $0.seq <= UInt64(clamping: seq) }.count
+        defer { called.removeFirst(count) }
+        return called.prefix(count).map(\.call)
     }
 }
 
@@ -64,15 +86,32 @@ public struct SessionTable {
         at now: Moment
     ) -> Opening {
         guard let known = sessions[address] else {
-            let live = LiveSession(address, ClientSession(id: newID))
-            live.line = line
-            sessions[address] = live
-            return Opening(live: live, isResumed: false, replaced: nil)
+            return begin(address, ClientSession(id: newID), over: line, at: now)
         }
         let replaced = known.line
         known.line = line
         let isResumed = known.session.reconnect(resume, newID: newID, at: now)
         return Opening(live: known, isResumed: isResumed, replaced: replaced)
+    }
+
+    /// A device that an owner before served goes on over `line`: its session begins here with the
+    /// name and the numbers that it had.
+    ///
+    /// - Returns: nil when it has a session here.
+    public mutating func keep(
+        _ kept: Hello.Resume, of address: Address, over line: Line, at now: Moment
+    ) -> Opening? {
+        guard sessions[address] == nil, let id = kept.session else { return nil }
+        return begin(address, ClientSession(id: id, after: kept.seq), over: line, at: now)
+    }
+
+    private mutating func begin(
+        _ address: Address, _ session: ClientSession, over line: Line, at now: Moment
+    ) -> Opening {
+        let live = LiveSession(address, session, at: now)
+        live.line = line
+        sessions[address] = live
+        return Opening(live: live, isResumed: false, replaced: nil)
     }
 
     /// Nothing speaks for the session any more.

@@ -3,24 +3,28 @@
 import CallCore
 import CallModel
 import CallWire
+import Collections
 import StoreContract
 
 extension Exchange {
-    func sort(_ effects: [Effect]) {
-        // By place, because a loop over the elements would copy each.
+    /// - Parameter input: what led to the effects; nil: a start.
+    func sort(_ effects: consuming [Effect], from input: Input? = nil) {
+        if let journal, let input { enter(input, effects, into: journal) }
         for place in effects.indices {
-            switch effects[place] {
-            case .persist(let records): keep(records)
+            let effect = effects.take(at: place, leaving: .withdraw(QuestionID(0)))
+            switch effect {
+            case .persist(let records): keep(records, from: input)
             case .consult(let question):
-                if !shows(.lostQuestion) { policies?.ask(question) }
+                journal?.asked(question, at: now())
+                if !shows(.lostQuestion) { policies?.ask(named(question)) }
                 if shows(.questionTwice) { policies?.ask(question) }
             case .withdraw(let question):
                 if !shows(.lostWithdrawal) { policies?.withdraw(question) }
             case .tell(let report):
                 outbox?.note(report)
-                if report.isForHooks { queue.add(.effect(effects[place])) }
+                if report.isForHooks { queue.add(.effect(effect)) }
             case .reply, .welcome, .send, .replace, .recall, .recallKey, .list:
-                if !spoils(effects[place]) { queue.add(.effect(effects[place])) }
+                if !spoils(effect) { queue.add(.effect(effect)) }
             }
         }
         if let entry = outbox?.takeEvents() { add(entry) }
@@ -28,7 +32,7 @@ extension Exchange {
         arm()
     }
 
-    func keep(_ records: [Record]) {
+    func keep(_ records: [Record], from input: Input? = nil) {
         for place in records.indices {
             if case .push(let job) = records[place], let outbox {
                 add(outbox.entry(for: job, of: records))
@@ -41,6 +45,8 @@ extension Exchange {
         for index in records.indices {
             guard case .call(let call) = records[index] else { continue }
             figures.changes(call, at: now())
+            callChanged?(call)
+            journal?.changed(call, by: input?.actor ?? ("start", nil), at: now())
             if !call.isLive { callEnded(call.id) }
         }
     }
@@ -63,7 +69,13 @@ extension Exchange {
         case .push(let job): .push(.add(newJob(), job))
         case .registration(let address, let provider, let registration):
             .registration(address, provider: provider, registration)
+        case .name(let user, let name): storeName(name, of: user)
         }
+    }
+
+    private func storeName(_ name: PersonName?, of user: UserID) -> StoreChange {
+        for change in names.set(name, of: user) { queue.add(change) }
+        return .name(user, name, from: .server)
     }
 
     /// Performs what nothing holds back. Performing may feed: that only adds to the queue.
@@ -75,7 +87,7 @@ extension Exchange {
         swap(&items, &leaving)
         while queue.takeReady(into: &items) {
             for place in items.indices {
-                switch items[place] {
+                switch items.take(at: place, leaving: .notice(StoreTicket(0))) {
                 case .effect(let effect): perform(effect, by: deliverer)
                 case .notice(let ticket): stored(ticket, .durable)
                 }
@@ -93,7 +105,7 @@ extension Exchange {
             deliverer?.deliver(welcome: calls, more: more, to: request)
         case .send(let receivers, let event): deliverer?.deliver(event, to: receivers)
         case .replace(let address): deliverer?.replace(address)
-        case .tell(let report): policies?.tell(report)
+        case .tell(let report): policies?.tell(named(report))
         case .recall(let id): find(.call(id), for: .call(id))
         case .recallKey(let user, let key): find(.reply(user, key: key), for: .key(user, key))
         case .list(let request, let user, let query):

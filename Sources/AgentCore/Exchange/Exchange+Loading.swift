@@ -16,8 +16,11 @@ extension Exchange {
     func load(_ state: StoredState) {
         damagedCalls = DamagedCalls()
         loader = state.core.lastCall.map { LiveCallLoader(upTo: $0, limit: limits.liveCallsPage) }
+        names.beginLoading()
         sort(switchboard.restore(state.core, at: now()))
         loader == nil ? loadingEnded() : loadMore()
+        // Calls first: a name is only shown.
+        loadNames()
     }
 
     /// Whether `input` has to wait until live calls are loaded.
@@ -74,7 +77,8 @@ extension Exchange {
         }
         while let held = loader?.takeReady(switchboard) {
             switch held {
-            case .input(let input): sort(switchboard.handle(input, at: now()))
+            case .input(let input):
+                sort(switchboard.handle(input, at: now()), from: input)
             case .action(let action): action()
             }
         }

@@ -33,6 +33,8 @@ extension Exchange {
         case (.page(let request, _), _): deliverer?.deliver(.refused(.notReady), to: request)
         case (.live(let query), .liveCalls(let found, let damage)):
             loaded(found, damage, for: query)
+        case (.names, .names(let page)): take(page)
+        case (.names, _): names.loadingEnded()
         case (.live, .failed(let error)): storeFailed(error)
         case (.live, _): break
         case (.found(let done), _): done(answer)
@@ -97,7 +99,12 @@ extension Exchange {
         let held = loader?.removeHeld { _ in true } ?? []
         loader = nil
         // What the store says of them now is of before.
-        waiting = waiting.filter { if case .live = $0.value { false } else { true } }
+        waiting = waiting.filter {
+            switch $0.value {
+            case .live, .names: false
+            case .call, .key, .page, .found, .stored: true
+            }
+        }
         deliverer?.dropEverything()
         // Requests that are held are dropped with all others.
         for case .action(let action) in held { action() }

@@ -20,6 +20,7 @@ enum Waiting {
     case key(UserID, String)
     case page(RequestID, UserID)
     case live(LiveCallQuery)
+    case names
     case found((StoreAnswer) -> Void)
     case stored((Stored) -> Void)
 }
@@ -32,6 +33,8 @@ public final class Exchange {
     public internal(set) var switchboard: Switchboard
     public internal(set) var isReady = true
     let encoder: WireEncoder
+    /// What people are called.
+    public let names: NameDirectory
     var limits: ServerLimits
     /// Holds this exchange where it is a loop's.
     public let shell: any Shell
@@ -72,6 +75,10 @@ public final class Exchange {
     /// Commits that took longer than `commitWithin`.
     public internal(set) var lateCommits: UInt64 = 0
     var repeated = RepeatedLine()
+    /// What happens to calls; nil: nobody keeps it.
+    public var journal: Journal?
+    /// A call has changed; nil: nobody watches.
+    public var callChanged: ((Call) -> Void)?
     /// A call has ended.
     public var callEnded: (CallID) -> Void = { _ in }
     /// Who counts in the batch that gathers, and in the one with the store.
@@ -89,7 +96,9 @@ public final class Exchange {
     ) {
         self.shell = shell
         switchboard = Switchboard(settings: settings, seed: seed, at: shell.now())
-        encoder = WireEncoder(modes: settings.modes)
+        names = NameDirectory(limit: limits.names, seed: seed)
+        names.fix(settings.names)
+        encoder = WireEncoder(names: names)
         lastJob = restored.lastJob?.value ?? 0
         self.limits = limits
         self.seed = seed
@@ -124,10 +133,12 @@ public final class Exchange {
 
     /// Goes on with other settings and limits.
     public func configure(_ settings: Settings, _ limits: ServerLimits) {
-        let names = (settings.modes.map(\.name), switchboard.settings.modes.map(\.name))
-        let readsAlike = limits.wire == self.limits.wire && names.0 == names.1
+        let readsAlike =
+            limits.wire == self.limits.wire && settings.modes == switchboard.settings.modes
         if !readsAlike { refuseHeld() }
         self.limits = limits
+        names.limit = limits.names
+        names.fix(settings.names)
         feed(.configured(settings, readsAlike: readsAlike))
     }
 
@@ -136,6 +147,9 @@ public final class Exchange {
 
     /// Lets go on what waits for others: what comes behind it follows another operator's file.
     public func settle() { configure(switchboard.settings) }
+
+    /// Late requests for calls that have ended ask the store from now on, which may have others.
+    public func forgetEndedCalls() { switchboard.forgetEndedCalls() }
 
     /// Whether `user` has made this very request under `key` before.
     public func isRepetition(by user: UserID, _ key: IdempotencyKey) -> Bool {
@@ -155,7 +169,7 @@ public final class Exchange {
     public func feed(_ input: Input) {
         guard isReady else { return }
         if loader != nil, !shows(.answerUnloaded), holds(input) { return }
-        sort(switchboard.handle(spoiled(input), at: now()))
+        sort(switchboard.handle(spoiled(input), at: now()), from: input)
     }
 
     /// The devices of a user that are connected or may resume.

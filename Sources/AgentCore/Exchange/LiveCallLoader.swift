@@ -198,7 +198,7 @@ extension LiveCallLoader.Need {
         case .deviceConnected(_, let user, _, _), .deviceDisconnected(let user, _, _, _),
             .deviceGone(let user, _, _):
             self.user = user
-        case .answered(_, .invite(.forward(let user), _, _)): others = [user]
+        case .answered(_, .invite(.forward(let users, _), _, _)): others = users
         case .answered, .thinking, .deadlineReached, .recalled, .recalledKey, .recallFailed,
             .recallKeyFailed, .configured, .loaded:
             return nil
@@ -210,6 +210,6 @@ extension LiveCallLoader.Need {
         self.user = user
         others = operation.invitees ?? []
         call = operation.callID
-        if case .call(_, .forward(let other), _) = operation { others.append(other) }
+        if case .call(_, .forward(let targets, _), _) = operation { others += targets }
     }
 }

@@ -8,12 +8,17 @@ public struct CallFigures {
     public static let ringTimes: [Milliseconds] = [
         1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000,
     ]
+    private static let rowsMax = Mode.all.count + Mode.ownModesMax + 1
 
+    /// The modes that are counted, in the order of the rows: the built-in ones, an operator's own
+    /// as they come, and `other` for those that there is no room for.
+    public private(set) var modes = Mode.all.map(\.name)
     /// Calls that were made, by the place of their mode.
-    public private(set) var started = [UInt64](repeating: 0, count: Mode.all.count)
-    private var ended = [UInt64](repeating: 0, count: Mode.all.count * EndReason.allCases.count)
+    public private(set) var started = [UInt64](repeating: 0, count: Self.rowsMax)
+    private var ended = [UInt64](
+        repeating: 0, count: Self.rowsMax * EndReason.allCases.count)
     /// From the invitation to the first answer, in rows by the place of the mode.
-    public private(set) var answers = Durations(Self.ringTimes, rows: Mode.all.count)
+    public private(set) var answers = Durations(Self.ringTimes, rows: Self.rowsMax)
     /// From when a batch could go to the store until it is durable.
     public private(set) var commits = Durations()
     /// Calls that were answered in this very moment: their further changes are no answers.
@@ -27,14 +32,22 @@ public struct CallFigures {
         mode * EndReason.allCases.count + Tally.place(of: reason)
     }
 
+    private mutating func row(of mode: ModeRow) -> Int {
+        if let place = mode.place { return Int(place) }
+        if let known = modes.firstIndex(of: mode.name) { return known }
+        if modes.count == Self.rowsMax { return Self.rowsMax - 1 }
+        modes.append(modes.count == Self.rowsMax - 1 ? "other" : mode.name)
+        return modes.count - 1
+    }
+
     /// A call was made.
-    mutating func begins(_ mode: ModeIndex) { started[Int(mode.value)] &+= 1 }
+    mutating func begins(_ mode: ModeRow) { started[row(of: mode)] &+= 1 }
 
     /// A change of a call that happened `now` is on its way to the store.
     mutating func changes(_ call: borrowing Call, at now: Moment) {
         if let answered = call.answeredAt, answered == now { noteAnswer(of: call, at: now) }
         guard let end = call.end else { return }
-        ended[place(Int(call.mode.value), end.reason)] &+= 1
+        ended[place(row(of: call.row), end.reason)] &+= 1
     }
 
     private mutating func noteAnswer(of call: borrowing Call, at now: Moment) {
@@ -43,7 +56,7 @@ public struct CallFigures {
             answeredNow.removeAll(keepingCapacity: true)
         }
         guard answeredNow.insert(call.id).inserted else { return }
-        answers.note(now - call.createdAt, row: Int(call.mode.value))
+        answers.note(now - call.createdAt, row: row(of: call.row))
     }
 
     /// A batch is durable.

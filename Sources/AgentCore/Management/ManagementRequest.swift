@@ -9,6 +9,7 @@ public struct ManagementRequest: Sendable {
     public let operation: ManagementOperation
     public let identity: ManagementIdentity
     private let values: [String: String]
+    private let objects: [String: JSONObject]
 
     /// Reads a request.
     ///
@@ -32,35 +33,54 @@ public struct ManagementRequest: Sendable {
         self.operation = operation
         self.identity = identity
         var values = operation.matches(path) ?? [:]
-        for (name, value) in try Self.given(request) {
-            guard values[name] == nil, let parameter = operation.parameter(name) else {
-                throw .bad(name, "is unknown or there twice")
+        var objects: [String: JSONObject] = [:]
+        for (name, value) in try Self.given(request, for: operation) {
+            guard values[name] == nil, objects[name] == nil, let found = operation.parameter(name)
+            else { throw .bad(name, "is unknown or there twice") }
+            switch value {
+            case .text(let text): values[found.name] = text
+            case .object(let object): objects[found.name] = object
             }
-            values[parameter.name] = value
         }
         for parameter in operation.parameters {
             guard let value = values[parameter.name] else { continue }
             if let problem = parameter.problem(with: value) { throw .bad(parameter.name, problem) }
         }
         self.values = values
+        self.objects = objects
+    }
+
+    private enum Given {
+        case text(String)
+        case object(JSONObject)
     }
 
     /// What stands in the query of a `GET`, in the body of others.
-    private static func given(_ request: HTTPRequest) throws(Refusal) -> [(String, String)] {
+    private static func given(
+        _ request: HTTPRequest, for operation: ManagementOperation
+    ) throws(Refusal) -> [(String, Given)] {
         if request.method == .get {
-            return request.target.query.map { ($0.name, $0.value) }
+            return request.target.query.map { ($0.name, .text($0.value)) }
         }
         if let first = request.target.query.first { throw .bad(first.name, "belongs in the body") }
         if request.body.isEmpty { return [] }
-        guard let members = (try? JSONValue(parsing: request.body))?.object?.members else {
-            throw Refusal(.badRequest, "the body is no JSON object")
-        }
-        var given: [(String, String)] = []
+        let limits = JSONLimits(bytes: request.body.count)
+        guard
+            let members = (try? JSONValue(parsing: request.body, limits: limits))?.object?.members
+        else { throw Refusal(.badRequest, "the body is no JSON object") }
+        var given: [(String, Given)] = []
         for member in members where member.value != .null {
+            if case .object? = operation.parameter(member.key)?.kind {
+                guard let object = member.value.object else {
+                    throw .bad(member.key, "is a JSON object")
+                }
+                given.append((member.key, .object(object)))
+                continue
+            }
             guard let text = member.value.string ?? member.value.integer.map({ "\($0)" }) else {
                 throw .bad(member.key, "is text or a whole number")
             }
-            given.append((member.key, text))
+            given.append((member.key, .text(text)))
         }
         return given
     }
@@ -70,8 +90,18 @@ public struct ManagementRequest: Sendable {
     /// The number of a parameter, at most what its row says.
     public func integer(_ name: String) -> Int? {
         guard let number = values[name].flatMap({ Int($0) }) else { return nil }
-        guard case .count(let most)? = operation.parameter(name)?.kind else { return number }
-        return min(number, Int(most))
+        switch operation.parameter(name)?.kind {
+        case .count(let most)?, .number(let most)?: return Int(min(Int64(number), most))
+        default: return number
+        }
+    }
+    /// The object of a parameter; nil: it was not given.
+    public func object(_ name: String) -> JSONObject? { objects[name] }
+    /// How many items a page has at most.
+    public var limit: Int { integer("limit") ?? 50 }
+    /// The moment of a parameter.
+    public func moment(_ name: String) -> Moment? {
+        integer(name).map { Moment(Int64($0)) }
     }
     /// The parameter `call_id`.
     public var callID: CallID? { values["call_id"].flatMap { CallID($0) } }
@@ -132,6 +162,7 @@ extension ManagementParameter {
                 ? "must be 1-64 bytes of printable ASCII without space" : nil
         case .count: Int64(value).map { $0 < 1 } ?? true ? "must be a whole number from 1" : nil
         case .number: Int64(value).map { $0 < 0 } ?? true ? "must be a whole number from 0" : nil
+        case .object: "must be a JSON object"
         case .word(let words):
             words.contains(value) ? nil : "must be one of \(words.joined(separator: ", "))"
         case .text(let most):

@@ -4,30 +4,35 @@ import AgentCore
 import CallModel
 import CallWire
 import EventLoop
-import JSON
+import Glibc
 import WebProtocols
 
 /// Serves the admin socket. Owner: the loop's thread.
 final class AdminServer {
-    /// Carries out an operation: answers now or later, once.
-    typealias Handler = (ManagementRequest, @escaping (HTTPResponse) -> Void) -> Void
     /// A page that is not an operation, such as the figures.
     typealias Page = (@escaping (HTTPResponse) -> Void) -> Void
 
+    /// The header by which a tool asks with a lower role than its user has.
+    static let roleHeader = "X-Role"
+
+    /// Carries out the operations.
+    let desk = ManagementDesk()
     private let exchange: Exchange
     private let limits: ServerLimits
-    private var handlers: [ManagementOperation.Name: Handler] = [:]
     private var pages: [String: Page] = [:]
     private var links: [ObjectIdentifier: ClientLink] = [:]
+    private var names: [UInt32: String] = [:]
 
     init(exchange: Exchange, limits: ServerLimits) {
         self.exchange = exchange
+        var limits = limits
+        limits.http.body = max(limits.http.body, 1 << 20)
         self.limits = limits
     }
 
     /// Carries out the operation `name` by `handler`.
-    func serve(_ name: ManagementOperation.Name, _ handler: @escaping Handler) {
-        handlers[name] = handler
+    func serve(_ name: ManagementOperation.Name, _ handler: @escaping ManagementDesk.Handler) {
+        desk.serve(name, handler)
     }
 
     /// Answers `GET path` with `page`.
@@ -44,6 +49,40 @@ final class AdminServer {
     func close() {
         for link in links.values { link.end() }
     }
+
+    /// Whoever may open the socket is the operator, unless it asks as less than that.
+    private func identity(
+        of link: ClientLink, _ request: HTTPRequest
+    ) throws(Refusal) -> ManagementIdentity {
+        let user = link.transport.peerUser.map { name(ofUser: $0) } ?? "socket"
+        let identity = ManagementIdentity(user, .operator)
+        guard let text = request.headers[Self.roleHeader] else { return identity }
+        guard let role = ManagementIdentity.Role(rawValue: text) else {
+            throw .bad(Self.roleHeader, "must be operator or viewer")
+        }
+        return identity.lowered(to: role)
+    }
+
+    /// The system may ask others for a name, and the loop would wait: it asks once for each user.
+    private func name(ofUser id: UInt32) -> String {
+        if let known = names[id] { return known }
+        let name = Self.name(ofUser: id)
+        names[id] = name
+        return name
+    }
+
+    /// `unix:ann`, or `unix:1000` where the system knows no name.
+    private static func name(ofUser id: UInt32) -> String {
+        var entry = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4_096) { buffer in
+            let code = buffer.baseAddress.map { getpwuid_r(id, &entry, $0, buffer.count, &found) }
+            guard code == 0, found != nil, let name = found?.pointee.pw_name else {
+                return "unix:\(id)"
+            }
+            return "unix:" + String(cString: name)
+        }
+    }
 }
 
 extension AdminServer: ClientLinkOwner {
@@ -53,20 +92,9 @@ extension AdminServer: ClientLinkOwner {
             return page(respond)
         }
         do throws(Refusal) {
-            // Whoever may open the socket is the operator.
-            let asked = try ManagementRequest(request, by: .socket)
-            guard let handler = handlers[asked.operation.name] else {
-                throw Refusal(.unavailable, "the server begins or ends")
-            }
-            handler(asked, respond)
+            desk.answer(request, by: try identity(of: link, request), respond)
         } catch {
-            let isMethod = error.code == .unsupported
-            var response = HTTPResponse(HTTPReply(error, status: isMethod ? 405 : nil))
-            if isMethod {
-                let allowed = ManagementOperation.methods(at: request.target.rawPath)
-                response.headers.append("Allow", allowed.joined(separator: ", "))
-            }
-            respond(response)
+            respond(HTTPResponse(HTTPReply(error)))
         }
     }
 
@@ -74,17 +102,4 @@ extension AdminServer: ClientLinkOwner {
     func linkSaysBinary(_ link: ClientLink) {}
     func linkIsAlive(_ link: ClientLink) {}
     func linkIsGone(_ link: ClientLink) { links[ObjectIdentifier(link)] = nil }
-}
-
-extension HTTPResponse {
-    /// The problem document of a refusal.
-    static func refused(_ code: Refusal.Code, _ text: String) -> HTTPResponse {
-        HTTPResponse(HTTPReply(Refusal(code, text)))
-    }
-
-    /// A JSON value.
-    static func json(_ status: HTTPStatus, _ value: JSONValue) -> HTTPResponse {
-        HTTPResponse(
-            status, headers: ["Content-Type": "application/json"], body: value.bytes)
-    }
 }

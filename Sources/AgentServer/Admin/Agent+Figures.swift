@@ -11,7 +11,8 @@ import StoreContract
 extension Agent {
     /// The same as Prometheus text.
     var metricsText: String {
-        let samples = clientSamples + storeSamples + outbound.samples + machineSamples
+        let samples =
+            clientSamples + storeSamples + outbound.samples + machineSamples + clusterSamples
         return metrics.text(with: samples, clientFamilies + callFamilies + processFamilies)
     }
 
@@ -34,6 +35,9 @@ extension Agent {
             .gauge(
                 "policy_backlog", "Events that wait for the plugins.",
                 exchange.policies?.backlog ?? 0),
+            Metrics.Sample(
+                "fast_lane_questions_total", "Questions answered on the loop's thread.",
+                UInt64(policies?.answeredInLane ?? 0)),
         ]
     }
 
@@ -94,7 +98,7 @@ extension Agent {
 
     private var callFamilies: [FigureFamily] {
         let figures = exchange.figures
-        let modes = Mode.all.map(\.name)
+        let modes = figures.modes
         var started = FigureFamily(
             "callagent_calls_started_total", "Calls that were made.", .counter)
         var ended = FigureFamily("callagent_calls_ended_total", "Calls that ended.", .counter)

@@ -11,7 +11,15 @@ import WebProtocols
 
 extension Agent {
     func addPolicyRoutes() {
-        admin.serve(.reload) { [unowned self] _, respond in readAgain(.reload, respond) }
+        admin.serve(.reload) { [unowned self] request, respond in
+            do throws(Refusal) {
+                readAgain(try Reloader.Aim(reload: request), respond)
+            } catch {
+                respond(.refused(error.code, error.message))
+            }
+        }
+        admin.serve(.promote) { [unowned self] _, respond in readAgain(.promote, respond) }
+        admin.serve(.abort) { [unowned self] _, respond in readAgain(.abort, respond) }
         admin.serve(.shadow) { [unowned self] _, respond in readAgain(.shadow, respond) }
         admin.serve(.endShadow) { [unowned self] _, respond in
             guard let policies, let shadow = policies.shadow else {
@@ -32,20 +40,18 @@ extension Agent {
                 respond(.json(200, .object(json)))
             }
         }
-        admin.serve(.files) { [unowned self] _, respond in
-            var json = reloader?.active.loaded.json.object ?? JSONObject()
-            let all = alarms + [exchange.damagedCalls.text].compactMap { $0 }
-            json["alarms"] = .array(all.map { .string($0) })
-            respond(.json(200, .object(json)))
-        }
+        admin.serve(.files) { [unowned self] _, respond in respond(.json(200, filesShown)) }
         admin.serve(.explain) { [unowned self] request, respond in
-            if let id = request.callID { explain(id, respond) }
+            guard let id = request.callID else { return }
+            guard request.identity.role == .viewer else { return explain(id, respond) }
+            explain(id) { response in
+                var response = response
+                if let value = try? JSONValue(parsing: response.body) {
+                    response.body = value.withoutTexts.bytes
+                }
+                respond(response)
+            }
         }
-        admin.serve(.decisions) { [unowned self] request, respond in
-            let count = request.integer("limit") ?? 100
-            respond(.decisions(Array(policies?.decisions.newest(count) ?? [])))
-        }
-        admin.serve(.trace) { [unowned self] request, respond in trace(request, respond) }
     }
 
     private func readAgain(
@@ -90,18 +96,36 @@ extension Agent {
             done(version != nil || exchange.switchboard.call(id) != nil, version)
         }
     }
+}
 
-    private func trace(
-        _ request: ManagementRequest, _ respond: @escaping (HTTPResponse) -> Void
-    ) {
-        guard let policies else {
-            return respond(.refused(.wrongState, "this process has no plugins"))
+extension Reloader.Aim {
+    /// Reads the files again for all, or for those whom the request names.
+    fileprivate init(reload request: ManagementRequest) throws(Refusal) {
+        guard let accounts = request.text("canary") else {
+            for name in ["salt", "abort_on_failure"] where request.text(name) != nil {
+                throw .bad(name, "goes with canary")
+            }
+            self = .reload
+            return
         }
-        var filter = DecisionFilter()
-        (filter.call, filter.user) = (request.callID, request.user)
-        filter.plugin = request.text("plugin")
-        let after = request.integer("after")
-        policies.decisions.trace(after: after, filter) { respond(.page($0)) }
+        guard CanaryExtent(accounts, salt: "") != nil else {
+            throw .bad("canary", CanaryExtent.form)
+        }
+        self = .tryOut(
+            Reloader.CanaryWish(
+                accounts: accounts, salt: request.text("salt"),
+                abortOnFailure: request.integer("abort_on_failure")))
+    }
+}
+
+extension CanaryOrder {
+    /// `for`, `salt`, `since_at`, `abort_on_failure`.
+    var members: JSONObject {
+        [
+            "for": .string(newest.extent.text), "salt": .string(newest.extent.salt),
+            "since_at": .integer(newest.since.milliseconds),
+            "abort_on_failure": abortOnFailure.map { .integer(Int64($0)) } ?? .null,
+        ]
     }
 }
 
@@ -116,10 +140,12 @@ extension Shadow {
 }
 
 extension Reloaded {
-    /// `generation`, `shadow`, `warnings`, `tests`, `replay`.
+    /// `generation`, `shadow`, `canary`, `taken_back`, `warnings`, `tests`, `replay`.
     fileprivate var json: JSONValue {
         [
             "generation": .string(generation), "shadow": .bool(isShadow),
+            "canary": canary.map { .object($0.members) } ?? .null,
+            "taken_back": takenBack.map { .string($0) } ?? .null,
             "warnings": .array(warnings.map { .string($0) }),
             "tests": tests.map { .integer(Int64($0)) } ?? .null, "replay": replay?.json ?? .null,
         ]

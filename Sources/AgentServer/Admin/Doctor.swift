@@ -68,8 +68,9 @@ public struct Doctor {
         } else {
             examineDirectory(place)
             examineSpace(place)
-            examineStore(place)
+            if configuration.cluster == nil { examineStore(place) }
         }
+        examineCluster()
         examineDescriptors()
         examineBacklog()
         examineProxies()

@@ -1,6 +1,7 @@
 // The log of the process: one line for each event, for a person or for a machine.
 
 import AgentCore
+import CallModel
 import EventLoop
 import Glibc
 import JSON
@@ -54,6 +55,9 @@ public struct Log: Sendable {
     /// Lines of each level, those left out among them.
     var lines: Tally<Level> { settings.withLock { $0.lines } }
 
+    /// The newest lines of the process.
+    var newest: LogRing { buffer.newest }
+
     /// Lines left out because they were not read, or the disk was full.
     var leftOut: UInt64 { buffer.leftOut }
 
@@ -91,6 +95,7 @@ public struct Log: Sendable {
             return settings.format
         }
         guard let format else { return }
+        newest.add(level, message, fields)
         buffer.add(Self.line(format, level, message, fields)) { count in
             Self.line(format, .warn, "\(count) lines were left out", [])
         }

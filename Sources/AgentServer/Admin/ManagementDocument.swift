@@ -72,6 +72,7 @@ extension ManagementParameter {
         case .user, .device: ["type": "string", "minLength": 1, "maxLength": 64]
         case .count: ["type": "integer", "minimum": 1]
         case .number: ["type": "integer", "minimum": 0]
+        case .object: ["type": "object"]
         case .word(let words): ["enum": .array(words.map { .string($0) })]
         case .text(let most):
             ["type": "string", "minLength": 1, "maxLength": .integer(Int64(most))]

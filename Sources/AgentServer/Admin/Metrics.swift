@@ -61,7 +61,7 @@ extension Metrics.Sample {
             thousandths: value % 1_000)
     }
 
-    fileprivate var text: String {
+    var text: String {
         """
         # HELP \(name) \(help)
         # TYPE \(name) \(isCounter ? "counter" : "gauge")

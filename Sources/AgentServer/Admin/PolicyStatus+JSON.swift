@@ -5,12 +5,40 @@ import JSON
 import PolicyHost
 
 extension PolicyStatus {
-    /// `generation`, `probation`, `draining`, `plugins[]` in the operator's order.
+    /// `generation`, `probation`, `draining`, `canary`, `plugins[]` in the operator's order.
     var json: JSONValue {
         [
             "generation": .string(generation), "probation": .bool(isOnProbation),
-            "draining": .integer(Int64(drainingHandlers)),
+            "draining": .integer(Int64(drainingHandlers)), "canary": canary?.json ?? .null,
             "plugins": .array(plugins.map(\.json)),
+        ]
+    }
+}
+
+extension CanaryStatus {
+    /// `generation` and the members of the order, `accounts` that met it, `failing` ones,
+    /// `failures`, `own` and `beside`: what it and the generation in force decided since it began,
+    /// `plugins[]`.
+    fileprivate var json: JSONValue {
+        var json: JSONObject = ["generation": .string(generation)]
+        for member in order.members.members { json[member.key] = member.value }
+        json["accounts"] = .integer(Int64(accounts))
+        json["failing"] = .integer(Int64(failing))
+        json["failures"] = .integer(Int64(failures))
+        json["own"] = own.json
+        json["beside"] = beside.json
+        json["plugins"] = .array(plugins.map(\.json))
+        return .object(json)
+    }
+}
+
+extension CanaryFigures {
+    fileprivate var json: JSONValue {
+        var decided: JSONObject = [:]
+        for (action, count) in self.decided { decided[action.word] = .integer(Int64(count)) }
+        return [
+            "asked": .integer(Int64(asked)), "failed": .integer(Int64(failed)),
+            "decided": .object(decided), "cpu_seconds": processor.json, "wall_seconds": wall.json,
         ]
     }
 }

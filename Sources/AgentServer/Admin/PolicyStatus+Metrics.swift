@@ -10,7 +10,7 @@ struct PolicyMetrics {
 
     /// Names, types and values; the names are there also without values.
     var text: String {
-        let plugins = status?.plugins ?? []
+        let plugins = status?.allPlugins ?? []
         return counters(plugins) + histograms(plugins) + gauges(plugins)
     }
 
@@ -43,9 +43,9 @@ struct PolicyMetrics {
 
     private func histograms(_ plugins: [PluginStatus]) -> String {
         family("callagent_hook_cpu_seconds", "histogram", "Processor time of one question.")
-            + histogram("callagent_hook_cpu_seconds", plugins) { $0?.processor ?? Self.noTime }
+            + histogram("callagent_hook_cpu_seconds", plugins) { $0.processor }
             + family("callagent_hook_wall_seconds", "histogram", "From question to answer.")
-            + histogram("callagent_hook_wall_seconds", plugins) { $0?.wall ?? Self.noWait }
+            + histogram("callagent_hook_wall_seconds", plugins) { $0.wall }
     }
 
     private func gauges(_ plugins: [PluginStatus]) -> String {
@@ -59,6 +59,8 @@ struct PolicyMetrics {
             + byPlugin("callagent_policy_memory_bytes", plugins) { $0.memory }
             + family("callagent_policy_probation", "gauge", "Whether a reload may be taken back.")
             + "callagent_policy_probation \(status?.isOnProbation == true ? 1 : 0)\n"
+            + family("callagent_policy_canary", "gauge", "1 while a canary answers for some.")
+            + "callagent_policy_canary \(status?.canary == nil ? 0 : 1)\n"
             + family("callagent_policy_draining", "gauge", "Handlers of older generations.")
             + "callagent_policy_draining \(status?.drainingHandlers ?? 0)\n"
     }
@@ -84,11 +86,11 @@ struct PolicyMetrics {
     }
 
     private func histogram(
-        _ name: String, _ plugins: [PluginStatus], _ values: (HookTally?) -> Histogram
+        _ name: String, _ plugins: [PluginStatus], _ values: (HookTally) -> Histogram
     ) -> String {
         var lines = ""
         each(plugins) { labels, tally in
-            let histogram = values(tally)
+            let histogram = values(tally ?? Self.nothing)
             var below = 0
             for (place, count) in histogram.counts.enumerated() {
                 below += count
@@ -115,11 +117,22 @@ struct PolicyMetrics {
 
     /// Those of a hook that was not asked yet: its series are there, so that nothing of their
     /// first rise is lost.
-    private static let noTime = Histogram(
-        bounds: [0.000_01, 0.000_03, 0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.1])
-    private static let noWait = Histogram(bounds: [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3])
+    private static let nothing = HookTally()
 
     private static func text(_ labels: [String: String]) -> String {
         PluginMetrics.text(of: labels)
+    }
+}
+
+extension PolicyStatus {
+    /// Every plugin once: what the generation in force and a canary have counted together, so that
+    /// no figure falls when the canary ends.
+    fileprivate var allPlugins: [PluginStatus] {
+        guard let canary else { return plugins }
+        let others = Dictionary(
+            canary.plugins.map { ($0.name, $0) }, uniquingKeysWith: { one, _ in one })
+        let mine = Set(plugins.map(\.name))
+        return plugins.map { plugin in others[plugin.name].map { plugin.adding($0) } ?? plugin }
+            + canary.plugins.filter { !mine.contains($0.name) }
     }
 }

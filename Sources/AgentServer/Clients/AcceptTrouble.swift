@@ -23,3 +23,14 @@ final class AcceptTrouble {
         }
     }
 }
+
+extension Listener.Options {
+    /// Lets in as many clients as `limits` say.
+    mutating func limit(to limits: ServerLimits) {
+        handshakeTimeout = limits.handshakeWithin
+        handshakesAtOnce = limits.handshakes
+        acceptsPerSecond = limits.acceptsPerSecond
+        acceptsPerTurn = limits.newcomersPerTurn
+        strangersSendBuffer = limits.strangersSendBuffer
+    }
+}

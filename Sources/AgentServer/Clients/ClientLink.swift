@@ -102,10 +102,14 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     private var unfinished: Unfinished?
     /// The client's session, once messages are exchanged.
     let line: Line
+    /// How the client names itself (`User-Agent`), shortened; nil: it does not.
+    var agent: String?
     /// Whether the gateway watches it because much is unsent.
     var isWatched = false
     /// What a client without a session had not read at the last look.
     var unreadBytes = 0
+    /// Bytes that were sent to it in all when everything is sent that its hello brought.
+    private var greetedUntil: UInt64 = 0
     /// Place in the gateway's list of links.
     var index = 0
     /// The part of `incompleteBytes` that the gateway has counted, and the place in its list of
@@ -432,6 +436,14 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
     var sentBytes: UInt64 { transport.sentBytes }
     func sendNow() { transport.sendNow() }
     func wasTold() { owner?.linkWasTold(self) }
+    func wasGreeted() { greetedUntil = transport.sentBytes + UInt64(transport.unsentBytes) }
+
+    /// What it has not read of what came behind its hello. A long list of calls that wait for
+    /// somebody comes at once, and is no sign of a slow reader.
+    var unreadSinceGreeted: Int {
+        let owed = max(greetedUntil, transport.sentBytes) - transport.sentBytes
+        return max(0, unsentBytes - Int(owed))
+    }
 
     /// Asks the peer whether it is alive.
     func ping() {

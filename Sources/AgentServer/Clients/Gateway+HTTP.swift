@@ -12,19 +12,15 @@ extension Gateway {
     static let subprotocol = "callagent.v1.json"
 
     func link(_ link: ClientLink, asks request: HTTPRequest) {
-        guard origins.admit(request, from: link.transport.peer) else {
-            let refusal = Refusal(.forbidden, "pages of this origin may not connect")
-            return link.respond(HTTPResponse(HTTPReply(refusal)))
+        let file = WebFiles.clientFile(of: request)
+        guard file != nil || origins.admit(request, from: link.transport.peer) else {
+            return link.respond(HTTPReply(Origins.refusal))
         }
         guard learnsClient(of: request, over: link) else {
             metrics.refusedConnections += 1
-            let refusal = Refusal(
-                .rateLimited, "too many connections of this address",
-                retryAfter: Self.lookAroundEvery * 10)
-            var response = HTTPResponse(HTTPReply(refusal))
-            response.keepsAlive = false
-            return link.respond(response)
+            return link.respond(.tooManyOfAddress)
         }
+        if let file { return link.respond(file, isShared: true) }
         link.addToAnswer(origins.sharing(with: request))
         do throws(HTTPRoute.Failure) {
             let path = request.target.rawPath
@@ -36,18 +32,33 @@ extension Gateway {
             case .operation(let name): operation(name, request, link)
             case .options(let allow):
                 link.respond(Origins.answer(to: request, allow: allow))
+            case .clientFile: link.respond(HTTPResponse(HTTPReply(Self.notServed)))
+            case .phoneFile(let path): phoneFile(path, request, link)
+            case .webPushKey:
+                link.respond(webPushKey ?? HTTPResponse(HTTPReply(Self.notServed)))
             case .openAPI, .asyncAPI, .metrics:
                 link.respond(
-                    document(path)
-                        ?? HTTPResponse(HTTPReply(Refusal(.notFound, "not served here"))),
-                    isShared: true)
+                    document(path) ?? HTTPResponse(HTTPReply(Self.notServed)), isShared: true)
             }
         } catch {
-            var response = HTTPResponse(error.reply)
-            if case .methodNotAllowed(let allow) = error {
-                response.headers.append("Allow", allow)
-            }
-            link.respond(response)
+            link.respond(HTTPResponse(error))
+        }
+    }
+
+    static let notServed = Refusal(.notFound, "not served here")
+
+    private func phoneFile(_ path: String, _ request: HTTPRequest, _ link: ClientLink) {
+        let file = WebFiles.phoneFile(path, for: request, isDevelopment: hasDevelopmentTokens)
+        guard servesPhone, let file else { return link.respond(HTTPReply(Self.notServed)) }
+        link.respond(file, isShared: true)
+    }
+
+    /// What a page needs to ask its browser for a push subscription; nil: no Web Push here.
+    var webPushKey: HTTPResponse? {
+        webPushPublicKey.map { key in
+            HTTPResponse(
+                200, headers: ["Content-Type": "application/json"],
+                body: Array(#"{"key":"\#(key)"}"#.utf8))
         }
     }
 
@@ -66,7 +77,7 @@ extension Gateway {
     }
 
     private var readiness: HTTPResponse {
-        isReady
+        tellReadiness()
             ? HTTPResponse(200, text: "ready\n") : HTTPResponse(503, text: "not ready\n")
     }
 
@@ -75,62 +86,80 @@ extension Gateway {
             let acceptance = try WebSocketAcceptance(
                 of: request, subprotocols: [Self.subprotocol])
             admission.upgrades(link.transport, limits: limits)
+            link.agent = request.headers["User-Agent"].map { shared($0) }
             link.upgrade(acceptance, limits: limits.session, at: exchange.now())
         } catch {
             link.respond(.problem(error))
         }
     }
 
-    private func get(_ id: CallID, _ request: HTTPRequest, _ link: ClientLink) {
-        answering(request, link) { () throws(Refusal) in
+    /// Many clients have one name: its text is kept once.
+    private func shared(_ agent: String) -> String {
+        // In bytes: one character may have thousands of them.
+        let short = String(decoding: agent.utf8.prefix(120), as: UTF8.self)
+        if let known = agents[short] { return known }
+        if agents.count >= 1_000 { agents.removeAll(keepingCapacity: true) }
+        agents[short] = short
+        return short
+    }
+
+    func get(_ id: CallID, _ request: HTTPRequest, _ endpoint: any Endpoint) {
+        answering(request, endpoint) { () throws(Refusal) in
             let asker = try asker(of: request)
-            link.transport.isKnown = true
-            perform(.call(id, .get), key: nil, by: asker, link)
+            (endpoint as? ClientLink)?.transport.isKnown = true
+            perform(.call(id, .get), key: nil, by: asker, endpoint)
         }
     }
 
-    private func operation(_ name: OperationName, _ request: HTTPRequest, _ link: ClientLink) {
-        answering(request, link) { () throws(Refusal) in
+    func operation(
+        _ name: OperationName, _ request: HTTPRequest, _ endpoint: any Endpoint
+    ) {
+        answering(request, endpoint) { () throws(Refusal) in
             // A client without a valid token is not told what is wrong with the request.
             let asker = try asker(of: request)
-            link.transport.isKnown = true
+            (endpoint as? ClientLink)?.transport.isKnown = true
             let body = try desk.decoder.request(
                 name, body: request.body, key: try request.only("Idempotency-Key"))
             switch body {
             case .operation(let operation, let key):
-                perform(operation, key: key, by: asker, link)
+                perform(operation, key: key, by: asker, endpoint)
             case .bye:
-                keepPlace(of: link, for: asker.identity)
+                keepPlace(of: endpoint, for: asker.identity)
                 desk.logOut(asker.address)
-                link.respond(HTTPResponse(HTTPReply(tail: desk.encoder.kept(.done))))
+                endpoint.respond(HTTPReply(tail: desk.encoder.kept(.done)))
             }
         }
     }
 
     /// Runs `body`; a refusal becomes the response.
     private func answering(
-        _ request: HTTPRequest, _ link: ClientLink, _ body: () throws(Refusal) -> Void
+        _ request: HTTPRequest, _ endpoint: any Endpoint, _ body: () throws(Refusal) -> Void
     ) {
         do throws(Refusal) {
             try body()
         } catch {
-            refuse(link, error, (try? Self.token(in: request)) ?? "") {
-                link.respond(HTTPResponse(self.desk.refusing(error)))
+            let source =
+                (endpoint as? RemoteClient)?.source
+                ?? (endpoint as? ClientLink).flatMap { admission.source(of: $0.transport) }
+            refuse(endpoint, from: source, error, (try? request.bearerToken()) ?? "") {
+                endpoint.respond(self.desk.refusing(error))
             }
         }
     }
 
     private func perform(
-        _ operation: Operation, key: IdempotencyKey?, by asker: AdmittedAddress, _ link: ClientLink
+        _ operation: Operation, key: IdempotencyKey?, by asker: AdmittedAddress,
+        _ endpoint: any Endpoint
     ) {
-        desk.request(operation, key: key, by: asker, over: link) { [weak self] in
-            self?.keepPlace(of: link, for: asker.identity)
+        desk.request(operation, key: key, by: asker, over: endpoint) { [weak self] in
+            self?.keepPlace(of: endpoint, for: asker.identity)
         }
     }
 
     /// A request was accepted: its connection may stay among the known ones, if there is room. A
     /// request that was refused for its rate does not earn that.
-    private func keepPlace(of link: ClientLink, for identity: Identity) {
+    private func keepPlace(of endpoint: any Endpoint, for identity: Identity) {
+        guard let link = endpoint as? ClientLink else { return }
         let user = identity.isServer ? nil : identity.user
         guard admission.asks(link.transport, for: user, limits: limits) else {
             return link.endWhenAnswered()
@@ -138,20 +167,9 @@ extension Gateway {
         link.unreadBytes = 0
     }
 
-    private static func token(in request: HTTPRequest) throws(Refusal) -> String {
-        guard let header = try request.only("Authorization") else {
-            throw Refusal(.unauthenticated, "the header Authorization is missing")
-        }
-        let parts = header.split(separator: " ", maxSplits: 1)
-        guard parts.count == 2, parts[0].lowercased() == "bearer" else {
-            throw Refusal(.unauthenticated, "the header Authorization is not Bearer TOKEN")
-        }
-        return String(parts[1])
-    }
-
     /// Who asks: the token's user, or with a server's token the user in `X-User`.
     private func asker(of request: HTTPRequest) throws(Refusal) -> AdmittedAddress {
-        let token = try Self.token(in: request)
+        let token = try request.bearerToken()
         guard let device = DeviceID(checking: try request.only("X-Device") ?? "http") else {
             throw Refusal(.badRequest, "X-Device is not a device", detail: .field("X-Device"))
         }
@@ -182,12 +200,24 @@ extension Gateway {
 extension HTTPRequest {
     /// The value of the field `name`, which may be there only once: of two, a proxy on the way may
     /// have checked the other one.
-    fileprivate func only(_ name: String) throws(Refusal) -> String? {
+    func only(_ name: String) throws(Refusal) -> String? {
         let values = headers.all(name)
         guard values.count < 2 else {
             throw Refusal(.badRequest, "\(name) is there twice", detail: .field(name))
         }
         return values.first
+    }
+
+    /// The token of `Authorization: Bearer TOKEN`.
+    func bearerToken() throws(Refusal) -> String {
+        guard let header = try only("Authorization") else {
+            throw Refusal(.unauthenticated, "the header Authorization is missing")
+        }
+        let parts = header.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == "bearer" else {
+            throw Refusal(.unauthenticated, "the header Authorization is not Bearer TOKEN")
+        }
+        return String(parts[1])
     }
 }
 
@@ -199,5 +229,21 @@ extension HTTPResponse {
             headers: ["Content-Type": reply.contentType], body: reply.body)
         if let seconds = reply.retryAfter { headers.append("Retry-After", "\(seconds)") }
         if reply.status == 401 { headers.append("WWW-Authenticate", "Bearer") }
+    }
+
+    /// What nobody finds at a path, or may not ask there in this way.
+    init(_ failure: HTTPRoute.Failure) {
+        self.init(failure.reply)
+        if case .methodNotAllowed(let allow) = failure { headers.append("Allow", allow) }
+    }
+
+    /// The last answer to a connection of an address that has as many as it may.
+    static var tooManyOfAddress: HTTPResponse {
+        let refusal = Refusal(
+            .rateLimited, "too many connections of this address",
+            retryAfter: Gateway.lookAroundEvery * 10)
+        var response = HTTPResponse(HTTPReply(refusal))
+        response.keepsAlive = false
+        return response
     }
 }

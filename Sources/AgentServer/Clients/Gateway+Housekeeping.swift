@@ -7,6 +7,17 @@ import CallWire
 import EventLoop
 
 extension Gateway {
+    /// Ends sessions because the operator wants it: the devices may come back as new ones.
+    func endSessions(_ devices: [Address]) {
+        for address in devices {
+            let line = desk.sessions[address]?.line
+            desk.forget(address)
+            line?.endpoint?.close(.draining, "the operator ended the session")
+        }
+    }
+}
+
+extension Gateway {
     /// Checks some links in each turn, until all were checked; the tables once in a round.
     func runHousekeeping() {
         let now = exchange.now()
@@ -46,7 +57,7 @@ extension Gateway {
     }
 
     private func look(after link: ClientLink, at now: Moment, wall: Int64) {
-        if let deadline = link.line.machine.nextDeadline, deadline <= now {
+        if link.line.isLate(at: now) {
             return desk.handle(.deadlineReached, of: link.line)
         }
         if let end = link.line.identity?.expiresAt, wall >= end + limits.tokenLeeway {

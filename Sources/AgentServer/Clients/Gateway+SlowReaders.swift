@@ -30,10 +30,9 @@ extension Gateway {
                 noteUnread(by: link)
                 continue
             }
-            let unsent = link.unsentBytes
-            if link.isWebSocket, unsent > limits.unsentBytes {
+            if link.isWebSocket, link.unreadSinceGreeted > limits.unsentBytes {
                 cutOff(link)
-            } else if unsent > watchedBytes(of: link) {
+            } else if link.unsentBytes > watchedBytes(of: link) {
                 boundUser(of: link)
             }
         }

@@ -25,22 +25,23 @@ extension Gateway {
     /// refusals later: that makes guessing slow. A token that one of our keys has signed is no
     /// guess, even if it has expired.
     func refuse(
-        _ link: ClientLink, _ refusal: Refusal, _ token: String, _ tell: @escaping () -> Void
+        _ endpoint: any Endpoint, from source: PeerAddress.Source?, _ refusal: Refusal,
+        _ token: String, _ tell: @escaping () -> Void
     ) {
         guard refusal.code == .unauthenticated else { return tell() }
         metrics.refusedTokens += 1
         let now = exchange.now()
-        guard admission.isGuessing(link.transport, at: now, limits: limits),
+        guard let source, admission.isGuessing(source, at: now, limits: limits),
             !tokens.hasSigned(token)
         else { return tell() }
         // A held link reads nothing more before its refusal is sent.
-        link.begins(Self.holding)
+        endpoint.begins(Self.holding)
         lateRefusals.append(
             (
                 now + limits.authDelay,
                 {
                     tell()
-                    link.ends(Self.holding)
+                    endpoint.ends(Self.holding)
                 }
             ))
         scheduleHousekeeping()
@@ -60,12 +61,14 @@ extension Gateway {
     /// - Returns: how many.
     @discardableResult
     func closeRevoked() -> Int {
+        let lines = links.map(\.line) + (remote?.clients.map(\.line) ?? [])
         var closed = 0
-        for link in links {
-            guard let identity = link.line.identity, let device = link.line.session?.address.device,
+        for line in lines {
+            guard let identity = line.identity, let device = line.session?.address.device,
                 !tokens.stillTrusts(identity) || revocations.cover(identity, on: device)
             else { continue }
-            link.close(.revoked, "the token was revoked")
+            line.endpoint?.close(.revoked, "the token was revoked")
+            exchange.journal?.noteRevoked(Address(identity.user, device), at: exchange.now())
             closed += 1
         }
         return closed

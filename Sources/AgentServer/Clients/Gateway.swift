@@ -23,7 +23,16 @@ final class Gateway {
     /// open.
     var document: (_ path: String) -> HTTPResponse? = { _ in nil }
 
+    /// Whether the phone's page is served.
+    var servesPhone = false
+    /// Whether everybody may say who he is.
+    var hasDevelopmentTokens = false
+    /// The public key of Web Push, in base64url; nil: none is configured.
+    var webPushPublicKey: String?
+
     private(set) var links: [ClientLink] = []
+    /// Clients of other nodes; nil: there are none.
+    weak var remote: OwnerLinks?
     var beginners = Beginners<ClientLink>()
     /// Links that have begun too much and are closed, a few in each turn.
     var greedy: [ClientLink] = []
@@ -37,6 +46,8 @@ final class Gateway {
     /// A proxy on this machine that sends `X-Forwarded-For` and is not configured; nil: none was
     /// seen.
     var unnamedProxy: String?
+    /// Names of clients' programs, each kept once.
+    var agents: [String: String] = [:]
     /// Refusals that are sent later, in the order in which they are due.
     var lateRefusals: [(due: Moment, tell: () -> Void)] = []
     /// Clients that are still to be closed while the server stops.
@@ -61,10 +72,16 @@ final class Gateway {
     /// New clients are refused: the process is about to end.
     var isDraining = false
     /// Whether calls are accepted, for `readyz`.
-    var isReady: Bool { exchange.isReady && !isStarting && !isDraining }
+    var isReady: Bool { exchange.isReady && !isStarting && !isLeaving && !isDraining }
+    /// `readyz` says no already, and clients are still served: whoever sends them here looks there.
+    var isLeaving = false
+    /// When somebody was told last that calls are accepted, and how often that was within
+    /// `askedWithin` of each other.
+    private var askedAt = Moment(0)
+    private var timesAsked = 0
 
     init(
-        exchange: Exchange, loop: EventLoop, limits: ServerLimits, modes: [Mode],
+        exchange: Exchange, loop: EventLoop, limits: ServerLimits, modes: [ModeRow],
         tokens: any TokenChecker, log: Log, metrics: Metrics
     ) {
         self.exchange = exchange
@@ -88,13 +105,31 @@ final class Gateway {
     }
 
     /// Applies other limits; open connections keep their buffer sizes.
-    func configure(_ limits: ServerLimits, modes: [Mode], origins: Origins) {
+    func configure(_ limits: ServerLimits, modes: [ModeRow], origins: Origins) {
         self.limits = limits
         invitations.withLock { $0.configure(perMinute: limits.invitationsPerMinute) }
         unnamedProxy = nil
         self.origins = origins
         desk.configure(limits, modes: modes)
     }
+
+    /// Whether calls are accepted, for somebody who asks.
+    func tellReadiness() -> Bool {
+        guard isReady else { return false }
+        let now = exchange.now()
+        timesAsked = now - askedAt < Self.askedWithin ? timesAsked + 1 : 1
+        askedAt = now
+        return true
+    }
+
+    /// Whether somebody asks again and again, as a load balancer does: he has to hear that the
+    /// server leaves before it does.
+    var isAskedAgain: Bool {
+        timesAsked > 1 && exchange.now() - askedAt < Self.askedWithin
+    }
+
+    /// A load balancer asks more often than once in so many milliseconds.
+    private static let askedWithin: Milliseconds = 60_000
 
     /// Takes over a new connection from a listener that has asked `admits`.
     func accept(_ transport: Connection) {
@@ -128,7 +163,7 @@ final class Gateway {
         link.transport.isKnown = true
     }
 
-    private func identity(of hello: Hello) throws(Refusal) -> Identity {
+    func identity(of hello: Hello) throws(Refusal) -> Identity {
         let identity = try identity(in: hello.token, on: hello.device)
         guard !identity.isServer else {
             throw Refusal(.forbidden, "a server's token is for HTTP only")
@@ -139,10 +174,12 @@ final class Gateway {
     /// Stops reading a link for a while whose user was refused too often for its rate, over
     /// whatever connection. A refusal costs little, but a client that sends without pause would
     /// fill the loop with them.
-    func refusedForRate(_ user: UserID, over link: ClientLink) {
+    func refusedForRate(_ user: UserID, over endpoint: any Endpoint) {
         if restTimer?.isArmed == false { restTimer?.arm(after: limits.restFor) }
         refusals[user, default: 0] += 1
-        guard refusals[user, default: 0] >= limits.refusalsAtOnce, !link.isResting else { return }
+        guard refusals[user, default: 0] >= limits.refusalsAtOnce else { return }
+        if let client = endpoint as? RemoteClient { remote?.rest(client, for: limits.restFor) }
+        guard let link = endpoint as? ClientLink, !link.isResting else { return }
         link.rest()
         resting.append(link)
     }
@@ -157,6 +194,7 @@ final class Gateway {
 
 extension Gateway: ClientDeskOwner {
     func check(_ hello: Hello, _ id: MessageID, of line: Line) {
+        if let client = line.endpoint as? RemoteClient { return check(hello, id, of: client) }
         guard let link = line.endpoint as? ClientLink else { return }
         guard exchange.isReady, !isDraining else { return desk.turnAway(id, of: line) }
         do throws(Refusal) {
@@ -165,18 +203,20 @@ extension Gateway: ClientDeskOwner {
             beginners.forget(link)
             desk.admit(identity, hello, id, over: line)
         } catch {
-            refuse(link, error, hello.token) { [unowned self] in
+            refuse(link, from: admission.source(of: link.transport), error, hello.token) {
+                [unowned self] in
                 desk.handle(.refused(error), of: line)
             }
         }
     }
 
     func asksTooOften(_ user: UserID, over endpoint: any Endpoint) {
-        if let link = endpoint as? ClientLink { refusedForRate(user, over: link) }
+        refusedForRate(user, over: endpoint)
     }
 
     func dropEverybody() {
         for link in links where link.isWebSocket { link.close(.draining, "the store is away") }
+        remote?.endAll()
     }
 }
 

@@ -1,11 +1,15 @@
 // Which web pages may ask, and what their browsers are told (RFC 6455 section 10.2, and CORS:
 // section 3.3 of the Fetch standard).
 
+import CallModel
 import EventLoop
 import WebProtocols
 
 /// The web pages that may use the server.
 struct Origins: Sendable, Equatable {
+    /// What other pages are answered.
+    static let refusal = Refusal(.forbidden, "pages of this origin may not connect")
+
     private let allowed: Set<String>?
     /// Only pages of this machine, asked for by a name of this machine (K113).
     private let isLoopbackOnly: Bool

@@ -3,12 +3,15 @@
 import Configuration
 import EventLoop
 
-/// The thread `files`: it writes decisions, within a bound of memory. Any thread may use it, and
+/// The thread `files`: it writes decisions, the audit and journals, within a bound of memory. Any
+/// thread may use it, and
 /// none waits for the disk.
 final class FilesThread: Sendable {
     private enum Order: Sendable {
         case write([DecisionEntry], bytes: Int)
         case configure(Configuration.DecisionLog)
+        /// Anything else that is written or read.
+        case run(@Sendable () -> Void, bytes: Int)
         /// A mark: its mailbox is told when the thread comes to it.
         case tell(WorkerMailbox<Void>)
     }
@@ -49,6 +52,9 @@ final class FilesThread: Sendable {
                 }
                 if leftOut > 0 { writer.tellLeftOut(leftOut) }
             case .configure(let limits): writer.configure(limits)
+            case .run(let work, let bytes):
+                work()
+                waiting.withLock { $0.held -= bytes }
             case .tell(let waiter): _ = waiter.post(())
             }
         }
@@ -109,6 +115,18 @@ final class FilesThread: Sendable {
         if count < entries.count { entries.removeLast(entries.count - count) }
         if count > 0 { give(.write(entries, bytes: bytes)) }
         entries = []
+    }
+
+    /// Carries out `work`, which holds so many bytes, behind everything given before; false: there
+    /// is no room.
+    func run(bytes: Int, _ work: @escaping @Sendable () -> Void) -> Bool {
+        let hasRoom = shared.waiting.withLock { waiting in
+            guard waiting.held + bytes <= waiting.limit else { return false }
+            waiting.held += bytes
+            return true
+        }
+        if hasRoom { give(.run(work, bytes: bytes)) }
+        return hasRoom
     }
 
     private func give(_ order: Order) {

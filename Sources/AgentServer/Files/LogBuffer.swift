@@ -10,6 +10,8 @@ final class LogBuffer: Sendable {
     static let standardError = LogBuffer(to: STDERR_FILENO)
 
     private let shared: Shared
+    /// The newest lines, for whoever looks from afar.
+    let newest = LogRing()
 
     /// Lines for `descriptor`; a negative one takes none.
     init(to descriptor: Int32, limit: Int = 1 << 20) {
@@ -111,8 +113,9 @@ private final class Shared: Sendable {
             }
             if leftOut > 0 { append(Piece(bytes: told, told: leftOut)) }
             leftOut = 0
-            if let last = pieces.last, last.told == 0, last.bytes.count < Piece.size {
-                pieces[pieces.count - 1].bytes += line
+            let last = pieces.count - 1
+            if last >= 0, pieces[last].told == 0, pieces[last].bytes.count < Piece.size {
+                pieces[last].bytes += line
                 held += line.count
             } else {
                 append(Piece(bytes: line))

@@ -2,6 +2,7 @@
 
 import AgentCore
 import CallModel
+import CallWire
 import EventLoop
 import JSON
 import StoreContract
@@ -23,6 +24,32 @@ extension OutboundBridge {
                 }
             }
         }
+        admin.serve(.retryWebhook) { [unowned self] request, respond in
+            let name = request.text("event") ?? ""
+            guard let id = WebhookChoice.job(of: name) else {
+                return respond(.refused(.notFound, "no event is called '\(name)'"))
+            }
+            var choice = WebhookChoice()
+            choice.filter.id = id
+            webhooks.replay(choice) { count in
+                switch count {
+                case nil: respond(.refused(.unavailable, "the store is away"))
+                case 0: respond(.refused(.notFound, "no failed event is called '\(name)'"))
+                default: respond(.json(200, ["replayed": 1]))
+                }
+            }
+        }
+        admin.serve(.pushes) { [unowned self] request, respond in
+            let state = request.text("state")
+            let open = state == nil || state == "open" ? pushes.openPushes(Self.openShown) : []
+            let ended = pushes.endedPushes.newest.filter { state == nil || state == $0.state }
+            respond(ManagementPage.part(of: (open + ended).map(\.json), request))
+        }
+        admin.serve(.retryPush) { [unowned self] request, respond in
+            pushes.retry(request.text("push") ?? "") { refusal in
+                respond(refusal.map { HTTPResponse(HTTPReply($0)) } ?? .json(200, ["retried": 1]))
+            }
+        }
         admin.serve(.enableWebhook) { [unowned self] request, respond in
             let name = request.text("name") ?? ""
             webhooks.enable(name) { isKnown in
@@ -33,6 +60,9 @@ extension OutboundBridge {
             }
         }
     }
+
+    /// Pushes under way that are shown.
+    private static let openShown = 500
 
     /// Finds the events that `request` names and gives them to `use`; `usual` is their state unless
     /// the request has one.
@@ -73,13 +103,13 @@ extension OutboundBridge {
     /// Without a state the receivers, else the events in that state.
     private func list(_ choice: WebhookChoice, _ respond: @escaping (HTTPResponse) -> Void) {
         guard choice.isOfEvents else {
-            return respond(.json(200, ["endpoints": webhooks.status]))
+            return respond(.json(200, ["items": webhooks.status, "cursor": .null]))
         }
         exchange.find(.webhooks(choice.filter)) {
             guard case .webhooks(let found) = $0 else {
                 return respond(.refused(.unavailable, "the store is away"))
             }
-            respond(.json(200, ["events": .array(found.map(\.json))]))
+            respond(.json(200, ["items": .array(found.map(\.json)), "cursor": .null]))
         }
     }
 }

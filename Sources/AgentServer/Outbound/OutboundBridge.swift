@@ -23,7 +23,7 @@ final class OutboundBridge {
     /// Starts the thread.
     ///
     /// - Throws: `system` or `refused` when the system gives no thread or descriptors.
-    init(_ exchange: Exchange, modes: [Mode], loop: EventLoop, log: Log) throws(AgentError) {
+    init(_ exchange: Exchange, loop: EventLoop, log: Log) throws(AgentError) {
         self.exchange = exchange
         let box = Box()
         let service: OutboundService
@@ -43,7 +43,7 @@ final class OutboundBridge {
         fetches = PluginFetches(thread)
         pushes = PushDelivery(exchange, thread, loop: loop, log: log)
         webhooks = WebhookDelivery(
-            exchange, thread, encoder: WireEncoder(modes: modes), log: log)
+            exchange, thread, encoder: WireEncoder(names: exchange.names), log: log)
         box.bridge = self
         exchange.outbox = self
         loop.atEndOfTurn { [unowned thread] in thread.flush() }
@@ -139,7 +139,7 @@ extension PushJob {
         for case .call(let call) in records where call.id == callID {
             guard call.participant(user)?.answeredAt == nil else { return false }
             switch call.participant(user)?.reason {
-            case .forwarded, .acceptUnacked, .acceptFailed, .callerOffline: return false
+            case .forwarded, .taken, .acceptUnacked, .acceptFailed, .callerOffline: return false
             case .declined, .busy, .byInviter, .whole, .callerLost, .itself, .lost, .kicked,
                 .idle, .transferred, .offline, .noAck, .expired, .dialFailed, nil:
                 return true

@@ -19,6 +19,9 @@ public struct OutboundPlan: Sendable {
     /// Whether some plugin shapes pushes.
     var shapesPushes = false
 
+    /// What pages need for a subscription to Web Push, in base64url; nil: it is not configured.
+    var webPushKey: String? { push.web?.publicKey }
+
     /// Nothing is sent out.
     init() {}
 

@@ -87,6 +87,8 @@ final class PushDelivery {
     private(set) var counters = Counters()
     /// Users whom neither a device nor a push could tell of a call.
     private(set) var unreached = Unreached()
+    /// The newest pushes that ended.
+    private(set) var endedPushes = EndedPushes()
     /// The policies; nil: there are none.
     weak var policies: PolicyBridge?
 
@@ -123,7 +125,16 @@ final class PushDelivery {
     // MARK: Jobs
 
     /// There are no push services: only connected devices are told of the call.
-    func passOver(_ job: PushJob) { unreached.note(job) }
+    func passOver(_ job: PushJob) { noteUnreached(job) }
+
+    /// Neither a device nor a registration can tell the user.
+    private func noteUnreached(_ job: PushJob) {
+        unreached.note(job)
+        guard job.kind == .invite, job.connected.isEmpty else { return }
+        exchange.journal?.sent(
+            JournalDelivery(to: (job.user, nil), "nobody", "unreached"), in: job.callID,
+            at: exchange.now())
+    }
 
     /// A job is stored.
     func begin(_ id: JobID, _ job: PushJob) {
@@ -147,7 +158,7 @@ final class PushDelivery {
         guard case .registrations(let all, let stored) = answer else { return forget(id) }
         guard let call = exchange.switchboard.call(job.callID) ?? stored, matters(job, in: call)
         else { return finishIfDone(id) }
-        if all.isEmpty { unreached.note(job) }
+        if all.isEmpty { noteUnreached(job) }
         for registrations in asleep(job, newest(all)) {
             let targets = registrations.compactMap { PushTarget($0, gap: exchange.wallGap) }
             let chosen = PushTarget.route(job.kind.push, targets).map(\.provider.rawValue)
@@ -216,9 +227,9 @@ final class PushDelivery {
         let name = "\(call.id)/\(id)/\(address.device)/\(target.provider.rawValue)"
         var notice = PushNotice(
             id: name, job.kind(in: call),
-            PushedCall(
+            PushSubject(
                 id: "\(call.id)", caller: call.caller.text, kind: call.kind,
-                mode: exchange.switchboard.settings.mode(call.mode).name),
+                mode: call.mode.name, callerName: exchange.names.name(of: call.caller)),
             for: address.user.text, to: target,
             ringEndsAt: job.expiresAt.map { $0.milliseconds + exchange.wallGap }, now: now)
         if let text = job.text { notice.content.take(text) }
@@ -237,7 +248,7 @@ final class PushDelivery {
         shapingEnds.append((exchange.now() + limits.shaping, shape))
         if timer?.isArmed == false { timer?.arm(after: limits.shaping) }
         policies.shape(
-            push.draft, shape, call, exchange.switchboard.facts(of: call), cause)
+            push.draft, shape, call, exchange.named(exchange.switchboard.facts(of: call)), cause)
     }
 
     /// The plugins have shaped a push; nil: they dropped it.
@@ -278,6 +289,9 @@ final class PushDelivery {
 
     // MARK: Outcomes
 
+    /// Pushes of `user` that ended are not shown any more.
+    func forget(_ user: UserID) { endedPushes.forget(user) }
+
     /// A push has ended.
     func ended(_ outcome: PushResult) {
         let name = outcome.notice.id
@@ -287,7 +301,7 @@ final class PushDelivery {
         switch outcome.result {
         case .delivered:
             counters.sent += 1
-            finish(name, "sent")
+            finish(name, "sent", attempts: outcome.attempts)
         // No answer, and nobody waits for this push any more: that is no failure.
         case .failed(let failure)
         where push.isUnwanted && [.expired, .unavailable].contains(failure.cause):
@@ -295,7 +309,7 @@ final class PushDelivery {
         case .failed(let failure):
             counters.failed[failure.cause, default: 0] += 1
             note(failure, of: push)
-            finish(name, failure.description)
+            finish(name, failure.description, attempts: outcome.attempts)
         }
     }
 
@@ -344,11 +358,22 @@ final class PushDelivery {
     }
 
     /// Stores the outcome of a push.
-    private func finish(_ name: String, _ result: String) {
+    private func finish(_ name: String, _ result: String, attempts: Int = 0) {
         guard let push = pushes.removeValue(forKey: name),
             let job = jobs[push.job]?.stored
         else { return }
         jobs[push.job]?.open.remove(name)
+        var delivery = JournalDelivery(
+            to: (push.address.user, push.address.device),
+            push.notice.target.provider.rawValue, result == "sent" ? "sent" : "failed")
+        if result != "sent" { delivery.status = result }
+        delivery.took = exchange.now() - push.since
+        exchange.journal?.sent(delivery, in: job.callID, at: exchange.now())
+        endedPushes.add(
+            EndedPushes.Entry(
+                name: name, job: job, address: push.address,
+                provider: push.notice.target.provider.rawValue, since: push.since,
+                at: exchange.now(), attempts: attempts, result: result))
         unconfirmed.keep([
             .push(
                 .outcome(
@@ -372,6 +397,36 @@ final class PushDelivery {
         let call = job.callID
         jobsOfCalls[call]?.removeAll { $0 == id }
         if jobsOfCalls[call]?.isEmpty == true { jobsOfCalls[call] = nil }
+    }
+
+    // MARK: For the operator
+
+    /// Pushes that have no outcome yet, the newest first, at most `count`.
+    func openPushes(_ count: Int) -> [EndedPushes.Entry] {
+        pushes.values.sorted { $0.since > $1.since }.prefix(count).compactMap { push in
+            guard let job = jobs[push.job]?.stored else { return nil }
+            return EndedPushes.Entry(
+                name: push.notice.id, job: job, address: push.address,
+                provider: push.notice.target.provider.rawValue, since: push.since, at: nil,
+                attempts: 0, result: nil)
+        }
+    }
+
+    /// Carries out the job of a push that ended once more; `done` hears why not.
+    func retry(_ name: String, _ done: @escaping (Refusal?) -> Void) {
+        guard let job = endedPushes[name]?.job else {
+            return done(Refusal(.notFound, "no push that ended is called '\(name)'"))
+        }
+        exchange.find(.call(job.callID)) { [weak self] in
+            guard let self, case .call(let stored) = $0 else { return done(.notReady) }
+            guard let call = exchange.switchboard.call(job.callID) ?? stored, matters(job, in: call)
+            else { return done(Refusal(.wrongState, "nobody waits for it any more")) }
+            let id = exchange.newJob()
+            exchange.store([.push(.add(id, job))]) { [weak self] in
+                if $0 == .durable { self?.begin(id, job) }
+                done($0 == .durable ? nil : .notReady)
+            }
+        }
     }
 
     // MARK: What happens meanwhile

@@ -226,6 +226,7 @@ final class WebhookDelivery {
     func moved(_ outcome: WebhookOutcome) {
         guard let id = WebhookChoice.job(of: outcome.id), windows[outcome.endpoint]?.has(id) == true
         else { return }
+        enter(outcome, id)
         switch outcome.result {
         case .delivered:
             counters.delivered += 1
@@ -261,6 +262,25 @@ final class WebhookDelivery {
         case .endpointGone: disable(outcome.endpoint)
         case .noRoom: forget(id, of: outcome.endpoint)
         }
+    }
+
+    /// Enters what became of an event into the journal of its call.
+    private func enter(_ outcome: WebhookOutcome, _ id: JobID) {
+        guard let journal = exchange.journal,
+            let (call, at) = windows[outcome.endpoint]?.origin(of: id)
+        else { return }
+        var delivery: JournalDelivery
+        switch outcome.result {
+        case .delivered: delivery = JournalDelivery(outcome.endpoint, "delivered")
+        case .gaveUp(let reason):
+            delivery = JournalDelivery(outcome.endpoint, "failed", status: reason)
+        case .postponed(_, _, let reason):
+            delivery = JournalDelivery(outcome.endpoint, "open", status: reason)
+        case .endpointGone: delivery = JournalDelivery(outcome.endpoint, "failed", status: "410")
+        case .noRoom: return
+        }
+        delivery.took = exchange.now() - at
+        journal.sent(delivery, in: call, at: exchange.now())
     }
 
     private func close(_ id: JobID, _ outcome: WebhookOutcome, _ progress: WebhookProgress) {

@@ -32,6 +32,7 @@ struct WebhookWindow {
     /// An event in memory.
     private struct Event {
         let caller: UserID
+        let call: CallID
         let bytes: Int
         let at: Moment
     }
@@ -88,6 +89,9 @@ struct WebhookWindow {
 
     func has(_ id: JobID) -> Bool { open[id] != nil }
 
+    /// The call of an event in memory, and when it was made.
+    func origin(of id: JobID) -> (call: CallID, at: Moment)? { open[id].map { ($0.call, $0.at) } }
+
     // MARK: Events
 
     /// Takes a new event; false: it is read from the store in its turn.
@@ -121,7 +125,7 @@ struct WebhookWindow {
 
     private mutating func add(_ job: StoreContract.WebhookJob) {
         lookedAt(job)
-        let event = Event(caller: job.caller, bytes: Self.size(job), at: job.at)
+        let event = Event(caller: job.caller, call: job.callID, bytes: Self.size(job), at: job.at)
         open[job.id] = event
         shares.take(Self.cause(event.caller))
         bytes.take(Self.cause(event.caller), event.bytes)

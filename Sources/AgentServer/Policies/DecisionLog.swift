@@ -18,7 +18,9 @@ final class DecisionLog {
     static let keptInputs = 250
 
     /// Writes the files; nil: everything is in memory only.
-    private let files: FilesThread?
+    let files: FilesThread?
+    /// The files themselves, for their thread; nil: there are none.
+    let lines: LineFiles?
     private let log: Log
     /// Decisions noted in this turn.
     private var pending: [DecisionEntry] = []
@@ -30,28 +32,21 @@ final class DecisionLog {
     private var inputs: [(number: Int, bytes: Int)] = []
     private var inputBytes = 0
     private var inputLimit = 8 << 20
-    private var traces: [Trace] = []
-    private var traceTimer: Timer?
-
-    /// A request that waits for the next decisions.
-    private struct Trace {
-        let after: Int
-        let filter: DecisionFilter
-        let deadline: Int64
-        let respond: (DecisionPage) -> Void
-    }
+    /// Until when somebody follows along, who may want to see the inputs.
+    private var followedUntil: Int64 = 0
 
     /// A log in `directory`; nil: in memory only.
     ///
     /// - Parameter writer: what writes the files at the end of each turn, instead of the thread.
-    init(directory: String?, log: Log, loop: EventLoop, writer: DecisionWriter? = nil) {
+    init(directory: String?, log: Log, writer: DecisionWriter? = nil) {
         self.log = log
-        files = directory.map { directory in
-            let path = DecisionFiles.path(in: directory)
-            return writer.map { FilesThread(here: $0) }
-                ?? FilesThread(DecisionWriter(path: path, log: log))
+        guard let directory else {
+            (files, lines) = (nil, nil)
+            return
         }
-        traceTimer = Timer(on: loop) { [unowned self] in answerTraces() }
+        let own = writer ?? DecisionWriter(path: DecisionFiles.path(in: directory), log: log)
+        files = writer == nil ? FilesThread(own) : FilesThread(here: own)
+        lines = own.files
     }
 
     /// Puts other sizes into force.
@@ -72,13 +67,20 @@ final class DecisionLog {
         return { files?.settle(within: 1_000) }
     }
 
+    /// The entry kept at `place` names `gone` no more; false: there are not so many places.
+    func forget(_ gone: Forgotten, at place: Int) -> Bool {
+        guard place < ring.count else { return false }
+        ring[place] = ring[place].forgetting(gone)
+        return true
+    }
+
     /// Notes one decision; `flush` writes it.
     func note(_ entry: DecisionEntry) {
         guard let files else { return keep(entry) }
         pending.append(entry)
         var entry = entry
-        // A trace is given it at the end of this turn.
-        if traces.isEmpty, !files.isFailing { entry.dropInput() }
+        // Who follows along is given it.
+        if followedUntil < Clock.bootMilliseconds(), !files.isFailing { entry.dropInput() }
         keep(entry)
     }
 
@@ -102,10 +104,9 @@ final class DecisionLog {
         }
     }
 
-    /// Writes what was noted since the last time, and answers the traces.
+    /// Writes what was noted since the last time.
     func flush() {
         if !pending.isEmpty { files?.write(&pending) }
-        if !traces.isEmpty { answerTraces() }
     }
 
     /// The entries about a call, oldest first.
@@ -116,6 +117,9 @@ final class DecisionLog {
     /// Since when the decisions in memory are complete; nil: they are all that were made, or the
     /// files have more.
     var keptSince: Moment? { files == nil && last > Self.kept ? newest(Self.kept).first?.at : nil }
+
+    /// The number of the newest entry of this process.
+    var newestNumber: Int { last }
 
     /// The newest entries, oldest first.
     func newest(_ count: Int) -> [DecisionEntry] {
@@ -132,36 +136,14 @@ final class DecisionLog {
 
     // MARK: Following along
 
-    /// How long a trace waits for a decision, in milliseconds.
-    static let patience: Int64 = 20_000
+    /// How long the inputs of new decisions are kept for who follows along, in milliseconds.
+    static let followedFor: Int64 = 30_000
 
-    /// Answers with the entries after number `after` that `filter` admits, as soon as there is one,
-    /// or with none after a while; nil: with those from now on.
-    func trace(
-        after: Int?, _ filter: DecisionFilter, _ respond: @escaping (DecisionPage) -> Void
-    ) {
-        let deadline = Clock.bootMilliseconds() + Self.patience
-        traces.append(
-            Trace(after: after ?? last, filter: filter, deadline: deadline, respond: respond))
-        answerTraces()
-    }
+    /// Somebody follows along, and asks again soon.
+    func follow() { followedUntil = Clock.bootMilliseconds() + Self.followedFor }
 
-    private func answerTraces() {
-        let now = Clock.bootMilliseconds()
-        let waiting = traces
-        traces = []
-        for trace in waiting {
-            let page = page(after: trace.after, trace.filter)
-            if page.entries.isEmpty, trace.deadline > now {
-                traces.append(trace)
-            } else {
-                trace.respond(page)
-            }
-        }
-        if let next = traces.map(\.deadline).min() { traceTimer?.arm(at: next) }
-    }
-
-    private func page(after: Int, _ filter: DecisionFilter) -> DecisionPage {
+    /// The entries after number `after` that `filter` admits.
+    func page(after: Int, _ filter: DecisionFilter) -> DecisionPage {
         // A number from an earlier process does not count.
         let wanted = (0...last).contains(after) ? last - after : ring.count
         let found = newest(wanted)
@@ -194,6 +176,15 @@ enum DecisionEntry: Sendable {
         switch self {
         case .decision(let record): record.user
         case .shadow(let change, _): change.user
+        }
+    }
+
+    /// The same without somebody.
+    fileprivate func forgetting(_ gone: Forgotten) -> DecisionEntry {
+        switch self {
+        case .decision(let record): .decision(record.forgetting(gone))
+        case .shadow(let change, let generation):
+            .shadow(change.forgetting(gone), generation: generation)
         }
     }
 
@@ -230,14 +221,27 @@ struct DecisionFilter {
     var call: CallID?
     var user: UserID?
     var plugin: String?
+    var hook: String?
+    /// The first word of what was decided.
+    var action: String?
+    /// How a plugin failed.
+    var failure: String?
+    var slower: Milliseconds?
+    var since: Moment?
 
     /// Whether `entry` is one of them.
     func admits(_ entry: DecisionEntry) -> Bool {
         if let call, entry.call != call { return false }
         if let user, !concerns(entry, user) { return false }
-        guard let plugin else { return true }
-        guard case .decision(let record) = entry else { return false }
-        return record.asked.contains { $0.plugin == plugin }
+        if let since, entry.at < since { return false }
+        guard case .decision(let record) = entry else {
+            return plugin == nil && hook == nil && action == nil && failure == nil && slower == nil
+        }
+        if let plugin, !record.asked.contains(where: { $0.plugin == plugin }) { return false }
+        if let hook, record.hook.rawValue != hook { return false }
+        if let slower, record.took < slower { return false }
+        if let action, !record.outcome.line.hasPrefix(action) { return false }
+        return failure.map { kind in record.asked.contains { $0.failed(by: kind) } } ?? true
     }
 
     /// Whether the account asked about or somebody in the call is `user`.
@@ -245,6 +249,13 @@ struct DecisionFilter {
         if entry.user == user { return true }
         guard case .decision(let record) = entry, let input = record.input else { return false }
         return input.call.participants.contains { $0.user == user }
+    }
+}
+
+extension DecisionRecord.Asked {
+    fileprivate func failed(by kind: String) -> Bool {
+        guard case .failed(let failure) = verdict else { return false }
+        return failure.rawValue == kind
     }
 }
 

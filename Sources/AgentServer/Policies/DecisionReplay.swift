@@ -1,6 +1,8 @@
 // Asks the plugins on disk the recorded questions, for `callagent replay`.
 
+import Configuration
 import Decisions
+import Lua
 import PolicyHost
 import Storage
 import StoreContract
@@ -30,7 +32,19 @@ public enum DecisionReplay {
             records, by: deployment.generation, against: other.generation, cryptography: .system)
     }
 
-    private static func generation(
+    /// The plugins of a kept generation.
+    static func sources(of kept: String, file: String?) throws(AgentError) -> [PluginSource] {
+        let configuration: Configuration
+        do throws(PolicyProblems) {
+            configuration = try Deployment.configuration(at: file, isForTests: true)
+        } catch {
+            throw .configuration(error.description)
+        }
+        let found = try generation(kept, in: AgentOptions.place(configuration))
+        return Deployment.sources(in: found)
+    }
+
+    static func generation(
         _ name: String, in directory: String
     ) throws(AgentError) -> StoredGeneration {
         guard directory != ":memory:" else {

@@ -57,6 +57,23 @@ public enum PluginTests {
         }
     }
 
+    /// Runs the test `name` of a plugin as an editor shows it, with no network and no secret.
+    public static func press(_ name: String, of source: PluginSource) -> PluginTestLine {
+        do throws(PolicyProblems) {
+            let report = try PluginTest.run(
+                source, setting: PluginSetting(), filter: name, cryptography: .system)
+            // The filter takes any test that has the name within its own.
+            let lines = report.results.filter { $0.name == name }.map(PluginTestLine.init)
+            let failed = lines.filter { !$0.hasPassed }
+            let word = failed.isEmpty ? "ok" : "FAILED"
+            let shown = failed.isEmpty ? lines : failed
+            let text = shown.map { "\(word) \($0.text)" }.joined(separator: "\n")
+            return PluginTestLine(text: text, hasPassed: failed.isEmpty && !lines.isEmpty)
+        } catch {
+            return PluginTestLine(text: error.description, hasPassed: false)
+        }
+    }
+
     /// Runs the tests of a plan's plugins, for a reload; returns how many there are.
     ///
     /// - Throws: `configuration`, one line for each test that failed.
@@ -92,7 +109,7 @@ public enum PluginTests {
         }
     }
 
-    private static func plugins(
+    static func plugins(
         _ names: [String], _ file: String?
     ) throws(PolicyProblems) -> [(PluginSource, PluginSetting)] {
         guard !names.isEmpty else {

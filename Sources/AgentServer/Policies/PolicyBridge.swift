@@ -24,7 +24,9 @@ final class PolicyBridge {
     var rolledBack: (_ from: String, _ to: String, _ reason: String) -> Void = { _, _, _ in }
     /// A problem that the operator has to solve.
     var alarmed: (String) -> Void = { _ in }
-    private var swaps: [(PolicyProblems?) -> Void] = []
+    /// A canary failed: its name, why.
+    var canaryTakenBack: (_ name: String, _ reason: String) -> Void = { _, _ in }
+    private var swaps: [(isCanary: Bool, done: (PolicyProblems?, Moment) -> Void)] = []
     let decisions: DecisionLog
     /// A candidate that is asked beside the active generation.
     private(set) var shadow: Shadow?
@@ -51,28 +53,51 @@ final class PolicyBridge {
         }
         let thread = try PolicyThread(
             host,
-            clock: { [unowned exchange] in (exchange.now(), exchange.wallGap) }, news: news)
+            clock: { [unowned exchange] in (exchange.now(), exchange.wallGap) }, news: news,
+            write: { [log] in log.write($0) })
         self.thread = thread
+        thread.carryOut = { [unowned self] in carryOut($0) }
         exchange.policies = thread
         loop.atEndOfTurn { [unowned decisions] in decisions.flush() }
         exchange.callEnded = { [unowned thread] in thread.callEnded($0) }
         fetches.answer = { [unowned thread] in thread.reply($0, $1) }
     }
 
-    /// Lets another generation take over. One at a time.
+    /// Lets another generation take over, or decide for some as a canary. One at a time.
     ///
     /// - Parameter done: called at the cut, with which whatever is beside the plugins has to
     ///   change (G84): what was asked before is answered by the generation before, all else by
-    ///   this one. Or called with what keeps it from taking over.
-    func swap(_ candidate: PolicyOrder.Candidate, done: @escaping (PolicyProblems?) -> Void) {
-        swaps.append(done)
+    ///   this one. Or called with what keeps it from taking over. The moment is that from which
+    ///   on a canary decides for whoever comes into a call.
+    func swap(
+        _ candidate: PolicyOrder.Candidate,
+        done: @escaping (_ problems: PolicyProblems?, _ since: Moment) -> Void
+    ) {
+        swaps.append((candidate.canary != nil, done))
         thread?.prepare(candidate)
     }
 
     private func prepared(_ problems: PolicyProblems?) {
-        if problems == nil { cut() }
-        swaps.removeFirst()(problems)
+        let (isCanary, done) = swaps.removeFirst()
+        let since = nextMoment
+        if problems == nil { cut(since: isCanary ? since : nil) }
+        done(problems, since)
     }
+
+    /// The canary decides for others, as `order` says.
+    func extend(_ order: CanaryOrder) {
+        exchange.settle()
+        thread?.extend(order)
+    }
+
+    /// The canary decides no more.
+    func endCanary() {
+        exchange.settle()
+        thread?.endCanary()
+    }
+
+    /// Who came into a call in this millisecond may have been asked about already.
+    var nextMoment: Moment { exchange.now() + 1 }
 
     /// Probation has failed: the earlier generation is tried out and takes over.
     private func goBack(_ from: String, _ to: String, _ reason: String) {
@@ -81,9 +106,9 @@ final class PolicyBridge {
     }
 
     /// Everything asked before goes to the earlier generation, everything later to the new one.
-    private func cut() {
+    private func cut(since: Moment? = nil) {
         exchange.settle()
-        thread?.cut()
+        thread?.cut(since: since)
     }
 
     /// How the plugins are doing.
@@ -117,6 +142,15 @@ final class PolicyBridge {
         stopped = done
         thread?.stop(by: moment)
     }
+
+    /// Whether questions that are quick are answered on the loop's thread (`fast_lane`).
+    var isLaneOpen: Bool {
+        get { thread?.isLaneOpen ?? false }
+        set { thread?.isLaneOpen = newValue }
+    }
+
+    /// Questions that were answered on the loop's thread.
+    var answeredInLane: Int { thread?.answeredInLane ?? 0 }
 
     /// Events and questions that the plugins have not handled yet.
     var backlog: Int { thread?.backlog ?? 0 }
@@ -171,8 +205,9 @@ final class PolicyBridge {
         case .thinking(let question):
             exchange.feed(.thinking(question))
             thread?.hears()
-        case .log(let line): write(line)
+        case .log(let line): log.write(line)
         case .record(let record):
+            exchange.journal?.enter(record, at: exchange.now())
             decisions.note(.decision(record))
             shadow?.ask(record)
         case .operate(let wait, let user, let plugin, let operation, let cause):
@@ -184,6 +219,7 @@ final class PolicyBridge {
         case .dropTimer(let id):
             exchange.unconfirmed.keep([.timer(.remove(JobID(Int64(clamping: id))))])
         case .rolledBack(let from, let to, let reason): goBack(from, to, reason)
+        case .canaryTakenBack(let name, let reason): canaryTakenBack(name, reason)
         case .alarm(let text): alarmed(text)
         case .abandon(let wait): fetches.abandon(wait)
         case .shaped(let push, let draft): shaped(push, draft)
@@ -192,18 +228,6 @@ final class PolicyBridge {
         case .observe(let plugin, let name, let value, let labels):
             metrics.plugins.observe(plugin, name, value, labels)
         }
-    }
-
-    private func write(_ line: PolicyLog) {
-        var fields: [(String, String)] = []
-        if let plugin = line.plugin { fields.append(("plugin", plugin)) }
-        if let call = line.call { fields.append(("call", "\(call)")) }
-        for member in line.fields.members {
-            // A name that comes twice is bad JSON, and the host's own fields must stay the host's.
-            let name = Log.ownNames.contains(member.key) ? member.key + "_" : member.key
-            fields.append((name, member.value.shown))
-        }
-        log.write(Log.Level(rawValue: line.level.rawValue) ?? .info, line.text, fields)
     }
 
     private func replied(_ wait: WaitID, _ reply: Reply) {
@@ -221,12 +245,12 @@ final class PolicyBridge {
         case .lookUp(let user, let call):
             exchange.whenLoaded(user) { [unowned self] in
                 let facts = exchange.switchboard.facts(of: user, besides: call)
-                thread?.reply(wait, .user(facts))
+                thread?.reply(wait, .user(exchange.named([facts])[0]))
             }
         case .call(let id):
             exchange.whenLoaded(nil, and: id) { [unowned self] in
                 let call = exchange.switchboard.call(id)
-                let facts = call.map { exchange.switchboard.facts(of: $0) } ?? []
+                let facts = call.map { exchange.named(exchange.switchboard.facts(of: $0)) } ?? []
                 thread?.reply(wait, .call(call, facts))
             }
         case .fetch(let request): fetches.begin(wait, request)
@@ -312,5 +336,20 @@ extension PolicyTimer {
             cause: Cause(
                 data["cause"]?.string.map { UserID($0) },
                 caller: data["caller"]?.string.map { UserID($0) }))
+    }
+}
+
+extension Log {
+    /// Writes a line of a plugin. Any thread.
+    fileprivate func write(_ line: PolicyLog) {
+        var fields: [(String, String)] = []
+        if let plugin = line.plugin { fields.append(("plugin", plugin)) }
+        if let call = line.call { fields.append(("call", "\(call)")) }
+        for member in line.fields.members {
+            // A name that comes twice is bad JSON, and the host's own fields must stay the host's.
+            let name = Log.ownNames.contains(member.key) ? member.key + "_" : member.key
+            fields.append((name, member.value.shown))
+        }
+        write(line.level, line.text, fields)
     }
 }

@@ -12,7 +12,7 @@ struct PolicyQueue {
     /// An input that waits for its turn.
     struct Job {
         let input: PolicyInput
-        /// The generation that was active when it came.
+        /// The generation that answers it, by what was in force when it came.
         let generation: Generation
         /// The call whose reports must keep their order.
         var call: CallID?

@@ -19,6 +19,10 @@ struct Reloaded: Sendable {
     /// Tests of plugins that passed; nil: none were run.
     var tests: Int?
     var isShadow = false
+    /// For whom it decides, beside the generation in force; nil: for all.
+    var canary: CanaryOrder?
+    /// The canary that decides no more.
+    var takenBack: String?
 }
 
 /// How reloads went.
@@ -63,6 +67,22 @@ final class Reloader {
         case shadow
         /// Put kept files into force again.
         case rollBack(StoredGeneration)
+        /// Let those on disk decide for some accounts, or the canary that they are for others.
+        case tryOut(CanaryWish)
+        /// Put the canary into force for all.
+        case promote
+        /// Let the generation in force decide for all again.
+        case abort
+    }
+
+    /// What an operator wants of a canary.
+    struct CanaryWish: Sendable {
+        /// See `CanaryExtent`.
+        let accounts: String
+        /// Nil: the name of the generation.
+        var salt: String?
+        /// See `CanaryOrder`.
+        var abortOnFailure: Int?
     }
 
     /// Where recorded decisions are found for a replay before a reload.
@@ -107,6 +127,7 @@ final class Reloader {
         /// The deployment in force, and the grants that plugins may have: a rollback changes
         /// neither.
         let active: Deployment
+        let canary: Deployment?
         let grants: Grants?
         let records: Records
         let seed: UInt64
@@ -119,8 +140,8 @@ final class Reloader {
     }
 
     private let jobs = WorkerMailbox<Job>()
-    private let file: String?
-    private let log: Log
+    let file: String?
+    let log: Log
     private let records: () -> Records
     private var thread: WorkerThread?
     private var lastTicket = 0
@@ -130,11 +151,17 @@ final class Reloader {
     private var isBusy = false
     /// The grants that plugins may have at most; nil: not known.
     var grants: () -> Grants? = { nil }
+    /// The decisions recorded so far.
+    var kept: Records { records() }
     /// How reloads went.
     private(set) var figures = ReloadFigures()
     private(set) var active: Deployment
     /// The deployment that was in force before.
     private var previous: Deployment?
+    /// What decides for some accounts beside `active`.
+    var canary: CanaryInForce?
+    /// Carries out what becomes of a canary; nil: there can be none.
+    var stage: CanaryStage?
     /// Puts a deployment into force; calls back when it is, or with the reason why not.
     typealias Enforce =
         (Deployment, ChangeReason, @escaping (AgentError?) -> Void) throws(AgentError) -> Void
@@ -184,7 +211,10 @@ final class Reloader {
     func carryOut(_ aim: Aim, _ done: @escaping (Outcome) -> Void) {
         lastTicket += 1
         waiting[lastTicket] = { [unowned self] outcome in
-            if case .reload = aim { figures.note(outcome) }
+            switch (aim, outcome) {
+            case (.reload, _), (.promote, .success): figures.note(outcome)
+            default: break
+            }
             done(outcome)
         }
         wanted.append((lastTicket, aim))
@@ -195,15 +225,18 @@ final class Reloader {
         guard !isBusy, !wanted.isEmpty else { return }
         isBusy = true
         let (ticket, aim) = wanted.removeFirst()
+        if let why = refusal(of: aim) { return failed(ticket, .refused(why)) }
+        if case .abort = aim { return endCanary(ticket) }
         var dice = SystemRandomNumberGenerator()
         _ = jobs.post(
             Job(
                 ticket: ticket, aim: aim, file: file, active: active,
-                grants: grants(), records: records(), seed: dice.next()))
+                canary: canary?.deployment, grants: grants(), records: records(),
+                seed: dice.next()))
     }
 
     /// An aim is carried out, or has failed.
-    private func end() {
+    func end() {
         isBusy = false
         begin()
     }
@@ -238,6 +271,15 @@ final class Reloader {
                 finish(built.ticket, .success(reloaded))
             case .reload: try swap(to: deployment, .reload, reloaded, built.ticket)
             case .rollBack: try swap(to: deployment, .rollback, reloaded, built.ticket)
+            case .tryOut(let wish):
+                try refuseWhatNeedsRestart(deployment.configuration)
+                try tryOut(deployment, wish, reloaded, built.ticket)
+            case .promote:
+                guard canary?.deployment.name == deployment.name else {
+                    throw .refused("the canary was taken back meanwhile")
+                }
+                try swap(to: deployment, .reload, reloaded, built.ticket)
+            case .abort: preconditionFailure("nothing is built to end a canary")
             }
         } catch {
             failed(built.ticket, error)
@@ -256,6 +298,7 @@ final class Reloader {
             previous = active
             active = deployment
             active.control = nil
+            canary = nil
             log.info(
                 "reloaded", ("generation", reloaded.generation),
                 ("replayed", "\(reloaded.replay?.asked ?? 0)"),
@@ -267,7 +310,7 @@ final class Reloader {
         }
     }
 
-    private func failed(_ ticket: Int, _ error: AgentError) {
+    func failed(_ ticket: Int, _ error: AgentError) {
         log.error("reload failed: nothing has changed", ("error", "\(error)"))
         end()
         finish(ticket, .failure(error))
@@ -278,13 +321,14 @@ final class Reloader {
         let changed = [
             ("listen", old.listen == new.listen), ("admin", old.admin == new.admin),
             ("state_dir", old.stateDirectory == new.stateDirectory),
+            ("cluster", old.cluster == new.cluster),
         ].filter { !$0.1 }.map(\.0)
         guard let first = changed.first else { return }
         let place = new.lines[first].map { "\(new.file ?? ""):\($0): " } ?? ""
         throw .configuration("\(place)a change of \(first) needs a restart")
     }
 
-    private func finish(_ ticket: Int, _ outcome: Outcome) {
+    func finish(_ ticket: Int, _ outcome: Outcome) {
         waiting.removeValue(forKey: ticket)?(outcome)
     }
 }
@@ -298,15 +342,26 @@ extension Reloader.Job {
             case .rollBack(let kept):
                 deployment = try Deployment(
                     kept, under: active.configuration, grants: grants, seed: seed)
-            case .reload, .shadow: deployment = try Deployment(file: file, seed: seed)
+            case .reload, .shadow, .tryOut, .abort:
+                deployment = try Deployment(file: file, seed: seed)
+            case .promote:
+                guard let canary else { throw .refused("there is no canary") }
+                deployment = try canary.again(seed: seed)
             }
             deployment.certificate = try AgentOptions(deployment).loadCertificate()
             var reloaded = Reloaded(generation: deployment.name)
             if case .shadow = aim { reloaded.isShadow = true }
-            if case .reload = aim {
+            switch aim {
+            case .reload, .tryOut:
                 deployment.control = active.control(seed: seed)
                 reloaded.warnings =
                     deployment.mistakes + deployment.warnings + deployment.fileWarnings
+            case .promote:
+                // Its tests have run, and its decisions were seen.
+                deployment.control = active.control(seed: seed)
+                reloaded.warnings = [CanaryInForce.loss(of: active.name)]
+                return .success((deployment, reloaded))
+            case .shadow, .rollBack, .abort: break
             }
             if deployment.configuration.testOnReload {
                 reloaded.tests = try PluginTests.pass(deployment.plan)

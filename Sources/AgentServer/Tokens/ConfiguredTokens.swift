@@ -43,19 +43,36 @@ struct ConfiguredTokens: TokenChecker {
         log = Log(configuration)
     }
 
+    func manager(
+        in token: String, at now: Int64
+    ) throws(Refusal) -> (Identity, ManagementIdentity.Role) {
+        let claims = try claims(in: token, at: now)
+        guard claims.role?.isForConsole == true else {
+            throw Refusal(.forbidden, "the token has neither the role operator nor viewer")
+        }
+        return (try identity(of: claims), claims.role == .operator ? .operator : .viewer)
+    }
+
     func identity(in token: String, at now: Int64) throws(Refusal) -> Identity {
-        let claims: TokenClaims
+        let claims = try claims(in: token, at: now)
+        if claims.role?.isForConsole == true {
+            throw Refusal(
+                .forbidden, "a token of those who look after the server is no client's")
+        }
+        return try identity(of: claims)
+    }
+
+    private func claims(in token: String, at now: Int64) throws(Refusal) -> TokenClaims {
         do throws(TokenRefusal) {
-            claims = try verifier.verify(token, at: now)
+            return try verifier.verify(token, at: now)
         } catch {
             // The exact reason would help a forger of tokens: it goes to the log only.
             log.info("token refused", ("reason", error.description))
             throw Refusal(.unauthenticated, "the token is not good")
         }
-        if claims.role?.isForConsole == true {
-            throw Refusal(
-                .forbidden, "a token of those who look after the server is no client's")
-        }
+    }
+
+    private func identity(of claims: TokenClaims) throws(Refusal) -> Identity {
         // A server's token acts for the user of `X-User`; without a `sub` it cannot act otherwise.
         guard let user = UserID(checking: claims.user ?? (claims.isServer ? "server" : "")) else {
             throw Refusal(
@@ -63,6 +80,7 @@ struct ConfiguredTokens: TokenChecker {
         }
         var identity = Identity(user: user)
         identity.namesUser = claims.user != nil
+        identity.name = claims.name.flatMap { PersonName(checking: $0) }
         if let device = claims.device {
             guard let device = DeviceID(checking: device) else {
                 throw Refusal(.unauthenticated, "dev is not a device")

@@ -15,6 +15,12 @@ public protocol TokenChecker: Sendable {
     ///
     /// - Throws: `unauthenticated`, saying for the log what was wrong.
     func identity(in token: String, at now: Int64) throws(Refusal) -> Identity
+    /// The identity and the role in a token of those who look after the server.
+    ///
+    /// - Throws: `unauthenticated`, or `forbidden` for the token of a client.
+    func manager(
+        in token: String, at now: Int64
+    ) throws(Refusal) -> (Identity, ManagementIdentity.Role)
     /// Whether one of the keys in use has signed `token`, which may have expired or be for another
     /// audience: whoever has it did not guess it.
     func hasSigned(_ token: String) -> Bool
@@ -26,6 +32,13 @@ public protocol TokenChecker: Sendable {
 extension TokenChecker {
     /// Without keys nothing is signed.
     public func hasSigned(_ token: String) -> Bool { false }
+
+    /// Without keys nobody has a role.
+    public func manager(
+        in token: String, at now: Int64
+    ) throws(Refusal) -> (Identity, ManagementIdentity.Role) {
+        throw Refusal(.unauthenticated, "no keys are configured")
+    }
 
     /// A checker that never changes accepts what it accepted before.
     public func stillTrusts(_ identity: Identity) -> Bool { true }

@@ -29,6 +29,8 @@ enum {
     CALLUA_WAITING = 1,
     /// It failed; `failure` says how, `value` has the message, `traceback` the way there.
     CALLUA_FAILED = 2,
+    /// It used the time after which it stands back (`callua_stand_back`): `callua_resume` goes on.
+    CALLUA_PAUSED = 3,
 };
 
 /// Why a run failed.
@@ -204,6 +206,13 @@ void callua_start(
 void callua_resume(
     callua_vm *vm, int32_t thread, callua_answer answer, uint64_t budget,
     callua_outcome *outcome);
+/// Has the runs that follow stand back after `after` ns of processor time, and leaves their garbage
+/// for later, because a thread that others wait for runs them. 0: neither. A run stands back at an
+/// instruction of the handler itself, not inside of `table.sort`, metamethods and the like, nor in
+/// a coroutine of the script.
+void callua_stand_back(callua_vm *vm, uint64_t after);
+/// Bytes in use beyond those after the last `callua_collect`.
+size_t callua_garbage(const callua_vm *vm);
 /// Coroutines that the next run makes count for this number, and for the account that stands in
 /// its upper half; 0: for nobody.
 void callua_count_for(callua_vm *vm, int64_t origin);
@@ -233,3 +242,5 @@ bool callua_has_watchdog(void);
 /// Whether fewer than `most` handlers and script coroutines are alive; those that nobody can reach
 /// any more are collected before it says no.
 bool callua_has_room(callua_vm *vm, uint32_t most);
+
+#include "CLuaDebug.h"

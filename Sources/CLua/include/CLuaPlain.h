@@ -21,7 +21,7 @@ enum {
     PLAIN_FUNCTION = 8,
     // count, a snapshot of a call (see below); from Lua only the 16 bytes of its id
     PLAIN_CALL = 9,
-    // id, calls, devices: a string and two integers, each a value
+    // id, calls, devices, name: a string, two integers and a string or nil, each a value
     PLAIN_USER = 10,
     // count, a kind (see below), and the constructor's arguments as an array
     PLAIN_DECISION = 11,
@@ -62,4 +62,5 @@ enum {
     PLAIN_REFUSE = 4,
     PLAIN_ALLOW = 5,
     PLAIN_DROP = 6,
+    PLAIN_ADMIT = 7,
 };

@@ -31,6 +31,16 @@ SSL_CTX *cossl_tls_client(void);
 /// for a pass phrase.
 enum cossl_identity cossl_tls_identify(SSL_CTX *context, int chain, int key);
 
+/// The same with the key as text in PEM.
+enum cossl_identity cossl_tls_identify_text(SSL_CTX *context, int chain, const char *key,
+                                            size_t count);
+
+/// Peers must show a certificate that an authority of the context has signed.
+void cossl_tls_require_certificate(SSL_CTX *context);
+
+/// Whether the peer has shown a certificate with exactly this DNS name.
+int cossl_tls_peer_is(SSL *session, const char *name);
+
 /// A server's session over a non-blocking socket, which it does not own. NULL if out of memory.
 SSL *cossl_tls_accept(SSL_CTX *context, int socket);
 

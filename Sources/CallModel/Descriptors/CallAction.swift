@@ -41,7 +41,7 @@ public enum CallAction: Sendable, Equatable {
     /// `call.token`.
     case token
     /// Not on the wire: a policy's decision to invite another user in the invitee's place.
-    case forward(to: UserID)
+    case forward(to: [UserID], each: Milliseconds? = nil)
     /// Not on the wire: a policy or the operator ends the call, whatever its mode and state.
     case finish(code: EndDetail?)
 }
@@ -71,6 +71,8 @@ public enum OperationName: String, CaseIterable, Sendable {
     case token = "call.token"
     case pushRegister = "device.push_register"
     case pushUnregister = "device.push_unregister"
+    case userGet = "user.get"
+    case userSet = "user.set"
 }
 
 extension CallAction {

@@ -54,5 +54,8 @@ public struct DataMember: Sendable {
 
     static let callID = DataMember("call_id", .callID)
     static let call = DataMember("call", .call)
+    /// What whoever writes the event adds to it: the core knows no names.
+    static let nameOfInviter = DataMember(
+        "inviter_name", .orNull(.text), "what the inviter is called")
     static let errors = DataMember("errors", .list(.named("InviteeError")))
 }

@@ -8,7 +8,7 @@ public enum Field: UInt8, CaseIterable, Sendable {
     case put, delete, clear, data
     case limit, cursor, state, role, endReasons, peer, since, until
     case provider, token, subscription, environment
-    case device, resume, missed
+    case device, resume, missed, name
 
     /// The name on the wire, in the form that is compared in place.
     public var text: StaticString {
@@ -51,6 +51,7 @@ public enum Field: UInt8, CaseIterable, Sendable {
         case .device: "device"
         case .resume: "resume"
         case .missed: "missed"
+        case .name: "name"
         }
     }
 
@@ -61,7 +62,7 @@ public enum Field: UInt8, CaseIterable, Sendable {
     public var about: String {
         switch self {
         case .callID, .on: ""
-        case .user: "whose accept is acknowledged"
+        case .user: "call.accept_ack: whose accept is acknowledged; user.set: who is meant"
         case .to: "one user; call.signal without it: all other joined ones"
         case .invitees: "whom to call"
         case .users: "whom it is about; call.cancel without or with none: all who are invited"
@@ -96,6 +97,7 @@ public enum Field: UInt8, CaseIterable, Sendable {
         case .device: "which device of the user this is"
         case .resume: "the session to go on with"
         case .missed: "whether to hear of missed calls"
+        case .name: "what the user is called; hello: with development tokens only"
         }
     }
 }

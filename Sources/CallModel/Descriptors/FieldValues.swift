@@ -11,7 +11,7 @@ public struct FieldValues: Sendable {
     public var user = UserID("")
     /// `invitees`, `users`.
     public var users: [UserID] = []
-    public var mode: ModeIndex?
+    public var mode: ModeRow?
     public var kind = "audio"
     public var timeout: Milliseconds?
     public var deliveryCheck: Milliseconds?
@@ -36,6 +36,8 @@ public struct FieldValues: Sendable {
     public var environment: String?
     public var device = DeviceID("")
     public var resume: ResumePoint?
+    /// `name`; nil: it was empty.
+    public var personName: PersonName?
 
     /// Nothing was given.
     public init() {}

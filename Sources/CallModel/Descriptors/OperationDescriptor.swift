@@ -93,7 +93,7 @@ public final class OperationDescriptor: Sendable {
     }
 
     /// Every operation, the frequent ones first.
-    public static let all = ringing + inCall + asking + session
+    public static let all = ringing + inCall + asking + session + people
 
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
 

@@ -4,7 +4,7 @@ extension OperationDescriptor {
     static let session: [OperationDescriptor] = [
         OperationDescriptor(
             .hello, "hello", "Says who the client is; the first message of a connection.",
-            ([.token, .device], [.resume, .missed]), reply: welcome, traits: .ofSession),
+            ([.token, .device], [.resume, .missed, .name]), reply: welcome, traits: .ofSession),
         OperationDescriptor(
             .ping, "ping", "Asks whether the server is there.", ([], []), traits: .ofSession),
         OperationDescriptor(.bye, "bye", "Logs this device out.", ([], [])),
@@ -42,6 +42,7 @@ extension OperationDescriptor {
         DataMember("resume_window_ms", .time),
         DataMember("limits", .named("Limits")),
         DataMember("server", .text),
+        DataMember("modes", .list(.named("Mode")), "what calls may be, and who may do what"),
         DataMember("calls", .list(.call), "live ones, newest first"),
         DataMember("calls_more", .flag, "the rest is for call.list", optional: true),
     ]

@@ -284,7 +284,7 @@ struct Town {
                         .policyRequest(
                             RequestID(lastRequest), user, plugin: plugin, operation, cause)))
             case .perform(let wait, let plugin, let request, _): reply(to: request, plugin, wait)
-            case .rolledBack: rollbacks += 1
+            case .rolledBack, .canaryTakenBack: rollbacks += 1
             case .shaped, .record, .keepTimer, .dropTimer, .alarm, .abandon, .count,
                 .observe:
                 break

@@ -72,6 +72,12 @@ final class SimulatedServer {
         endTurn()
     }
 
+    /// Goes on with other settings, which sessions that begin from now on are told of.
+    func configure(_ settings: Settings) {
+        exchange.configure(settings)
+        desk.configure(self.settings, modes: settings.modes)
+    }
+
     private func endTurn() {
         // What was closed in this turn is gone at its end.
         let closed = lines.values.filter { !$0.isOpen }

@@ -77,7 +77,7 @@ public struct SimulatorRig: Rig {
         case .setting(let name, let values):
             try settings.change(name, to: values)
             let settings = settings
-            turn { $0.exchange.configure(settings) }
+            turn { $0.configure(settings) }
         }
         try settle()
         return seen

@@ -117,6 +117,7 @@ final class SimulatedLine: Endpoint {
     func ends(_ weight: Int) {}
     func sendNow() {}
     func wasTold() {}
+    func wasGreeted() {}
 }
 
 /// A request over HTTP, at the server.
@@ -139,4 +140,5 @@ final class SimulatedExchange: Endpoint {
     func ends(_ weight: Int) {}
     func sendNow() {}
     func wasTold() {}
+    func wasGreeted() {}
 }

@@ -72,7 +72,10 @@ extension World {
     mutating func reinstall(_ phone: Int) {
         if let line = phones[phone].line { cut(line) }
         let address = phones[phone].address
+        // An answer that is still under way must not be taken for that of a new request.
+        let last = phones[phone].lastRequest
         phones[phone] = SimulatedPhone(address, index: phone, phones[phone].rights)
+        phones[phone].lastRequest = last
         understood.forget(address)
         plan(.connect(phone: phone), within: 100...10_000)
     }

@@ -65,6 +65,14 @@ extension InviteeError {
     }
 }
 
+extension NamedUser {
+    /// The entry of `users[]` that `value` is.
+    public init?(_ value: JSONValue) {
+        guard let user = value["user"]?.user else { return nil }
+        self.init(user, value["name"]?.string.flatMap { PersonName(checking: $0) })
+    }
+}
+
 extension Participant {
     init?(_ value: JSONValue) {
         guard let user = value["user"]?.user, let role: Role = value.word("role"),

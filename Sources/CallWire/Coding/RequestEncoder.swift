@@ -5,10 +5,8 @@ import JSON
 
 /// Encodes requests. A value without state; the inverse of `WireDecoder`.
 public struct RequestEncoder: Sendable {
-    let modeNames: [String]
-
-    /// An encoder that knows `modes`.
-    public init(modes: [Mode] = Mode.all) { modeNames = modes.map(\.name) }
+    /// An encoder.
+    public init() {}
 
     /// `{"id":1,"op":"call.accept","key":…,"data":{…}}`
     public func request(
@@ -33,7 +31,7 @@ public struct RequestEncoder: Sendable {
 
     /// The first message of a connection.
     public func hello(_ hello: Hello, id: MessageID) -> [UInt8] {
-        message(.hello, id: id) { hello.values.write(to: &$0, modeNames) }
+        message(.hello, id: id) { hello.values.write(to: &$0) }
     }
 
     /// Is the server there?
@@ -78,7 +76,7 @@ public struct RequestEncoder: Sendable {
 
 extension RequestEncoder {
     private func write(_ operation: Operation, into writer: inout JSONWriter) {
-        operation.values.write(to: &writer, modeNames)
+        operation.values.write(to: &writer)
     }
 }
 

@@ -11,7 +11,7 @@ public struct WireDecoder: Sendable {
     private let rules: FieldRules
 
     /// A decoder that keeps to `limits` and knows `modes`.
-    public init(limits: WireLimits = WireLimits(), modes: [Mode] = Mode.all) {
+    public init(limits: WireLimits = WireLimits(), modes: [ModeRow] = ModeRow.all) {
         rules = FieldRules(limits: limits, modes: modes)
     }
 
@@ -67,7 +67,8 @@ public struct WireDecoder: Sendable {
         _ id: MessageID, _ descriptor: OperationDescriptor, _ envelope: Envelope
     ) throws(Refusal) -> ClientMessage {
         let key = try envelope.keyText(limits)
-        let values = try values(descriptor, envelope.data)
+        var values = FieldValues()
+        try read(descriptor, envelope.data, into: &values)
         if let operation = descriptor.make(values) {
             let key = Self.key(key, descriptor.name, envelope.data, operation)
             return .request(id, key: key, operation)
@@ -100,7 +101,8 @@ extension WireDecoder {
             throw .badField("key", "must have 1-\(limits.keyBytes) bytes")
         }
         let descriptor = OperationDescriptor.of(name)
-        let values = try values(descriptor, data)
+        var values = FieldValues()
+        try read(descriptor, data, into: &values)
         if let operation = descriptor.make(values) {
             return .operation(operation, key: Self.key(key, name, data, operation))
         }
@@ -128,11 +130,12 @@ extension WireDecoder {
 }
 
 extension WireDecoder {
-    /// The fields of an operation in `data`; nil or null data has none.
-    private func values(
-        _ descriptor: OperationDescriptor, _ data: UnsafeRawBufferPointer?
-    ) throws(Refusal) -> FieldValues {
-        var values = FieldValues()
+    /// Reads the fields of an operation in `data` into `values`, which has none yet; nil or null
+    /// data has none either.
+    private func read(
+        _ descriptor: OperationDescriptor, _ data: UnsafeRawBufferPointer?,
+        into values: inout FieldValues
+    ) throws(Refusal) {
         if var form = data.map({ FormReader($0) }), try !form.isNull() {
             try form.beginObject("data")
             while let name = try form.nextKey() {
@@ -149,7 +152,6 @@ extension WireDecoder {
             throw .badField(missing.name, "is required")
         }
         if descriptor.has(.subscription) { try values.checkRegistration() }
-        return values
     }
 
     /// The key with the hash of what it stands for, where it has a meaning.

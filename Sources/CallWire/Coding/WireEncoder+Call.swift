@@ -6,7 +6,7 @@ import JSON
 extension WireEncoder {
     /// Writes `call` as `viewer` sees it. What has not happened is null.
     public func write(_ call: Call, for viewer: UserID, into writer: inout JSONWriter) {
-        writer.object { call.visit(&$0, mode: name(of: call.mode), for: viewer) }
+        writer.object { call.visit(&$0, for: viewer, names: names) }
     }
 }
 
@@ -28,8 +28,8 @@ extension JSONWriter: CallVisitor {
         if let name = field.shown { self.field(name, id) }
     }
 
-    public mutating func visit(_ field: CallField, _ mode: ModeIndex, name: String) {
-        if let key = field.shown { self.field(key, plain: name) }
+    public mutating func visit(_ field: CallField, _ mode: ModeRow) {
+        if let key = field.shown { self.field(key, plain: mode.name) }
     }
 
     public mutating func visit(_ field: CallField, text: String?) {
@@ -89,5 +89,6 @@ extension JSONWriter: CallVisitor {
     public mutating func visit(_ field: CallField, _ views: [Call.View]) {}
     public mutating func visit(_ field: CallField, _ transfers: [Call.Transfer]) {}
     public mutating func visit(_ field: CallField, _ users: [UserID]) {}
+    public mutating func visit(_ field: CallField, _ forks: [Call.Fork]) {}
     public mutating func visit(_ field: CallField, _ note: PolicyNote?) {}
 }

@@ -43,6 +43,9 @@ extension WireEncoder {
             writer.key(name)
             text.write(call, for: viewer, by: self, into: &writer)
         }
+        if case .incoming(_, let inviter, _, _) = event.kind {
+            writer.field("inviter_name", names?.name(of: inviter))
+        }
     }
 }
 

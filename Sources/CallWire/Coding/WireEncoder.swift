@@ -3,19 +3,18 @@
 import CallModel
 import JSON
 
-/// Encodes replies and events. A value without state: one encoder serves every connection.
+/// Encodes replies and events. One encoder serves every connection: its only state is what people
+/// are called, which belongs to the thread that it works on.
 ///
 /// A message is a head, which belongs to one receiver (`{"re":1,` or `{"seq":17,`), and a tail,
 /// which does not. A tail is encoded once and used for every receiver, or kept under an idempotency
 /// key and used later with another head. Tails and heads are appended to `JSONWriter.bytes`.
-public struct WireEncoder: Sendable {
-    private let modeNames: [String]
+public struct WireEncoder {
+    /// What people are called; nil: nobody has a name.
+    let names: (any NameSource)?
 
-    /// An encoder that knows `modes`.
-    public init(modes: [Mode] = Mode.all) { modeNames = modes.map(\.name) }
-
-    /// The name of a mode on the wire.
-    func name(of mode: ModeIndex) -> String { modeNames[Int(mode.value)] }
+    /// An encoder that knows `names`.
+    public init(names: (any NameSource)? = nil) { self.names = names }
 
     // MARK: Heads
 
@@ -55,7 +54,7 @@ public struct WireEncoder: Sendable {
         switch reply {
         case .kept(let tail): writer.append(tail)
         case .refused(let refusal): Self.refusalTail(refusal, into: &writer)
-        case .done, .call, .invited, .callWithErrors, .items, .token:
+        case .done, .call, .invited, .callWithErrors, .items, .token, .names:
             Self.okTail(into: &writer) { members(of: reply, &text, into: &$0) }
         }
     }
@@ -95,6 +94,16 @@ public struct WireEncoder: Sendable {
             writer.field("items", items)
             writer.field("keys", keys)
         case .token(let token): writer.field("token", raw: token)
+        case .names(let users, let errors):
+            writer.array("users") {
+                for one in users {
+                    $0.object {
+                        $0.field("user", one.user.text)
+                        $0.field("name", one.name?.text)
+                    }
+                }
+            }
+            writer.field("errors", errors)
         }
     }
 }

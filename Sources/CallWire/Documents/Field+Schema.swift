@@ -43,6 +43,7 @@ extension Field {
         case .subscription: return ["type": "object"]
         case .environment: return Schema.word(PushEnvironment.self)
         case .resume: return Schema.ref("Resume")
+        case .name: return Schema.text(0...PersonName.bytesMax)
         }
     }
 }

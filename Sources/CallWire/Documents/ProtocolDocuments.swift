@@ -11,7 +11,7 @@ public struct ProtocolDocuments: Sendable {
 
     /// The documents of a server of `version` with `limits`.
     public init(
-        limits: WireLimits = WireLimits(), modes: [Mode] = Mode.all, version: String
+        limits: WireLimits = WireLimits(), modes: [ModeRow] = ModeRow.all, version: String
     ) {
         rules = FieldRules(limits: limits, modes: modes)
         self.version = version

@@ -79,7 +79,8 @@ struct ProtocolSchemas {
                 "InviteeError",
                 [name("user"), SchemaMember("code", Schema.word(InviteeError.Code.self))]
             ),
-            ("Error", Self.error), ("Limits", Self.limits),
+            ("NamedUser", [name("user"), SchemaMember("name", Self.text)]),
+            ("Error", Self.error), ("Limits", Self.limits), ("Mode", Mode.announcedMembers),
         ]
     }
 }
@@ -97,6 +98,7 @@ extension ProtocolSchemas {
         SchemaMember("kind", Schema.text()),
         SchemaMember("state", Schema.word(Call.State.self)),
         SchemaMember("caller", Schema.ref("Name")),
+        SchemaMember("receiver", userOrNull, "the group that was called"),
         SchemaMember("extended_data", text),
         SchemaMember("items", Schema.map(of: Schema.text())),
         SchemaMember("created_at", moment),
@@ -127,6 +129,7 @@ extension ProtocolSchemas {
         SchemaMember("audio", Schema.flag),
         SchemaMember("video", Schema.flag),
         SchemaMember("held", Schema.flag),
+        SchemaMember("name", text, "what the user is called"),
     ]
 
     private static let endDetail: JSONValue = [

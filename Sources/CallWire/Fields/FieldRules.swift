@@ -6,7 +6,7 @@ import JSON
 /// What fields may hold: the limits and the names of the modes.
 struct FieldRules: Sendable {
     let limits: WireLimits
-    let modes: [Mode]
+    let modes: [ModeRow]
 
     // MARK: Lists
 
@@ -105,12 +105,10 @@ struct FieldRules: Sendable {
     // MARK: Numbers and names
 
     /// The mode that `mode` names.
-    func mode(from form: inout FormReader) throws(Refusal) -> ModeIndex {
+    func mode(from form: inout FormReader) throws(Refusal) -> ModeRow {
         let text = try form.text("mode")
         let name = text.raw.count <= limits.messageBytes ? text.string : ""
-        if let place = modes.firstIndex(where: { $0.name == name }) {
-            return ModeIndex(UInt8(truncatingIfNeeded: place))
-        }
+        if let mode = ModeRow(named: name, in: modes) { return mode }
         let names = modes.map { "'\($0.name)'" }.joined(separator: ", ")
         throw .badField("mode", "must be one of \(names)")
     }
@@ -158,6 +156,17 @@ struct FieldRules: Sendable {
         let text = try form.text("cursor")
         if text.raw.count == 32, !text.hasEscapes, let id = CallID(hex: text.raw) { return id }
         throw .badField("cursor", "must be the cursor of an earlier page")
+    }
+
+    /// `name`; nil: it is empty.
+    func personName(from form: inout FormReader) throws(Refusal) -> PersonName? {
+        let text = try form.string("name", bytes: 0...PersonName.bytesMax)
+        guard !text.isEmpty else { return nil }
+        guard let name = PersonName(checking: text) else {
+            throw .badField(
+                "name", "must be text on one line that can be seen, without overrides of direction")
+        }
+        return name
     }
 
     // MARK: Push

@@ -43,6 +43,7 @@ extension FieldValues {
         case .environment: environment = try form.word("environment", PushEnvironment.self).rawValue
         case .device: device = try form.device("device")
         case .resume: resume = try rules.resume(from: &form)
+        case .name: personName = try rules.personName(from: &form)
         }
     }
 }
@@ -79,11 +80,11 @@ extension FieldValues {
 
 extension FieldValues {
     /// Writes the fields that are given as members, in the order of declaration.
-    func write(to writer: inout JSONWriter, _ modeNames: [String]) {
-        for field in given.fields { write(field, to: &writer, modeNames) }
+    func write(to writer: inout JSONWriter) {
+        for field in given.fields { write(field, to: &writer) }
     }
 
-    private func write(_ field: Field, to writer: inout JSONWriter, _ modeNames: [String]) {
+    private func write(_ field: Field, to writer: inout JSONWriter) {
         let key = field.text
         switch field {
         case .audio, .video, .holdActive, .on, .force, .clear, .missed:
@@ -91,7 +92,7 @@ extension FieldValues {
         case .callID: writer.field(key, callID)
         case .user, .to: writer.field(key, user.text)
         case .invitees, .users: writer.field(key, users.map(\.text))
-        case .mode: if let mode { writer.field(key, modeNames[Int(mode.value)]) }
+        case .mode: if let mode { writer.field(key, mode.name) }
         case .kind: writer.field(key, query.kind ?? kind)
         case .timeout: if let timeout { writer.field(key, timeout) }
         case .deliveryCheck: write(key, check: deliveryCheck, to: &writer)
@@ -116,6 +117,7 @@ extension FieldValues {
         case .environment: writer.given(key, environment)
         case .device: writer.field(key, device.text)
         case .resume: write(key, resume, to: &writer)
+        case .name: writer.field(key, personName?.text ?? "")
         }
     }
 

@@ -3,9 +3,6 @@ import CUV
 import Glibc
 
 extension Connection {
-    /// `TLSv1.2`, `TLSv1.3`, or nil for a plain connection.
-    public var tlsVersion: String? { session?.version }
-
     /// Starts the handshake; `completed` comes once, also if the connection ends before.
     func shakeHands(
         within limit: Int64, _ completed: @escaping (Result<Void, EventLoopError>) -> Void

@@ -53,10 +53,18 @@ public final class TLSContext: @unchecked Sendable {
             Glibc.close(chain)
             throw error
         }
+        try check(cossl_tls_identify(made.context, chain, secret), certificate, key)
+        return made
+    }
+
+    /// What came of loading the files or texts of these names.
+    private static func check(
+        _ identity: cossl_identity, _ certificate: String, _ key: String
+    ) throws(EventLoopError) {
         let words: String
         let subject: String
-        switch cossl_tls_identify(made.context, chain, secret) {
-        case COSSL_IDENTITY_LOADED: return made
+        switch identity {
+        case COSSL_IDENTITY_LOADED: return
         case COSSL_IDENTITY_BAD_CERTIFICATE:
             (subject, words) = (certificate, "has no certificate in PEM form")
         case COSSL_IDENTITY_ENCRYPTED_KEY:
@@ -83,13 +91,40 @@ public final class TLSContext: @unchecked Sendable {
             SSL_CTX_set_default_verify_paths(made.context)
             return made
         }
-        Glibc.close(try open(authorities, "TLS authorities"))
-        if SSL_CTX_load_verify_locations(made.context, authorities, nil) != 1 {
+        try made.trust(authorities)
+        return made
+    }
+
+    /// For two processes that both show certificates of one authority: for the one that listens,
+    /// and for the one that connects.
+    ///
+    /// - Parameters:
+    ///   - authorities: the path of a PEM file of trusted certificates.
+    ///   - certificate: the path of a PEM file: the certificate, then those of its issuers.
+    ///   - key: the private key itself, in PEM, not encrypted.
+    /// - Throws: `tls` or `permissionDenied`, naming the file; the key is never in the text.
+    public static func mutual(
+        authorities: String, certificate: String, key: String
+    ) throws(EventLoopError) -> (accepting: TLSContext, connecting: TLSContext) {
+        let accepting = try TLSContext(cossl_tls_server())
+        let connecting = try TLSContext(cossl_tls_client())
+        for made in [accepting, connecting] {
+            try made.trust(authorities)
+            let chain = try open(certificate, "TLS certificate")
+            let identity = cossl_tls_identify_text(made.context, chain, key, key.utf8.count)
+            try check(identity, certificate, "\(certificate) (its key)")
+        }
+        cossl_tls_require_certificate(accepting.context)
+        return (accepting, connecting)
+    }
+
+    private func trust(_ authorities: String) throws(EventLoopError) {
+        Glibc.close(try Self.open(authorities, "TLS authorities"))
+        if SSL_CTX_load_verify_locations(context, authorities, nil) != 1 {
             ERR_clear_error()
             let text = "TLS file \(authorities) has no certificate in PEM form"
             throw EventLoopError(.tls, authorities, text)
         }
-        return made
     }
 
     /// Opens a plain file, without waiting for anything else that has this name.

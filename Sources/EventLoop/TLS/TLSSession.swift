@@ -52,11 +52,11 @@ final class TLSSession {
         }
     }
 
+    /// Whether the peer has shown a certificate with exactly this DNS name.
+    func peerIs(_ name: String) -> Bool { cossl_tls_peer_is(session, name) == 1 }
+
     /// Whether OpenSSL has heard of the peer.
     var hasBegun: Bool { session != nil }
-
-    /// `TLSv1.2` or `TLSv1.3`.
-    var version: String { session.map { String(cString: SSL_get_version($0)) } ?? "none" }
 
     /// True if bytes that the kernel has handed over wait inside the session.
     var holdsBytes: Bool { SSL_has_pending(session) == 1 }

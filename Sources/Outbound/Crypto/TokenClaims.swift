@@ -27,6 +27,8 @@ public struct TokenClaims: Sendable, Equatable {
         /// Whether it is only for the operator's tools.
         public var isForConsole: Bool { self != .server }
     }
+    /// `name`: what the user is called, as it was written.
+    public var name: String?
     /// `exp`, in milliseconds since 1970 UTC, without leeway.
     public var expiresAt: Int64
     /// `iat`, in milliseconds since 1970 UTC.
@@ -71,6 +73,8 @@ extension TokenClaims {
         guard user != nil || role == .server else { throw .missing("sub") }
         if let user, Self.reservedBeginning(of: user) != nil { throw .malformed("sub") }
         device = try Self.identifier("dev", payload)
+        // Others than we make tokens: what cannot be a name keeps nobody out.
+        name = payload["name"]?.string
         capabilities = try Self.texts("caps", payload)
         guard let expiresAt = try Self.moment("exp", payload) else { throw .missing("exp") }
         self.expiresAt = expiresAt

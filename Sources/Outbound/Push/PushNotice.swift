@@ -114,20 +114,25 @@ public struct PushContent: Sendable, Equatable {
 }
 
 /// The call that a push tells of.
-public struct PushedCall: Sendable, Equatable {
+public struct PushSubject: Sendable, Equatable {
     /// Its id.
     public var id: String
     /// Who calls.
     public var caller: String
+    /// What the caller is called; nil: it has no name.
+    public var callerName: String?
     /// `audio`, `video`, or the app's own.
     public var kind: String
     /// The name of its mode.
     public var mode: String
 
     /// A call of these parts.
-    public init(id: String, caller: String, kind: String, mode: String) {
+    public init(
+        id: String, caller: String, kind: String, mode: String, callerName: String? = nil
+    ) {
         self.id = id
         self.caller = caller
+        self.callerName = callerName
         self.kind = kind
         self.mode = mode
     }
@@ -138,7 +143,7 @@ public struct PushNotice: Sendable, Equatable {
     /// The job: unique for call, device and kind.
     public var id: String
     /// The call.
-    public var call: PushedCall
+    public var call: PushSubject
     /// Who is woken.
     public var user: String
     /// Where it goes.
@@ -159,7 +164,7 @@ public struct PushNotice: Sendable, Equatable {
     ///   - ringEndsAt: the end of the ring time, in milliseconds since 1970; nil: unknown.
     ///   - now: in milliseconds since 1970.
     public init(
-        id: String, _ kind: PushKind, _ call: PushedCall, for user: String,
+        id: String, _ kind: PushKind, _ call: PushSubject, for user: String,
         to target: PushTarget, ringEndsAt: Int64?, now: Int64
     ) {
         self.id = id
@@ -169,7 +174,7 @@ public struct PushNotice: Sendable, Equatable {
         reason = kind
         expiresAt = max(ringEndsAt ?? now + 60_000, now + kind.leastLifetime)
         content = PushContent(kind)
-        content.title = call.caller
+        content.title = call.callerName ?? call.caller
         content.body = Self.usualBody(kind)
         // A notification of the same call replaces the one that rang.
         if target.provider != .apnsVoIP { content.collapseID = call.id }
@@ -201,6 +206,9 @@ public struct PushNotice: Sendable, Equatable {
             if !value.isNull { data["payload"] = value }
         }
         if data["caller"] == nil { data["caller"] = .string(call.caller) }
+        if let name = call.callerName, data["caller_name"] == nil {
+            data["caller_name"] = .string(name)
+        }
         data["user"] = .string(user)
         data["call_id"] = .string(call.id)
         data["call_kind"] = .string(call.kind)

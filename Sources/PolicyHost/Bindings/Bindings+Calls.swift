@@ -26,7 +26,7 @@ extension Bindings {
         },
         Binding(
             "call:invite", outside,
-            type: "fun(self: Call, users: string|string[]): true?, string?",
+            type: "fun(self: Call, users: string|User|(string|User)[]): true?, string?",
             help: "Invites more people."
         ) { state, arguments throws(Refused) in
             try state.operating(arguments) { () throws(Refused) in .add(try arguments.users()) }
@@ -43,7 +43,7 @@ extension Bindings {
         },
         Binding(
             "call:remove", outside,
-            type: "fun(self: Call, users: string|string[]): true?, string?",
+            type: "fun(self: Call, users: string|User|(string|User)[]): true?, string?",
             help: "Sends people out of the call."
         ) { state, arguments throws(Refused) in
             try state.operating(arguments) { () throws(Refused) in
@@ -64,7 +64,7 @@ extension Bindings {
         },
         Binding(
             "call:later", CALLUA_HANDLER_ONLY | CALLUA_GIVES_TROUBLE,
-            type: "fun(self: Call, delay: string, name: string, data?: any): true?, string?",
+            type: "fun(self: Call, delay: Duration, name: string, data?: any): true?, string?",
             help: "Starts a declared timer that dies with the call."
         ) { state, arguments throws(Refused) in
             let call = try arguments.call()
@@ -74,7 +74,7 @@ extension Bindings {
         },
         Binding(
             "later", CALLUA_HANDLER_ONLY | CALLUA_GIVES_TROUBLE,
-            type: "fun(delay: string, name: string, data?: any): true?, string?",
+            type: "fun(delay: Duration, name: string, data?: any): true?, string?",
             help: "Starts a declared timer."
         ) { state, arguments throws(Refused) in
             try state.startTimer(arguments, call: nil)

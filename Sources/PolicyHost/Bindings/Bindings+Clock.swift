@@ -6,7 +6,7 @@ import Lua
 extension Bindings {
     static let clock: [Binding] = [
         Binding(
-            "time.seconds", type: "fun(span: string): number",
+            "time.seconds", type: "fun(span: Duration): number",
             help: "The seconds of a duration (\"90m\")."
         ) { _, arguments throws(Refused) in
             let span = try arguments.duration(0)

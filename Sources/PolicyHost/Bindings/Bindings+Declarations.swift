@@ -14,10 +14,10 @@ extension Bindings {
                 help: "Says what this plugin is, needs and does when it fails.", body: plugin),
             Binding(
                 "every", atLoad,
-                type: "fun(period: string, name: string, handler: fun())",
+                type: "fun(period: Duration, name: string, handler: fun())",
                 help: "Runs the handler once per period.", body: every),
             Binding(
-                "at", atLoad, type: "fun(time: string, name: string, handler: fun())",
+                "at", atLoad, type: "fun(time: TimeOfDay, name: string, handler: fun())",
                 help: "Runs the handler every day at this local time (\"09:00\").", body: daily),
             Binding(
                 "timer", atLoad,
@@ -199,6 +199,7 @@ extension Hook {
     var handlerType: String {
         switch self {
         case .dial, .invite: "fun(call: Call): Decision?"
+        case .join: "fun(call: Call, user: User): Decision?"
         case .token: "fun(call: Call, user: User): table?"
         case .push: "fun(push: Push, call: Call): Push|Decision|nil"
         case .extendedData:
@@ -224,6 +225,7 @@ extension Hook {
         case .invite:
             "An invitation reached an account we answer for: accept{…}, reject(reason), ring{…}, "
                 + "forward(user) or nothing."
+        case .join: "Somebody who was not invited wants to join: admit, refuse(code) or nothing."
         case .token: "A joined user asks for media credentials: a table, or nothing."
         case .push: "A push is about to be sent: the changed push, drop(reason) or nothing."
         case .extendedData: "Extended data comes in or goes out: what it becomes, or nothing."

@@ -185,7 +185,8 @@ extension OptionField.Kind {
         case .int: "fun(default?: integer, extra?: OptionExtra): integer"
         case .number: "fun(default?: number, extra?: OptionExtra): number"
         case .bool: "fun(default?: boolean, extra?: OptionExtra): boolean"
-        case .text, .user, .timezone, .duration, .url, .secret:
+        case .duration: "fun(default?: Duration, extra?: OptionExtra): Duration"
+        case .text, .user, .timezone, .url, .secret:
             "fun(default?: string, extra?: OptionExtra): string"
         case .choice: "fun(default?: string, choices: string[], extra?: OptionExtra): string"
         case .list: "fun(default?: string[], extra?: OptionExtra): string[]"

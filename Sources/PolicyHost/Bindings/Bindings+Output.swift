@@ -8,7 +8,7 @@ import Lua
 
 extension Bindings {
     static let output: [Binding] =
-        Configuration.Log.Level.allCases.map(log) + [
+        LogLevel.allCases.map(log) + [
             Binding(
                 "print", CALLUA_SHOWS, type: "fun(...)",
                 help: "Writes its arguments to the log (info)."
@@ -43,7 +43,7 @@ extension Bindings {
             },
         ]
 
-    private static func log(_ level: Configuration.Log.Level) -> Binding {
+    private static func log(_ level: LogLevel) -> Binding {
         Binding(
             "log.\(level.rawValue)", CALLUA_SHOWS, type: "fun(message: any, fields?: table)",
             help: "Writes a line to the log."
@@ -90,7 +90,7 @@ extension PluginState {
 
     /// A line of the log in the name of the plugin.
     fileprivate func write(
-        _ level: Configuration.Log.Level, _ text: String, _ fields: JSONObject = JSONObject()
+        _ level: LogLevel, _ text: String, _ fields: JSONObject = JSONObject()
     ) {
         services.emit(.log(PolicyLog(level, text, plugin: name, call: call, fields: fields)))
     }

@@ -30,6 +30,9 @@ extension Bindings {
             name: "dial", type: "fun(invitation: TestCall): Decision?",
             help: "Asks on.dial; to may be a list."),
         .init(
+            name: "join", type: "fun(call?: TestCall): Decision?",
+            help: "Asks on.join about user, who was not invited; eve unless you say who."),
+        .init(
             name: "token", type: "fun(call?: TestCall): table?",
             help: "Asks on.token for the callee, or for user."),
         .init(
@@ -46,8 +49,12 @@ extension Bindings {
             help: "Lets something happen, or tells a report hook that it did."),
         .init(
             name: "user",
-            type: "fun(id: string, facts: {calls?: integer, devices?: integer, online?: boolean})",
+            type: "fun(id: string, facts: {calls?: integer, devices?: integer, online?: boolean, "
+                + "name?: string})",
             help: "What is known of a user from now on."),
+        .init(
+            name: "group", type: "fun(name: string, users: string[])",
+            help: "Loads the plugin anew, where the operator has this group."),
         .init(
             name: "options", type: "fun(options: table)",
             help: "Loads the plugin anew, with these options."),
@@ -58,7 +65,7 @@ extension Bindings {
             name: "timezone", type: "fun(name: string)",
             help: "Loads the plugin anew in this time zone, such as \"Europe/Berlin\"; it is UTC."),
         .init(
-            name: "advance", type: "fun(span: string)",
+            name: "advance", type: "fun(span: Duration)",
             help: "Lets time pass; timers fire and waits end."),
         .init(
             name: "http", type: "fun(url: string, reply: TestReply|string)",
@@ -75,6 +82,9 @@ extension Bindings {
         .init(
             name: "calls", type: "fun(): table[]",
             help: "What the plugin did to calls and asked of the web, in order."),
+        .init(
+            name: "cost", type: "fun(): number",
+            help: "Milliseconds of processor time that the most expensive decision took."),
         .init(name: "logs", type: "fun(): string[]", help: "What the plugin logged, in order."),
     ]
 }

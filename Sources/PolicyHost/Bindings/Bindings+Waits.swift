@@ -24,7 +24,7 @@ extension Bindings {
     static let waits: [Binding] =
         [
             Binding(
-                "sleep", CALLUA_WAITS, type: "fun(span: string)", help: "Waits (\"2s\")."
+                "sleep", CALLUA_WAITS, type: "fun(span: Duration)", help: "Waits (\"2s\")."
             ) { _, arguments throws(Refused) in
                 .wait(.sleep(try arguments.duration(0)))
             },
@@ -63,7 +63,7 @@ extension Bindings {
                 return .value(.bool(true))
             },
             Binding(
-                "users.get", outside, type: "fun(id: string): User?, string?",
+                "users.get", outside, type: "fun(id: string|User): User?, string?",
                 help: "What is known of a user now."
             ) { state, arguments throws(Refused) in
                 // The id may come from a user: a bad one is no fault of the script.
@@ -71,6 +71,15 @@ extension Bindings {
                     return .asking(.lookUp(user, besides: state.call))
                 }
                 return .trouble("bad user id '\(arguments[0].shown)'")
+            },
+            Binding(
+                "users.group", CALLUA_GIVES_TROUBLE, type: "fun(name: string): string[]?, string?",
+                help: "The ids of the people of a group of the operator's."
+            ) { state, arguments throws(Refused) in
+                guard let group = state.setting.groups[try arguments.text(0)] else {
+                    return .trouble("unknown")
+                }
+                return .value(.list(group.map { .text($0.text) }))
             },
         ] + store + web
 
@@ -83,7 +92,7 @@ extension Bindings {
         },
         Binding(
             "kv.set", outside,
-            type: "fun(key: string, value: any, extra?: {ttl?: string}): true?, string?",
+            type: "fun(key: string, value: any, extra?: {ttl?: Duration}): true?, string?",
             help: "Keeps a value; it is durable when this returns."
         ) { state, arguments throws(Refused) in
             let value = try arguments.json(1)
@@ -99,7 +108,7 @@ extension Bindings {
         },
         Binding(
             "kv.incr", outside,
-            type: "fun(key: string, n?: integer, extra?: {ttl?: string}): integer?, string?",
+            type: "fun(key: string, n?: integer, extra?: {ttl?: Duration}): integer?, string?",
             help: "Adds to a number under a key and returns the sum."
         ) { state, arguments throws(Refused) in
             let amount = try arguments[1].isNull ? 1 : arguments.integer(1)
@@ -127,7 +136,7 @@ extension Bindings {
         },
         Binding(
             "limit", CALLUA_HANDLER_ONLY,
-            type: "fun(key: string, max: integer, per: string): boolean?, string?",
+            type: "fun(key: string, max: integer, per: Duration): boolean?, string?",
             help: "Whether this happened fewer than max times in the last while; counts it if so."
         ) { state, arguments throws(Refused) in
             let most = try arguments.integer(1)

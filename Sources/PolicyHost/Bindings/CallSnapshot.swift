@@ -118,6 +118,9 @@ extension PlainWriter {
         if let receiver = view.receiver {
             mark(PLAIN_CALL_RECEIVER, nil)
             user(view.facts(of: receiver))
+        } else if let group = view.call.receiver {
+            mark(PLAIN_CALL_RECEIVER, nil)
+            text(group.text)
         }
         if let invitees = view.invitees {
             mark(PLAIN_CALL_INVITEES, nil)

@@ -76,7 +76,7 @@ extension Returned {
         case .decision(PLAIN_RING, let arguments):
             return try Self.ringing(arguments.first ?? .null, remaining)
         case .decision(PLAIN_FORWARD, let arguments):
-            return try Self.forwarding(arguments.first?.text ?? "", view, plugin)
+            return try Self.forwarding(arguments, view, plugin)
         case .decision(let kind, _):
             throw BadReturn("on.invite cannot answer with '\(Self.name(of: kind))'")
         }
@@ -108,27 +108,83 @@ extension Returned {
     }
 
     private static func forwarding(
-        _ text: String, _ view: CallView, _ plugin: PluginState
+        _ arguments: [LuaValue], _ view: CallView, _ plugin: PluginState
     ) throws(BadReturn) -> Opinion {
-        guard let user = UserID(checking: text) else {
-            throw BadReturn("forward: bad user id '\(text)'")
-        }
-        guard plugin.setting.directory?.contains(user) ?? true else {
-            throw BadReturn("forward: there is no user '\(text)'")
-        }
+        let named = arguments.first ?? .null
+        let options = arguments.count > 1 ? arguments[1] : .null
         if let callee = view.callee, let invited = view.call.participant(callee),
             Int(invited.hops) >= Settings.forwardHopsMax
         {
             return .unfit("forward: it was forwarded \(invited.hops) times already")
         }
-        guard let member = view.call.participant(user) else { return .decision(.forward(user)) }
+        let each = try turn(options)
+        guard let list = named.list else {
+            let user = try target(named, plugin)
+            if let why = try obstacle(to: user, in: view.call) { return .unfit(why) }
+            return .decision(.forward([user], each: each))
+        }
+        guard list.count <= Settings.groupMembersMax else {
+            throw BadReturn("forward: more than \(Settings.groupMembersMax) users")
+        }
+        if list.count > 1, each == nil {
+            guard options["first"].bool == true else {
+                throw BadReturn("forward: several need { first = true } or { each = \"15s\" }")
+            }
+            if view.call.mode.isTwoParty {
+                return .unfit("forward: two people are in such a call; { each = … } would do")
+            }
+        }
+        var users: [UserID] = []
+        var known: Set<UserID> = []
+        for value in list {
+            let user = try target(value, plugin)
+            // Whoever is in the call is left out, as whoever is busy is.
+            if user != view.callee, known.insert(user).inserted,
+                (try? obstacle(to: user, in: view.call)) == .some(nil)
+            {
+                users.append(user)
+            }
+        }
+        if users.isEmpty { return .unfit("forward: nobody of them can be called") }
+        let note = users.count < list.count ? "forward: \(list.count - users.count) left out" : nil
+        return .decision(.forward(users, each: each), note: note)
+    }
+
+    private static func turn(_ options: LuaValue) throws(BadReturn) -> Milliseconds? {
+        if options["first"].bool == true, !options["each"].isNull {
+            throw BadReturn("forward: first and each exclude each other")
+        }
+        guard let each = try span(options["each"], "each") else { return nil }
+        guard (1_000...Call.Fork.timeMax).contains(each) else {
+            throw BadReturn("forward: each is between \"1s\" and \"10m\"")
+        }
+        return each
+    }
+
+    private static func target(
+        _ value: LuaValue, _ plugin: PluginState
+    ) throws(BadReturn) -> UserID {
+        var text = value.text ?? value["id"].text ?? ""
+        if case .user(let facts) = value { text = facts.user.text }
+        guard let user = UserID(checking: text), user.group == nil else {
+            throw BadReturn("forward: bad user id '\(text)'")
+        }
+        guard plugin.setting.directory?.contains(user) ?? true else {
+            throw BadReturn("forward: there is no user '\(text)'")
+        }
+        return user
+    }
+
+    /// Why the call cannot be forwarded to `user`; nil: it can.
+    private static func obstacle(to user: UserID, in call: Call) throws(BadReturn) -> String? {
+        guard let member = call.participant(user) else { return nil }
         if member.reason == .forwarded {
-            throw BadReturn("forward: '\(text)' has forwarded this call: that is a loop")
+            throw BadReturn("forward: '\(user)' has forwarded this call: that is a loop")
         }
         // Whose part is over may be invited again (G73).
-        guard member.state.isLive else { return .decision(.forward(user)) }
+        guard member.state.isLive else { return nil }
         let part = member.state == .joined ? "in the call" : "invited"
-        return .unfit("forward: '\(text)' is \(part) already")
+        return "forward: '\(user)' is \(part) already"
     }
 
     private static func ringing(
@@ -151,7 +207,9 @@ extension Returned {
     }
 
     /// The functions that make decisions, by kind.
-    static let decisions = ["accept", "reject", "ring", "forward", "refuse", "allow", "drop"]
+    static let decisions = [
+        "accept", "reject", "ring", "forward", "refuse", "allow", "drop", "admit",
+    ]
 
     package static func name(of kind: Int) -> String {
         kind < decisions.count ? decisions[kind] : "?"

@@ -15,11 +15,7 @@ public enum EditorFiles {
     /// - Parameter isForOperator: whether there is a callagent.lua to look at, with names of its
     ///   own.
     public static func luacheck(isForOperator: Bool = false) throws(PolicyProblem) -> String {
-        let state = try PluginState(
-            source: PluginSource(name: "names", main: SourceFile(name: "names.lua", text: [])),
-            setting: PluginSetting(), services: Services(seed: 0)
-        )
-        let names = state.knownNames()
+        let names = try NameFinder().known
         var lines = [
             "\(mark): the names that plugins have.", "std = \"none\"",
             "max_line_length = 100", "read_globals = {",
@@ -50,13 +46,78 @@ public enum EditorFiles {
     /// prints.
     public static let languageServer = """
         {
+          "$schema":
+            "https://raw.githubusercontent.com/LuaLS/vscode-lua/master/setting/schema.json",
           "runtime.version": "Lua 5.4",
+          "runtime.path": ["?.lua", "?/init.lua"],
           "runtime.builtin": {
             "io": "disable", "os": "disable", "debug": "disable", "package": "disable"
           },
           "workspace.library": ["callagent.meta.lua"],
+          "workspace.checkThirdParty": false,
+          "diagnostics.globals": [],
           "diagnostics.disable": ["lowercase-global"]
         }
+
+        """
+
+    /// Neovim starts `callagent lsp` for plugins, where `exrc` is set.
+    public static let neovim = """
+        \(mark): starts `callagent lsp` for plugins, where 'exrc' is set.
+        local function start()
+          local config = {
+            name = "callagent", cmd = { "callagent", "lsp" }, root_dir = vim.fn.getcwd(),
+          }
+          if vim.lsp.start then return vim.lsp.start(config) end
+          callagent_client = callagent_client or vim.lsp.start_client(config)
+          vim.lsp.buf_attach_client(0, callagent_client)
+        end
+        vim.api.nvim_create_autocmd("FileType", { pattern = "lua", callback = start })
+
+        """
+
+    /// See `mark`, in the words of another kind of file.
+    public static let helixMark = "# Made by `callagent new`"
+
+    /// Helix starts `callagent lsp` for plugins.
+    public static let helix = """
+        \(helixMark)
+        [language-server.callagent]
+        command = "callagent"
+        args = ["lsp"]
+
+        [[language]]
+        name = "lua"
+        language-servers = ["callagent"]
+
+        """
+
+    /// Visual Studio Code runs `callagent check` as a task and shows what it says at its place.
+    public static let codeTasks = """
+        {
+          "version": "2.0.0",
+          "tasks": [
+            {
+              "label": "callagent check",
+              "type": "shell",
+              "command": "callagent check",
+              "group": { "kind": "build", "isDefault": true },
+              "problemMatcher": {
+                "owner": "callagent",
+                "fileLocation": ["relative", "${workspaceFolder}/plugins"],
+                "pattern": {
+                  "regexp": "^([^:]+\\\\.lua):(\\\\d+): (.*)$", "file": 1, "line": 2, "message": 3
+                }
+              }
+            }
+          ]
+        }
+
+        """
+
+    /// What Visual Studio Code offers to install: completion from `callagent.meta.lua`.
+    public static let codeExtensions = """
+        { "recommendations": ["sumneko.lua"] }
 
         """
 

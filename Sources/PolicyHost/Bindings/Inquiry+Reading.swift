@@ -24,7 +24,11 @@ extension Inquiry {
                     .answer(.invite(decision, by: plugin.name, next: place)), note: note)
             }
         case .dial(_, let invitees):
-            return try returned.dial(invitees: invitees, dataMax: most, by: plugin.name)
+            // Of a group that is named each member may be chosen.
+            let members = invitees.compactMap(\.group).flatMap { plugin.setting.groups[$0] ?? [] }
+            return try returned.dial(
+                invitees: invitees + members, dataMax: most, by: plugin.name)
+        case .join: return try returned.join(by: plugin.name)
         case .token: return try returned.token()
         case .incoming(let user, let text):
             let shaped: String?
@@ -69,7 +73,7 @@ extension Inquiry {
     /// The answer when no plugin is left.
     var outcome: Verdict {
         switch self {
-        case .invite, .dial, .token: .answer(.none)
+        case .invite, .dial, .join, .token: .answer(.none)
         case .incoming(_, let text): .answer(.data(text))
         case .outgoing(_, _, _, let views): .answer(.views(views))
         case .push(let draft, _): .push(draft)
@@ -88,17 +92,38 @@ extension Returned {
         case .value(let value):
             throw BadReturn("on.dial returned \(value.typePhrase), not a decision")
         case .decision(PLAIN_REFUSE, let arguments):
-            let code = arguments.first?.text ?? ""
-            guard (1...64).contains(code.utf8.count) else {
-                throw BadReturn("refuse: a code has 1 to 64 bytes")
-            }
-            return .answered(.answer(.refuse(code: code, by: plugin)))
+            return .answered(.answer(try Self.refusal(arguments, by: plugin)))
         case .decision(PLAIN_ALLOW, let arguments):
             let allowance = try Self.allowance(
                 arguments.first ?? .null, invitees: invitees, dataMax: dataMax)
             return .answered(.answer(.allow(allowance)))
         case .decision(let kind, _):
             throw BadReturn("on.dial cannot answer with '\(Self.name(of: kind))'")
+        }
+    }
+
+    private static func refusal(
+        _ arguments: [LuaValue], by plugin: String
+    ) throws(BadReturn) -> Answer {
+        let code = arguments.first?.text ?? ""
+        guard (1...64).contains(code.utf8.count) else {
+            throw BadReturn("refuse: a code has 1 to 64 bytes")
+        }
+        return .refuse(code: code, by: plugin)
+    }
+
+    // MARK: on.join
+
+    fileprivate func join(by plugin: String) throws(BadReturn) -> Step {
+        switch self {
+        case .nothing: return .next(hasOpinion: false)
+        case .value(let value):
+            throw BadReturn("on.join returned \(value.typePhrase), not a decision")
+        case .decision(PLAIN_ADMIT, _): return .answered(.answer(.allow(Allowance())))
+        case .decision(PLAIN_REFUSE, let arguments):
+            return .answered(.answer(try Self.refusal(arguments, by: plugin)))
+        case .decision(let kind, _):
+            throw BadReturn("on.join cannot answer with '\(Self.name(of: kind))'")
         }
     }
 
@@ -114,11 +139,12 @@ extension Returned {
         }
         if !options["invitees"].isNull {
             let list = options["invitees"].list ?? []
+            let known = Dictionary(invitees.map { ($0.text, $0) }) { first, _ in first }
             var kept: [UserID] = []
             for value in list {
-                guard let text = value.id,
-                    let user = invitees.first(where: { $0.text == text })
-                else { throw BadReturn("allow: '\(value.shown)' is none of the invitees") }
+                guard let text = value.id, let user = known[text] else {
+                    throw BadReturn("allow: '\(value.shown)' is none of the invitees")
+                }
                 kept.append(user)
             }
             allowance.invitees = kept

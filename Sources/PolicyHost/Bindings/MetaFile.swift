@@ -9,6 +9,7 @@ public enum MetaFile {
     /// The whole file.
     public static var text: String {
         var lines = [mark, "-- Made by `callagent meta`; do not edit.", ""]
+        lines += aliases + [""]
         for shape in shapes { lines += shape + [""] }
         lines += ["---@class Test"] + fields(of: "t", in: Bindings.tests) + [""]
         lines += ["---@class Hours"] + fields(of: "hours", in: Bindings.all) + [""]
@@ -25,10 +26,16 @@ public enum MetaFile {
             + callFieldNames.map { "call.\($0)" }
     }
 
+    /// Texts of a form.
+    private static let aliases = [
+        "---@alias Duration string A text such as \"250ms\", \"3s\", \"10m\", \"2h\", \"7d\".",
+        "---@alias TimeOfDay string A text such as \"09:00\".",
+    ]
+
     private static let shapes: [[String]] = [
         [
             "---@class User", "---@field id string", "---@field calls integer",
-            "---@field online boolean", "---@field devices integer",
+            "---@field online boolean", "---@field devices integer", "---@field name string?",
             "---@operator concat(any): string",
         ],
         ["---@class Decision"],
@@ -53,7 +60,7 @@ public enum MetaFile {
         ],
         [
             "---@class HttpExtra", "---@field json? any", "---@field body? string",
-            "---@field headers? table<string, string>", "---@field timeout? string",
+            "---@field headers? table<string, string>", "---@field timeout? Duration",
         ],
         [
             "---@class HttpReply", "---@field status integer", "---@field ok boolean",
@@ -96,6 +103,7 @@ public enum MetaFile {
             "---@field json? any",
         ],
         ["---@type table", "state = {}"],
+        ["---@type Decision", "admit = {}"],
     ]
 
     private static let callFieldTypes: [(String, String)] = [
@@ -103,7 +111,7 @@ public enum MetaFile {
         ("callee", "User"), ("inviter", "User?"), ("invitees", "User[]"), ("users", "User[]"),
         ("timeout", "number"), ("remaining", "number"), ("extended_data", "table?"),
         ("extended_raw", "string?"), ("items", "table<string, string>?"), ("vars", "table"),
-        ("alive", "boolean"), ("group", "boolean"), ("receiver", "User?"),
+        ("alive", "boolean"), ("group", "boolean"), ("receiver", "User|string|nil"),
         ("transferred_by", "User?"),
     ]
 
@@ -112,9 +120,20 @@ public enum MetaFile {
         callFieldTypes.map { "---@field \($0.0) \($0.1)" }
     }
 
+    /// Every function that is no method: `f` and `library.f`.
+    static var functionTable: [(name: String, type: String, help: String)] {
+        decisions + [random]
+            + Bindings.all.filter { !$0.name.contains(":") }.map { ($0.name, $0.type, $0.help) }
+    }
+
+    private static let random = (
+        name: "random", type: "fun(m?: integer, n?: integer): number",
+        help: "A number from 0 to 1, from 1 to m, or from m to n."
+    )
+
     private static let decisions: [(name: String, type: String, help: String)] = [
         (
-            "accept", "fun(options?: {wait?: string, extended_data?: any}): Decision",
+            "accept", "fun(options?: {wait?: Duration, extended_data?: any}): Decision",
             "Accept, after a wait in which a person may take the call."
         ),
         (
@@ -122,14 +141,20 @@ public enum MetaFile {
             "Say no: busy, declined or a reason of your own."
         ),
         (
-            "ring", "fun(options?: {for_?: string, again?: boolean}): Decision",
+            "ring", "fun(options?: {for_?: Duration, again?: boolean}): Decision",
             "Let the devices ring; with for_, ask the later plugins then, or this one again."
         ),
-        ("forward", "fun(user: string|User): Decision", "Invite another user instead."),
+        (
+            "forward",
+            "fun(user: string|User|(string|User)[], options?: {first?: boolean, each?: "
+                + "Duration}): Decision",
+            "Invite others instead: one, all at once or one after the other."
+        ),
         ("refuse", "fun(code: string): Decision", "Refuse to place the call."),
         (
             "allow",
-            "fun(options?: {timeout?: string, invitees?: string[], extended_data?: any}): Decision",
+            "fun(options?: {timeout?: Duration, invitees?: (string|User)[], extended_data?: any}): "
+                + "Decision",
             "Place the call, changed where a value is given."
         ),
         ("drop", "fun(reason: string): Decision", "Send nothing."),
@@ -166,11 +191,7 @@ public enum MetaFile {
     }
 
     private static var functions: [String] {
-        [
-            "---A number from 0 to 1, from 1 to m, or from m to n.", "---@param m? integer",
-            "---@param n? integer", "---@return number", "function random(m, n) end", "",
-        ]
-            + bound
+        ["---\(random.help)"] + signature(random.name, random.type) + [""] + bound
     }
 
     private static var bound: [String] {

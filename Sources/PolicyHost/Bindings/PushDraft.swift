@@ -69,7 +69,7 @@ extension PushDraft {
         return table
     }
 
-    private static let fixed = ["user", "provider", "reason"]
+    static let fixed = ["user", "provider", "reason"]
     private static let names = [
         "kind", "topic", "title", "body", "payload", "payload_raw", "expires_in", "collapse_id",
     ]

@@ -41,6 +41,18 @@ public struct DecisionRecord: Sendable, Equatable {
         case cutShort
         /// Not asked: passed over for this cause, or quarantined for everybody.
         case quarantined
+
+        /// How records and journals say it.
+        package var word: StaticString {
+            switch self {
+            case .noOpinion: "no opinion"
+            case .decided: "decided"
+            case .failed: "failed"
+            case .unfit: "unfit"
+            case .cutShort: "cut short"
+            case .quarantined: "quarantined"
+            }
+        }
     }
 
     /// What came of the question.
@@ -50,42 +62,72 @@ public struct DecisionRecord: Sendable, Equatable {
         indirect case push(PushDraft?)
     }
 
+    /// What does not change any more: whoever hands a record on copies two references.
+    private final class Body: Sendable {
+        let hook: Hook
+        let call: CallID
+        let user: UserID
+        let cause: Cause
+        let at: Moment
+        let took: Milliseconds
+        let generation: String
+        let asked: [Asked]
+        let outcome: Outcome
+
+        init(
+            _ hook: Hook, _ call: CallID, _ user: UserID, _ cause: Cause, _ generation: String,
+            _ time: (at: Moment, took: Milliseconds), _ asked: [Asked], _ outcome: Outcome
+        ) {
+            (self.hook, self.call, self.user, self.cause) = (hook, call, user, cause)
+            (self.generation, at, took) = (generation, time.at, time.took)
+            (self.asked, self.outcome) = (asked, outcome)
+        }
+    }
+
+    private let body: Body
+    /// What it was decided on; nil: not kept.
+    public var input: DecisionInput?
+
     /// The hook.
-    public let hook: Hook
+    public var hook: Hook { body.hook }
     /// The call.
-    public let call: CallID
+    public var call: CallID { body.call }
     /// The account concerned.
-    public let user: UserID
+    public var user: UserID { body.user }
     /// Who brought it about (G71); nobody in records of before it was kept.
-    public var cause: Cause
+    public var cause: Cause { body.cause }
     /// When it was asked.
-    public let at: Moment
+    public var at: Moment { body.at }
     /// From the question to the answer.
-    public let took: Milliseconds
+    public var took: Milliseconds { body.took }
     /// The generation that answered.
-    public let generation: String
+    public var generation: String { body.generation }
     /// Every plugin asked, in order.
-    public var asked: [Asked]
+    public var asked: [Asked] { body.asked }
     /// What was committed.
-    public var outcome: Outcome
-    /// What it was decided on; nil: not kept. It is large and seldom read.
-    @Boxed public var input: DecisionInput?
+    public var outcome: Outcome { body.outcome }
 
     package init(
         hook: Hook, call: CallID, user: UserID, cause: Cause = .nobody, at: Moment,
         took: Milliseconds, generation: String, asked: [Asked], outcome: Outcome,
         input: DecisionInput?
     ) {
-        self.hook = hook
-        self.call = call
-        self.user = user
-        self.cause = cause
-        self.at = at
-        self.took = took
-        self.generation = generation
-        self.asked = asked
-        self.outcome = outcome
+        body = Body(hook, call, user, cause, generation, (at, took), asked, outcome)
         self.input = input
+    }
+
+    /// The same question, decided otherwise.
+    package func decided(_ outcome: Outcome, by asked: [Asked]) -> DecisionRecord {
+        DecisionRecord(
+            hook: hook, call: call, user: user, cause: cause, at: at, took: took,
+            generation: generation, asked: asked, outcome: outcome, input: input)
+    }
+
+    public static func == (one: DecisionRecord, other: DecisionRecord) -> Bool {
+        one.hook == other.hook && one.call == other.call && one.user == other.user
+            && one.cause == other.cause && (one.at, one.took) == (other.at, other.took)
+            && one.generation == other.generation && one.asked == other.asked
+            && one.outcome == other.outcome && one.input == other.input
     }
 
     /// The answer to the switchboard; none for a push.
@@ -104,29 +146,9 @@ public struct DecisionRecord: Sendable, Equatable {
     }
 }
 
-/// A large value in a piece of memory of its own: whoever hands it on copies one reference.
-@propertyWrapper
-public enum Boxed<Value> {
-    case nothing
-    indirect case kept(Value)
-
-    /// Keeps `wrappedValue`; nil: nothing.
-    public init(wrappedValue: Value?) {
-        self = wrappedValue.map { .kept($0) } ?? .nothing
-    }
-
-    /// The value; nil: there is none.
-    public var wrappedValue: Value? {
-        get { if case .kept(let value) = self { value } else { nil } }
-        set { self = Boxed(wrappedValue: newValue) }
-    }
-}
-
-extension Boxed: Sendable where Value: Sendable {}
-extension Boxed: Equatable where Value: Equatable {}
-
-/// What a question was decided on: enough to ask other plugins the same.
-public struct DecisionInput: Sendable, Equatable {
+/// What a question was decided on: enough to ask other plugins the same. It is large and seldom
+/// read, so whoever hands it on copies one reference.
+public final class DecisionInput: Sendable, Equatable {
     /// What was asked.
     public enum Subject: Sendable, Equatable {
         case question(Question.Subject)
@@ -144,9 +166,9 @@ public struct DecisionInput: Sendable, Equatable {
     /// What `random` and `uuid` went on from.
     public let dice: UInt64
     /// `call.vars` of each plugin that had some.
-    public var vars: [Vars]
+    public let vars: [Vars]
     /// What plugins asked for and were told, in the order of asking.
-    public var seen: [Seen]
+    public let seen: [Seen]
 
     package init(
         subject: Subject, facts: [UserFacts], decideIn: Milliseconds, wallOffset: Milliseconds,
@@ -159,6 +181,14 @@ public struct DecisionInput: Sendable, Equatable {
         self.dice = dice
         self.vars = vars
         self.seen = seen
+    }
+
+    public static func == (one: DecisionInput, other: DecisionInput) -> Bool {
+        one === other
+            || one.subject == other.subject && one.facts == other.facts
+                && (one.decideIn, one.wallOffset, one.dice)
+                    == (other.decideIn, other.wallOffset, other.dice)
+                && one.vars == other.vars && one.seen == other.seen
     }
 
     /// `call.vars` of one plugin.

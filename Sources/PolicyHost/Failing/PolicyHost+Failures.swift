@@ -11,6 +11,7 @@ extension PolicyHost {
     /// was one too many.
     func note(_ failure: Failure, _ message: String, _ trace: String, _ plugin: PluginState) {
         plugin.tally.failures[failure, default: 0] += 1
+        noteCanaryFailure(of: plugin)
         var line = PolicyLog(
             .error, message, plugin: plugin.name, call: plugin.call,
             fields: ["failure": .string(failure.rawValue)])
@@ -19,8 +20,22 @@ extension PolicyHost {
             if left > 0 { line.fields["left_out"] = .integer(Int64(left)) }
             services.emit(.log(line))
         }
-        if failure == .cpu || failure == .memory, plugin.isWornOut { renew(plugin) }
-        tellOthers(failure, message, plugin, isQuarantined: count(failure, plugin))
+        if failure == .cpu || failure == .memory { mend(plugin) }
+        let (isQuarantined, cause) = (count(failure, plugin), plugin.origin.cause)
+        let others = generation(of: plugin).plugins
+        if others.contains(where: { $0.hooks[Hook.pluginError.index] >= 0 }) {
+            outsideLane { [self] in
+                tellOthers(failure, message, plugin, cause, isQuarantined: isQuarantined)
+            }
+        }
+    }
+
+    /// A run was ended by force: the Lua state may be of no use any more.
+    private func mend(_ plugin: PluginState) {
+        if isInLane { plugin.lane.shut(at: services.now) }
+        outsideLane { [self] in
+            if plugin.isWornOut { renew(plugin) }
+        }
     }
 
     /// Counts a failure for its pair of accounts, timer or report; returns whether it was the one
@@ -50,20 +65,22 @@ extension PolicyHost {
 
     /// `on.plugin_error` of the other plugins. A failure in there is told to nobody.
     private func tellOthers(
-        _ failure: Failure, _ message: String, _ plugin: PluginState, isQuarantined: Bool
+        _ failure: Failure, _ message: String, _ plugin: PluginState, _ cause: Cause,
+        isQuarantined: Bool
     ) {
         guard !isTellingFailure else { return }
         isTellingFailure = true
         defer { isTellingFailure = false }
         let hook = Hook.pluginError.index
-        for other in generation.plugins where other !== plugin && other.hooks[hook] >= 0 {
+        for other in generation(of: plugin).plugins
+        where other !== plugin && other.hooks[hook] >= 0 {
             tell(
                 .table(
                     .pluginError,
                     [
                         "plugin": .string(plugin.name), "kind": .string(failure.rawValue),
                         "message": .string(message), "quarantined": .bool(isQuarantined),
-                    ], plugin.origin.cause), other)
+                    ], cause), other)
         }
     }
 
@@ -75,7 +92,7 @@ extension PolicyHost {
         let handlers = lost.compactMap { forget($0) }
         do throws(PolicyProblem) {
             try plugin.rebuild()
-            if let state = plugin.memory.state { try plugin.restoreState(state) }
+            if let state = plugin.lineage.state { try plugin.restoreState(state) }
         } catch {
             services.emit(
                 .log(PolicyLog(.error, "cannot be loaded again: \(error)", plugin: plugin.name)))

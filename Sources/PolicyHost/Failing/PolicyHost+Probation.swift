@@ -26,62 +26,86 @@ struct Probation {
     var hasQuarantined = false
     /// Decisions after which it is looked at again.
     var judgeAt = Probation.decisionsMin
-    /// The plugins before once more, to be asked whether they fail alike; nil: nobody is.
-    var control: (any Control)?
+    /// Nil: nobody can say whether the plugins before fail alike.
+    var comparison: Comparison?
+}
+
+/// The plugins before, to be asked whether they fail alike.
+final class Comparison {
+    let control: any Control
     /// Decisions that failed and that `control` has not been asked about, one of a pair.
     var failures: [Cause: DecisionRecord] = [:]
+
+    init(_ control: any Control) { self.control = control }
 }
 
 extension PolicyHost {
     /// Whether the active generation is on probation.
     public var isOnProbation: Bool { probation != nil }
 
-    /// Notes a decision of the active generation, and its record.
+    /// Notes a decision of the active generation or of a canary, and its record.
     func noteDecision(_ chain: Chain, _ record: DecisionRecord?) {
-        guard chain.generation === generation, !chain.cause.isNobody else { return }
-        generation.pairs.asked(chain.cause, at: services.now)
-        generation.decisions += 1
+        let isCanary = chain.generation !== generation
+        guard !chain.cause.isNobody, !isCanary || chain.generation === canary?.generation else {
+            return
+        }
+        let watched = chain.generation
+        watched.pairs.asked(chain.cause, at: services.now)
+        watched.decisions += 1
         var isNews = false
         if chain.hasFailed {
-            let wasKnown = generation.pairs[chain.cause]?.failedAt != nil
-            isNews = generation.pairs.failed(chain.cause, at: services.now)
-            if compare(record, of: chain.cause, wasKnown) {
+            let wasKnown = watched.pairs[chain.cause]?.failedAt != nil
+            isNews = watched.pairs.failed(chain.cause, at: services.now)
+            if compare(record, of: chain.cause, wasKnown, isCanary: isCanary) {
                 isNews = false
             } else {
-                isNews = generation.pairs.failedAnew(chain.cause) || isNews
+                isNews = watched.pairs.failedAnew(chain.cause) || isNews
             }
         }
-        guard let probation else { return }
-        let mayTip = isNews && generation.pairs.isTimeToCount()
-        if mayTip || generation.decisions >= probation.judgeAt { judge() }
+        guard let judgeAt = isCanary ? canary?.judgeAt : probation?.judgeAt else { return }
+        let mayTip = isNews && watched.pairs.isTimeToCount()
+        if mayTip || watched.decisions >= judgeAt { judge(isCanary: isCanary) }
+    }
+
+    private func judge(isCanary: Bool) {
+        if isCanary { judgeCanary() } else { judge() }
+    }
+
+    private func comparison(isCanary: Bool) -> Comparison? {
+        isCanary ? canary?.comparison : probation?.comparison
     }
 
     /// Whether the plugins before are asked first if they fail alike: a bug that they have too is
     /// no reason to return to them, and whoever knows of it undoes no reload. They are asked in a
     /// turn of its own, which counts for who brought it about.
-    private func compare(_ record: DecisionRecord?, of cause: Cause, _ wasKnown: Bool) -> Bool {
-        guard probation?.control != nil, let record, let use = generation.pairs[cause],
-            !use.hasOwnFailure
+    private func compare(
+        _ record: DecisionRecord?, of cause: Cause, _ wasKnown: Bool, isCanary: Bool
+    ) -> Bool {
+        let watched = isCanary ? canary?.generation : generation
+        guard let comparison = comparison(isCanary: isCanary), let record,
+            let use = watched?.pairs[cause], !use.hasOwnFailure
         else { return false }
         // Whoever is passed over for a failure has met no other one by that.
         guard record.hasFailed else { return wasKnown }
-        if probation?.failures.updateValue(record, forKey: cause) == nil {
-            deadlines.add(.compare(cause), at: services.now)
+        if comparison.failures.updateValue(record, forKey: cause) == nil {
+            deadlines.add(.compare(cause, isCanary: isCanary), at: services.now)
         }
         return true
     }
 
     /// Asks the plugins before.
-    func compare(_ cause: Cause) {
-        guard let control = probation?.control,
-            let record = probation?.failures.removeValue(forKey: cause)
+    func compare(_ cause: Cause, isCanary: Bool) {
+        guard let comparison = comparison(isCanary: isCanary),
+            let record = comparison.failures.removeValue(forKey: cause),
+            let watched = isCanary ? canary?.generation : generation
         else { return }
+        let control = comparison.control
         let before = control.spent
         let answers = control.answers(to: record, within: Self.comparingTime)
         let failsAlike = answers?.fail(like: record) ?? false
         spent += control.spent - before
-        guard !failsAlike, generation.pairs.failedAnew(cause) else { return }
-        if generation.pairs.isTimeToCount() { judge() }
+        guard !failsAlike, watched.pairs.failedAnew(cause) else { return }
+        if watched.pairs.isTimeToCount() { judge(isCanary: isCanary) }
     }
 
     /// Processor time for asking the plugins before, in nanoseconds, and the run at hand.
@@ -89,6 +113,10 @@ extension PolicyHost {
 
     /// A plugin was quarantined for everybody.
     func noteQuarantine(_ plugin: PluginState) {
+        if let canary, plugin.generationNumber == canary.number {
+            canary.hasQuarantined = true
+            return judgeCanary()
+        }
         guard plugin.generationNumber == generationNumber, probation != nil else { return }
         probation?.hasQuarantined = true
         judge()
@@ -103,17 +131,9 @@ extension PolicyHost {
             return
         }
         let old = probation.previous.pairs.counted(since: Moment(0))
-        // What it met, or would have met where it was asked again.
-        let before = max(old.failureRate, new.inheritedRate)
-        if probation.hasQuarantined {
-            isRollbackDue = "a plugin was quarantined"
-        } else if new.failedAnew >= Probation.failingMin,
-            new.failureRate > before + Probation.tolerance
-        {
-            let (now, before) = (Int(new.failureRate * 100), Int(before * 100))
-            isRollbackDue =
-                "decisions for \(now) % of the accounts failed, for \(before) % before"
-        } else if new.spread >= Probation.decisionsMax || services.now >= probation.until {
+        isRollbackDue = Probation.failure(new, beside: old, probation.hasQuarantined)
+        guard isRollbackDue == nil else { return }
+        if new.spread >= Probation.decisionsMax || services.now >= probation.until {
             self.probation = nil
         }
     }
@@ -122,9 +142,18 @@ extension PolicyHost {
         if number == generationNumber { probation = nil }
     }
 
-    /// Returns to the generation before, between two inputs; where somebody else makes the cut,
-    /// he is told that it is due.
-    func rollBackIfDue() {
+    /// Whether a generation has to go, once the input at hand is done.
+    var isReturnDue: Bool { isRollbackDue != nil || canary?.mustEnd != nil }
+
+    /// Goes back between two inputs.
+    func goBackIfDue() {
+        takeCanaryBackIfDue()
+        rollBackIfDue()
+    }
+
+    /// Returns to the generation before; where somebody else makes the cut, he is told that it is
+    /// due.
+    private func rollBackIfDue() {
         guard let reason = isRollbackDue, let probation else { return }
         isRollbackDue = nil
         // Another generation is taking over at this moment.
@@ -158,6 +187,23 @@ extension PolicyHost {
             states[plugin.name] = probation.states[plugin.name]
         }
         return states
+    }
+}
+
+extension Probation {
+    /// Why a generation that met `new` has to go, where the one before, or beside it, met `old`;
+    /// nil: it may stay.
+    static func failure(
+        _ new: CountedPairs, beside old: CountedPairs, _ hasQuarantined: Bool
+    ) -> String? {
+        if hasQuarantined { return "a plugin was quarantined" }
+        // What it met, or would have met where it was asked again.
+        let before = max(old.failureRate, new.inheritedRate)
+        guard new.failedAnew >= failingMin, new.failureRate > before + tolerance else {
+            return nil
+        }
+        let (now, then) = (Int(new.failureRate * 100), Int(before * 100))
+        return "decisions for \(now) % of the accounts failed, for \(then) % before"
     }
 }
 

@@ -1,78 +1,92 @@
-// What is known of the values that callagent gives to scripts, from the table that editors get.
+// What is known of the values that callagent gives to scripts, from the tables that editors get.
 
 import CallModel
 
-/// The members of the classes that mistakes are looked for in, and what hooks are given.
-struct KnownTypes {
+/// The classes, libraries and functions of the file for editors.
+package struct KnownTypes: Sendable {
     /// Made once: it is the same for every plugin.
-    static let shared = KnownTypes(MetaFile.text)
+    package static let shared = KnownTypes()
 
-    /// The classes whose values are followed.
-    private static let followed = ["Call", "User"]
-    /// Member → type, as it is written in the file for editors, by class.
-    private var members: [String: [String: String]] = [:]
+    private var classes: [String: [ScriptMember]] = [:]
+    private var libraries: [String: [ScriptMember]] = [:]
+    private var functions: [String: ScriptMember] = [:]
 
-    /// Reads the lines `---@class NAME` and `---@field NAME TYPE …` of `text`.
-    private init(_ text: String) {
+    private init() {
+        readClasses(MetaFile.text)
+        for function in MetaFile.functionTable {
+            let member = Self.member(function.name, function.type, function.help)
+            guard let dot = function.name.firstIndex(of: ".") else {
+                functions[function.name] = member
+                continue
+            }
+            var own = member
+            own.name = String(function.name[function.name.index(after: dot)...])
+            libraries[String(function.name[..<dot]), default: []].append(own)
+        }
+    }
+
+    private static func member(_ name: String, _ type: String, _ help: String) -> ScriptMember {
+        ScriptMember(name: name, type: TypeReader.type(type), written: type, help: help)
+    }
+
+    /// Reads the lines `---@class NAME: PARENT` and `---@field NAME TYPE HELP`.
+    private mutating func readClasses(_ text: String) {
         var current = ""
         for line in text.split(separator: "\n") {
             let words = line.split(separator: " ", maxSplits: 2)
             if words.count >= 2, words[0] == "---@class" {
                 current = String(words[1].prefix { $0 != ":" })
+                classes[current] = words.count > 2 ? classes[String(words[2])] ?? [] : []
             } else if words.count == 3, words[0] == "---@field" {
-                members[current, default: [:]][String(words[1])] = String(words[2])
+                readField(String(words[1]), String(words[2]), of: current)
             } else if !line.hasPrefix("---") {
                 current = ""
             }
         }
     }
 
-    /// What a member of an object of `name` is, if it is followed.
-    func member(_ member: String, of name: String) -> LuaType? {
-        members[name]?[member].flatMap { type in Self.type(String(type.prefix { $0 != " " })) }
+    private mutating func readField(_ name: String, _ text: String, of owner: String) {
+        guard !name.hasPrefix("[") else { return }
+        var reader = TypeReader(text)
+        let type = reader.type(isTop: true)
+        let isOptional = name.hasSuffix("?")
+        classes[owner]?.append(
+            ScriptMember(
+                name: isOptional ? String(name.dropLast()) : name, type: type,
+                isOptional: isOptional, written: String(text.dropLast(reader.rest.count)),
+                help: reader.rest))
     }
 
-    /// Whether a member of an object of `name` is a text whenever it is there.
-    func isText(_ member: String, of name: String) -> Bool {
-        let type = members[name]?[member]?.prefix { $0 != " " }
-        return type == "string" || type == "string?"
-    }
+    // MARK: Asking
 
-    /// Whether objects of `name` have `member`.
-    func has(_ member: String, in name: String) -> Bool { members[name]?[member] != nil }
+    /// The fields and methods of a class; nil: there is no such class.
+    package func members(of name: String) -> [ScriptMember]? { classes[name] }
 
-    /// The methods of objects of `name`.
-    func methods(of name: String) -> [String] {
-        (members[name] ?? [:]).filter { $0.value.hasPrefix("fun(") }.map(\.key).sorted()
-    }
-
-    /// `User`, `User?` and `User[]`; nil: anything else.
-    static func type(_ text: String) -> LuaType? {
-        let name = text.hasSuffix("?") ? String(text.dropLast()) : text
-        if name.hasSuffix("[]"), followed.contains(String(name.dropLast(2))) {
-            return .list(of: String(name.dropLast(2)))
-        }
-        return followed.contains(name) ? .object(name) : nil
-    }
-
-    /// What the function is given that `on.NAME` takes.
-    static func parameters(of hook: Hook) -> [LuaType?] { parameters(in: hook.handlerType) }
-
-    /// What the function is given that a declaration such as `timer` takes last.
-    static func parameters(of declaration: String) -> [LuaType?] {
-        guard let type = Bindings.declarations.first(where: { $0.name == declaration })?.type,
-            let start = type.firstRange(of: "handler: fun(")
-        else { return [] }
-        return parameters(in: "fun(" + type[start.upperBound...])
-    }
-
-    /// The types in `fun(call: Call, by?: User): …`.
-    private static func parameters(in type: String) -> [LuaType?] {
-        let inside = type.dropFirst(4).prefix { $0 != ")" }
-        return inside.split(separator: ",").map { part in
-            part.split(separator: ":").last.flatMap { word in
-                Self.type(String(word.drop { $0 == " " }))
-            }
+    /// What belongs to a type, where that is known for sure.
+    package func members(of type: ScriptType) -> [ScriptMember]? {
+        switch type.present {
+        case .object(let name): classes[name]
+        case .library(let name): libraries[name]
+        case .options(let fields): fields
+        case .shape(let fields): fields
+        default: nil
         }
     }
+
+    package func member(_ name: String, of type: ScriptType) -> ScriptMember? {
+        members(of: type)?.first { $0.name == name }
+    }
+
+    /// A function or library that every plugin can see.
+    package func global(_ name: String) -> ScriptMember? {
+        if let function = functions[name] { return function }
+        if libraries[name] != nil { return ScriptMember(name: name, type: .library(name)) }
+        return nil
+    }
+
+    /// The names of functions and libraries.
+    package var globals: [String] { Array(functions.keys) + Array(libraries.keys) }
+
+    /// The functions of a library such as `on`.
+    package func library(_ name: String) -> [ScriptMember] { libraries[name] ?? [] }
 }

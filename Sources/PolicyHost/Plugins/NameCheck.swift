@@ -5,22 +5,19 @@ import CallModel
 import Lua
 
 extension PluginState {
-    /// Every global of the plugin's files that does not exist, and every one that is assigned; and
-    /// what Lua does not mind, and nobody means.
-    func checkNames() -> (problems: [PolicyProblem], mistakes: [PolicyProblem]) {
+    /// Every global of the plugin's files that does not exist, and every one that is assigned.
+    func checkNames() -> [PolicyProblem] {
         let known = knownNames()
-        var (problems, mistakes): ([PolicyProblem], [PolicyProblem]) = ([], [])
+        var problems: [PolicyProblem] = []
         for file in source.files {
             do throws(PolicyProblem) {
                 let uses = (try compile(file)?.uses ?? []).sorted { $0.line < $1.line }
                 problems += uses.compactMap { $0.problem(in: file.name, known: known) }
-                mistakes += uses.compactMap { $0.mistake(in: file.name) }
-                mistakes += MistakeFinder.mistakes(in: file)
             } catch {
                 problems.append(error)
             }
         }
-        return (problems, mistakes)
+        return problems
     }
 
     /// The bytecode of one of its files.
@@ -53,33 +50,31 @@ extension GlobalUse {
         "loadfile": " (require finds the plugin's files)", "collectgarbage": " (it goes by itself)",
     ]
 
-    /// A decision without `return` decides nothing.
-    fileprivate func mistake(in file: String) -> PolicyProblem? {
-        guard isDiscarded, member == nil, Returned.decisions.contains(name) else { return nil }
-        return PolicyProblem("'\(name)' without 'return' decides nothing", file: file, line: line)
+    fileprivate func problem(in file: String, known: Set<String>) -> PolicyProblem? {
+        Self.complaint(name, member, isAssigned: isAssignment, known: known)
+            .map { PolicyProblem($0, file: file, line: line) }
     }
 
-    fileprivate func problem(in file: String, known: Set<String>) -> PolicyProblem? {
-        if isAssignment, known.contains(name) {
-            return PolicyProblem(
-                "'\(name)' belongs to callagent and cannot be changed", file: file, line: line)
+    /// What is wrong with a use of a global, if anything is.
+    static func complaint(
+        _ name: String, _ member: String?, isAssigned: Bool, known: Set<String>
+    ) -> String? {
+        if isAssigned, known.contains(name) {
+            return "'\(name)' belongs to callagent and cannot be changed"
         }
-        if isAssignment {
-            return PolicyProblem(
-                "assignment to undeclared global '\(name)' (write 'local \(name)')", file: file,
-                line: line)
+        if isAssigned {
+            return "assignment to undeclared global '\(name)' (write 'local \(name)')"
         }
         guard known.contains(name) else {
             let names = known.filter { !$0.contains(".") }.sorted()
             let hint = Self.absent[name] ?? Suggestion.text(for: name, among: names)
-            return PolicyProblem("unknown name '\(name)'\(hint)", file: file, line: line)
+            return "unknown name '\(name)'\(hint)"
         }
         guard let member, !known.contains("\(name).\(member)") else { return nil }
         let members = known.filter { $0.hasPrefix("\(name).") }.sorted()
         guard !members.isEmpty else { return nil }
         let word = name == "on" ? "event" : name == "option" ? "kind of option" : "name"
-        return PolicyProblem(
-            "unknown \(word) '\(name).\(member)'"
-                + Suggestion.text(for: "\(name).\(member)", among: members), file: file, line: line)
+        return "unknown \(word) '\(name).\(member)'"
+            + Suggestion.text(for: "\(name).\(member)", among: members)
     }
 }

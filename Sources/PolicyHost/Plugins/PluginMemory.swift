@@ -10,12 +10,8 @@ final class PluginMemory {
     /// Bytes of it, and whose each is: of whoever brought about its first.
     fileprivate var varsUsed = Quota()
     fileprivate var varsOwners: [CallID: Cause] = [:]
-    /// `state` as it was last read, for when a Lua state has to be given up.
-    var state: [UInt8]?
-    /// The `state_version` that `state` was written under.
-    var stateVersion: Int64 = 1
-    /// The last `state` of every other version, for the way back to it.
-    var otherStates: [Int64: SavedState] = [:]
+    /// What the generations in force hand over to each other; that of a canary is its own.
+    let lineage = PluginLineage()
     var windows = SlidingWindows()
     /// Requests of `http` that handlers wait for.
     var fetches = Quota()
@@ -31,6 +27,17 @@ final class PluginMemory {
     /// Lines about failures, and all others.
     var lines = FailureLines()
     var logLines = LogLines()
+}
+
+/// What a plugin has as long as one generation in force follows the other. A canary stands beside
+/// them, and has one of its own.
+final class PluginLineage {
+    /// `state` as it was last read, for when a Lua state has to be given up.
+    var state: [UInt8]?
+    /// The `state_version` that `state` was written under.
+    var stateVersion: Int64 = 1
+    /// The last `state` of every other version, for the way back to it.
+    var otherStates: [Int64: SavedState] = [:]
     var tally = PluginTally()
 }
 
@@ -76,6 +83,21 @@ struct PluginTally: Equatable {
     var droppedTimers = 0
     /// By the place of the hook.
     var hooks = [HookTally](repeating: HookTally(), count: Hook.allCases.count)
+
+    /// Adds what another generation of the plugin has counted.
+    mutating func add(_ other: PluginTally) {
+        asked += other.asked
+        decided += other.decided
+        nanoseconds += other.nanoseconds
+        failures.merge(other.failures, uniquingKeysWith: +)
+        unreturned += other.unreturned
+        droppedVars += other.droppedVars
+        leftReports += other.leftReports
+        leftLines += other.leftLines
+        droppedWrites += other.droppedWrites
+        droppedTimers += other.droppedTimers
+        for place in hooks.indices { hooks[place].add(other.hooks[place]) }
+    }
 
     mutating func note(
         _ hook: Hook, _ verdict: DecisionRecord.Verdict, processor: UInt64, wall: Milliseconds

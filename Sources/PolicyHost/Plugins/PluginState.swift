@@ -34,8 +34,6 @@ package final class PluginState {
     let source: PluginSource
     /// What was found before the file was run.
     package private(set) var namingProblems: [PolicyProblem] = []
-    /// See `Generation.mistakes`.
-    private(set) var mistakes: [PolicyProblem] = []
     /// See `Generation.warnings`.
     private(set) var warnings: [PolicyProblem] = []
 
@@ -59,19 +57,22 @@ package final class PluginState {
     var startedTimers: [StartedTimer] = []
     /// Calls whose first vars the run at hand has kept, unless it is asked about their invitation.
     var newVars: [CallID] = []
-    /// What outlives this state.
-    var memory = PluginMemory()
+    /// What outlives this state, and what of it each line of generations has for itself.
+    var memory: PluginMemory
+    var lineage: PluginLineage
     /// How it does as long as its generation is in force.
     var health = PluginHealth()
     /// Whether the host will copy `state` soon.
     var isSavePending = false
+    /// Whether it may be asked in the fast lane.
+    var lane = LanePass()
     /// Which of the host's generations it belongs to.
     var generationNumber = 0
     /// Whether another generation has taken over.
     var isRetired = false
     var tally: PluginTally {
-        _read { yield memory.tally }
-        _modify { yield &memory.tally }
+        _read { yield lineage.tally }
+        _modify { yield &lineage.tally }
     }
 
     package init(
@@ -82,8 +83,10 @@ package final class PluginState {
         self.setting = setting
         self.services = services
         self.source = source
+        memory = PluginMemory()
+        lineage = memory.lineage
         try open()
-        (namingProblems, mistakes) = checkNames()
+        namingProblems = checkNames()
         guard namingProblems.isEmpty else { return }
         try load()
         if hooks.allSatisfy({ $0 < 0 }), timers.isEmpty {
@@ -94,7 +97,7 @@ package final class PluginState {
         }
     }
 
-    deinit { callua_free(vm) }
+    deinit { close() }
 
     /// Whether fewer than `most` coroutines and handlers are alive, or will be.
     func hasRoom(for most: Int) -> Bool {
@@ -130,6 +133,9 @@ package final class PluginState {
         let tooLow = PolicyProblem("the memory limit of the plugin '\(name)' is too low")
         guard vm != nil else { throw tooLow }
         if setting.notesLines { _ = callua_cover(vm) }
+        if let vm, let observer = setting.observer {
+            observer.begin(vm, of: name) { [unowned self] in title(of: $0) }
+        }
         var isDone = Bindings.Kind.allCases.allSatisfy { callua_kind(vm, $0.rawValue, $0.name) }
         for (index, binding) in bindings.enumerated() where isDone {
             isDone = callua_bind(
@@ -138,6 +144,26 @@ package final class PluginState {
         guard isDone, callua_seal(vm) else {
             throw tooLow
         }
+    }
+
+    private func close() {
+        if let vm { setting.observer?.end(vm) }
+        callua_free(vm)
+        vm = nil
+    }
+
+    /// What a function was declared as: `on.invite`, `timer NAME`, `test NAME`.
+    private func title(of reference: Int32) -> String? {
+        if let place = hooks.firstIndex(of: reference) {
+            return "on.\(Hook.allCases[place].rawValue)"
+        }
+        if let timer = timers.first(where: { $0.value.function == reference }) {
+            return "timer \(timer.key)"
+        }
+        if let test = tests.first(where: { $0.function == reference }) {
+            return "test \(test.name)"
+        }
+        return migration == reference ? "migrate" : nil
     }
 
     // MARK: Runs
@@ -156,9 +182,9 @@ package final class PluginState {
 
     /// Begins anew from the same files, when the Lua state is of no use any more.
     func rebuild() throws(PolicyProblem) {
-        callua_free(vm)
-        vm = nil
+        close()
         lives += 1
+        lane.begin()
         hooks = [Int32](repeating: -1, count: Hook.allCases.count)
         (timers, tests, objects, schema, migration) = ([:], [], [], nil, nil)
         try open()
@@ -234,8 +260,8 @@ package final class PluginState {
         }
         var bytes = callua_bytes()
         guard callua_read_state(vm, &bytes) else { return }
-        memory.state = Array(UnsafeBufferPointer(start: bytes.start, count: bytes.count))
-        memory.stateVersion = manifest.stateVersion
+        lineage.state = Array(UnsafeBufferPointer(start: bytes.start, count: bytes.count))
+        lineage.stateVersion = manifest.stateVersion
     }
 
     /// Lays `state`, plain data, over what the top level has set.
@@ -250,8 +276,8 @@ package final class PluginState {
 
     /// Makes `state` the same as that of another Lua state, which kept it in its memory.
     package func takeState(of other: PluginState) {
-        guard let state = other.memory.state, state != memory.state else { return }
-        memory.state = state
+        guard let state = other.lineage.state, state != lineage.state else { return }
+        lineage.state = state
         _ = state.withUnsafeBufferPointer {
             callua_replace_state(vm, callua_bytes(start: $0.baseAddress, count: $0.count))
         }

@@ -86,6 +86,21 @@ struct MemoryCalls {
         return forgotten
     }
 
+    /// Keeps `call`, which has ended, without somebody who was in it; false: it is not kept.
+    mutating func forget(_ gone: Forgotten, in call: Call) -> Bool {
+        guard find(call.id) == nil, ended[call.id] != nil else { return false }
+        ended.put(call)
+        participations.remove(gone.user, call.id)
+        participations.insert(gone.substitute, call.id)
+        forgetMissed(gone.user, call.id)
+        return true
+    }
+
+    /// Visits ended calls, the last one first, from behind `id` on, until `visit` returns false.
+    func visitEnded(before id: CallID?, _ visit: (CallID) -> Bool) {
+        ended.visit(before: id, visit)
+    }
+
     /// Forgets calls that ended at `moment` or before, at most `step`, and returns them.
     mutating func sweep(upTo moment: Moment, step: Int) -> [CallID] {
         var left = step
@@ -101,6 +116,15 @@ struct MemoryCalls {
         participations[user].ids(in: range).reversed()
     }
 
+    /// Those of `others` who were in one of the newest `scanMax` calls of `user`, by their own.
+    func met(_ user: UserID, among others: [UserID], scanMax: Int) -> [UserID] {
+        let all = (from: CallID(high: 0, low: 0), below: CallID(high: .max, low: .max))
+        let calls = Set(ids(of: user, all).prefix(scanMax))
+        return others.filter { other in
+            ids(of: other, all).prefix(scanMax).contains(where: calls.contains)
+        }
+    }
+
     mutating func miss(_ user: UserID, _ call: CallID, at moment: Moment) {
         missed[user, default: [:]][call] = moment
     }
@@ -109,9 +133,6 @@ struct MemoryCalls {
         guard missed[user]?.removeValue(forKey: call) != nil else { return }
         if missed[user]?.isEmpty == true { missed[user] = nil }
     }
-
-    /// Users who have missed a call.
-    var missedUsers: Int { missed.count }
 
     mutating func see(_ user: UserID, upTo moment: Moment) {
         let left = (missed[user] ?? [:]).filter { $0.value > moment }

@@ -41,6 +41,11 @@ struct MemoryKeys {
         if !mine.isEmpty { ofUser[entry.user] = mine }
     }
 
+    /// Removes all of a user.
+    mutating func forget(_ user: UserID) {
+        for place in ofUser[user] ?? [] { remove(place) }
+    }
+
     private mutating func removeOldest() {
         while first < next, entries[first] == nil { first += 1 }
         remove(first)

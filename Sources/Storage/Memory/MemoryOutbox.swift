@@ -76,6 +76,25 @@ struct MemoryOutbox {
         remove(dead.address, dead.registration.provider)
     }
 
+    /// Removes all registrations of a user.
+    mutating func forget(_ user: UserID) {
+        for one in registrations(of: user) { remove(one.address, one.registration.provider) }
+    }
+
+    /// The outcomes of a user's pushes in a call are the substitute's.
+    mutating func forget(_ gone: Forgotten, in call: CallID) {
+        for (target, outcome) in outcomes[call] ?? [:] where target.address.user == gone.user {
+            outcomes[call]?[target] = nil
+            let device = DeviceID("\(Forgotten.prefix)\(UInt64.random(in: .min ... .max))")
+            apply(
+                .outcome(
+                    PushOutcome(
+                        job: outcome.job, call: call, address: Address(gone.substitute, device),
+                        provider: outcome.provider, kind: outcome.kind, at: outcome.at,
+                        result: outcome.result)))
+        }
+    }
+
     func registrations(of user: UserID) -> [Registration] { registrations[user] ?? [] }
 
     mutating func apply(_ change: PushChange) {
@@ -103,6 +122,7 @@ struct MemoryOutbox {
             webhook.progress = progress
             put(webhook)
             if progress.state != .open { trim(webhook.job, progress.state, finishedMax) }
+        case .remove(let id): forget(webhook: id)
         }
     }
 

@@ -12,6 +12,7 @@ public final class MemoryStore: CallStore {
         var keys = MemoryKeys()
         var outbox = MemoryOutbox()
         var plugins = MemoryPlugins()
+        var names = MemoryNames()
         var newestMoment: Moment?
         var highestJob: JobID?
         var term = Term.alone
@@ -94,6 +95,16 @@ public final class MemoryStore: CallStore {
         case .generation(let change): kept.plugins.apply(change, keep: limits.generationsMax)
         case .missed(let user, let call, let at): kept.calls.miss(user, call, at: at)
         case .seen(let user, let moment): kept.calls.see(user, upTo: moment)
+        case .name(let user, let name, let origin):
+            kept.names.apply(user, name, from: origin)
+        case .forgotten(let gone, let call):
+            guard kept.calls.forget(gone, in: call) else { return }
+            kept.outbox.forget(gone, in: call.id)
+        case .forget(let user):
+            kept.keys.forget(user)
+            kept.outbox.forget(user)
+            kept.names.apply(user, nil, from: .server)
+            kept.calls.see(user, upTo: Moment(.max))
         }
     }
 
@@ -123,26 +134,26 @@ public final class MemoryStore: CallStore {
 extension MemoryStore: CallReader, EmbeddedReader {
     public func answer(_ query: StoreQuery) throws(StoreError) -> StoreAnswer { try find(query) }
 
-    func call(_ id: CallID) throws(StoreError) -> Call? { kept.calls[id] }
+    package func call(_ id: CallID) throws(StoreError) -> Call? { kept.calls[id] }
 
-    func version(of id: CallID) throws(StoreError) -> StoredVersion? {
+    package func version(of id: CallID) throws(StoreError) -> StoredVersion? {
         guard let call = kept.calls[id] else { return nil }
         let epoch = kept.epochs[id] ?? 0
         let term = Term(owner: kept.owners[epoch] ?? "", epoch: epoch)
         return StoredVersion(term: term, revision: call.revision)
     }
 
-    func reply(of user: UserID, under key: String) throws(StoreError) -> KeptReply? {
+    package func reply(of user: UserID, under key: String) throws(StoreError) -> KeptReply? {
         kept.keys.reply(of: user, under: key)
     }
 
-    func liveCalls(
+    package func liveCalls(
         _ query: LiveCallQuery
     ) throws(StoreError) -> (found: LiveCalls, damage: [StoreError]) {
         (kept.calls.live(query), [])
     }
 
-    func page(
+    package func page(
         of user: UserID, matching query: ListQuery, bytes: Int
     ) throws(StoreError) -> CallPage {
         let filter = CallFilter(user: user, query: query)
@@ -153,61 +164,77 @@ extension MemoryStore: CallReader, EmbeddedReader {
         return builder.page
     }
 
-    func missedCount(of user: UserID) throws(StoreError) -> Int {
+    package func history(_ query: HistoryQuery) throws(StoreError) -> CallPage {
+        var builder = HistoryPageBuilder(query, scanMax: limits.pageScanMax)
+        kept.calls.visitEnded(before: query.before) { id in
+            builder.look(at: id) { kept.calls[id] }
+        }
+        return builder.page
+    }
+
+    package func missedCount(of user: UserID) throws(StoreError) -> Int {
         kept.calls.missedCount(of: user)
     }
 
-    func missedCalls(
+    package func missedCalls(
         of user: UserID, limit: Int
     ) throws(StoreError) -> [(id: CallID, at: Moment)] {
         kept.calls.missedCalls(of: user, limit: limit)
     }
 
-    func registrations(of user: UserID) throws(StoreError) -> [Registration] {
+    package func registrations(of user: UserID) throws(StoreError) -> [Registration] {
         kept.outbox.registrations(of: user)
     }
 
-    func openPushes(after job: JobID?, limit: Int) throws(StoreError) -> [StoredPush] {
+    package func openPushes(after job: JobID?, limit: Int) throws(StoreError) -> [StoredPush] {
         kept.outbox.openPushes(after: job, limit: limit)
     }
 
-    func pushOutcomes(of call: CallID) throws(StoreError) -> [PushOutcome] {
+    package func pushOutcomes(of call: CallID) throws(StoreError) -> [PushOutcome] {
         kept.outbox.outcomes(of: call)
     }
 
-    func webhooks(
+    package func webhooks(
         _ state: WebhookProgress.State, after job: JobID?, limit: Int
     ) throws(StoreError) -> [StoredWebhook] {
         kept.outbox.webhooks(state, after: job, limit: limit)
     }
 
-    func webhookCallers(
+    package func webhookCallers(
         of endpoint: String, after caller: UserID?, limit: Int
     ) throws(StoreError) -> [UserID] {
         kept.outbox.webhookCallers(of: endpoint, after: caller, limit: limit)
     }
 
-    func openWebhooks(
+    package func openWebhooks(
         of endpoint: String, _ turn: WebhookTurn, limit: Int
     ) throws(StoreError) -> [StoredWebhook] {
         kept.outbox.openWebhooks(of: endpoint, caller: turn.caller, after: turn.after, limit: limit)
     }
 
-    func value(
+    package func value(
         of plugin: String, key: String, at now: Moment
     ) throws(StoreError) -> [UInt8]? {
         kept.plugins.value(of: plugin, key: key, at: now)
     }
 
-    func keys(
+    package func keys(
         of plugin: String, prefix: String, limit: Int, at now: Moment
     ) throws(StoreError) -> [String] {
         kept.plugins.keys(of: plugin, prefix: prefix, limit: limit, at: now)
     }
 
-    func generations() throws(StoreError) -> [GenerationMark] { kept.plugins.marks }
+    package func generations() throws(StoreError) -> [GenerationMark] { kept.plugins.marks }
 
-    func generation(named name: String) throws(StoreError) -> StoredGeneration? {
+    package func generation(named name: String) throws(StoreError) -> StoredGeneration? {
         kept.plugins.generation(named: name)
+    }
+
+    package func names(after user: UserID?, limit: Int) throws(StoreError) -> [StoredName] {
+        kept.names.page(after: user, limit: limit)
+    }
+
+    package func met(_ user: UserID, among others: [UserID]) throws(StoreError) -> [UserID] {
+        kept.calls.met(user, among: others, scanMax: limits.pageScanMax)
     }
 }

@@ -17,7 +17,8 @@ enum CallBytes {
         let endedAt: Packed
         let revision: UInt32
         let participantCount: UInt32
-        let mode: ModeIndex
+        /// `ModeRow.place`.
+        let mode: UInt8
         let media: Call.Media
         let reason: EndReason
         let deliveryCheck: Milliseconds?
@@ -44,9 +45,9 @@ enum CallBytes {
     /// Whether `call` can be written: it has ended and has nothing that is rare in ended calls,
     /// such as items or texts for single users.
     static func canWrite(_ call: Call) -> Bool {
-        guard !call.isLive, call.end != nil, !call.participants.isEmpty, call.items.isEmpty,
-            call.views.isEmpty, call.mediaAlarm == nil, call.idleAlarm == nil,
-            call.transfers.isEmpty, call.removed.isEmpty
+        guard !call.isLive, call.end != nil, call.row.place != nil, !call.participants.isEmpty,
+            call.items.isEmpty, call.views.isEmpty, call.mediaAlarm == nil, call.idleAlarm == nil,
+            call.transfers.isEmpty, call.removed.isEmpty, call.forks.isEmpty, call.receiver == nil
         else { return false }
         return withParticipants(of: call) { first, count in
             for place in 0..<count where !isOver(first + place) { return false }
@@ -95,7 +96,7 @@ enum CallBytes {
                 answeredAt: Packed(wrappedValue: call.answeredAt),
                 connectedAt: Packed(wrappedValue: call.connectedAt),
                 endedAt: Packed(wrappedValue: call.endedAt), revision: call.revision,
-                participantCount: UInt32(call.participants.count), mode: call.mode,
+                participantCount: UInt32(call.participants.count), mode: call.row.place ?? 0,
                 media: call.media, reason: end.reason, deliveryCheck: call.deliveryCheck,
                 isGroup: call.isGroup))
         withParticipants(of: call) { first, count in
@@ -171,7 +172,8 @@ enum CallBytes {
         let head = eye.next(Head.self)
         let participants = users(head, &eye).map { participant($0, &eye) }
         var call = Call(
-            id: head.id, mode: head.mode, kind: eye.nextText() ?? "", ringTime: head.ringTime,
+            id: head.id, mode: ModeRow.all[Int(head.mode)], kind: eye.nextText() ?? "",
+            ringTime: head.ringTime,
             deliveryCheck: head.deliveryCheck, createdAt: head.createdAt)
         (call.state, call.media, call.revision) = (.ended, head.media, head.revision)
         (call.isGroup, call.participants) = (head.isGroup, participants)

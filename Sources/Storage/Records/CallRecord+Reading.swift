@@ -5,7 +5,7 @@ import JSON
 
 extension CallRecord {
     /// The call `id` of the record `bytes`.
-    static func read(
+    package static func read(
         _ bytes: UnsafeRawBufferPointer, id: CallID
     ) throws(RecordDamage) -> Call {
         var reader = RecordReader(bytes)
@@ -21,7 +21,7 @@ extension CallRecord {
 /// A call while it is read; its members may come in any order.
 private struct CallDraft {
     var version: Int64?
-    var mode: ModeIndex?
+    var mode: ModeRow?
     var kind: String?
     var ringTime: Milliseconds?
     var createdAt: Moment?
@@ -43,6 +43,8 @@ private struct CallDraft {
     var end: Call.End?
     var transfers: [Call.Transfer] = []
     var removed: [UserID] = []
+    var forks: [Call.Fork] = []
+    var receiver: UserID?
 
     /// Reads the member `name`; false: unknown, left unread.
     mutating func read(
@@ -51,6 +53,7 @@ private struct CallDraft {
         switch name {
         case "v": version = try reader.integer()
         case "mode": mode = try readMode(from: &reader)
+        case "mode_row": mode = try readRow(from: &reader)
         case "kind": kind = try reader.text()
         case "ring": ringTime = try reader.time()
         case "created": createdAt = try reader.moment()
@@ -80,22 +83,28 @@ private struct CallDraft {
         case "idle_alarm": idleAlarm = try reader.moment()
         case "end": end = try readEnd(from: &reader)
         case "transfers": try readTransfers(from: &reader)
-        case "removed":
-            try reader.elements { (reader) throws(RecordDamage) in
-                removed.append(UserID(try reader.text()))
-            }
+        case "removed": removed = try readUsers(from: &reader)
+        case "receiver": receiver = UserID(try reader.text())
+        case "forks": try readForks(from: &reader)
         default: return false
         }
         return true
     }
 
-    /// A call with an unknown mode must not get through: its mode is looked up without a check.
-    private func readMode(from reader: inout RecordReader) throws(RecordDamage) -> ModeIndex {
+    /// A mode that is not built in, with all that it says: the call keeps it, also when no file
+    /// names it any more.
+    private func readRow(from reader: inout RecordReader) throws(RecordDamage) -> ModeRow {
+        let text = try reader.text()
+        if let mode = Mode(text: text) { return ModeRow(mode) }
+        throw reader.damage("'\(text.prefix(200))' is no mode")
+    }
+
+    private func readMode(from reader: inout RecordReader) throws(RecordDamage) -> ModeRow {
         let number = try reader.integer(as: UInt8.self)
         guard number < Mode.all.count else {
             throw reader.damage("no mode has the number \(number)")
         }
-        return ModeIndex(number)
+        return ModeRow.all[Int(number)]
     }
 
     private mutating func readItems(from reader: inout RecordReader) throws(RecordDamage) {
@@ -134,6 +143,35 @@ private struct CallDraft {
             transfers.append(
                 Call.Transfer(
                     to: UserID(to), by: UserID(by), extendedData: data, isPending: isPending))
+        }
+    }
+
+    private func readUsers(from reader: inout RecordReader) throws(RecordDamage) -> [UserID] {
+        var users: [UserID] = []
+        try reader.elements { (reader) throws(RecordDamage) in
+            users.append(UserID(try reader.text()))
+        }
+        return users
+    }
+
+    private mutating func readForks(from reader: inout RecordReader) throws(RecordDamage) {
+        try reader.elements { (reader) throws(RecordDamage) in
+            var (by, each, until): (String?, Milliseconds?, Moment?)
+            var waiting: [UserID] = []
+            try reader.members { (reader, name) throws(RecordDamage) in
+                switch name {
+                case "by": by = try reader.text()
+                case "waiting": waiting = try readUsers(from: &reader)
+                case "each": each = try reader.time()
+                case "until": until = try reader.moment()
+                default: return false
+                }
+                return true
+            }
+            guard let by else { throw reader.damage("is missing", at: "by") }
+            guard let until else { throw reader.damage("is missing", at: "until") }
+            forks.append(
+                Call.Fork(by: UserID(by), waiting: waiting, each: each, until: until))
         }
     }
 
@@ -222,6 +260,8 @@ private struct CallDraft {
         call.idleAlarm = idleAlarm
         if !transfers.isEmpty { call.transfers = transfers }
         if !removed.isEmpty { call.removed = removed }
+        if !forks.isEmpty { call.forks = forks }
+        if let receiver { call.receiver = receiver }
         call.end = end
     }
 }

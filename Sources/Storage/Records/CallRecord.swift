@@ -11,17 +11,17 @@ import CallModel
 import JSON
 
 /// Writes and reads stored calls.
-enum CallRecord {
+package enum CallRecord {
     /// What this program writes, and the highest that it reads.
     static let version: Int64 = 1
 
     /// Appends the record of `call`.
-    static func write(_ call: Call, to writer: inout JSONWriter) {
+    package static func write(_ call: Call, to writer: inout JSONWriter) {
         var record = RecordVisitor()
         swap(&record.writer, &writer)
         record.writer.beginObject()
         record.writer.field("v", version)
-        call.visit(&record, mode: "", for: nil)
+        call.visit(&record, for: nil)
         record.writer.endObject()
         swap(&record.writer, &writer)
     }
@@ -37,8 +37,14 @@ private struct RecordVisitor: ~Copyable, CallVisitor {
 
     mutating func visit(_ field: CallField, _ id: CallID) {}
 
-    mutating func visit(_ field: CallField, _ mode: ModeIndex, name: String) {
-        if let key = field.kept { writer.field(key, Int(mode.value)) }
+    /// A built-in mode is its number; any other one stands there with all that it says.
+    mutating func visit(_ field: CallField, _ mode: ModeRow) {
+        guard let key = field.kept else { return }
+        if let place = mode.place {
+            writer.field(key, Int(place))
+        } else {
+            writer.field("mode_row", mode.mode.text)
+        }
     }
 
     mutating func visit(_ field: CallField, text: String?) {
@@ -129,6 +135,22 @@ private struct RecordVisitor: ~Copyable, CallVisitor {
         guard let name = field.kept, !users.isEmpty else { return }
         writer.array(name) {
             for user in users { $0.value(user.text) }
+        }
+    }
+
+    mutating func visit(_ field: CallField, _ forks: [Call.Fork]) {
+        guard let name = field.kept, !forks.isEmpty else { return }
+        writer.array(name) {
+            for fork in forks {
+                $0.object {
+                    $0.field("by", fork.by.text)
+                    $0.array("waiting") {
+                        for user in fork.waiting { $0.value(user.text) }
+                    }
+                    if let each = fork.each { $0.field("each", each) }
+                    $0.field("until", fork.until.milliseconds)
+                }
+            }
         }
     }
 

@@ -4,8 +4,9 @@ import CallModel
 import JSON
 
 /// Writes and reads stored push jobs.
-enum PushRecord {
-    static func write(_ job: PushJob, to writer: inout JSONWriter) {
+package enum PushRecord {
+    /// Appends the record of `job`.
+    package static func write(_ job: PushJob, to writer: inout JSONWriter) {
         writer.object {
             $0.field("user", job.user.text)
             $0.field("kind", job.kind.rawValue)
@@ -31,7 +32,7 @@ enum PushRecord {
     }
 
     /// The job for `call` of the record `bytes`.
-    static func read(
+    package static func read(
         _ bytes: UnsafeRawBufferPointer, call: CallID
     ) throws(RecordDamage) -> PushJob {
         var reader = RecordReader(bytes)

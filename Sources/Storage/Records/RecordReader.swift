@@ -4,11 +4,11 @@ import CallModel
 import JSON
 
 /// Why a stored record cannot be read, and at which member.
-struct RecordDamage: Error, Equatable {
+package struct RecordDamage: Error, Equatable {
     /// The member as a path, such as `users.bob.state`; empty: the record as a whole.
-    let field: String
+    package let field: String
     /// What is wrong with it.
-    let problem: String
+    package let problem: String
 }
 
 /// A reader of records. `members` walks over an object; the other methods read the value of the

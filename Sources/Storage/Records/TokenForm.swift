@@ -6,7 +6,7 @@ import JSON
 extension PushRegistration {
     /// The registration with its token in one form, so that it is found however it was written: an
     /// Apple token in lower case, of a browser's subscription only the parts that pushes need.
-    var inOneForm: PushRegistration {
+    package var inOneForm: PushRegistration {
         var same = self
         switch provider {
         case "apns", "apns_voip": same.token = token.lowercased()

@@ -13,6 +13,9 @@ final class CallTables {
     private let participation: ParticipationTable
     private let putMissed: Statement
     private let removeMissedUpTo: Statement
+    private let rewriteEnded: Statement
+    private let removeMissed: Statement
+    private let renameOutcomes: Statement
     private var writer = JSONWriter(capacity: 4_096)
     /// How many participants of each stored live call are indexed. Participants are only
     /// ever added at the end, so the rest of a call's list is what is new.
@@ -40,6 +43,17 @@ final class CallTables {
             "INSERT OR REPLACE INTO missed_call VALUES (?, ?, ?)", for: "storing a missed call")
         removeMissedUpTo = try connection.prepare(
             "DELETE FROM missed_call WHERE user = ? AND at <= ?", for: "removing missed calls")
+        rewriteEnded = try connection.prepare(
+            "UPDATE ended_call SET record = ? WHERE id = ?", for: "forgetting somebody in a call")
+        removeMissed = try connection.prepare(
+            "DELETE FROM missed_call WHERE user = ? AND call = ?",
+            for: "forgetting somebody in a call")
+        // Each device gets another name, because a row is found by it.
+        renameOutcomes = try connection.prepare(
+            """
+            UPDATE push_outcome SET user = ?, device = ? || lower(hex(randomblob(8)))
+            WHERE call = ? AND user = ?
+            """, for: "forgetting somebody in a call")
     }
 
     /// Stores `call` as it is now, in the term of `epoch`.
@@ -72,6 +86,19 @@ final class CallTables {
     /// `user` saw what was missed up to `moment`.
     func see(_ user: UserID, upTo moment: Moment) throws(StoreError) {
         try removeMissedUpTo.run(.text(user.text), .moment(moment))
+    }
+
+    /// Keeps `call`, which has ended, without somebody who was in it.
+    func forget(_ gone: Forgotten, in call: Call) throws(StoreError) {
+        writer.removeAll()
+        CallRecord.write(call, to: &writer)
+        guard try rewriteEnded.count(.written(writer.written), .id(call.id)) > 0 else { return }
+        let (user, substitute) = (SQLValue.text(gone.user.text), gone.substitute)
+        try participation.forget(gone.user, call.id)
+        participation.add(substitute, call.id)
+        try removeMissed.run(user, .id(call.id))
+        try renameOutcomes.run(
+            .text(substitute.text), .text(Forgotten.prefix), .id(call.id), user)
     }
 
     /// The last live call; nil: there is none. Forgets what was known of live calls.

@@ -11,6 +11,7 @@ final class KeyTable {
     private let removeOldestOf: Statement
     private let removeOldest: Statement
     private let removeExpired: Statement
+    private let removeAllOf: Statement
     /// Keys of each user, by a hash of the user's name: exact but for a collision, which would
     /// only make two users share one limit.
     private var counts: [Int: Int32] = [:]
@@ -42,6 +43,13 @@ final class KeyTable {
              WHERE at <= ?1)
             RETURNING user
             """, for: "removing expired replies")
+        removeAllOf = try connection.prepare(
+            "DELETE FROM kept_reply WHERE user = ?", for: "removing a user's replies")
+    }
+
+    /// Deletes all of a user.
+    func forget(_ user: UserID) throws(StoreError) {
+        forget(user.text, try removeAllOf.count(.text(user.text)))
     }
 
     /// Stores `entry`, and deletes others beyond the limits.

@@ -11,11 +11,13 @@ final class OutboxTables {
     private let removeToken: Statement
     private let removeOldest: Statement
     private let removeDead: Statement
+    private let removeAllOf: Statement
     private let addPush: Statement
     private let removePush: Statement
     private let putOutcome: Statement
     private let addWebhook: Statement
     private let updateWebhook: Statement
+    private let removeWebhook: Statement
     private let removeOldWebhooks: Statement
     private let openWebhooks: Statement
     private let giveUpWebhooks: Statement
@@ -45,6 +47,8 @@ final class OutboxTables {
             DELETE FROM registration WHERE user = ? AND device = ? AND provider = ? AND token = ?
             AND registered_at = ?
             """, for: "removing a dead push registration")
+        removeAllOf = try connection.prepare(
+            "DELETE FROM registration WHERE user = ?", for: "removing a user's registrations")
         addPush = try connection.prepare(
             "INSERT OR REPLACE INTO push_job VALUES (?, ?, ?)", for: "storing a push job")
         removePush = try connection.prepare(
@@ -59,6 +63,8 @@ final class OutboxTables {
             """
             UPDATE webhook SET state = ?, attempts = ?, due_at = ?, last_error = ? WHERE id = ?
             """, for: "updating a webhook")
+        removeWebhook = try connection.prepare(
+            "DELETE FROM webhook WHERE id = ?", for: "removing a webhook")
         removeOldWebhooks = try connection.prepare(
             """
             DELETE FROM webhook WHERE at <= ?2 AND id IN
@@ -90,6 +96,9 @@ final class OutboxTables {
             .optional(registration.environment), .moment(now))
         try removeOldest.run(user, device, .text(provider), .integer(Int64(most - 1)))
     }
+
+    /// Removes all registrations of a user.
+    func forget(_ user: UserID) throws(StoreError) { try removeAllOf.run(.text(user.text)) }
 
     /// Removes a registration whose token is dead.
     func remove(_ dead: Registration) throws(StoreError) {
@@ -126,6 +135,7 @@ final class OutboxTables {
             try updateWebhook.run(
                 .text(progress.state.rawValue), .integer(Int64(progress.attempts)),
                 .moment(progress.dueAt), .optional(progress.lastError), .integer(id.value))
+        case .remove(let id): try removeWebhook.run(.integer(id.value))
         }
     }
 

@@ -82,9 +82,9 @@ final class PluginTables {
 }
 
 /// Sums of values that are integers in JSON.
-enum Counting {
+package enum Counting {
     /// The old value, nothing counting as 0, plus `amount`; nil: not an integer or too large.
-    static func sum(_ old: [UInt8]?, _ amount: Int64) -> Int64? {
+    package static func sum(_ old: [UInt8]?, _ amount: Int64) -> Int64? {
         guard let old else { return amount }
         guard let number = Int64(String(decoding: old, as: UTF8.self)) else { return nil }
         let (sum, overflow) = number.addingReportingOverflow(amount)

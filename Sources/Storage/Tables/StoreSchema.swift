@@ -10,7 +10,7 @@ struct StoreSchema: Sendable {
 
     /// What this program reads and writes.
     static let current = StoreSchema(
-        steps: [version1, version2, version3, version4, version5, version6, version7])
+        steps: [version1, version2, version3, version4, version5, version6, version7, version8])
     /// The version since which a token is stored in one form (`PushRegistration.inOneForm`).
     static let tokensInOneForm = 6
 
@@ -146,5 +146,11 @@ extension StoreSchema {
         INSERT INTO term VALUES (0, '');
         ALTER TABLE live_call ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE ended_call ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
+        """
+
+    // What people are called, and who said so (`NameOrigin`).
+    private static let version8 = """
+        CREATE TABLE person_name (
+          user TEXT PRIMARY KEY, name TEXT NOT NULL, origin INTEGER NOT NULL) WITHOUT ROWID;
         """
 }

@@ -88,7 +88,7 @@ extension Field {
             .holdActive, .on, .force, .clear, .limit, .since, .until:
             return (try? JSONValue(parsing: text)) ?? .string(text)
         case .callID, .user, .to, .mode, .kind, .extendedData, .reason, .media, .cursor, .state,
-            .role, .peer, .provider, .token, .environment, .device, .resume, .missed:
+            .role, .peer, .provider, .token, .environment, .device, .resume, .missed, .name:
             return .string(text)
         }
     }

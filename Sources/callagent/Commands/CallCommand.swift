@@ -1,6 +1,7 @@
 // The command `call`: what its options mean.
 
 import CallModel
+import Configuration
 import EventLoop
 
 extension Command {
@@ -33,9 +34,10 @@ extension CallPlan {
         var invitees: [UserID] = []
         for text in arguments.operands { invitees.append(try CommandArguments.user(text, "USER")) }
         invitation = Invitation(invitees: invitees)
-        let mode = try arguments.choice("--mode", among: Mode.all.map(\.name))
+        let modes = try Installation.configuration(arguments).modes.map { ModeRow($0) }
+        let mode = try arguments.choice("--mode", among: modes.map(\.name))
         // Without one it is the server's to choose: invite.mode of its file (H88).
-        invitation.mode = mode.flatMap { ModeIndex(named: $0) }
+        invitation.mode = mode.flatMap { ModeRow(named: $0, in: modes) }
         invitation.kind = try Self.kind(arguments)
         invitation.extendedData = try arguments.json("--data")
         invitation.timeout = try arguments.duration("--timeout")

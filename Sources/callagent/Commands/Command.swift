@@ -34,8 +34,9 @@ struct Command: Sendable {
     /// Every command, in the order of the help.
     static let all: [Command] = [
         .run, .call, .phone, .ask, .calls, .get, .end, .status, .plugins, .reload,
-        .rollback, .new, .check, .test, .attempt, .config, .meta, .explain, .trace, .replay,
-        .webhooks, .simulate, .token, .revoke, .doctor, .version,
+        .rollback, .new, .check, .lsp, .test, .debug, .fuzz, .attempt, .config, .modes, .meta,
+        .explain, .trace, .replay, .webhooks, .console, .simulate, .token, .revoke, .forget,
+        .cluster, .doctor, .backup, .manual, .completion, .version,
     ]
 
     /// The command `name`.

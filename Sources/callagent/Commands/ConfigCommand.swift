@@ -1,6 +1,8 @@
-// `callagent config`: the names in the operator's file, and the options of plugins.
+// `callagent config` and `callagent modes`: what may stand in the operator's file, the options of
+// plugins, and the modes of calls.
 
 import AgentServer
+import CallModel
 import Configuration
 import Lua
 import PolicyHost
@@ -29,6 +31,19 @@ extension Command {
             throw .failure("there is no plugin and no name '\(name)' of callagent.lua\(hint)")
         }
         Screen.show(table)
+        return ExitCode.success
+    }
+
+    static let modes = Command(
+        "modes", "show the table of modes, with those of callagent.lua",
+        options: Installation.options + [Option("--markdown", nil, "print it as a page has it")]
+    ) { (arguments) throws(CommandError) in
+        let table = ModeTable(try Installation.configuration(arguments).modes)
+        if arguments.has("--markdown") {
+            for line in table.markdown { Screen.say(line) }
+        } else {
+            Screen.show(table.text)
+        }
         return ExitCode.success
     }
 }

@@ -27,7 +27,8 @@ extension Command {
         let answer = try ListSource(arguments).ask(
             .list(query), orElse: .calls, ["limit": "\(limit)"])
         return answer.show(isJSON: arguments.has("--json")) { answer in
-            let calls = answer["calls"]?.array ?? []
+            // The server's list has items, that of a user has calls.
+            let calls = (answer["items"] ?? answer["calls"])?.array ?? []
             for call in calls { Screen.say(CallListing.line(call)) }
             if calls.isEmpty { Screen.say("no calls") }
         }

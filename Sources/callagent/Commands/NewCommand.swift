@@ -78,6 +78,10 @@ private struct Workshop {
         try refresh(".luacheckrc", luacheck, mark: EditorFiles.mark)
         try refresh("callagent.meta.lua", MetaFile.text, mark: MetaFile.mark)
         try refresh(".luarc.json", EditorFiles.languageServer, mark: nil)
+        try refresh(".nvim.lua", EditorFiles.neovim, mark: EditorFiles.mark)
+        try refresh(".helix/languages.toml", EditorFiles.helix, mark: EditorFiles.helixMark)
+        try refresh(".vscode/tasks.json", EditorFiles.codeTasks, mark: nil)
+        try refresh(".vscode/extensions.json", EditorFiles.codeExtensions, mark: nil)
     }
 
     private func refresh(
@@ -92,11 +96,11 @@ private struct Workshop {
             }
             try write(name, Array(text.utf8), O_TRUNC)
         } else {
-            try write(name, Array(text.utf8), O_EXCL)
+            try create(name, Array(text.utf8))
         }
     }
 
-    /// Writes a file that is not there yet.
+    /// Writes a file that is not there yet, and its folder.
     func create(_ name: String, _ text: [UInt8]) throws(CommandError) {
         if let slash = name.lastIndex(of: "/") {
             let path = "\(folder)/\(name[..<slash])"

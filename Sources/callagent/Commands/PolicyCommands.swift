@@ -5,6 +5,7 @@ import AgentServer
 import CallClient
 import CallModel
 import Decisions
+import EventLoop
 import JSON
 import PolicyHost
 
@@ -14,13 +15,30 @@ extension Command {
     static let reload = Command(
         "reload", "read the operator's file and the plugins again",
         options: json + [
-            Option("--shadow", nil, "ask the new plugins beside the old ones, without any effect"),
+            Option("--shadow", nil, "ask the new plugins too, without any effect"),
             Option("--end-shadow", nil, "stop asking them"),
+            Option(
+                "--canary", "ACCOUNTS",
+                "the new plugins decide for these: 'desk-1* ann', or 10%"),
+            Option("--salt", "TEXT", "of a share: the same text, the same accounts"),
+            Option(
+                "--abort-on-failure", "N",
+                "the canary goes back after so many failures"),
+            Option("--promote", nil, "put the canary into force for all"),
+            Option("--abort", nil, "take the canary back"),
         ] + Installation.options
     ) { (arguments) throws(CommandError) in
+        let chosen = try arguments.oneOf(
+            "--shadow", "--end-shadow", "--canary", "--promote", "--abort")
+        let canary = try ReloadText.canary(arguments)
         let server = try Installation.admin(arguments)
         let isJSON = arguments.has("--json")
-        switch try arguments.oneOf("--shadow", "--end-shadow") {
+        switch chosen {
+        case "--canary", "--promote", "--abort":
+            let name: ManagementOperation.Name =
+                chosen == "--promote" ? .promote : chosen == "--abort" ? .abort : .reload
+            let answer = AdminAnswer.ask(name, canary, of: server)
+            return answer.show(isJSON: isJSON) { ReloadText.show($0) }
         case "--shadow":
             let answer = AdminAnswer.ask(.shadow, of: server)
             return answer.show(isJSON: isJSON) { ReloadText.show($0) }
@@ -45,14 +63,27 @@ extension Command {
     }
 
     static let explain = Command(
-        "explain", "tell what the plugins said about a call", operands: .one("CALL"),
-        options: json + Installation.options
+        "explain", "how a call went, or why a phone of USER did not ring",
+        operands: .one("CALL|USER"),
+        options: json + [
+            Option("--since", "2h", "for a USER: calls of so long ago at most")
+        ] + Installation.options
     ) { (arguments) throws(CommandError) in
         let text = arguments.operands.first ?? ""
-        guard let call = CallID(text) else {
-            throw .usage("CALL '\(text)' is no call id, which has 32 lower-case hex digits")
+        let isJSON = arguments.has("--json")
+        if let call = CallID(text) {
+            guard !arguments.has("--since") else { throw .usage("--since goes with USER") }
+            return try Explanation(call, arguments).show(isJSON: isJSON)
         }
-        return try Explanation(call, arguments).show(isJSON: arguments.has("--json"))
+        let user = try CommandArguments.user(text, "CALL|USER")
+        let span = try arguments.duration("--since") ?? 7_200_000
+        let answer = AdminAnswer.ask(
+            .explainUser,
+            ["user": user.text, "since_at": "\(Clock.wallMilliseconds() - span)"],
+            of: try Installation.admin(arguments))
+        return answer.show(isJSON: isJSON) { answer in
+            for line in JournalLines.why(answer) { Screen.say(line) }
+        }
     }
 
     static let trace = Command(
@@ -105,6 +136,26 @@ enum ReloadText {
         return generation
     }
 
+    /// What a request for a canary says.
+    static func canary(
+        _ arguments: CommandArguments
+    ) throws(CommandError) -> [String: String?] {
+        guard let accounts = arguments.text("--canary") else {
+            for name in ["--salt", "--abort-on-failure"] where arguments.has(name) {
+                throw .usage("\(name) goes with --canary")
+            }
+            return [:]
+        }
+        guard CanaryExtent(accounts, salt: "") != nil else {
+            throw .usage("--canary '\(accounts)': it \(CanaryExtent.form)")
+        }
+        let most = try arguments.number("--abort-on-failure", in: 1...1_000_000)
+        return [
+            "canary": accounts, "salt": arguments.text("--salt"),
+            "abort_on_failure": most.map { "\($0)" },
+        ]
+    }
+
     static func show(_ answer: JSONValue) {
         let name = answer["generation"]?.string ?? "?"
         for warning in answer["warnings"]?.array?.compactMap(\.string) ?? [] {
@@ -114,6 +165,15 @@ enum ReloadText {
             for line in DecisionText.report(replay) { Screen.say(line) }
         }
         if let tests = answer["tests"]?.integer { Screen.say("\(tests) tests of plugins passed") }
+        if let canary = answer["canary"], !canary.isNull {
+            let (accounts, salt) = (canary["for"]?.string ?? "?", canary["salt"]?.string ?? "?")
+            let isShare = accounts.hasSuffix("%")
+            let whom = isShare ? "\(accounts) of the accounts (salt \(salt))" : accounts
+            return Screen.say("generation \(name) decides for \(whom) (see callagent plugins)")
+        }
+        if let canary = answer["taken_back"]?.string {
+            return Screen.say("canary \(canary) is taken back: generation \(name) decides for all")
+        }
         let isShadow = answer["shadow"]?.bool == true
         Screen.say(
             isShadow
@@ -158,23 +218,26 @@ struct DecisionTrace {
     /// Shows decisions until there are enough or the server ends; returns the exit code.
     func run() -> Int32 {
         var left = most
-        var after: Int64?
+        // From now on: what the list before has shown is not shown.
+        var answer = AdminAnswer.ask(.decisions, ["limit": "1"], of: server)
+        var isFirst = true
         while true {
-            var values = values
-            values["after"] = after.map { "\($0)" }
-            let answer = AdminAnswer.ask(.trace, values, of: server)
             guard case .answer(let page) = answer else {
                 return answer.show(isJSON: false) { _ in }
             }
-            if let missed = page["missed"]?.integer, missed > 0 {
-                Screen.complain("… \(missed) are not shown: they came too fast")
+            if page["reset"]?.bool == true {
+                Screen.complain("… some are not shown: they came too fast")
             }
-            for entry in page["decisions"]?.array ?? [] {
+            for entry in isFirst ? [] : page["items"]?.array ?? [] {
                 show(entry)
                 left -= 1
                 if left == 0 { return ExitCode.success }
             }
-            after = page["next"]?.integer ?? 0
+            isFirst = false
+            var values = values
+            values["after"] = "\(page["after"]?.integer ?? 0)"
+            values["wait_ms"] = "20000"
+            answer = AdminAnswer.ask(.decisions, values, of: server)
         }
     }
 
@@ -190,10 +253,17 @@ struct DecisionTrace {
     ) throws(CommandError) -> [DecisionRecord] {
         if let files = try Installation.decisions(arguments) { return files.newest(count) }
         let server = try Installation.admin(arguments)
-        switch AdminAnswer.ask(.decisions, ["limit": "\(count)"], of: server) {
-        case .answer(let page):
-            return (page["decisions"]?.array ?? []).compactMap { DecisionRecord($0) }
-        case .refused(let text), .unreachable(let text): throw .failure(text)
-        }
+        var found: [DecisionRecord] = []
+        var cursor: String?
+        repeat {
+            let values = ["limit": "\(min(count, 500))", "cursor": cursor]
+            switch AdminAnswer.ask(.decisions, values, of: server) {
+            case .answer(let page):
+                found += (page["items"]?.array ?? []).compactMap { DecisionRecord($0) }
+                cursor = page["cursor"]?.string
+            case .refused(let text), .unreachable(let text): throw .failure(text)
+            }
+        } while cursor != nil && found.count < count
+        return found.prefix(count).reversed()
     }
 }

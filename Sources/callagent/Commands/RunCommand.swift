@@ -1,6 +1,7 @@
 // The command `run`: the server itself.
 
 import AgentServer
+import Glibc
 
 extension Command {
     static let run = Command(
@@ -15,10 +16,47 @@ extension Command {
             DescriptorLimit.raise()
             let file = Installation.file(arguments.operands.first)
             let takesFiles = arguments.has("--from-disk")
-            try Agent(file: file, takingFilesOnDisk: takesFiles, log: { Log($0) }).run()
-            return ExitCode.success
+            let member: ClusterMember?
+            switch try ClusterMember.standBy(file: file, log: { Log($0) }) {
+            case .alone: member = nil
+            case .owns(let one): member = one
+            case .stopped: return ExitCode.success
+            }
+            switch try serve(file, takesFiles, member) {
+            case .ends: return ExitCode.success
+            case .replaced(let why): throw AgentError.refused(why)
+            case .standsBy: return beginAnew(arguments)
+            }
         } catch {
             throw .failure("\(error)")
         }
+    }
+
+    private static func serve(
+        _ file: String?, _ takesFiles: Bool, _ member: ClusterMember?
+    ) throws(AgentError) -> Aftermath {
+        do throws(AgentError) {
+            let agent = try Agent(
+                file: file, takingFilesOnDisk: takesFiles, as: member, log: { Log($0) })
+            try agent.run()
+            return agent.aftermath
+        } catch {
+            // A node that cannot serve holds no other one up.
+            member?.leave(to: "")
+            guard member != nil, error.saysThatAnotherNodeOwns else { throw error }
+            return .standsBy
+        }
+    }
+
+    /// Starts the program once more in this process, as a node that stands by: nothing of what it
+    /// was is left. The files on disk were taken once, if they were to be.
+    private static func beginAnew(_ arguments: CommandArguments) -> Int32 {
+        Log.flush()
+        let words = [CommandLine.arguments[0], "run"] + arguments.operands
+        var pointers = words.map { strdup($0) }
+        pointers.append(nil)
+        execv("/proc/self/exe", pointers)
+        Screen.complain("callagent: run: cannot begin anew")
+        return ExitCode.failure
     }
 }

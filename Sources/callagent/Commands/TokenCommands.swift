@@ -29,10 +29,7 @@ extension Command {
         }
         minted.capabilities = arguments.text("--caps")?.split(separator: ",").map(String.init)
         minted.role = try role(arguments)
-        minted.name = arguments.text("--name")
-        if let name = minted.name, !(1...64).contains(name.utf8.count) {
-            throw .usage("--name: 1 to 64 bytes")
-        }
+        minted.name = try arguments.personName()?.text
         minted.lifetime = try arguments.duration("--for") ?? minted.lifetime
         if minted.lifetime <= 0 { throw .usage("--for 0 would make a token that is good never") }
         minted.keyID = arguments.text("--kid")

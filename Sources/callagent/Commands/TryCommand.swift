@@ -14,6 +14,7 @@ extension Command {
         options: [
             Option("--invite", "CALL", "ask on.invite: {\"from\":\"ann\",\"to\":\"bob\"}"),
             Option("--dial", "CALL", "ask on.dial"),
+            Option("--join", "CALL", "ask on.join, about \"user\" who was not invited"),
             Option("--token", "CALL", "ask on.token, for the callee or for \"user\""),
             Option("--push", "PUSH", "ask on.push: {\"provider\":\"apns\",\"kind\":\"voip\"}"),
             Option("--data", "DATA", "ask on.extended_data"),
@@ -43,13 +44,14 @@ extension Command {
 
 extension PluginTrial {
     fileprivate init(_ arguments: CommandArguments) throws(CommandError) {
-        let subjects = ["--invite", "--dial", "--token", "--push", "--data", "--event"]
+        let subjects = ["--invite", "--dial", "--join", "--token", "--push", "--data", "--event"]
         let given = subjects.filter { arguments.has($0) }
         guard let subject = given.first else {
             throw .usage("nothing to ask: give one of \(subjects.joined(separator: ", "))")
         }
         if given.count > 1 { throw .usage("\(given[0]) and \(given[1]) exclude each other") }
-        let callOption = ["--invite", "--dial", "--token"].contains(subject) ? subject : "--call"
+        let isCall = ["--invite", "--dial", "--join", "--token"].contains(subject)
+        let callOption = isCall ? subject : "--call"
         if callOption != "--call", arguments.has("--call") {
             throw .usage("\(subject) is the call itself: leave out --call")
         }
@@ -70,6 +72,7 @@ extension PluginTrial {
         switch name {
         case "--invite": return .invite
         case "--dial": return .dial
+        case "--join": return .join
         case "--token": return .token
         case "--push": return .push(try arguments.object(name) ?? JSONObject())
         case "--data":

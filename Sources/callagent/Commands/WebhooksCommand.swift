@@ -66,7 +66,7 @@ extension Command {
     }
 
     private static func showReceivers(_ answer: JSONValue) {
-        let endpoints = answer["endpoints"]?.array ?? []
+        let endpoints = answer["items"]?.array ?? []
         for endpoint in endpoints {
             let state = endpoint["enabled"]?.bool == true ? "enabled" : "DISABLED"
             let behind = endpoint["behind"]?.bool == true ? ", behind" : ""
@@ -80,7 +80,7 @@ extension Command {
     }
 
     private static func showEvents(_ answer: JSONValue) {
-        let events = answer["events"]?.array ?? []
+        let events = answer["items"]?.array ?? []
         for event in events {
             let words = ["event", "endpoint", "type", "state", "error"]
                 .compactMap { event[$0]?.string }

@@ -17,7 +17,7 @@ struct CallProgress: Equatable {
     init(_ call: Call, me: UserID) {
         self.me = me
         caller = call.caller
-        mode = Mode.all[Int(call.mode.value)]
+        mode = call.mode
         take(call)
     }
 

@@ -2,7 +2,9 @@
 
 import AgentServer
 import CallClient
+import CallClientCore
 import CallModel
+import Configuration
 import EventLoop
 import Glibc
 
@@ -12,12 +14,15 @@ struct DeviceOptions {
     let credential: Credential
     let device: DeviceID
     let isJSON: Bool
+    /// What the user is called; nil: nothing is said of it.
+    let name: PersonName?
 
     /// What stands in the help.
     static let options: [Option] =
         [
             Option("--as", "ME", "the user that connects, with a token made for it"),
             Option("--token", "TOKEN", "a token instead of --as"),
+            Option("--name", "TEXT", "what others see that ME is called"),
             Option("--device", "NAME", "which device of the user this is (default: cli-PID)"),
             Option("--server", "URL", "such as wss://calls.example.com or 127.0.0.1:7600"),
             Option("--json", nil, "one JSON object a line: every message, with its time"),
@@ -27,6 +32,7 @@ struct DeviceOptions {
         credential = try Credential(arguments)
         device = try CommandArguments.device(arguments.text("--device") ?? "cli-\(getpid())")
         isJSON = arguments.has("--json")
+        name = try arguments.personName()
         server = try Installation.server(arguments)
     }
 }
@@ -81,8 +87,12 @@ struct Credential {
         if arguments.has("--server"), !arguments.has("--config") { return "dev:\(user)" }
         var minted = MintedToken(user: user.text)
         minted.lifetime = lifetime
+        let name = try arguments.personName()
         do throws(AgentError) {
-            return try minted.token(by: try Installation.configurationWithSecrets(arguments))
+            let configuration = try Installation.configurationWithSecrets(arguments)
+            // Without keys `hello` says it.
+            if !configuration.auth.isEmpty { minted.name = name?.text }
+            return try minted.token(by: configuration)
         } catch {
             throw .failure(
                 "--as \(user): cannot make a token: \(error); make one where the keys are, with "

@@ -1,6 +1,7 @@
 // Runs one device on the command line: connection, signals, end.
 
 import CallClient
+import CallClientCore
 import CallModel
 import CallWire
 import EventLoop
@@ -34,11 +35,13 @@ final class DeviceProgram {
         self.ladder = ladder
         server = options.server
         credential = options.credential
-        let connection = CallClient.Options(
+        var connection = CallClient.Options(
             options.server, token: credential.token, device: options.device)
+        connection.name = options.name
         client = CallClient(connection, on: loop)
         client.onEvent = { [unowned self] in take($0) }
         client.trace = { ladder.passes($0) }
+        ladder.nameOf = { [unowned client] in client.name(of: $0) }
         for signal in [SignalWatcher.Signal.interrupt, .terminate, .hangup] {
             signals.append(
                 try SignalWatcher(for: signal, on: loop) { [unowned self] in interrupt() })

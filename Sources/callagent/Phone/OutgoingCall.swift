@@ -1,6 +1,7 @@
 // The side that calls: invites, shows what happens, and leaves at the end.
 
 import CallClient
+import CallClientCore
 import CallModel
 import CallWire
 import EventLoop
@@ -64,7 +65,7 @@ final class OutgoingCall: DeviceScript {
         isInvited = true
         let invitation = plan.invitation
         let invitees = invitation.invitees.map(\.text).joined(separator: ", ")
-        let mode = invitation.mode.map { Self.name(of: $0) }
+        let mode = invitation.mode?.name
         let kind = invitation.kind == "audio" ? nil : invitation.kind
         let asked = [mode, kind].compactMap(\.self).joined(separator: ", ")
         let data = invitation.extendedData.map { ": \($0)" } ?? ""
@@ -77,10 +78,8 @@ final class OutgoingCall: DeviceScript {
         }
     }
 
-    private static func name(of mode: ModeIndex) -> String { Mode.all[Int(mode.value)].name }
-
     private func created(_ invited: Invited) {
-        ladder.sees("call \(invited.call.id) (\(Self.name(of: invited.call.mode)))")
+        ladder.sees("call \(invited.call.id) (\(invited.call.mode.name))")
         for error in invited.errors {
             ladder.sees("\(error.user) left out (\(error.code.rawValue))")
         }

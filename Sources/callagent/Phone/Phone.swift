@@ -1,6 +1,7 @@
 // The side that is called: shows incoming calls and answers them.
 
 import CallClient
+import CallClientCore
 import CallModel
 import CallWire
 import EventLoop

@@ -72,17 +72,20 @@ enum DecisionText {
             lines.append("\(number("unknown")) could not be asked again: too little is recorded")
         }
         let changes = report["changes"]?.array ?? []
-        lines += changes.flatMap(change)
+        let isMixed = Set(changes.compactMap { $0["generation"]?.string }).count > 1
+        lines += changes.flatMap { change($0, saysWho: isMixed) }
         let rest = number("changed") - Int64(changes.count)
         if rest > 0 { lines.append("… and \(rest) more") }
         return lines.map(Screen.plain)
     }
 
-    private static func change(_ change: JSONValue) -> [String] {
+    /// - Parameter saysWho: whether it names the generation that decided.
+    private static func change(_ change: JSONValue, saysWho: Bool) -> [String] {
+        let who = saysWho ? "  generation \(text(change, "generation"))" : ""
         let problem = change["problem"]?.string.map { ["      \($0)"] } ?? []
         return [
             "  \(time(change))  \(text(change, "call"))  on.\(text(change, "event"))"
-                + " for \(text(change, "user"))",
+                + " for \(text(change, "user"))\(who)",
             "    - \(text(change, "before"))", "    + \(text(change, "after"))",
         ] + problem
     }

@@ -38,6 +38,12 @@ enum Help {
         return text
     }
 
+    /// `name` with the operands that may follow.
+    static func words(of operands: Command.Operands, after name: String) -> String {
+        let words = name + self.operands(operands)
+        return name.isEmpty ? String(words.dropFirst()) : words
+    }
+
     private static func operands(_ operands: Command.Operands) -> String {
         switch operands {
         case .none: ""

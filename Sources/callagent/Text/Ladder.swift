@@ -1,6 +1,7 @@
 // A call as one side sees it, a line for each event, with the time since the start.
 
 import CallClient
+import CallClientCore
 import CallModel
 import CallSimulator
 import CallWire
@@ -14,6 +15,8 @@ final class Ladder {
     private let write: (String) -> Void
     /// The last text of each participant: it is not shown again with every later change.
     private var said: [UserID: String] = [:]
+    /// What a user is called, as far as that was heard.
+    var nameOf: (UserID) -> String? = { _ in nil }
 
     init(isJSON: Bool, write: @escaping (String) -> Void = Screen.say) {
         self.isJSON = isJSON
@@ -66,9 +69,9 @@ extension Ladder {
         switch event {
         case .created: break
         case .incoming(let call, let inviter, _, let transfer):
-            let mode = Mode.all[Int(call.mode.value)].name
+            let mode = call.mode.name
             sees(
-                "incoming \(call.kind) call \(call.id) from \(inviter) (\(mode))"
+                "incoming \(call.kind) call \(call.id) from \(shown(inviter)) (\(mode))"
                     + (transfer.map { ", to take the place of \($0.by)" } ?? "")
                     + Self.saying(transfer?.extendedData ?? call.extendedData))
         case .changed(let changes): for change in changes { sees(change) }
@@ -78,7 +81,7 @@ extension Ladder {
         case .elsewhere(let what, let device):
             sees("\(what.rawValue) elsewhere\(device.map { " on \($0)" } ?? "")")
         case .missed(let call, let count):
-            sees("missed a call of \(call.caller) (\(call.id)), \(count) in all")
+            sees("missed a call of \(shown(call.caller)) (\(call.id)), \(count) in all")
         case .mediaPhase(let media): sees("media \(media.rawValue)")
         case .mediaFlags(let user, let audio, let video):
             sees("\(user) audio \(audio ? "on" : "off"), video \(video ? "on" : "off")")
@@ -89,6 +92,11 @@ extension Ladder {
             sees("\(user) signals: \(String(decoding: data, as: UTF8.self))")
         default: sees(event.words)
         }
+    }
+
+    /// The id first: anybody may be called anything.
+    private func shown(_ user: UserID) -> String {
+        nameOf(user).map { "\(user) \"\($0)\"" } ?? "\(user)"
     }
 
     /// Shows a request that failed.

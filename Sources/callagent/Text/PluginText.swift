@@ -15,6 +15,10 @@ enum PluginText {
         }
         var lines = [head] + chains(plugins)
         for plugin in plugins { lines += self.plugin(plugin) }
+        if let canary = answer["canary"], !canary.isNull {
+            lines += CanaryText.lines(canary, beside: generation)
+            for plugin in canary["plugins"]?.array ?? [] { lines += self.plugin(plugin) }
+        }
         if let shadow = answer["shadow"] { lines += self.shadow(shadow) }
         return lines.map(Screen.plain)
     }
@@ -95,7 +99,7 @@ enum PluginText {
         return words.isEmpty ? "" : ", failed: \(words.joined(separator: ", "))"
     }
 
-    private static func span(_ seconds: Double) -> String {
+    static func span(_ seconds: Double) -> String {
         seconds < 0.001
             ? "\(Int((seconds * 1e6).rounded())) µs" : "\(Int((seconds * 1e3).rounded())) ms"
     }

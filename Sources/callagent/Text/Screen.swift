@@ -15,17 +15,24 @@ enum Screen {
         write(text.hasSuffix("\n") ? String(text.dropLast()) : text, to: STDOUT_FILENO)
     }
 
+    /// Output that is no text for people.
+    static func write(_ bytes: [UInt8]) {
+        bytes.withUnsafeBytes { write($0, to: STDOUT_FILENO) }
+    }
+
     private static func write(_ line: String, to descriptor: Int32) {
         var text = line + "\n"
-        text.withUTF8 { bytes in
-            var rest = UnsafeRawBufferPointer(bytes)
-            while !rest.isEmpty {
-                guard let most = room(for: rest.count, in: descriptor) else { return }
-                let count = Glibc.write(descriptor, rest.baseAddress, most)
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else { return failed(descriptor) }
-                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-            }
+        text.withUTF8 { write(UnsafeRawBufferPointer($0), to: descriptor) }
+    }
+
+    private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) {
+        var rest = bytes
+        while !rest.isEmpty {
+            guard let most = room(for: rest.count, in: descriptor) else { return }
+            let count = Glibc.write(descriptor, rest.baseAddress, most)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return failed(descriptor) }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
         }
     }
 

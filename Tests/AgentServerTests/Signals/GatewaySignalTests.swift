@@ -1,6 +1,7 @@
 // Signals to somebody whose line is down or slow: nobody else's doing loses them, or the line.
 
 import CallClient
+import CallClientCore
 import CallModel
 import CallWire
 import EventLoop

@@ -1,4 +1,5 @@
-"""Extended data that a plugin takes long to shape, on its way in and out."""
+"""Extended data that a plugin takes long to shape, on its way in and out: half of what a run may
+take, so that it is shaped on a slow machine too."""
 
 from blows import flood, message
 from registry import Attack, house
@@ -8,7 +9,7 @@ ATTACK = Attack(
 on.extended_data(function(data, call, dir)
   if type(data) ~= "table" or not data.heavy then return end
   local sum = 0
-  for step = 1, 400000 do sum = sum + step end
+  for step = 1, 200000 do sum = sum + step end
   data.sum = sum
   return data
 end)

@@ -1,6 +1,7 @@
 // One outgoing call: placed when the connection is open, left when the other side is gone.
 
 import CallClient
+import CallClientCore
 import CallModel
 import CallWire
 import EventLoop

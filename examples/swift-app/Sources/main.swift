@@ -1,6 +1,7 @@
 // Calls somebody: `swift run swift-app alice support [ws://127.0.0.1:7600]`.
 
 import CallClient
+import CallClientCore
 import CallModel
 import Foundation
 

@@ -1,0 +1,402 @@
+// What happened to calls, kept for whoever asks why.
+
+import CallModel
+import Collections
+
+/// One plugin's part of a decision, for the journal.
+public struct JournalAnswer: Sendable {
+    public var hook: String
+    public var user: UserID
+    public var plugin: String
+    public var generation: String
+    /// `accept`, `reject`, …, or what became of the question.
+    public var decision: String
+    public var detail: String?
+    public var processor: UInt64
+    public var wall: Milliseconds
+    public var failure: String?
+
+    /// `plugin` was asked at `hook` about `user`, and said `decision`.
+    public init(hook: String, user: UserID, plugin: String, generation: String, decision: String) {
+        (self.hook, self.user, self.plugin) = (hook, user, plugin)
+        (self.generation, self.decision) = (generation, decision)
+        (processor, wall) = (0, 0)
+    }
+}
+
+/// Something that was sent out because of a call.
+public struct JournalDelivery: Sendable {
+    /// Whom a push is to wake; nil: a webhook.
+    public var address: (user: UserID, device: DeviceID?)?
+    /// The provider or receiver.
+    public var target: String
+    /// `sent`, `failed`, `unreached`, …
+    public var state: String
+    /// What was said about it.
+    public var status: String?
+    /// How long it took.
+    public var took: Milliseconds
+
+    /// Something was sent to `target`, and became `state`.
+    public init(
+        to address: (user: UserID, device: DeviceID?)? = nil, _ target: String, _ state: String,
+        status: String? = nil, took: Milliseconds = 0
+    ) {
+        (self.address, self.target, self.state) = (address, target, state)
+        (self.status, self.took) = (status, took)
+    }
+}
+
+/// The journals of live calls and of those that ended last, packed within a bound of memory. It is
+/// told of what happens by few calls in the way of a request, each of which costs little. Owner:
+/// the loop's thread.
+public final class Journal {
+    /// How much is kept.
+    public struct Limits: Sendable, Equatable {
+        /// Ended calls.
+        public var calls = 10_000
+        /// Bytes of all journals, roughly.
+        public var memory = 64 << 20
+
+        /// The defaults.
+        public init() {}
+    }
+
+    /// What is known of a call.
+    public struct Found: Sendable {
+        public let bytes: [UInt8]
+        public let since: Moment
+        public let leftOut: Int
+        public let signals: Int
+        /// Whether nothing is missing at its beginning.
+        public let isWhole: Bool
+
+        /// The packed `bytes`, whose times count `since` a moment.
+        public init(
+            bytes: [UInt8], since: Moment, leftOut: Int = 0, signals: Int = 0, isWhole: Bool
+        ) {
+            (self.bytes, self.since, self.isWhole) = (bytes, since, isWhole)
+            (self.leftOut, self.signals) = (leftOut, signals)
+        }
+    }
+
+    /// A part of a journal that is to be written to a file.
+    public struct Part: Sendable {
+        public let call: CallID
+        public let since: Moment
+        public let bytes: [UInt8]
+    }
+
+    public var limits = Limits()
+    /// Whether parts are kept until `takeParts`: a file keeps them.
+    public var isWritten = false
+    /// Requests and devices of people, for who asks why a phone did not ring.
+    public private(set) var people = PeopleJournal()
+    private var calls: [CallID: CallJournal] = [:]
+    /// Those of ended calls, in the order in which they ended.
+    private var ended = Queue<CallID>()
+    /// The ends of the list of all, by their beginnings.
+    private unowned(unsafe) var oldest: CallJournal?
+    private unowned(unsafe) var newest: CallJournal?
+    private var bytes = 0
+    private var dirty: [CallJournal] = []
+    private var pen = JournalPen()
+    /// The journal that was written to last: mostly the next entry is of the same call.
+    private var recent: CallJournal?
+
+    public init() {}
+
+    /// The packed journal of a call; nil: there is none in memory.
+    public func found(_ id: CallID) -> Found? {
+        calls[id].map {
+            Found(
+                bytes: $0.bytes, since: $0.since, leftOut: $0.leftOut, signals: $0.signals,
+                isWhole: $0.isWhole)
+        }
+    }
+
+    /// How many journals there are, and their bytes.
+    public var size: (calls: Int, bytes: Int) { (calls.count, bytes) }
+
+    /// What is to be written to the file since the last time.
+    public func takeParts() -> [Part] {
+        defer { dirty.removeAll(keepingCapacity: true) }
+        return dirty.map { journal in
+            journal.isDirty = false
+            return Part(call: journal.id, since: journal.since, bytes: journal.takeUnwritten())
+        }
+    }
+
+    // MARK: Forgetting
+
+    /// The calls that it has.
+    public var callIDs: [CallID] { Array(calls.keys) }
+
+    /// The journal of a call names `gone` no more.
+    public func forget(_ gone: Forgotten, in id: CallID) {
+        guard let journal = calls[id] else { return }
+        let before = journal.bytes.count
+        journal.forget(gone)
+        bytes += journal.bytes.count - before
+    }
+
+    /// What happened to `user` beside calls is not known any more.
+    public func forget(_ user: UserID) { people.forget(user) }
+
+    // MARK: Entries
+
+    private func journal(_ id: CallID, isWhole: Bool) -> CallJournal {
+        if let recent, recent.id == id { return recent }
+        if let known = calls[id] {
+            recent = known
+            return known
+        }
+        let new = CallJournal(id, since: id.createdAt, isWhole: isWhole)
+        calls[id] = new
+        recent = new
+        new.older = newest
+        newest?.newer = new
+        newest = new
+        oldest = oldest ?? new
+        bytes += Self.headBytes
+        while bytes > limits.memory, let oldest, oldest !== new { forget(oldest) }
+        return new
+    }
+
+    private func known(_ id: CallID) -> CallJournal? {
+        if let recent, recent.id == id { return recent }
+        guard let found = calls[id] else { return nil }
+        recent = found
+        return found
+    }
+
+    private func add(to journal: CallJournal, at now: Moment) {
+        let before = journal.bytes.count
+        journal.add(&pen, at: now)
+        bytes += journal.bytes.count - before
+        guard isWritten, !journal.isDirty else { return }
+        journal.isDirty = true
+        dirty.append(journal)
+    }
+
+    /// A user asked for something in a call that is there, or makes one.
+    ///
+    /// - Parameter code: why it was refused; nil: it was not.
+    public func asks(
+        _ operation: Operation, by address: (UserID, DeviceID), _ code: Refusal.Code?,
+        in id: CallID, at now: Moment
+    ) {
+        // Only a request that makes a call has its beginning.
+        var isNew = true
+        if case .call = operation { isNew = false }
+        let journal = journal(id, isWhole: isNew)
+        pen.begin(.request)
+        pen.put(operation.name.rawValue)
+        pen.put(address.0.text)
+        pen.put(address.1.text)
+        pen.put(optional: code?.rawValue)
+        add(to: journal, at: now)
+    }
+
+    /// A call is as it is now, by the doing of `actor`.
+    public func changed(
+        _ call: borrowing Call, by actor: (name: String, device: String?), at now: Moment
+    ) {
+        let journal = journal(call.id, isWhole: call.revision <= 1)
+        pen.begin(.change)
+        pen.put(number: UInt64(call.revision))
+        pen.put(actor.name)
+        pen.put(optional: actor.device)
+        pen.put(call.state.place)
+        pen.put(optional: call.end?.reason.rawValue)
+        if let end = call.end {
+            pen.put(optional: end.detail?.rawValue)
+            pen.put(optional: end.by?.text)
+        }
+        putChanges(of: call, journal)
+        add(to: journal, at: now)
+        if call.media.place != journal.media {
+            journal.media = call.media.place
+            pen.begin(.media)
+            pen.put(call.media.place)
+            add(to: journal, at: now)
+        }
+        if !call.isLive { ends(journal) }
+    }
+
+    /// The participants whose state is another one than at the last change.
+    private func putChanges(of call: borrowing Call, _ journal: CallJournal) {
+        let participants = call.participants
+        var states: [UInt8] = []
+        states.reserveCapacity(participants.count * 2)
+        var count: UInt64 = 0
+        for place in participants.indices {
+            states.append(participants[place].state.place)
+            states.append(participants[place].reason.map { $0.place + 1 } ?? 0)
+            if !isSame(states, journal.states, place) { count += 1 }
+        }
+        pen.put(number: count)
+        for place in participants.indices where !isSame(states, journal.states, place) {
+            pen.put(participants[place].user.text)
+            pen.put(states[2 * place])
+            pen.put(states[2 * place + 1])
+        }
+        journal.states = states
+    }
+
+    private func isSame(_ new: [UInt8], _ old: [UInt8], _ place: Int) -> Bool {
+        2 * place + 1 < old.count && new[2 * place] == old[2 * place]
+            && new[2 * place + 1] == old[2 * place + 1]
+    }
+
+    private func ends(_ journal: CallJournal) {
+        guard !journal.hasEnded else { return }
+        journal.hasEnded = true
+        journal.states = []
+        ended.append(journal.id)
+        while ended.count > limits.calls, let id = ended.removeFirst() {
+            if let old = calls[id] { forget(old) }
+        }
+    }
+
+    /// What a journal takes beside its entries, in bytes, roughly.
+    private static let headBytes = 256
+
+    /// A journal is in memory no more; a file may have it.
+    private func forget(_ old: CallJournal) {
+        old.older?.newer = old.newer
+        old.newer?.older = old.older
+        if oldest === old { oldest = old.newer }
+        if newest === old { newest = old.older }
+        bytes -= old.bytes.count + Self.headBytes
+        if recent === old { recent = nil }
+        calls[old.id] = nil
+    }
+
+    /// A question about a call goes to the policies.
+    public func asked(_ question: borrowing Question, at now: Moment) {
+        let subject = question.subject
+        let call = subject.call
+        let journal = journal(call.id, isWhole: call.revision <= 1)
+        pen.begin(.asked)
+        switch subject {
+        case .invite(_, let callee, _):
+            pen.put("invite")
+            pen.put(callee.text)
+        case .dial(_, let user, _):
+            pen.put("dial")
+            pen.put(user.text)
+        case .incomingData(_, let user, _):
+            pen.put("extended_data")
+            pen.put(user.text)
+        case .outgoingData:
+            pen.put("extended_data")
+            pen.put("")
+        case .join(_, let user):
+            pen.put("join")
+            pen.put(user.text)
+        case .token(_, let user):
+            pen.put("token")
+            pen.put(user.text)
+        }
+        add(to: journal, at: now)
+    }
+
+    /// A plugin answered, or did not.
+    public func answered(_ answer: borrowing JournalAnswer, in id: CallID, at now: Moment) {
+        guard let journal = known(id) else { return }
+        pen.begin(.answered)
+        pen.put(answer.hook)
+        pen.put(answer.user.text)
+        pen.put(answer.plugin)
+        pen.put(answer.generation)
+        pen.put(answer.decision)
+        pen.put(optional: answer.detail)
+        pen.put(number: answer.processor / 1_000)
+        pen.put(number: UInt64(max(0, answer.wall)) * 1_000)
+        pen.put(optional: answer.failure)
+        add(to: journal, at: now)
+    }
+
+    /// A device was told of an event under the number `seq`.
+    public func told(
+        _ event: borrowing CallEvent, _ address: Address, _ seq: UInt64, at now: Moment
+    ) {
+        guard let journal = known(event.callID) else { return }
+        let name = event.kind.name
+        guard name != .signal else {
+            journal.signals += 1
+            return
+        }
+        if case .timer(let timer) = event.actor, journal.timerRevision != event.revision {
+            journal.timerRevision = event.revision
+            pen.begin(.timer)
+            pen.put(timer.place)
+            add(to: journal, at: now)
+        }
+        pen.begin(.told)
+        pen.put(name.place)
+        pen.put(address.user.text)
+        pen.put(address.device.text)
+        pen.put(number: seq)
+        add(to: journal, at: now)
+    }
+
+    /// A device has acknowledged that it was called.
+    public func acknowledged(_ id: CallID, by address: Address, at now: Moment) {
+        note(.acknowledged, address, nil, in: id, at: now)
+    }
+
+    /// A device of a participant is there, or gone.
+    public func connection(
+        of address: Address, isThere: Bool, _ why: String?, in calls: [CallID], at now: Moment
+    ) {
+        for id in calls {
+            note(isThere ? .connected : .disconnected, address, why, in: id, at: now)
+        }
+        people.connection(of: address, isThere: isThere, why, at: now)
+    }
+
+    private func note(
+        _ kind: JournalKind, _ address: Address, _ why: String?, in id: CallID, at now: Moment
+    ) {
+        guard let journal = known(id) else { return }
+        pen.begin(kind)
+        pen.put(address.user.text)
+        pen.put(address.device.text)
+        if kind == .disconnected { pen.put(optional: why) }
+        add(to: journal, at: now)
+    }
+
+    /// Something was sent out because of a call.
+    public func sent(_ delivery: JournalDelivery, in id: CallID, at now: Moment) {
+        guard let journal = known(id) else { return }
+        pen.begin(delivery.address == nil ? .webhook : .push)
+        if let address = delivery.address {
+            pen.put(address.user.text)
+            pen.put(optional: address.device?.text)
+        }
+        pen.put(delivery.target)
+        pen.put(delivery.state)
+        pen.put(optional: delivery.status)
+        pen.put(number: UInt64(max(0, delivery.took)))
+        add(to: journal, at: now)
+    }
+
+    /// An invitation was refused before there was a call, or a device was sent away.
+    public func noteRefused(
+        _ operation: Operation, by user: UserID, _ refusal: Refusal, at now: Moment
+    ) {
+        people.refused(operation, by: user, refusal, at: now)
+    }
+
+    /// A device's token is good no more.
+    public func noteRevoked(_ address: Address, at now: Moment) {
+        people.connection(of: address, isThere: false, "revoked", at: now)
+    }
+}
+
+extension CaseIterable where Self: RawRepresentable<String> {
+    /// The place among the cases, which the bits of an enum without values are.
+    fileprivate var place: UInt8 { withUnsafeBytes(of: self) { $0[0] } }
+}

@@ -1,0 +1,112 @@
+// What is wrong with a running process, by its own answers.
+
+import JSON
+
+extension Finding {
+    /// `grade`, `text`, `advice`.
+    fileprivate var json: JSONValue {
+        let word =
+            switch grade {
+            case .good: "good"
+            case .warning: "warning"
+            case .trouble: "trouble"
+            }
+        return ["grade": .string(word), "text": .string(text), "advice": .string(advice)]
+    }
+
+    /// What the answers of a process to `GET /status`, `/plugins`, `/files` and `/webhooks` tell.
+    ///
+    /// - Parameters:
+    ///   - process: how it is called, such as `process 17`.
+    ///   - connections: how many there may be.
+    public static func all(
+        of process: String, status: JSONValue, connections: Int, plugins: JSONValue,
+        _ others: (files: JSONValue, webhooks: JSONValue)
+    ) -> [Finding] {
+        readiness(of: process, status) + clock(status) + load(status, most: connections)
+            + ofPlugins(plugins) + alarms(others.files) + receivers(others.webhooks)
+    }
+
+    private static func readiness(of process: String, _ status: JSONValue) -> [Finding] {
+        let version = status["version"]?.string ?? "?"
+        guard status["ready"]?.bool == true else {
+            return [
+                .trouble(
+                    "\(process) runs and takes no calls: its store is away"
+                        + (status["store_error"]?.string.map { ": \($0)" } ?? ""),
+                    "its log says why (store failed…); it goes on by itself when the disk does")
+            ]
+        }
+        return [.good("\(process) runs, version \(version), and takes calls")]
+    }
+
+    private static func clock(_ status: JSONValue) -> [Finding] {
+        guard let gap = status["clock_gap_ms"]?.integer, abs(gap) > 60_000 else { return [] }
+        let side = gap > 0 ? "behind" : "ahead of"
+        return [
+            .warning(
+                "the calls' clock is \(abs(gap) / 1_000) s \(side) the wall clock",
+                gap > 0
+                    ? "it drifts there, 1 ms a second; a restart sets it at once"
+                    : "look at the clock of this machine; it runs slower until they agree")
+        ]
+    }
+
+    private static func load(_ status: JSONValue, most: Int) -> [Finding] {
+        let connections = status["connections"]?.integer ?? 0
+        let text = "\(connections) connections of at most \(most)"
+        return connections * 10 >= Int64(most) * 9
+            ? [.warning(text, "raise limits.connections, or find out whose they are")]
+            : [.good(text)]
+    }
+
+    private static func ofPlugins(_ plugins: JSONValue) -> [Finding] {
+        let all = plugins["plugins"]?.array ?? []
+        let quarantined = all.filter { $0["state"]?.string == "quarantined" }.map { plugin in
+            Finding.trouble(
+                "the plugin \(plugin["name"]?.string ?? "?") is in quarantine",
+                "its lines in the log say why; fix it, then callagent reload")
+        }
+        let paused = all.compactMap { plugin -> Finding? in
+            guard let count = plugin["paused_count"]?.integer, count > 0 else { return nil }
+            let whom = count == 1 ? "1 account or timer" : "\(count) accounts or timers"
+            return .warning(
+                "the plugin \(plugin["name"]?.string ?? "?") is passed over for \(whom)",
+                "callagent plugins names them, its lines in the log say why")
+        }
+        return quarantined + paused
+    }
+
+    private static func alarms(_ files: JSONValue) -> [Finding] {
+        (files["alarms"]?.array?.compactMap(\.string) ?? []).map { alarm in
+            .trouble(
+                "alarm: \(alarm)",
+                "fix what it names; files count after a reload, the store after a start")
+        }
+    }
+
+    private static func receivers(_ webhooks: JSONValue) -> [Finding] {
+        (webhooks["items"]?.array ?? []).compactMap { receiver in
+            let name = receiver["name"]?.string ?? "?"
+            if receiver["enabled"]?.bool == false {
+                return .trouble(
+                    "the receiver \(name) of webhooks gets nothing: it answered 410",
+                    "callagent webhooks enable \(name) when it wants events again")
+            }
+            guard receiver["behind"]?.bool == true else { return nil }
+            return .warning(
+                "the receiver \(name) of webhooks does not keep up",
+                "callagent webhooks tells why; events wait in the store")
+        }
+    }
+}
+
+extension [Finding] {
+    /// `healthy`, `findings[]`.
+    var json: JSONValue {
+        [
+            "healthy": .bool(!contains { $0.grade == .trouble }),
+            "findings": .array(map(\.json)),
+        ]
+    }
+}

@@ -1,0 +1,64 @@
+// The lease of a process that is a node of a cluster.
+
+import ClusterStorage
+import EventLoop
+import StoreContract
+
+extension Agent {
+    /// What becomes of the process now that `run` has ended.
+    public var aftermath: Aftermath { ownership?.aftermath ?? .ends }
+
+    func watchLease() throws(EventLoopError) {
+        guard let member else { return }
+        ownership = try Ownership(member, exchange, on: loop, log: log) { [unowned self] in
+            stop()
+        }
+        ownership?.alarmed = { [unowned self] in alarm($0) }
+        remote = try member.linkPlan.map { plan throws(EventLoopError) in
+            try OwnerLinks(plan, member, gateway, on: loop, log: log)
+        }
+    }
+
+    /// Figures of the cluster; none where there is none.
+    var clusterSamples: [Metrics.Sample] {
+        guard let sight = ownership?.sight else { return [] }
+        let state = sight.state
+        let living = state.nodes.filter { $0.isAlive && $0.note.name != state.term.owner }
+        let mayBeLost = alarms.contains { $0.hasPrefix(Ownership.lossWords) }
+        return [
+            .gauge("cluster_standbys", "Living nodes that stand by.", living.count),
+            .gauge(
+                "cluster_nodes_lost", "Nodes that are gone and that nobody ended.",
+                state.nodes.filter(\.isLost).count),
+            .gauge(
+                "cluster_nodes_differing", "Living nodes with other settings than the owner.",
+                living.filter { !state.differing($0).isEmpty }.count),
+            .gauge(
+                "cluster_database_synchronous", "Whether a standby has every commit.",
+                state.isSynchronous ? 1 : 0),
+            .gauge(
+                "cluster_commits_may_be_lost",
+                "Whether the database changed without a standby in step.", mayBeLost ? 1 : 0),
+            .gauge("cluster_epoch", "The takeovers so far.", Int(state.term.epoch)),
+            .gauge("cluster_links", "Front ends with a link.", remote?.nodes.count ?? 0),
+            .gauge("cluster_remote_clients", "Clients of front ends.", remote?.clientCount ?? 0),
+        ]
+    }
+
+    /// Stops because the operator wants the process to end, also while it hands over.
+    func end() {
+        let handsOver = isStopping && aftermath == .standsBy
+        ownership?.endForGood()
+        if handsOver { tellManagerOfEnd() }
+        stop()
+    }
+
+    /// To the service manager a process that stands by afterwards does not end.
+    func tellManagerOfEnd() {
+        if aftermath == .standsBy {
+            systemd?.tell("STATUS=hands over")
+        } else {
+            systemd?.tell("STOPPING=1", "STATUS=draining")
+        }
+    }
+}

@@ -1,0 +1,278 @@
+// This process as a node of a cluster: it keeps its lease on a thread of its own.
+
+import CallModel
+import ClusterCore
+import ClusterStorage
+import Configuration
+import EventLoop
+import Glibc
+import Storage
+import StoreContract
+import Synchronization
+
+/// What a node hears of its lease.
+enum MemberNews: Sendable {
+    /// It owns from now on.
+    case owns(Grant)
+    /// Somebody wants it to give up to this node; empty: to any other one.
+    case asked(to: String)
+    /// It owns no more, and who does.
+    case lost(to: Term)
+    /// Another process of its name owns.
+    case replaced(by: Term)
+    /// Another owner than before was seen, while it waits.
+    case sees(LeaseRow)
+    /// The row was read while it waits, and where the owner is reached; empty: nowhere. Only of a
+    /// node that has links.
+    case looked(LeaseRow, ownerLink: String)
+    /// The database does not answer; nil: it does again.
+    case trouble(StoreError?)
+    /// The days of calls cannot be kept; nil: they can again.
+    case days(StoreError?)
+    /// What it sees of the cluster while it owns.
+    case sight(ClusterSight)
+}
+
+/// The lease of this process. Any thread may ask it.
+public final class ClusterMember: Sendable {
+    private enum Wish: Sendable {
+        case newEpoch
+        case giveUp(String)
+        case settings([String: String])
+        case links([String])
+    }
+
+    /// Who hears the news, and what nobody has heard yet.
+    private struct Ears: Sendable {
+        var listener: (@Sendable (MemberNews) -> Void)?
+        /// Whether `owns` is the last that it hears.
+        var endsWhenItOwns = false
+        var unheard: [MemberNews] = []
+
+        mutating func hear(_ news: MemberNews) {
+            guard let listener else { return keep(news) }
+            if case .owns = news, endsWhenItOwns { self.listener = nil }
+            listener(news)
+        }
+
+        /// Of each kind the last one, where it still matters to whoever listens next.
+        private mutating func keep(_ news: MemberNews) {
+            switch news {
+            case .owns, .sees, .looked, .days, .sight: return
+            case .trouble: unheard.removeAll { if case .trouble = $0 { true } else { false } }
+            case .asked: unheard.removeAll { if case .asked = $0 { true } else { false } }
+            case .lost: unheard.removeAll { if case .lost = $0 { true } else { false } }
+            case .replaced: break
+            }
+            unheard.append(news)
+        }
+    }
+
+    /// The node's name.
+    public let node: String
+    let address: DatabaseAddress
+    let times: LeaseTimes
+    /// How other nodes and this one reach each other; nil: they do not.
+    let linkPlan: LinkPlan?
+    private let wishes = WorkerMailbox<Wish>()
+    private let grants = WorkerMailbox<Grant>()
+    private let ears = Mutex(Ears())
+    /// Until when it may speak as the owner, by `Clock.bootMilliseconds`.
+    private let silentAt = Atomic<Int64>(.min)
+    /// The takeover since which it owned last; 0: it never did.
+    private let ownEpoch = Atomic<UInt32>(0)
+    /// When the lease's thread ends, if it has not given up before; `max`: it does not.
+    private let leavesBy = Atomic<Int64>(.max)
+    private let thread = Mutex<WorkerThread?>(nil)
+    private let upkeep = Mutex<Upkeep?>(nil)
+    /// The grant that no store was opened with yet.
+    private let fresh = Mutex<Grant?>(nil)
+
+    /// What the note says of settings at first.
+    private let settings: [String: String]
+
+    /// A node of `cluster`; nothing happens before `keep`.
+    init(
+        _ cluster: Configuration.Cluster, settings: [String: String] = [:], file: String? = nil
+    ) throws(AgentError) {
+        self.settings = settings
+        do throws(StoreError) {
+            address = try DatabaseAddress(cluster.database.text)
+        } catch {
+            throw .store(error)
+        }
+        node = cluster.node ?? Self.machine
+        var times = LeaseTimes()
+        (times.beat, times.lease) = (cluster.beat, cluster.lease)
+        self.times = times
+        if let problem = times.problem { throw .configuration("cluster.\(problem)") }
+        linkPlan = try LinkPlan(cluster, file: file)
+    }
+
+    /// The name of this machine.
+    static var machine: String {
+        var name = [CChar](repeating: 0, count: 65)
+        gethostname(&name, name.count - 1)
+        let bytes = name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// From now on this hears all news, on the lease's thread; first what nobody has heard.
+    func tell(_ listener: (@Sendable (MemberNews) -> Void)?) {
+        ears.withLock {
+            ($0.listener, $0.endsWhenItOwns) = (listener, false)
+            let unheard = $0.unheard
+            if let listener {
+                $0.unheard = []
+                for news in unheard { listener(news) }
+            }
+        }
+    }
+
+    /// The same up to `owns`: what comes after it is for whoever serves.
+    func tellUntilItOwns(_ listener: @escaping @Sendable (MemberNews) -> Void) {
+        tell(listener)
+        ears.withLock { $0.endsWhenItOwns = true }
+    }
+
+    /// Begins to look, and to take over when it may.
+    func keep() throws(AgentError) {
+        let note = NodeNote(
+            node, process: "\(Self.machine):\(getpid())", program: Agent.version,
+            settings: settings, link: linkPlan?.link.description ?? "")
+        let (address, node, times) = (address, node, times)
+        do throws(EventLoopError) {
+            let thread = try WorkerThread(name: "lease") { [self] in
+                let connection = LeaseConnection(to: address, of: note)
+                var lease = Lease(node: node, times: times)
+                while turn(&lease, connection) {}
+                connection.noteLeaving()
+            }
+            self.thread.withLock { $0 = thread }
+            let upkeep = Upkeep(of: address, silence: max(3_000, times.lease)) { [weak self] in
+                self?.hear($0)
+            }
+            try upkeep.begin()
+            self.upkeep.withLock { $0 = upkeep }
+        } catch {
+            throw .system(error)
+        }
+    }
+
+    /// One order, or a pause; false: it is over.
+    private func turn(_ lease: inout Lease, _ connection: LeaseConnection) -> Bool {
+        if let order = lease.next(at: Clock.bootMilliseconds(), token: Self.newToken()) {
+            let (hadTrouble, before) = (connection.trouble != nil, lease.seen?.term)
+            let result = connection.carryOut(order)
+            let news = lease.came(result, at: Clock.bootMilliseconds())
+            publish(lease)
+            if hadTrouble != (connection.trouble != nil) { hear(.trouble(connection.trouble)) }
+            if let row = lease.seen, row.term != before, lease.grant == nil { hear(.sees(row)) }
+            if let news { hear(news, lease) }
+            if order == .look, linkPlan != nil, let row = lease.seen, case .row = result {
+                hear(.looked(row, ownerLink: connection.ownerLink))
+            }
+        }
+        let now = Clock.bootMilliseconds()
+        let leavesBy = leavesBy.load(ordering: .acquiring)
+        if leavesBy < .max, lease.grant == nil || now >= leavesBy { return false }
+        var batch: [Wish] = []
+        _ = wishes.takeAll(into: &batch, until: lease.nextDeadline ?? now)
+        for wish in batch {
+            switch wish {
+            case .newEpoch: lease.takeNewEpoch()
+            case .giveUp(let target): lease.giveUp(to: target)
+            case .settings(let settings): connection.note.settings = settings
+            case .links(let names): connection.note.links = names
+            }
+        }
+        publish(lease)
+        return true
+    }
+
+    private func publish(_ lease: Lease) {
+        let now = Clock.bootMilliseconds()
+        let until = lease.maySpeak(at: now) ? lease.silentAt ?? .min : .min
+        silentAt.store(until, ordering: .releasing)
+    }
+
+    private func hear(_ news: LeaseNews, _ lease: Lease) {
+        if case .asked = news {} else { upkeep.withLock { $0 }?.owns(lease.grant) }
+        switch news {
+        case .owns(let grant):
+            ownEpoch.store(grant.term.epoch, ordering: .releasing)
+            fresh.withLock { $0 = grant }
+            _ = grants.post(grant)
+            hear(.owns(grant))
+        case .lost(let term): hear(.lost(to: term))
+        case .replaced(let term): hear(.replaced(by: term))
+        case .asked(let target): hear(.asked(to: target))
+        case .gaveUp: break
+        }
+    }
+
+    private func hear(_ news: MemberNews) {
+        ears.withLock { $0.hear(news) }
+    }
+
+    private static func newToken() -> [UInt8] {
+        var dice = SystemRandomNumberGenerator()
+        return (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &dice) }
+    }
+
+    /// Whether this process may tell anybody anything as the owner.
+    var maySpeak: Bool { Clock.bootMilliseconds() <= silentAt.load(ordering: .acquiring) }
+
+    /// The takeover since which it owns, or owned last.
+    var epoch: UInt32 { ownEpoch.load(ordering: .acquiring) }
+
+    /// It has links to these nodes.
+    func note(links: [String]) { _ = wishes.post(.links(links.sorted())) }
+
+    /// The settings in force have changed.
+    func note(_ configuration: Configuration) {
+        _ = wishes.post(.settings(configuration.settingsOfAllNodes))
+    }
+
+    // MARK: The store
+
+    /// Opens the store of the term in which this node owns; after a failure that is a new one.
+    ///
+    /// - Throws: `unreachable` when there is no new term in time.
+    func openStore(_ limits: StoreLimits) throws(StoreError) -> ClusterStore {
+        let unused = fresh.withLock { $0.take() }
+        let grant = if let unused { unused } else { try newGrant() }
+        var options = ClusterStoreOptions()
+        (options.limits, options.grant) = (limits, grant)
+        return try ClusterStore(at: address, options)
+    }
+
+    private func newGrant() throws(StoreError) -> Grant {
+        silentAt.store(.min, ordering: .releasing)
+        var old: [Grant] = []
+        _ = grants.takeAll(into: &old, until: Clock.bootMilliseconds())
+        _ = wishes.post(.newEpoch)
+        var new: [Grant] = []
+        _ = grants.takeAll(into: &new, until: Clock.bootMilliseconds() + Self.grantPatience)
+        guard let grant = new.last else {
+            throw StoreError(
+                .unreachable, path: address.name, operation: "taking a new epoch",
+                detail: "no answer within \(Self.grantPatience) ms")
+        }
+        _ = fresh.withLock { $0.take() }
+        return grant
+    }
+
+    private static let grantPatience: Int64 = 3_000
+    private static let leavePatience: Int64 = 2_000
+
+    /// Gives up to `target`, empty: to anybody, and ends. The store is closed before. If the
+    /// database does not answer, the lease runs out instead.
+    public func leave(to target: String) {
+        upkeep.withLock { $0.take() }?.end()
+        let end = Clock.bootMilliseconds() + Self.leavePatience
+        leavesBy.store(end, ordering: .releasing)
+        _ = wishes.post(.giveUp(target))
+        thread.withLock { $0.take() }?.join()
+    }
+}

@@ -1,0 +1,179 @@
+// What `callagent cluster` does with the database that an operator's file names.
+
+import CallModel
+import ClusterCore
+import ClusterStorage
+import Configuration
+import EventLoop
+import JSON
+import Storage
+import StoreContract
+
+/// The cluster of an operator's file, for tools. It talks to the database, so it works on any
+/// machine that reaches that, also where no node runs.
+public struct ClusterTool {
+    private let database: ClusterDatabase
+    private let name: String
+    private let silence: Milliseconds
+
+    /// The cluster of `configuration`.
+    public init(_ configuration: Configuration) throws(AgentError) {
+        guard let cluster = configuration.cluster else {
+            throw .configuration("there is no cluster in the operator's file")
+        }
+        silence = max(3_000, cluster.lease)
+        do throws(StoreError) {
+            let address = try DatabaseAddress(cluster.database.text)
+            name = address.name
+            database = try ClusterDatabase(at: address)
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    /// Makes the tables, or what a newer program needs.
+    ///
+    /// - Returns: what was done, in one line.
+    public func prepare() throws(AgentError) -> String {
+        do throws(StoreError) {
+            let version = try database.prepare()
+            return "\(name): ready (tables of version \(version))"
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    /// Brings in what the state directory at `path` holds; no process may have it.
+    ///
+    /// - Parameter progress: hears now and then how much is written.
+    /// - Returns: what was done, a line each.
+    public func importAll(
+        from path: String, _ progress: @escaping (Int) -> Void
+    ) throws(AgentError) -> [String] {
+        do throws(StoreError) {
+            guard Files.isFolder(path) else {
+                throw StoreError(
+                    .cannotOpen, path: path, operation: "importing", detail: "there is no folder")
+            }
+            let source = try StoreExport(of: try StateDirectory(claiming: path))
+            var count = 0
+            try database.importAll(from: source, at: path) { written in
+                count = written
+                progress(written)
+            }
+            return ["\(path): \(count) changes are in \(name)"]
+                + (source.damage.text.map { [$0] } ?? [])
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    /// Throws away what an import that did not end has brought in.
+    ///
+    /// - Returns: what was done, in one line.
+    public func discardImport() throws(AgentError) -> String {
+        do throws(StoreError) {
+            try database.discardImport()
+            return "\(name): nothing of the import is left"
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    /// Forgets a node that will not come back.
+    ///
+    /// - Returns: what was done, in one line.
+    public func forget(_ node: String) throws(AgentError) -> String {
+        do throws(StoreError) {
+            try database.forget(node)
+            return "\(node) is forgotten"
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    /// The state of the cluster.
+    public func state() throws(AgentError) -> ClusterState {
+        do throws(StoreError) {
+            return try database.state(silence: silence)
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    /// Asks the owner to give up to `target`, empty: to any other node, and waits until another
+    /// one owns.
+    ///
+    /// - Returns: who owns then.
+    public func handOver(to target: String, within patience: Int64 = 15_000) throws(AgentError)
+        -> Term
+    {
+        let before = try state()
+        guard before.hasOwner else { throw .refused("no node owns at this moment") }
+        let others = before.nodes.filter { $0.isAlive && $0.note.name != before.term.owner }
+        guard before.term.owner != target else { return before.term }
+        guard others.contains(where: { target.isEmpty || $0.note.name == target }) else {
+            throw .refused(
+                target.isEmpty ? "there is no other living node" : "no living node is '\(target)'")
+        }
+        do throws(StoreError) {
+            try database.askOwner(toGiveUpTo: target)
+        } catch {
+            throw .store(error)
+        }
+        let end = Clock.bootMilliseconds() + patience
+        let pause = WorkerMailbox<Bool>()
+        while Clock.bootMilliseconds() < end {
+            var none: [Bool] = []
+            _ = pause.takeAll(into: &none, until: Clock.bootMilliseconds() + 100)
+            let now = try state()
+            if now.term.epoch != before.term.epoch, !now.isReleased { return now.term }
+        }
+        throw .refused("\(before.term.owner) still owns: it did not answer")
+    }
+}
+
+extension ClusterState {
+    /// Whether a node owns that lives.
+    public var hasOwner: Bool {
+        !isReleased && nodes.contains { $0.isAlive && $0.note.name == term.owner }
+    }
+
+    /// `owner`, `front` for a node that serves clients for it, or `standby`.
+    public func role(of node: ClusterNodeState) -> String {
+        if !isReleased && node.note.name == term.owner { return "owner" }
+        return node.isAlive && node.note.links.contains(term.owner) ? "front" : "standby"
+    }
+
+    /// As one JSON object.
+    public var json: String {
+        var writer = JSONWriter()
+        writer.object {
+            $0.field("space", Space.usual)
+            if hasOwner { $0.field("owner", term.owner) } else { $0.null("owner") }
+            $0.field("epoch", Int64(term.epoch))
+            if let importing { $0.field("importing", importing) }
+            $0.array("nodes") {
+                for node in nodes {
+                    $0.object {
+                        $0.field("name", node.note.name)
+                        $0.field("role", role(of: node))
+                        $0.field("alive", node.isAlive)
+                        $0.field("process", node.note.process)
+                        $0.field("program", node.note.program)
+                        $0.field("lost", node.isLost)
+                        $0.field("link", node.note.link)
+                        $0.array("links") { for name in node.note.links { $0.value(name) } }
+                        $0.array("differs") { for name in differing(node) { $0.value(name) } }
+                    }
+                }
+            }
+            $0.object("database") {
+                $0.field("synchronous", isSynchronous)
+                $0.field("timeline", timeline)
+                $0.field("schema", schema)
+            }
+        }
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,63 @@
+// Checks the database of a cluster from outside.
+
+import ClusterStorage
+import Configuration
+import StoreContract
+
+extension Doctor {
+    mutating func examineCluster() {
+        guard let cluster = configuration.cluster else { return }
+        do throws(StoreError) {
+            let address = try DatabaseAddress(cluster.database.text)
+            if case .weaker(let mode) = address.protection {
+                note(
+                    .warning(
+                        "\(address.name): sslmode=\(mode) does not check whom it talks to",
+                        "leave sslmode out, or write sslmode=verify-full"))
+            }
+            examine(try ClusterDatabase(at: address).state(), at: address.name)
+        } catch {
+            note(.trouble("\(error)", "see callagent cluster init, and the page Cluster"))
+        }
+    }
+
+    private mutating func examine(_ state: ClusterState, at name: String) {
+        note(.good("\(name): tables of version \(state.schema)"))
+        if !state.isSynchronous {
+            note(
+                .warning(
+                    "\(name): no synchronous standby: what was acknowledged may be lost with it",
+                    "set synchronous_standby_names in PostgreSQL"))
+        }
+        if let path = state.importing {
+            note(
+                .trouble(
+                    "the import of \(path) is under way or did not end: no node owns before",
+                    "import again, or callagent cluster discard"))
+        }
+        let living = state.nodes.filter(\.isAlive)
+        for node in state.nodes {
+            let (name, names) = (node.note.name, state.differing(node).joined(separator: ", "))
+            if node.isLost {
+                let mend = "start it, or callagent cluster forget \(name)"
+                note(.warning("node \(name) is lost", mend))
+            } else if node.isAlive, !names.isEmpty {
+                note(.warning("node \(name) has other settings: \(names)", "make them the same"))
+            }
+            if node.isAlive, !node.note.link.isEmpty, state.role(of: node) == "standby" {
+                let why = "node \(name) has no link to \(state.term.owner), and serves nobody"
+                note(.warning(why, "look at its log for: no link"))
+            }
+        }
+        if !state.hasOwner {
+            note(.trouble("no living node owns", "start one: callagent run"))
+        } else if living.count < 2 {
+            note(
+                .warning(
+                    "\(state.term.owner) is the only living node",
+                    "start another one, which takes over when it dies"))
+        } else {
+            note(.good("\(state.term) owns, \(living.count - 1) nodes stand by"))
+        }
+    }
+}

@@ -1,0 +1,141 @@
+// What clients of a front end say.
+
+import AgentCore
+import CallModel
+import CallWire
+import ClusterCore
+import EventLoop
+import JSON
+import WebProtocols
+
+extension FrontEnd: ClientLinkOwner {
+    /// Bytes of messages that one client may have with the owner.
+    private static let messageBytes = 65_536
+    /// The header fields that the owner looks at.
+    private static let wanted = ["Authorization", "X-Device", "X-User", "Idempotency-Key"]
+
+    func link(_ link: ClientLink, says message: UnsafeRawBufferPointer) {
+        let client = client(of: link)
+        guard owner.isOpen, !client.isLeaving else { return turnBack(message, client) }
+        let stream = stream(of: client)
+        // Long messages count more, so that one client cannot have much with the owner.
+        let share = Self.messageBytes / max(1, limits.requestsUnderWay)
+        let weight = max(1, message.count / max(1, share))
+        client.weights.append(weight)
+        link.begins(weight)
+        client.state.says(message)
+        owner.send { $0.say(stream, message) }
+        if owner.isFull { rest(client) }
+    }
+
+    /// Nobody can carry it out now.
+    private func turnBack(_ message: UnsafeRawBufferPointer, _ client: FrontClient) {
+        let id: MessageID?
+        do throws(Malformed) {
+            switch try decoder.message(message) {
+            case .acknowledge: return
+            case .hello(let one, _), .bye(let one), .request(let one, _, _): id = one
+            case .ping(let one): id = one
+            }
+        } catch {
+            id = error.id
+        }
+        var writer = JSONWriter()
+        WireEncoder.replyHead(id, into: &writer)
+        WireEncoder.refusalTail(.notReady, into: &writer)
+        client.link.send(writer.written)
+        // Whoever has no session finds a node that serves.
+        if client.state.session == nil { client.link.close(.draining, "not ready") }
+    }
+
+    func linkSaysBinary(_ link: ClientLink) { link.close(.unsupportedData) }
+
+    func linkIsAlive(_ link: ClientLink) { link.line.keepAlive.heard(at: now) }
+
+    func linkKeeps(_ link: ClientLink) {
+        guard client(of: link).state.session == nil else { return }
+        beginners.note(link)
+        while beginners.bytes > limits.strangersBytes, let greediest = beginners.greediest {
+            beginners.forget(greediest)
+            greediest.giveUp()
+        }
+    }
+
+    func linkIsGone(_ link: ClientLink) { isGone(link) }
+
+    // MARK: HTTP
+
+    func link(_ link: ClientLink, asks request: HTTPRequest) {
+        let file = WebFiles.clientFile(of: request)
+        guard file != nil || origins.admit(request, from: link.transport.peer) else {
+            return link.respond(HTTPReply(Origins.refusal))
+        }
+        let peer = link.transport.peer
+        if proxies.contains(peer) {
+            let source = proxies.client(of: request, from: peer)
+            guard admission.learns(source, of: link.transport, limits: limits) else {
+                return link.respond(.tooManyOfAddress)
+            }
+        }
+        if let file { return link.respond(file, isShared: true) }
+        link.addToAnswer(origins.sharing(with: request))
+        do throws(HTTPRoute.Failure) {
+            let path = request.target.rawPath
+            switch try HTTPRoute(method: request.method.rawValue, path: path) {
+            case .socket: upgrade(link, request)
+            case .health: link.respond(HTTPResponse(200, text: "ok\n"))
+            case .readiness: link.respond(readiness)
+            case .call, .operation, .webPushKey, .openAPI, .asyncAPI: ask(request, link)
+            case .phoneFile(let path): phoneFile(path, request, link)
+            case .options(let allow): link.respond(Origins.answer(to: request, allow: allow))
+            case .metrics, .clientFile: link.respond(HTTPResponse(HTTPReply(Gateway.notServed)))
+            }
+        } catch {
+            link.respond(HTTPResponse(error))
+        }
+    }
+
+    /// Whether clients should come here, as a load balancer asks.
+    var readiness: HTTPResponse {
+        guard !isReady else { return HTTPResponse(200, text: "ready\n") }
+        var response = HTTPResponse(503, text: "standby: no link to an owner\n")
+        response.headers.append("Retry-After", "1")
+        return response
+    }
+
+    private func ask(_ request: HTTPRequest, _ link: ClientLink) {
+        let client = client(of: link)
+        guard owner.isOpen, !client.isLeaving else { return link.respond(HTTPReply(.notReady)) }
+        let stream = stream(of: client)
+        var headers: [String] = []
+        for name in Self.wanted {
+            for value in request.headers.all(name) { headers += [name, value] }
+        }
+        let query = request.target.rawQuery.map { "?" + $0 } ?? ""
+        let asked = StreamRequest(
+            method: request.method.rawValue, target: request.target.rawPath + query,
+            headers: headers, body: request.body)
+        client.isAsking = true
+        owner.send { $0.append(.asks(stream, asked)) }
+    }
+
+    private func upgrade(_ link: ClientLink, _ request: HTTPRequest) {
+        do throws(HTTPError) {
+            let acceptance = try WebSocketAcceptance(
+                of: request, subprotocols: [Gateway.subprotocol])
+            admission.upgrades(link.transport, limits: limits)
+            link.agent = request.headers["User-Agent"].map {
+                String(decoding: $0.utf8.prefix(120), as: UTF8.self)
+            }
+            link.upgrade(acceptance, limits: limits.session, at: now)
+        } catch {
+            link.respond(.problem(error))
+        }
+    }
+
+    private func phoneFile(_ path: String, _ request: HTTPRequest, _ link: ClientLink) {
+        let file = WebFiles.phoneFile(path, for: request, isDevelopment: hasDevelopmentTokens)
+        guard servesPhone, let file else { return link.respond(HTTPReply(Gateway.notServed)) }
+        link.respond(file, isShared: true)
+    }
+}

@@ -1,0 +1,425 @@
+// A node that does not own serves clients over its link: it has their connections, the owner has
+// everything else.
+
+import AgentCore
+import CallModel
+import CallWire
+import ClusterCore
+import Configuration
+import EventLoop
+import WebProtocols
+
+/// One client of a front end. Owner: the loop's thread.
+final class FrontClient {
+    let link: ClientLink
+    /// Its stream; nil: it has none over the link that is there.
+    var stream: StreamID?
+    var state = FrontClientState()
+    /// What each message weighs of which nothing is settled.
+    var weights: [Int] = []
+    /// Whether a request over HTTP is with the owner.
+    var isAsking = false
+    /// Whether it is being sent away.
+    var isLeaving = false
+    /// Bytes that it was told in all, and those of which the owner knows that it was given them.
+    var toldBytes: UInt64 = 0
+    var reportedBytes: UInt64 = 0
+
+    init(_ link: ClientLink) { self.link = link }
+
+    /// Whether something of it is under way, so that nobody knows what became of it.
+    var isUnderWay: Bool { state.unsettled > 0 || (state.hello != nil && state.session == nil) }
+}
+
+/// The clients of a front end, and its link. Owner: the loop's thread.
+final class FrontEnd {
+    let plan: LinkPlan
+    let node: String
+    let loop: EventLoop
+    let log: Log
+    let limits: ServerLimits
+    let origins: Origins
+    let proxies: TrustedProxies
+    let hasDevelopmentTokens: Bool
+    let servesPhone: Bool
+    let decoder: WireDecoder
+    /// Hears which node it is linked to; nil: to none.
+    var linked: (String?) -> Void = { _ in }
+    private(set) var clients: [FrontClient] = []
+    var streams: [StreamID: FrontClient] = [:]
+    private var lastStream: UInt32 = 0
+    var admission = AdmissionControl<Connection, PeerAddress.Source>()
+    var beginners = Beginners<ClientLink>()
+    var state: FrontEndState
+    private(set) lazy var owner = OwnerLink(self)
+    /// Clients that are sent away, some at a time.
+    private var goers: [FrontClient] = []
+    private var wave = 1
+    private var goingTimer: Timer?
+    private var housekeeping: Timer?
+    private var lookedAt = 0
+    /// Clients that were told something in this turn, and in the one before.
+    private var told: [FrontClient] = []
+    private var judged: [FrontClient] = []
+    /// Clients that are not read until the owner has read what was said.
+    private var resting: [FrontClient] = []
+    private(set) var slowReaders: UInt64 = 0
+    private var isEnding = false
+    private var ended: (() -> Void)?
+
+    /// Clients are sent away over so many milliseconds, every so many.
+    private static let goingTime: Int64 = 900
+    private static let goingStep: Int64 = 30
+    /// Bytes that a client was given before the owner is told of them.
+    private static let reportStep: UInt64 = 16_384
+
+    init(
+        _ plan: LinkPlan, node: String, _ configuration: Configuration, on loop: EventLoop, log: Log
+    ) {
+        (self.plan, self.node, self.loop, self.log) = (plan, node, loop, log)
+        limits = ServerLimits(configuration)
+        hasDevelopmentTokens = configuration.auth.isEmpty
+        origins =
+            hasDevelopmentTokens && configuration.origins == nil
+            ? .loopback : Origins(configuration.origins)
+        servesPhone = hasDevelopmentTokens || configuration.phone
+        proxies = TrustedProxies(configuration.trustedProxies)
+        decoder = WireDecoder(limits: limits.wire)
+        state = FrontEndState(plan.times)
+        goingTimer = Timer(on: loop) { [unowned self] in sendSomeAway() }
+        housekeeping = Timer(on: loop) { [unowned self] in runHousekeeping() }
+        housekeeping?.arm(after: Gateway.lookAroundEvery)
+        loop.strangersTime = limits.strangersTurn
+        loop.atEndOfTurn { [unowned self] in endTurn() }
+    }
+
+    var now: Moment { Moment(Clock.bootMilliseconds()) }
+
+    /// Whether clients should come here.
+    var isReady: Bool { !isEnding && state.isReady(at: Clock.bootMilliseconds()) }
+
+    // MARK: Clients come and go
+
+    /// Whether a new connection is accepted; see `Listener.admits`.
+    func admits(_ peer: PeerAddress) -> Bool {
+        !isEnding && admission.admits(from: proxies.source(of: peer), limits: limits)
+    }
+
+    func begins(_ connection: Connection) {
+        let source = proxies.source(of: connection.peer)
+        admission.begins(connection, from: source, limits: limits)
+    }
+
+    func accept(_ transport: Connection) {
+        let link = ClientLink(transport, owner: self, limits: limits, at: now)
+        link.index = clients.count
+        clients.append(FrontClient(link))
+    }
+
+    func client(of link: ClientLink) -> FrontClient { clients[link.index] }
+
+    /// The client has a stream from now on, if it had none.
+    func stream(of client: FrontClient) -> StreamID {
+        if let stream = client.stream { return stream }
+        lastStream += 1
+        let stream = StreamID(lastStream)
+        client.stream = stream
+        streams[stream] = client
+        let host =
+            admission.source(of: client.link.transport) == nil
+            ? "" : client.link.transport.peer.host
+        owner.send {
+            $0.append(.opens(stream, StreamOpening(host: host, agent: client.link.agent ?? "")))
+        }
+        return stream
+    }
+
+    private func leave(_ client: FrontClient, isSilent: Bool = false) {
+        guard let stream = client.stream else { return }
+        client.stream = nil
+        streams[stream] = nil
+        owner.send { $0.append(.leaves(stream, isSilent: isSilent)) }
+    }
+
+    // MARK: The owner comes and goes
+
+    /// The link to the owner of `epoch` is there.
+    func isLinked(to name: String, _ epoch: UInt32) {
+        log.info("linked", ("owner", name), ("epoch", "\(epoch)"))
+        linked(name)
+        forgetStreams()
+        guard case .present(let isSame) = state.links(epoch) else { return }
+        for client in clients where client.link.isWebSocket && !client.isLeaving {
+            guard isSame || !client.state.isBusy else {
+                sendAway([client])
+                continue
+            }
+            guard let before = client.state.returns() else { continue }
+            let stream = stream(of: client)
+            owner.send { $0.append(.returns(stream, before)) }
+        }
+    }
+
+    /// Numbers of streams mean something over one link only.
+    private func forgetStreams() {
+        (streams, lastStream) = ([:], 0)
+        for client in clients {
+            client.stream = nil
+            (client.toldBytes, client.reportedBytes) = (0, 0)
+        }
+    }
+
+    /// The link broke: nothing came over it since this moment of the boot clock.
+    func isCutOff(since moment: Int64) {
+        linked(nil)
+        forgetStreams()
+        for client in clients where client.isAsking {
+            client.isAsking = false
+            client.link.respond(HTTPReply(.notReady))
+        }
+        if let order = state.breaks(at: moment) { carryOut(order) }
+        for client in clients where !client.weights.isEmpty {
+            client.link.ends(client.weights.reduce(0, +))
+            client.weights = []
+        }
+        restEnds()
+    }
+
+    /// What is due without a link.
+    func look() {
+        if let order = state.due(at: Clock.bootMilliseconds()) { carryOut(order) }
+    }
+
+    private func carryOut(_ order: FrontEndOrder) {
+        let talking = clients.filter { $0.link.isWebSocket && !$0.isLeaving }
+        switch order {
+        case .closeAsking: sendAway(talking.filter(\.isUnderWay))
+        case .closeBusy: sendAway(talking.filter(\.state.isBusy))
+        case .closeAll: sendAway(talking)
+        case .present: break
+        }
+    }
+
+    /// Closes these within a second, so that they do not all come to the next node at once.
+    private func sendAway(_ some: [FrontClient]) {
+        guard !some.isEmpty else { return }
+        for client in some { client.isLeaving = true }
+        goers += some
+        wave = max(wave, goers.count / Int(Self.goingTime / Self.goingStep) + 1)
+        if goingTimer?.isArmed == false { goingTimer?.arm(after: Self.goingStep) }
+    }
+
+    private func sendSomeAway() {
+        for client in goers.suffix(wave) { client.link.close(.draining, "no owner for this call") }
+        goers.removeLast(min(wave, goers.count))
+        guard goers.isEmpty else {
+            goingTimer?.arm(after: Self.goingStep)
+            return
+        }
+        wave = 1
+        if isEnding { ended?() }
+    }
+
+    /// Sends all clients away within a second, then calls `done`.
+    func end(_ done: @escaping () -> Void) {
+        isEnding = true
+        ended = done
+        for client in clients where !client.link.isWebSocket { client.link.endWhenAnswered() }
+        sendAway(clients.filter { $0.link.isWebSocket && !$0.isLeaving })
+        if goers.isEmpty { done() }
+    }
+
+    /// Sends all away at once: this node is to serve as the owner.
+    func endNow() {
+        isEnding = true
+        for client in clients {
+            if client.link.isWebSocket {
+                client.link.close(.draining, "this node owns from now on")
+            } else {
+                client.link.endWhenAnswered()
+            }
+        }
+        owner.end()
+    }
+
+    // MARK: What the owner says
+
+    /// Carries out what the owner says; what is about a client that is gone is dropped.
+    func hear(_ message: LinkMessage) {
+        switch message {
+        case .tells(let stream, let text):
+            guard let client = streams[stream] else { return }
+            client.state.isTold(text)
+            client.toldBytes += UInt64(text.count)
+            text.withUnsafeBytes { client.link.send($0) }
+            watch(client)
+        case .begins(let stream, let session):
+            guard let client = streams[stream] else { return }
+            client.state.begins(session)
+            isKnown(client)
+            client.link.wasGreeted()
+        case .settles(let stream, let mark):
+            guard let client = streams[stream] else { return }
+            settle(client, client.state.settles(mark))
+        case .answers(let stream, let reply):
+            guard let client = streams[stream], client.isAsking else { return }
+            client.isAsking = false
+            keepPlace(of: client, reply.status)
+            client.link.respond(HTTPResponse(reply))
+        case .ends(let stream, let code, let reason):
+            guard let client = streams.removeValue(forKey: stream) else { return }
+            client.stream = nil
+            client.isLeaving = true
+            client.link.close(CloseCode(rawValue: code) ?? .draining, reason)
+        case .keeps, .greets, .lives, .opens, .returns, .says, .asks, .took, .leaves: break
+        }
+    }
+
+    private func isKnown(_ client: FrontClient) {
+        admission.isKnown(client.link.transport)
+        client.link.transport.isKnown = true
+        beginners.forget(client.link)
+    }
+
+    private func settle(_ client: FrontClient, _ count: Int) {
+        guard count > 0 else { return }
+        let weight = client.weights.prefix(count).reduce(0, +)
+        client.weights.removeFirst(min(count, client.weights.count))
+        client.link.ends(weight)
+    }
+
+    /// Whoever showed a good token over HTTP may stay, if there is room.
+    private func keepPlace(of client: FrontClient, _ status: UInt16) {
+        guard status != 401 else { return }
+        client.link.transport.isKnown = true
+        guard admission.asks(client.link.transport, for: nil, limits: limits) else {
+            return client.link.endWhenAnswered()
+        }
+    }
+
+    // MARK: Slow readers
+
+    private func watch(_ client: FrontClient) {
+        guard !client.link.isWatched else { return }
+        client.link.isWatched = true
+        told.append(client)
+    }
+
+    /// Runs at the end of a turn, before its writes: who was told something in the turn before had
+    /// a turn to read.
+    private func endTurn() {
+        for client in judged {
+            client.link.isWatched = false
+            if client.link.isWebSocket, client.link.unreadSinceGreeted > limits.unsentBytes {
+                slowReaders += 1
+                leave(client)
+                client.isLeaving = true
+                client.link.close(.tooSlow, "this client does not read its events")
+            } else {
+                report(client, atLeast: Self.reportStep)
+            }
+        }
+        judged = told
+        told.removeAll(keepingCapacity: true)
+    }
+
+    /// Tells the owner how much the client was given of what it was told.
+    private func report(_ client: FrontClient, atLeast step: UInt64) {
+        let unsent = UInt64(client.link.unsentBytes)
+        let taken = client.toldBytes > unsent ? client.toldBytes - unsent : 0
+        guard let stream = client.stream, taken >= client.reportedBytes + step else { return }
+        client.reportedBytes = taken
+        owner.send { $0.append(.took(stream, taken)) }
+    }
+
+    // MARK: Looking around
+
+    /// The owner has not read what was said: those who say more wait.
+    func rest(_ client: FrontClient) {
+        guard !client.link.isResting else { return }
+        client.link.rest()
+        resting.append(client)
+    }
+
+    func restEnds() {
+        let rested = resting
+        resting = []
+        for client in rested { client.link.restEnds() }
+    }
+
+    private func runHousekeeping() {
+        let moment = now
+        if lookedAt == 0 { admission.forget(at: moment, limits: limits) }
+        if lastStream > Self.nearlyAllStreams { owner.renew() }
+        let end = min(lookedAt + Self.looksAtOnce, clients.count)
+        while lookedAt < end {
+            look(after: clients[lookedAt], at: moment)
+            lookedAt += 1
+        }
+        let isDone = lookedAt >= clients.count
+        if isDone { lookedAt = 0 }
+        housekeeping?.arm(after: isDone ? Gateway.lookAroundEvery : 1)
+    }
+
+    /// Numbers of streams are given once over one link, which is made anew before they end.
+    private static let nearlyAllStreams = UInt32.max / 2
+    /// Clients that are looked after in one turn.
+    private static let looksAtOnce = 4_096
+
+    private func look(after client: FrontClient, at moment: Moment) {
+        let link = client.link
+        guard link.isWebSocket else {
+            if link.isOverdue(at: moment, limits: limits) { link.end() }
+            return
+        }
+        report(client, atLeast: 1)
+        if client.state.hello == nil, link.line.isLate(at: moment) {
+            return link.close(.protocolError)
+        }
+        if link.isMessageOverdue(at: moment, limits: limits) { return link.giveUp() }
+        if link.isExcused() { link.line.keepAlive.heard(at: moment) }
+        switch link.line.keepAlive.due(at: moment, limits: limits.session) {
+        case .nothing: break
+        case .ping: link.ping()
+        case .close:
+            leave(client, isSilent: true)
+            link.close(.pingTimeout, "nothing heard")
+        }
+    }
+
+    func isGone(_ link: ClientLink) {
+        let client = clients[link.index]
+        leave(client)
+        beginners.forget(link)
+        clients.swapAt(link.index, clients.count - 1)
+        clients[link.index].link.index = link.index
+        clients.removeLast()
+        admission.leaves(link.transport)
+    }
+}
+
+extension FrontEnd {
+    /// Figures of the node, beside those of the owner.
+    var samples: [Metrics.Sample] {
+        [
+            .gauge("ready", "Whether clients are served.", isReady ? 1 : 0),
+            .gauge("cluster_links", "Links to an owner.", owner.isOpen ? 1 : 0),
+            .gauge("connections", "Client connections.", clients.count),
+            .gauge(
+                "connections_limit", "Client connections that there may be.", limits.connections),
+            .gauge("link_unsent_bytes", "What the owner has not read.", owner.unsentBytes),
+            Metrics.Sample("slow_readers_total", "Clients cut off for not reading.", slowReaders),
+        ]
+    }
+}
+
+extension HTTPResponse {
+    /// The owner's answer.
+    fileprivate init(_ reply: StreamReply) {
+        var headers: HTTPHeaders = [:]
+        for place in stride(from: 0, to: reply.headers.count, by: 2) {
+            headers.append(reply.headers[place], reply.headers[place + 1])
+        }
+        self.init(HTTPStatus(rawValue: reply.status), headers: headers, body: reply.body)
+    }
+}

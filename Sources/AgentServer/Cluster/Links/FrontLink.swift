@@ -1,0 +1,166 @@
+// The owner's end of a link: one front end, with the clients that it brings.
+
+import AgentCore
+import CallModel
+import CallWire
+import ClusterCore
+import EventLoop
+import WebProtocols
+
+/// Reads what a front end says, and tells it what its clients are told. Owner: the loop's thread.
+final class FrontLink: ConnectionHandler {
+    /// Bytes of a message that waits, beside its own.
+    static let waitingOverhead = 64
+
+    let transport: Connection
+    /// Nil when the link is gone.
+    private weak var owner: OwnerLinks?
+    private var decoder: LinkDecoder
+    private var writer: LinkWriter
+    private var streams: StreamTable<RemoteClient>
+    /// When something came last, by the boot clock.
+    private(set) var heardAt: Int64
+    /// Whether both sides have said who they are.
+    private(set) var isJoined = false
+    private var isOver = false
+    /// Bytes of messages that wait because their clients have enough under way.
+    private var waitingBytes = 0
+    private let plan: LinkPlan
+
+    init(_ transport: Connection, owner: OwnerLinks, epoch: UInt32) {
+        (self.transport, self.owner) = (transport, owner)
+        plan = owner.plan
+        decoder = LinkDecoder(
+            from: .frontEnd, space: OwnerLinks.space, epoch: epoch, frameBytes: plan.buffer)
+        writer = LinkWriter(epoch: epoch)
+        streams = StreamTable(most: owner.gateway.limits.connections)
+        heardAt = Clock.bootMilliseconds()
+        transport.handler = self
+    }
+
+    /// The node's name; empty: it has not said it.
+    var node: String { decoder.peer?.node ?? "" }
+
+    /// Clients that it has brought and that are not gone.
+    var clients: [RemoteClient] { streams.all }
+    var clientCount: Int { streams.count }
+
+    // MARK: What the front end says
+
+    func connection(_ connection: Connection, received bytes: UnsafeRawBufferPointer) {
+        guard !isOver else { return }
+        heardAt = Clock.bootMilliseconds()
+        decoder.add(bytes)
+        do throws(LinkFault) {
+            while !isOver, let message = try decoder.next() { try carryOut(message) }
+        } catch {
+            giveUp("\(error)")
+        }
+    }
+
+    private func carryOut(_ message: LinkMessage) throws(LinkFault) {
+        switch message {
+        case .greets: join()
+        case .lives: break
+        case .opens(let stream, let opening): try open(stream, opening)
+        case .returns(let stream, let client): try streams.client(stream)?.returns(client)
+        case .says(let stream, let text): try streams.client(stream)?.says(text)
+        case .asks(let stream, let request): try streams.client(stream)?.asks(request)
+        case .took(let stream, let count): try streams.client(stream)?.took(count)
+        case .leaves(let stream, let isSilent):
+            _ = try streams.client(stream)
+            streams.close(stream)?.isGone(isSilent: isSilent)
+        case .tells, .begins, .keeps, .settles, .answers, .ends: throw .wrongSide
+        }
+    }
+
+    private func join() {
+        guard let owner else { return }
+        guard plan.accepting == nil || transport.peerIsNamed(node) else {
+            return giveUp("its certificate is not that of node \(node)")
+        }
+        guard owner.gateway.exchange.isReady else { return end() }
+        isJoined = true
+        send { $0.append(.greets(LinkGreeting(space: OwnerLinks.space, node: owner.node))) }
+        owner.hasJoined(self)
+    }
+
+    private func open(_ stream: StreamID, _ opening: StreamOpening) throws(LinkFault) {
+        guard let owner else { return }
+        let client = RemoteClient(stream, opening, over: self, of: owner.gateway)
+        try streams.open(stream, client)
+    }
+
+    // MARK: What it is told
+
+    /// Sends what `write` writes.
+    func send(_ write: (inout LinkWriter) -> Void) {
+        guard !isOver else { return }
+        write(&writer)
+        writer.bytes.withUnsafeBytes { transport.send($0) }
+        writer.removeAll()
+        guard transport.unsentBytes > plan.buffer else { return }
+        // What the kernel takes at once does not wait.
+        transport.sendNow()
+        guard transport.unsentBytes > plan.buffer else { return }
+        giveUp("it does not read what it is told")
+    }
+
+    /// One of its clients is not served any more.
+    func close(_ client: RemoteClient, _ code: CloseCode, _ reason: String) {
+        guard streams.close(client.stream) != nil else { return }
+        send { $0.append(.ends(client.stream, code.rawValue, reason)) }
+        owner?.leaving.append(client)
+    }
+
+    /// The client has something to be told at the end of this turn.
+    func touch(_ client: RemoteClient) { owner?.touched.append(client) }
+
+    /// So many bytes more wait at their clients, or less: too many, and nothing is read.
+    func waits(_ change: Int) {
+        waitingBytes += change
+        if waitingBytes > plan.buffer {
+            transport.pauseReading()
+        } else if waitingBytes <= plan.buffer / 2 {
+            transport.resumeReading()
+        }
+        // A front end that is not read is not silent.
+        heardAt = Clock.bootMilliseconds()
+    }
+
+    /// Whether nothing was heard for too long.
+    func isSilent(at now: Int64) -> Bool {
+        waitingBytes <= plan.buffer / 2 && now - heardAt >= plan.times.silence
+    }
+
+    // MARK: Its end
+
+    /// Ends the link, saying why in the log.
+    func giveUp(_ reason: String) {
+        guard !isOver else { return }
+        owner?.tell("link given up", node, "\(transport.peer)", reason)
+        end()
+    }
+
+    /// Ends the link at once; its clients go when the connection is gone.
+    func end() {
+        guard !isOver else { return }
+        isOver = true
+        transport.abort()
+        part()
+    }
+
+    private func part() {
+        let clients = streams.removeAll()
+        owner?.leaving.append(contentsOf: clients)
+        owner?.hasLeft(self)
+    }
+
+    func connectionClosed(_ connection: Connection, error: EventLoopError?) {
+        if !isOver {
+            isOver = true
+            part()
+        }
+        owner = nil
+    }
+}

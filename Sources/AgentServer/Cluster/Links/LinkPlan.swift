@@ -1,0 +1,47 @@
+// How nodes of a cluster reach each other, as the operator's file says it.
+
+import ClusterCore
+import Configuration
+import EventLoop
+
+/// Addresses, certificates and bounds of a node's links. Immutable; any thread may read it.
+struct LinkPlan: Sendable {
+    /// Where other nodes reach this one, and where it listens for them.
+    let link: NetworkAddress
+    let bind: NetworkAddress
+    /// What it shows and asks for when others connect, and when it does; nil: no TLS, on loopback.
+    let accepting: TLSContext?
+    let connecting: TLSContext?
+    /// Bytes that may wait for another node to read.
+    let buffer: Int
+    let times: LinkTimes
+
+    /// The plan of a node; nil: it has no links.
+    ///
+    /// - Parameter file: the operator's file, at whose folder paths begin.
+    /// - Throws: `configuration`, naming what is wrong.
+    init?(_ cluster: Configuration.Cluster, file: String?) throws(AgentError) {
+        guard let text = cluster.link else { return nil }
+        var times = LinkTimes()
+        (times.silence, times.patience) = (cluster.linkSilence, cluster.keepClients)
+        (self.times, buffer) = (times, cluster.linkBuffer)
+        var place = Configuration()
+        place.file = file
+        do throws(EventLoopError) {
+            link = try NetworkAddress(parsing: text)
+            bind = try NetworkAddress(parsing: cluster.bind ?? text)
+            guard let authority = cluster.authority, let certificate = cluster.certificate,
+                let key = cluster.key
+            else {
+                (accepting, connecting) = (nil, nil)
+                return
+            }
+            let made = try TLSContext.mutual(
+                authorities: AgentOptions.path(authority, in: place),
+                certificate: AgentOptions.path(certificate, in: place), key: key.text)
+            (accepting, connecting) = (made.accepting, made.connecting)
+        } catch {
+            throw .configuration("cluster.link: \(error)")
+        }
+    }
+}

@@ -1,0 +1,177 @@
+// The owner's links: it listens for front ends and serves the clients that they bring.
+
+import AgentCore
+import CallModel
+import CallWire
+import ClusterCore
+import ClusterStorage
+import EventLoop
+import WebProtocols
+
+/// All links of an owner. Owner: the loop's thread.
+final class OwnerLinks {
+    /// Links at once. For one more the oldest goes that has not said who it is.
+    static let linksMax = 256
+    /// The space whose calls the links are about.
+    static let space = Space.usual
+
+    let plan: LinkPlan
+    unowned let gateway: Gateway
+    /// This node's name.
+    let node: String
+    private let member: ClusterMember
+    private let loop: EventLoop
+    private let log: Log
+    private var listener: Listener?
+    private var links: [FrontLink] = []
+    private var watch: Timer?
+    /// Clients of whom something is to be told at the end of this turn.
+    var touched: [RemoteClient] = []
+    /// Clients that are gone, and whose lines end with this turn.
+    var leaving: [RemoteClient] = []
+    private var resting: [RemoteClient] = []
+    private var restTimer: Timer?
+    private lazy var trouble = LinkTrouble(log)
+    private var lookedAt: Int64 = 0
+
+    /// Listens at once.
+    init(
+        _ plan: LinkPlan, _ member: ClusterMember, _ gateway: Gateway, on loop: EventLoop, log: Log
+    ) throws(EventLoopError) {
+        (self.plan, self.member, self.gateway) = (plan, member, gateway)
+        (self.loop, self.log, node) = (loop, log, member.node)
+        var options = Listener.Options()
+        options.tls = plan.accepting
+        options.handshakeTimeout = plan.times.silence
+        listener = try Listener(
+            at: plan.bind, on: loop, options: options,
+            failed: { [trouble] in trouble.tell("link refused", "", "\($0)") },
+            accepted: { [unowned self] in accept($0) })
+        restTimer = Timer(on: loop) { [unowned self] in endRest() }
+        watch = Timer(on: loop) { [unowned self] in look() }
+        watch?.arm(after: plan.times.pulse)
+        loop.atEndOfTurn { [unowned self] in endTurn() }
+        gateway.remote = self
+        log.info("listens for front ends", ("bind", "\(plan.bind)"))
+    }
+
+    /// Clients of all front ends.
+    var clients: [RemoteClient] { links.flatMap(\.clients) }
+    var clientCount: Int { links.reduce(0) { $0 + $1.clientCount } }
+    /// Nodes that have a link.
+    var nodes: [String] { links.filter(\.isJoined).map(\.node).sorted() }
+
+    private func accept(_ transport: Connection) {
+        if links.count >= Self.linksMax {
+            guard let stranger = links.first(where: { !$0.isJoined }) else {
+                return transport.abort()
+            }
+            stranger.end()
+        }
+        // A node of the cluster is no stranger.
+        transport.isKnown = true
+        links.append(FrontLink(transport, owner: self, epoch: member.epoch))
+    }
+
+    /// A front end has said who it is: an earlier link of it is over.
+    func hasJoined(_ link: FrontLink) {
+        for old in links where old !== link && old.node == link.node { old.end() }
+        log.info("front end linked", ("node", link.node))
+        member.note(links: nodes)
+    }
+
+    /// The link is over.
+    func hasLeft(_ link: FrontLink) {
+        links.removeAll { $0 === link }
+        if link.isJoined {
+            log.info("front end gone", ("node", link.node))
+            member.note(links: nodes)
+        }
+    }
+
+    /// Enters why a link was given up.
+    func tell(_ line: StaticString, _ node: String, _ peer: String, _ reason: String) {
+        trouble.tell(line, node, "\(reason) (\(peer))")
+    }
+
+    /// Ends all links: nothing more is said as the owner.
+    func endAll() {
+        for link in links { link.end() }
+    }
+
+    /// Accepts no links and ends those that are there.
+    func close() {
+        listener?.close()
+        endAll()
+        watch = nil
+    }
+
+    // MARK: Looking after them
+
+    private func look() {
+        let now = Clock.bootMilliseconds()
+        for link in links where link.isSilent(at: now) {
+            link.giveUp("nothing was heard of it for \(now - link.heardAt) ms")
+        }
+        for link in links where link.isJoined { link.send { $0.append(.lives) } }
+        if now - lookedAt >= Gateway.lookAroundEvery {
+            lookedAt = now
+            lookAfterClients()
+        }
+        watch?.arm(after: plan.times.pulse)
+    }
+
+    private func lookAfterClients() {
+        let (now, wall) = (gateway.exchange.now(), Clock.wallMilliseconds())
+        for client in clients where client.isTalking {
+            if client.line.isLate(at: now) {
+                gateway.desk.handle(.deadlineReached, of: client.line)
+            } else if let end = client.line.identity?.expiresAt,
+                wall >= end + gateway.limits.tokenLeeway
+            {
+                client.close(.expired, "the token has run out")
+            }
+        }
+    }
+
+    private func endTurn() {
+        // What ends may end others: until nobody is left.
+        while !leaving.isEmpty {
+            let gone = leaving
+            leaving = []
+            for client in gone { client.isGone() }
+        }
+        guard !touched.isEmpty else { return }
+        let clients = touched
+        touched = []
+        for client in clients { client.settle() }
+    }
+
+    /// Its user asks too much too often: nothing more of it is read for a moment.
+    func rest(_ client: RemoteClient, for time: Milliseconds) {
+        guard !client.isResting else { return }
+        client.rest()
+        resting.append(client)
+        if restTimer?.isArmed == false { restTimer?.arm(after: time) }
+    }
+
+    private func endRest() {
+        let rested = resting
+        resting = []
+        for client in rested { client.restEnds() }
+    }
+}
+
+/// Enters what is wrong with links, each kind now and then. Owner: the loop's thread.
+final class LinkTrouble {
+    private let log: Log
+    private var repeated = RepeatedLine()
+
+    init(_ log: Log) { self.log = log }
+
+    func tell(_ line: StaticString, _ node: String, _ reason: String) {
+        let now = Moment(Clock.bootMilliseconds())
+        guard let left = repeated.admit("\(line) \(node)", at: now) else { return }
+        log.warn(line, ("node", node), ("why", reason), ("left_out", "\(left)"))
+    }
+}

@@ -1,0 +1,274 @@
+// A client that is connected to another node, as the owner sees it.
+
+import AgentCore
+import CallCore
+import CallModel
+import CallWire
+import ClusterCore
+import EventLoop
+import WebProtocols
+
+/// The other end of one client's talk over a link. Owner: the loop's thread.
+///
+/// A client is *held* while it has enough under way, asks faster than it may, or waits for the word
+/// about its token. What it says meanwhile waits here; its front end lets it say only so much.
+final class RemoteClient: Endpoint {
+    let stream: StreamID
+    let line: Line
+    /// The address that counts for it; nil: none does.
+    let source: PeerAddress.Source?
+    /// How its program names itself; nil: it does not.
+    let agent: String?
+    private unowned let gateway: Gateway
+    /// Nil when the client or its link is gone.
+    private var link: FrontLink?
+    private var behind: [[UInt8]] = []
+    private var load = 0
+    private(set) var isResting = false
+    private var isTouched = false
+    /// Messages that came, and of how many of them the front end knows that they are settled.
+    private var received: UInt64 = 0
+    private var settled: UInt64 = 0
+    /// Whether the front end knows that its user is in no call.
+    private var isKnownIdle = true
+    /// What the front end knows of its session.
+    private var knownSession: SessionID?
+    /// The session that it had before this link; nil: none.
+    private(set) var kept: Hello.Resume?
+    /// Whether it is not settled yet what becomes of that.
+    private var isReturning = false
+    /// Whether a request over HTTP is being answered.
+    private var isAsking = false
+    private var toldBytes: UInt64 = 0
+    private var takenBytes: UInt64 = 0
+
+    init(
+        _ stream: StreamID, _ opening: StreamOpening, over link: FrontLink, of gateway: Gateway
+    ) {
+        (self.stream, self.link, self.gateway) = (stream, link, gateway)
+        source = PeerAddress(host: opening.host)?.source
+        agent = opening.agent.isEmpty ? nil : opening.agent
+        line = Line(at: gateway.exchange.now(), limits: gateway.limits.session)
+        line.begins(self)
+    }
+
+    /// Whether it speaks over a WebSocket.
+    private(set) var isTalking = false
+
+    // MARK: What it says
+
+    /// A whole message came.
+    func says(_ text: [UInt8]) {
+        // Its node has another limit than this one.
+        guard text.count <= gateway.limits.wire.messageBytes else {
+            return close(.protocolError, "the message is too long")
+        }
+        beginTalking()
+        received += 1
+        touch()
+        guard !isHeld, behind.isEmpty else {
+            behind.append(text)
+            link?.waits(text.count + FrontLink.waitingOverhead)
+            return
+        }
+        hear(text)
+    }
+
+    /// From its first word on, the time for its `hello` counts.
+    private func beginTalking() {
+        guard !isTalking else { return }
+        isTalking = true
+        line.opens(at: gateway.exchange.now(), limits: gateway.limits.session)
+    }
+
+    private func hear(_ text: [UInt8]) {
+        text.withUnsafeBytes { gateway.desk.message($0, over: line) }
+    }
+
+    private var isHeld: Bool {
+        if case .checking = line.machine.state { return true }
+        return isResting || isReturning || load >= gateway.limits.requestsUnderWay
+    }
+
+    private func proceed() {
+        hearWaiting()
+        touch()
+    }
+
+    private func hearWaiting() {
+        while !isHeld, !behind.isEmpty, link != nil {
+            let text = behind.removeFirst()
+            link?.waits(-text.count - FrontLink.waitingOverhead)
+            hear(text)
+        }
+    }
+
+    /// It was connected before this link was, and has a session that it should keep.
+    func returns(_ client: StreamReturn) throws(LinkFault) {
+        guard !isTalking, client.hello.count <= gateway.limits.wire.messageBytes else {
+            throw .tooMuch("a client that returns twice")
+        }
+        // No session has told so much that its numbers end.
+        guard client.seq <= UInt64(Int64.max / 2) else { throw .malformed }
+        beginTalking()
+        do throws(Malformed) {
+            let message = try gateway.desk.decoder.message(client.hello)
+            guard case .hello(let id, var hello) = message else {
+                return close(.protocolError, "")
+            }
+            let session = SessionID(high: client.session.high, low: client.session.low)
+            // It is not told again of calls that it missed.
+            (hello.resume, hello.wantsMissed) = (.init(session: session, seq: client.seq), false)
+            (kept, isReturning) = (hello.resume, true)
+            gateway.desk.handle(.message(.hello(id, hello)), of: line)
+        } catch {
+            close(.protocolError, "")
+        }
+    }
+
+    /// It asks over HTTP.
+    func asks(_ request: StreamRequest) throws(LinkFault) {
+        guard !isAsking else { throw .tooMuch("two requests at once") }
+        guard let method = HTTPMethod(rawValue: request.method) else { throw .malformed }
+        var headers: HTTPHeaders = [:]
+        for place in stride(from: 0, to: request.headers.count, by: 2) {
+            headers.append(request.headers[place], request.headers[place + 1])
+        }
+        isAsking = true
+        guard request.body.count <= gateway.limits.http.body else {
+            return respond(HTTPReply(Refusal(.tooLarge, "the body is too long")))
+        }
+        do throws(HTTPError) {
+            let target = try HTTPTarget(request.target)
+            gateway.answer(
+                HTTPRequest(method, target, headers: headers, body: request.body), of: self)
+        } catch {
+            throw .malformed
+        }
+    }
+
+    /// It has been given so many bytes of what it was told.
+    func took(_ count: UInt64) { takenBytes = min(max(takenBytes, count), toldBytes) }
+
+    // MARK: What it is told
+
+    func send(_ head: UnsafeRawBufferPointer, _ tail: UnsafeRawBufferPointer) {
+        guard let link else { return }
+        if isReturning { return welcomeBack() }
+        toldBytes += UInt64(head.count + tail.count)
+        link.send { $0.tell(stream, head, tail) }
+        touch()
+    }
+
+    /// The answer to a `hello` that the client has not said again: nothing of it is told.
+    private func welcomeBack() {
+        isReturning = false
+        // Refused: what closes it follows.
+        guard let live = line.session else { return }
+        guard live.session.id == kept?.session else {
+            return close(.draining, "the session is gone")
+        }
+        knownSession = live.session.id
+        if case .welcoming(resumed: false) = live.session.state, isInCall {
+            return close(.draining, "another node owns")
+        }
+        isKnownIdle = false
+        link?.send { $0.append(.keeps(stream)) }
+        touch()
+    }
+
+    private var isInCall: Bool {
+        guard let user = line.identity?.user else { return false }
+        return !gateway.exchange.switchboard.callIDs(of: user).isEmpty
+    }
+
+    func respond(_ reply: HTTPReply) { respond(HTTPResponse(reply)) }
+
+    /// Answers the request over HTTP.
+    func respond(_ response: HTTPResponse) {
+        guard isAsking else { return }
+        isAsking = false
+        let reply = StreamReply(
+            status: response.status.rawValue,
+            headers: response.headers.fields.flatMap { [$0.name, $0.value] }, body: response.body)
+        link?.send { $0.append(.answers(stream, reply)) }
+    }
+
+    func begins(_ weight: Int) { load += weight }
+
+    func ends(_ weight: Int) {
+        load -= weight
+        if behind.isEmpty { touch() } else { proceed() }
+    }
+
+    /// Nothing more of it is read until `restEnds`.
+    func rest() { isResting = true }
+
+    func restEnds() {
+        isResting = false
+        proceed()
+    }
+
+    private func touch() {
+        guard !isTouched, let link else { return }
+        isTouched = true
+        link.touch(self)
+    }
+
+    /// Tells the front end at the end of a turn what became of what the client said.
+    func settle() {
+        // It may have been held for the answer to its hello only.
+        hearWaiting()
+        isTouched = false
+        guard let link else { return }
+        if let id = line.session?.session.id, id != knownSession {
+            knownSession = id
+            link.send { $0.append(.begins(stream, StreamSession(high: id.high, low: id.low))) }
+        }
+        guard load == 0, behind.isEmpty, !isResting else { return }
+        let isIdle = !isInCall
+        guard received > settled || isIdle != isKnownIdle else { return }
+        (settled, isKnownIdle) = (received, isIdle)
+        link.send { $0.append(.settles(stream, StreamMark(settled: settled, isIdle: isIdle))) }
+    }
+
+    var isOpen: Bool { link != nil }
+    var sentBytes: UInt64 { takenBytes }
+    var unsentBytes: Int { Int(toldBytes - takenBytes) }
+    func sendNow() { link?.transport.sendNow() }
+
+    func wasTold() {
+        // The front end takes whoever is told of a call for one who is in one.
+        isKnownIdle = false
+        touch()
+    }
+
+    func wasGreeted() {}
+
+    // MARK: Its end
+
+    func close(_ code: CloseCode, _ reason: String) {
+        guard let link else { return }
+        link.close(self, code, reason)
+        leave()
+    }
+
+    private func leave() {
+        guard let link else { return }
+        let waiting = behind.reduce(0) { $0 + $1.count + FrontLink.waitingOverhead }
+        behind = []
+        if waiting > 0 { link.waits(-waiting) }
+        self.link = nil
+    }
+
+    /// It is not connected any more, or its link is gone.
+    func isGone(isSilent: Bool = false) {
+        leave()
+        let now = gateway.exchange.now()
+        // Its front end has heard its pongs.
+        let heard = isSilent ? now + -gateway.limits.session.silenceMax : now
+        line.keepAlive.heard(at: heard)
+        gateway.desk.part(line, forSilence: isSilent)
+        line.ends()
+    }
+}

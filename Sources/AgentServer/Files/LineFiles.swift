@@ -1,0 +1,205 @@
+// Files of lines that grow to a bound, the oldest of which are deleted.
+
+import AgentCore
+import CallModel
+import Decisions
+import EventLoop
+import Glibc
+
+/// A file of JSON lines with numbered older ones beside it. Owner: one thread, to which it is
+/// handed over.
+final class LineFiles: @unchecked Sendable {
+    /// The system calls that it uses; tests replace them.
+    struct System {
+        /// Milliseconds since the machine started.
+        var now: () -> Int64 = { Clock.bootMilliseconds() }
+        /// Writes to a file, and returns how many bytes were written.
+        var write: (Int32, UnsafeRawBufferPointer) -> Int = {
+            Glibc.write($0, $1.baseAddress, $1.count)
+        }
+    }
+
+    /// What the log says.
+    struct Words {
+        var cannotWrite: StaticString
+        var cannotOpen: StaticString
+    }
+
+    let path: String
+    /// Bytes of one file, roughly, and files in all.
+    var limits = (size: 64 << 20, files: 4)
+    /// How long older files are kept, in milliseconds; nil: as long as there is room.
+    var retention: Int64?
+    private let words: Words
+    private let log: Log
+    private let system: System
+    private var file: Int32 = -1
+    private var size = 0
+    /// The file ends within a line: the next line must not become a part of it.
+    private var isTorn = false
+    /// When to try again to open a file.
+    private var opensAgainAt: Int64 = 0
+    private var repeated = RepeatedLine()
+
+    /// The file `path`, and the numbered files beside it.
+    init(path: String, log: Log, words: Words, system: System = System()) {
+        self.path = path
+        self.log = log
+        self.words = words
+        self.system = system
+    }
+
+    deinit { if file >= 0 { close(file) } }
+
+    /// Whether there is a file to write to; tries to open it, now and then.
+    func isReady() -> Bool {
+        if file < 0, system.now() >= opensAgainAt { open() }
+        return file >= 0
+    }
+
+    /// Appends whole lines; returns how many of their bytes were written.
+    func append(_ lines: UnsafeRawBufferPointer) -> Int {
+        guard isReady() else { return 0 }
+        if isTorn { withUnsafeBytes(of: UInt8(ascii: "\n")) { _ = write($0) } }
+        let written = isTorn ? 0 : write(lines)
+        if size >= limits.size { moveAside() }
+        return written
+    }
+
+    /// Returns how many bytes were written.
+    private func write(_ bytes: UnsafeRawBufferPointer) -> Int {
+        let written = max(0, system.write(file, bytes))
+        size += written
+        if written > 0 { isTorn = bytes[written - 1] != UInt8(ascii: "\n") }
+        if written < bytes.count { warn(words.cannotWrite) }
+        return written
+    }
+
+    private func warn(_ text: StaticString, _ why: String = "") {
+        guard let left = repeated.admit("\(text)", at: Moment(system.now())) else { return }
+        log.warn(text, ("path", path), ("error", why), ("left_out", "\(left)"))
+    }
+
+    /// The pause after a file could not be opened, in milliseconds.
+    static let reopenEvery: Int64 = 10_000
+
+    private func open() {
+        (size, isTorn) = (0, false)
+        // Must not block: a pipe may have this name.
+        file = Glibc.open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
+        var status = stat()
+        guard file >= 0, fstat(file, &status) == 0 else {
+            return cannotOpen(String(cString: strerror(errno)))
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else { return cannotOpen("it is no plain file") }
+        guard status.st_size > 0 else { return }
+        size = Int(status.st_size)
+        var last: UInt8 = 0
+        isTorn = pread(file, &last, 1, status.st_size - 1) == 1 && last != UInt8(ascii: "\n")
+    }
+
+    private func cannotOpen(_ why: String) {
+        if file >= 0 { close(file) }
+        file = -1
+        opensAgainAt = system.now() + Self.reopenEvery
+        warn(words.cannotOpen, why)
+    }
+
+    private func moveAside() {
+        close(file)
+        // Deletes surplus files, also when their number was lowered.
+        var surplus = limits.files
+        while unlink("\(path).\(surplus)") == 0 { surplus += 1 }
+        for number in (1..<max(1, limits.files)).reversed() {
+            rename(number == 1 ? path : "\(path).\(number - 1)", "\(path).\(number)")
+        }
+        if limits.files == 1 { unlink(path) }
+        removeOld()
+        open()
+    }
+
+    // MARK: Writing again
+
+    /// Writes one of the files again, number 0 the newest, without what must not be kept. Whoever
+    /// reads sees the old file or the new one, and so does the next process after a crash.
+    ///
+    /// - Parameter change: what becomes of a line, which may be the same; nil: it goes.
+    /// - Returns: nil: there is no such file; else how many lines are other ones.
+    /// - Throws: a `LineFilesError` of one line; the file is as it was.
+    func rewrite(
+        _ number: Int, _ change: (UnsafeRawBufferPointer) -> [UInt8]?
+    ) throws(LineFilesError) -> Int? {
+        let old = number == 0 ? path : "\(path).\(number)"
+        var status = stat()
+        guard stat(old, &status) == 0 else { return nil }
+        let fresh = "\(path).new"
+        let file = Glibc.open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw LineFilesError(fresh) }
+        defer { close(file) }
+        var changed = 0
+        var trouble: LineFilesError?
+        LineFile.visitForward(old) { line in
+            let new = change(line)
+            if new.map({ !$0.elementsEqual(line) }) ?? true { changed += 1 }
+            guard let new, !writeWhole(new + [UInt8(ascii: "\n")], to: file) else { return true }
+            trouble = LineFilesError(fresh)
+            return false
+        }
+        if let trouble {
+            unlink(fresh)
+            throw trouble
+        }
+        guard changed > 0 else {
+            unlink(fresh)
+            return 0
+        }
+        // How old a file is counts by its last line.
+        var times = [status.st_atim, status.st_mtim]
+        guard futimens(file, &times) == 0, fsync(file) == 0, rename(fresh, old) == 0 else {
+            let trouble = LineFilesError(fresh)
+            unlink(fresh)
+            throw trouble
+        }
+        if number == 0 { openAgain() }
+        return changed
+    }
+
+    private func writeWhole(_ bytes: [UInt8], to file: Int32) -> Bool {
+        bytes.withUnsafeBytes { bytes in
+            var done = 0
+            while done < bytes.count {
+                let count = system.write(file, UnsafeRawBufferPointer(rebasing: bytes[done...]))
+                guard count > 0 else { return false }
+                done += count
+            }
+            return true
+        }
+    }
+
+    private func openAgain() {
+        guard file >= 0 else { return }
+        close(file)
+        open()
+    }
+
+    /// Deletes older files whose last line is older than `retention`.
+    func removeOld() {
+        guard let retention else { return }
+        let oldest = Clock.wallMilliseconds() - retention
+        for number in 1..<max(2, limits.files) {
+            var status = stat()
+            guard stat("\(path).\(number)", &status) == 0 else { continue }
+            if Int64(status.st_mtim.tv_sec) * 1_000 < oldest { unlink("\(path).\(number)") }
+        }
+    }
+}
+
+/// A file of lines could not be written again.
+struct LineFilesError: Error, CustomStringConvertible {
+    let description: String
+
+    /// The last system call failed for `path`.
+    fileprivate init(_ path: String) {
+        description = "\(path): \(String(cString: strerror(errno)))"
+    }
+}

@@ -1,0 +1,217 @@
+// Heavy work for whoever looks after the server: nothing of it is written or comes into force.
+
+import AgentCore
+import CallModel
+import CallWire
+import Configuration
+import Decisions
+import EventLoop
+import JSON
+import Lua
+import PolicyHost
+import PolicyTesting
+import StoreContract
+import WebProtocols
+
+extension Agent {
+    func addJobRoutes() {
+        admin.serve(.attempt) { [unowned self] request, respond in attempt(request, respond) }
+        admin.serve(.test) { [unowned self] request, respond in test(request, respond) }
+        admin.serve(.replay) { [unowned self] request, respond in replay(request, respond) }
+        admin.serve(.examine) { [unowned self] request, respond in examine(request, respond) }
+        admin.serve(.job) { [unowned self] request, respond in
+            guard let shown = management.jobs.shown(request.integer("job") ?? 0) else {
+                return respond(.refused(.notFound, "there is no such job, or no more"))
+            }
+            respond(.json(200, shown))
+        }
+        admin.serve(.cancelJob) { [unowned self] request, respond in
+            let number = request.integer("job") ?? 0
+            guard management.jobs.cancel(number), let shown = management.jobs.shown(number) else {
+                return respond(.refused(.notFound, "there is no such job, or no more"))
+            }
+            respond(.json(200, shown))
+        }
+    }
+
+    /// The files that a request means: those of a kept generation, or in force, with its own texts
+    /// in the place of theirs.
+    private func files(
+        of request: ManagementRequest, orAnswer respond: @escaping (HTTPResponse) -> Void,
+        _ use: @escaping (StoredGeneration, Configuration) -> Void
+    ) {
+        guard let active = reloader?.active else {
+            return respond(.refused(.wrongState, "this process has no files"))
+        }
+        var own: [(String, [UInt8])] = []
+        for file in request.object("files")?.members ?? [] {
+            guard let text = file.value.string else {
+                return respond(HTTPResponse(HTTPReply(.bad("files", "are texts by path"))))
+            }
+            own.append((file.key, Array(text.utf8)))
+        }
+        let name = request.text("generation") ?? active.files.name
+        generation(name, orAnswer: respond) { kept in
+            let others = kept.files.filter { file in !own.contains { $0.0 == file.path } }
+            let files = others + own.map { .init(path: $0.0, source: $0.1) }
+            use(
+                StoredGeneration(
+                    name: kept.name, files: files.sorted { $0.path < $1.path }),
+                active.configuration)
+        }
+    }
+
+    private func attempt(
+        _ request: ManagementRequest, _ respond: @escaping (HTTPResponse) -> Void
+    ) {
+        guard let invite = request.object("invite") else {
+            return respond(HTTPResponse(HTTPReply(.bad("invite", "is missing"))))
+        }
+        var trial = PluginTrial(.invite, now: Moment(Clock.wallMilliseconds()))
+        trial.call = JSONObject(invite.members.filter { $0.key != "at" })
+        trial.time = invite["at"]?.string
+        let (jobs, identity) = (management.jobs, request.identity)
+        files(of: request, orAnswer: respond) { [trial] kept, configuration in
+            let job = jobs.add("try", by: identity) { _ throws(AgentError) in
+                let deployment = try Deployment(kept, under: configuration, seed: 1)
+                do throws(PolicyProblems) {
+                    let settings = deployment.configuration.settings(hooks: [])
+                    return try trial.run(deployment.plan, settings, cryptography: .system).json
+                } catch {
+                    throw .configuration(error.description)
+                }
+            }
+            respond(Management.begun(job))
+        }
+    }
+
+    private func test(
+        _ request: ManagementRequest, _ respond: @escaping (HTTPResponse) -> Void
+    ) {
+        let (jobs, identity) = (management.jobs, request.identity)
+        files(of: request, orAnswer: respond) { kept, configuration in
+            let job = jobs.add("test", by: identity) { control throws(AgentError) in
+                let plan = try Deployment(kept, under: configuration, seed: 1).plan
+                return try PluginTests.json(plan, control)
+            }
+            respond(Management.begun(job))
+        }
+    }
+
+    private func replay(
+        _ request: ManagementRequest, _ respond: @escaping (HTTPResponse) -> Void
+    ) {
+        guard let reloader else {
+            return respond(.refused(.wrongState, "this process has no files"))
+        }
+        let span = (request.moment("since_at"), request.moment("until_at"))
+        let (jobs, identity, file) = (management.jobs, request.identity, reloader.file)
+        let (records, configuration) = (reloader.kept, reloader.active.configuration)
+        func begin(_ other: StoredGeneration?) {
+            let job = jobs.add("replay", by: identity) { control throws(AgentError) in
+                let all = records.newest(Self.replayedMax).filter {
+                    $0.at >= span.0 ?? Moment(0) && $0.at < span.1 ?? Moment(.max)
+                }
+                let new = try Deployment(file: file, seed: 1).generation
+                var old: Generation?
+                if let other {
+                    old = try Deployment(other, under: configuration, seed: 1).generation
+                }
+                return ReplayReport.asking(all, of: new, against: old, control).json
+            }
+            respond(Management.begun(job))
+        }
+        guard let name = request.text("against") else { return begin(nil) }
+        generation(name, orAnswer: respond) { begin($0) }
+    }
+
+    /// Decisions that one replay asks again.
+    private static let replayedMax = 100_000
+
+    private func examine(
+        _ request: ManagementRequest, _ respond: @escaping (HTTPResponse) -> Void
+    ) {
+        let (jobs, identity, file) = (management.jobs, request.identity, options.file)
+        tellFindings { findings in
+            let job = jobs.add("doctor", by: identity) { _ throws(AgentError) in
+                var doctor = Doctor(file: file)
+                doctor.examine()
+                for finding in findings { doctor.note(finding) }
+                return doctor.findings.json
+            }
+            respond(Management.begun(job))
+        }
+    }
+}
+
+extension PluginTrial.Outcome {
+    /// `answers[]`, `asked[]`, `otherwise`, `problem`, `actions[]`, `log[]`.
+    fileprivate var json: JSONValue {
+        [
+            "answers": .array(answers.map { .string($0) }),
+            "asked": .array(asked.map { .string($0) }), "otherwise": .string(otherwise),
+            "problem": problem.map { .string($0) } ?? .null,
+            "actions": .array(actions.map { .string($0) }),
+            "log": .array(log.prefix(1_000).map { .string($0) }),
+        ]
+    }
+}
+
+extension PluginTests {
+    /// `passed`, `failed`, `tests[]` {`text`, `passed`}, `coverage[]` {`text`, `percent`}.
+    fileprivate static func json(
+        _ plan: GenerationPlan, _ control: JobControl
+    ) throws(AgentError) -> JSONValue {
+        var outcome = Outcome()
+        do throws(PolicyProblems) {
+            for (place, plugin) in plan.plugins.enumerated() {
+                guard !control.isCancelled else { break }
+                control.progress = Double(place) / Double(plan.plugins.count)
+                let report = try PluginTest.run(
+                    plugin.source, setting: plugin.setting, cryptography: .system)
+                outcome.tests += report.results.map(PluginTestLine.init)
+                outcome.coverage += report.coverage.map(PluginCoverageLine.init)
+            }
+        } catch {
+            throw .configuration(error.description)
+        }
+        let failed = outcome.tests.count { !$0.hasPassed }
+        return [
+            "passed": .integer(Int64(outcome.tests.count - failed)),
+            "failed": .integer(Int64(failed)),
+            "tests": .array(
+                outcome.tests.map { ["text": .string($0.text), "passed": .bool($0.hasPassed)] }),
+            "coverage": .array(
+                outcome.coverage.map {
+                    ["text": .string($0.text), "percent": .integer(Int64($0.percent))]
+                }),
+        ]
+    }
+}
+
+extension ReplayReport {
+    /// What `new` decides other than `old` would, or than it was decided; ends early when nobody
+    /// wants it any more.
+    fileprivate static func asking(
+        _ records: [DecisionRecord], of new: Generation, against old: Generation?,
+        _ control: JobControl
+    ) -> ReplayReport {
+        let replay = Replay(new, cryptography: .system)
+        let base = old.map { Replay($0, cryptography: .system) }
+        var report = ReplayReport()
+        for (place, recorded) in records.enumerated() {
+            guard !control.isCancelled else { break }
+            if place % 100 == 0 { control.progress = Double(place) / Double(records.count) }
+            var record = recorded
+            if let base {
+                guard let before = base.ask(recorded) else {
+                    report.note(record, nil)
+                    continue
+                }
+                record = recorded.decided(before.outcome, by: before.asked)
+            }
+            report.note(record, replay.ask(record))
+        }
+        return report
+    }
+}

@@ -1,0 +1,82 @@
+// The files of the console, as they are in the executable.
+
+import CConsole
+import EventLoop
+import Outbound
+import WebProtocols
+
+/// Answers browsers with the console's files. They hold no data, so they need no token.
+enum ConsolePages {
+    /// The header fields of every response: nothing from elsewhere runs, and no page frames it.
+    static let protection: HTTPHeaders = [
+        "Content-Security-Policy":
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+            + "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+            + "require-trusted-types-for 'script'; trusted-types 'none'",
+        "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+        "X-Frame-Options": "DENY", "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+    ]
+
+    /// Makes the pages of the help, which takes a while, on a thread of its own.
+    static func prepare() {
+        _ = try? WorkerThread(name: "pages", yields: true) { _ = files.count }
+    }
+
+    /// The file that `request` asks for.
+    static func answer(to request: HTTPRequest) -> HTTPResponse {
+        guard [.get, .head].contains(request.method) else {
+            var response = HTTPResponse(405, text: "only GET and HEAD are allowed\n")
+            response.headers.append("Allow", "GET, HEAD")
+            return response
+        }
+        guard let file = files[request.target.rawPath] else {
+            return HTTPResponse(404, text: "not found\n")
+        }
+        var response = HTTPResponse(
+            200,
+            headers: [
+                "Content-Type": file.type, "ETag": file.tag, "Cache-Control": "no-cache",
+            ])
+        if request.headers.elements("If-None-Match").contains(file.tag) {
+            response.status = 304
+        } else {
+            response.body = file.body
+        }
+        return response
+    }
+
+    private struct File {
+        let type: String
+        let tag: String
+        let body: [UInt8]
+    }
+
+    /// By path.
+    private static let files: [String: File] = {
+        let all = (0..<cconsole_count()).map { cconsole_at($0) }
+        let help = all.map { String(cString: $0.path) }.filter { $0.hasPrefix(helpRoot) }
+            .map { String($0.dropFirst(helpRoot.count)) }
+        return Dictionary(
+            all.map { file in
+                let path = String(cString: file.path)
+                var type = String(cString: file.type)
+                var body = Array(UnsafeBufferPointer(start: file.bytes, count: file.count))
+                if path.hasPrefix(helpRoot) {
+                    let text = String(decoding: body, as: UTF8.self)
+                    body = Array(HelpPage.document(text, among: help).utf8)
+                    type = "text/html; charset=utf-8"
+                }
+                return (path, File(type: type, tag: tag(of: body), body: body))
+            }, uniquingKeysWith: { first, _ in first })
+    }()
+
+    private static let helpRoot = "/help/"
+
+    private static func tag(of body: [UInt8]) -> String {
+        let hash = HashFunction.sha256.hash(body).prefix(12).map { byte in
+            String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+        }
+        return "\"\(hash.joined())\""
+    }
+}

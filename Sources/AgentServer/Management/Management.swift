@@ -1,0 +1,131 @@
+// What the management API works with.
+
+import AgentCore
+import CallModel
+import Decisions
+import EventLoop
+import JSON
+import PolicyHost
+import WebProtocols
+
+/// The parts behind the management API. Owner: the loop's thread.
+final class Management {
+    let desk: ManagementDesk
+    let console: ConsoleServer
+    let pieces: Pieces
+    let polls: LongPolls
+    let changes: CallChanges
+    let jobs: JobQueue
+    /// The journals; nil: not open yet.
+    private(set) var keeper: JournalKeeper?
+    /// Who is being forgotten; nil: not open yet.
+    private(set) var forgetting: Forgetting?
+    let numbers = StreamNumbers(startedAt: Clock.wallMilliseconds())
+    private let exchange: Exchange
+    private let loop: EventLoop
+    private let log: Log
+    private var audit: AuditLog? { desk.audit }
+
+    init(_ desk: ManagementDesk, _ gateway: Gateway, loop: EventLoop, log: Log) {
+        self.desk = desk
+        exchange = gateway.exchange
+        self.loop = loop
+        self.log = log
+        console = ConsoleServer(gateway, desk, loop: loop, log: log)
+        pieces = Pieces(on: loop)
+        polls = LongPolls(on: loop, pieces)
+        changes = CallChanges(gateway.exchange, loop: loop)
+        jobs = JobQueue(on: loop)
+    }
+
+    /// Opens the audit, in `directory` or in memory only.
+    func openAudit(in directory: String?, _ thread: FilesThread?) throws(EventLoopError) {
+        desk.audit = try AuditLog(directory: directory, thread, log: log, loop: loop)
+    }
+
+    /// Opens the journals, in `directory` or in memory only.
+    func openJournal(in directory: String?, _ thread: FilesThread?) throws(EventLoopError) {
+        let journal = Journal()
+        keeper = try JournalKeeper(journal, in: directory, thread, loop: loop, log: log)
+        exchange.journal = journal
+    }
+
+    /// Opens what forgets people, and goes on with whom it did not finish.
+    func openForgetting(
+        _ gateway: Gateway, _ decisions: DecisionLog?, _ pushes: PushDelivery,
+        _ thread: FilesThread?
+    ) throws(EventLoopError) {
+        let journals = keeper?.lines.map { lines in
+            Forgetting.Records(name: "journals", lines: lines) { gone, line in
+                JournalFiles.forgetting(gone, line)
+            }
+        }
+        let records = decisions?.lines.map { lines in
+            Forgetting.Records(name: "decisions", lines: lines) { gone, line in
+                DecisionRecord.forgetting(gone, in: line)
+            }
+        }
+        forgetting = try Forgetting(
+            gateway, self, [journals, records].compactMap { $0 }, thread, decisions, pushes,
+            loop: loop, log: log)
+        forgetting?.resume()
+    }
+
+    /// Stops listening, and closes all connections of people.
+    func close() { console.close() }
+
+    /// Ends the threads.
+    func end() {
+        jobs.close()
+        forgetting?.close()
+        keeper?.close()
+        audit?.close()
+    }
+}
+
+extension Management {
+    /// Answers with a job's number, or that too many wait.
+    static func begun(_ job: Int?) -> HTTPResponse {
+        guard let job else {
+            return .refused(.rateLimited, "\(JobQueue.waitingMax) jobs wait already")
+        }
+        return .json(202, ["job": .integer(Int64(job))])
+    }
+}
+
+extension Agent {
+    /// Listeners beside that of clients which are prepared but not yet in force.
+    struct OtherListeners {
+        fileprivate let figures: FiguresServer.Change?
+        fileprivate let console: ConsoleServer.Change
+    }
+
+    /// Prepares what the options ask for.
+    func prepareListeners(_ options: AgentOptions) throws(AgentError) -> OtherListeners {
+        let figuresChange: FiguresServer.Change?
+        do throws(EventLoopError) {
+            figuresChange = try figures.prepare(options.metrics)
+        } catch {
+            throw .configuration("metrics: \(error)")
+        }
+        do throws(EventLoopError) {
+            return OtherListeners(
+                figures: figuresChange, console: try management.console.prepare(options.console))
+        } catch {
+            figures.dismiss(figuresChange)
+            throw .configuration("console: \(error)")
+        }
+    }
+
+    /// Puts them into force.
+    func carryOut(_ listeners: OtherListeners) {
+        figures.carryOut(listeners.figures)
+        management.console.carryOut(listeners.console)
+    }
+
+    /// They do not come into force.
+    func dismiss(_ listeners: OtherListeners) {
+        figures.dismiss(listeners.figures)
+        management.console.dismiss(listeners.console)
+    }
+}

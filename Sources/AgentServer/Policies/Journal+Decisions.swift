@@ -1,0 +1,53 @@
+// Decisions in the journals of their calls.
+
+import AgentCore
+import CallModel
+import PolicyHost
+
+extension Journal {
+    /// Enters what each plugin said.
+    func enter(_ record: DecisionRecord, at now: Moment) {
+        for place in record.asked.indices {
+            let asked = record.asked[place]
+            var answer = JournalAnswer(
+                hook: record.hook.rawValue, user: record.user, plugin: asked.plugin,
+                generation: record.generation, decision: "\(asked.verdict.word)")
+            if case .decided = asked.verdict {
+                (answer.decision, answer.detail) = record.outcome.words
+            }
+            if case .failed(let failure) = asked.verdict { answer.failure = failure.rawValue }
+            answer.processor = asked.processor
+            answer.wall = asked.wall
+            answered(answer, in: record.call, at: now)
+        }
+    }
+}
+
+extension DecisionRecord.Outcome {
+    /// What was decided, in a word, and more of it.
+    fileprivate var words: (String, String?) {
+        switch self {
+        case .push(let draft): (draft == nil ? "drop" : "push", nil)
+        case .answer(.invite(.accept, _, _)): ("accept", nil)
+        case .answer(.invite(.reject(let busy, _), _, _)):
+            ("reject", busy ? "busy" : "declined")
+        case .answer(.invite(.ring, _, _)): ("ring", nil)
+        case .answer(.invite(.forward(let users, _), _, _)):
+            ("forward", Self.names(of: users))
+        case .answer(.allow): ("allow", nil)
+        case .answer(.refuse(let code, _)): ("refuse", code)
+        case .answer(.data(let text)): (text == nil ? "drop" : "data", nil)
+        case .answer(.tooLarge): ("too large", nil)
+        case .answer(.views): ("views", nil)
+        case .answer(.token(let token)): (token == nil ? "no token" : "token", nil)
+        case .answer(.none): ("default", nil)
+        }
+    }
+
+    /// The first few of them: a journal is kept in little room, and a group may be large.
+    private static func names(of users: [UserID]) -> String {
+        let most = 8
+        let more = users.count > most ? " and \(users.count - most) more" : ""
+        return users.prefix(most).map(\.text).joined(separator: ", ") + more
+    }
+}

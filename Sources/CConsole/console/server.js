@@ -1,0 +1,141 @@
+// Speaks to the management API. The token stays in this tab, and leaves it in a header only.
+
+const ROOT = "/admin/v1";
+const KEY = "callagent-token";
+
+/** The server said no, or did not answer. */
+export class Refused extends Error {
+  constructor(status, text) {
+    super(text);
+    this.status = status;
+  }
+}
+
+export const server = {
+  role: "viewer",
+  name: "",
+
+  /** Takes the token out of the address, where it came from a command line. */
+  takeToken() {
+    const given = new URLSearchParams(location.hash.slice(1)).get("token");
+    if (!given) return;
+    this.token = given;
+    history.replaceState(null, "", location.pathname + "#/now");
+  },
+
+  get token() { return sessionStorage.getItem(KEY); },
+  set token(text) {
+    if (text) sessionStorage.setItem(KEY, text);
+    else sessionStorage.removeItem(KEY);
+  },
+
+  get isOperator() { return this.role === "operator"; },
+
+  /** A JSON answer; throws `Refused`. */
+  async ask(method, path, { query, body, signal } = {}) {
+    const words = new URLSearchParams();
+    for (const [name, value] of Object.entries(query ?? {})) {
+      if (value !== undefined && value !== null && value !== "") words.set(name, value);
+    }
+    const text = words.size ? `?${words}` : "";
+    let response;
+    try {
+      response = await fetch(ROOT + path + text, {
+        method, signal, cache: "no-store",
+        headers: { Authorization: `Bearer ${this.token ?? ""}` },
+        body: body === undefined ? undefined : JSON.stringify(body),
+      });
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new Refused(0, "the server does not answer");
+    }
+    const answer = await response.json().catch((error) => {
+      // Who has left the screen must not be shown nothing as if it were the answer.
+      if (error.name === "AbortError") throw error;
+      return {};
+    });
+    if (response.ok) return answer;
+    throw new Refused(response.status, answer.detail || `the server answered ${response.status}`);
+  },
+
+  get(path, query, signal) { return this.ask("GET", path, { query, signal }); },
+  post(path, body = {}) { return this.ask("POST", path, { body }); },
+
+  /** Begins a job and waits for its end; `progress` hears from 0 to 1. */
+  async job(path, body, progress = () => {}, signal) {
+    const { job } = await this.post(path, body);
+    for (;;) {
+      const state = await this.get(`/jobs/${job}`, {}, signal);
+      progress(state.progress);
+      if (state.state === "done") return state.result;
+      if (state.state !== "running") throw new Refused(0, state.error ?? "it was cancelled");
+      await pause(300, signal);
+    }
+  },
+};
+
+export function pause(milliseconds, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(new DOMException("left", "AbortError"));
+    });
+  });
+}
+
+/** Resolves when the page is seen; a page that nobody sees asks nothing. */
+export function seen(signal) {
+  if (!document.hidden) return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    const look = () => {
+      if (document.hidden) return;
+      document.removeEventListener("visibilitychange", look);
+      resolve();
+    };
+    document.addEventListener("visibilitychange", look);
+    signal?.addEventListener("abort", () => {
+      document.removeEventListener("visibilitychange", look);
+      reject(new DOMException("left", "AbortError"));
+    });
+  });
+}
+
+/** Runs `turn` again and again while the screen is there and seen, with a pause between. */
+export async function repeat(signal, milliseconds, turn) {
+  for (;;) {
+    await seen(signal);
+    await turn();
+    await pause(milliseconds, signal);
+  }
+}
+
+/**
+ * Follows a list that goes on: `begin` asks for it anew and gives `after`, `news` hears of more.
+ * A page that is hidden stops asking, and asks anew when it is seen.
+ */
+export async function follow(signal, path, query, begin, news) {
+  for (;;) {
+    await seen(signal);
+    let after = await begin();
+    while (!document.hidden) {
+      const turn = new AbortController();
+      const leave = () => turn.abort();
+      signal.addEventListener("abort", leave);
+      document.addEventListener("visibilitychange", leave);
+      let page;
+      try {
+        page = await server.get(path, { ...query(), after, wait_ms: 25000 }, turn.signal);
+      } catch (error) {
+        if (error.name === "AbortError" && !signal.aborted) break;
+        throw error;
+      } finally {
+        signal.removeEventListener("abort", leave);
+        document.removeEventListener("visibilitychange", leave);
+      }
+      after = page.after;
+      if (page.reset) break;
+      if (page.items.length) news(page.items);
+    }
+  }
+}

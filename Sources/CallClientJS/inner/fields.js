@@ -1,0 +1,31 @@
+// What every operation may say. The server ignores what it does not know; here it is a mistake.
+// <!-- generated: fields -->
+export const FIELDS = {
+  "ping": "",
+  "bye": "",
+  "call.invite": "invitees mode kind timeout_ms extended_data delivery_check items push audio video",
+  "call.add": "call_id invitees push",
+  "call.ringing": "call_id",
+  "call.accept": "call_id extended_data audio video hold_active",
+  "call.accept_ack": "call_id user",
+  "call.reject": "call_id extended_data reason",
+  "call.cancel": "call_id users extended_data push",
+  "call.join": "call_id extended_data audio video",
+  "call.leave": "call_id extended_data push",
+  "call.end": "call_id extended_data push",
+  "call.transfer": "call_id to extended_data push",
+  "call.remove": "call_id users",
+  "call.report": "call_id media",
+  "call.media": "call_id audio video",
+  "call.hold": "call_id on force",
+  "call.items": "call_id put delete clear",
+  "call.signal": "call_id data to",
+  "call.get": "call_id",
+  "call.list": "kind limit cursor state role end_reasons peer since_at until_at",
+  "call.token": "call_id",
+  "device.push_register": "provider token subscription environment",
+  "device.push_unregister": "provider",
+  "user.get": "users",
+  "user.set": "user name",
+};
+// <!-- end of fields -->

@@ -1,0 +1,30 @@
+// How long an owner may be silent.
+
+import CallModel
+
+/// The times of a lease. No clock of two machines is ever compared: each side measures by its own.
+public struct LeaseTimes: Sendable, Equatable {
+    /// How often an owner counts up its beat, and a standby looks at it.
+    public var beat: Milliseconds = 500
+    /// How long a beat must stand still before another node takes over.
+    public var lease: Milliseconds = 2_500
+    /// How often it must have been seen to stand still, by reads that worked.
+    public var reads = 4
+
+    /// The defaults.
+    public init() {}
+
+    /// Since the begin of its last beat that worked, so long an owner may speak: less than a lease,
+    /// so that it is silent before another one can have taken over.
+    public var voice: Milliseconds { lease - Milliseconds(Self.margin) }
+
+    /// How much earlier an owner falls silent than others take over.
+    private static let margin: Int64 = 300
+
+    /// Why they make no sense; nil: they do.
+    public var problem: String? {
+        if beat < 50 { return "beat: at least 50 ms" }
+        if lease < beat * 5 { return "lease: at least five beats" }
+        return nil
+    }
+}

@@ -1,0 +1,24 @@
+// Who is at the other end of a Unix socket.
+
+import Glibc
+
+extension Connection {
+    /// The user that the process at the other end of a Unix socket had when it connected, as the
+    /// kernel tells it; nil: it comes over the network.
+    public var peerUser: UInt32? {
+        guard peer == .local else { return nil }
+        // Process, user and group, of 32 bits each.
+        var credentials: (Int32, UInt32, UInt32) = (0, .max, .max)
+        var length = socklen_t(MemoryLayout<(Int32, UInt32, UInt32)>.size)
+        guard getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 else {
+            return nil
+        }
+        return credentials.1
+    }
+}
+
+extension Connection {
+    /// Whether the peer has shown a certificate with exactly this DNS name, which an authority that
+    /// is trusted here has signed. False without TLS.
+    public func peerIsNamed(_ name: String) -> Bool { session?.peerIs(name) ?? false }
+}

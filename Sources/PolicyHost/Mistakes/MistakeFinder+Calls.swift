@@ -1,0 +1,180 @@
+// Calls of functions that callagent gives to scripts.
+
+import CallModel
+import Configuration
+import Lua
+import LuaSource
+
+extension MistakeFinder {
+    mutating func judgeMethod(
+        _ name: LuaName, of owner: LuaExpression, _ arguments: [LuaExpression], _ range: Range<Int>
+    ) {
+        let type = type(of: owner).present
+        switch type {
+        case .object: if reportUnknown("method", name, of: type) { return }
+        case .library: break
+        default: return
+        }
+        guard let member = known.member(name.text, of: type) else { return }
+        let called = "\(Self.shown(owner)):\(name.text)"
+        guard let signature = types.signature(of: member) else {
+            return report("'\(called)' is no function, but \(member.type.phrase)", name.range)
+        }
+        guard signature.isMethod else {
+            guard !signature.parameters.isEmpty else { return }
+            return report(
+                "write \(Self.shown(owner)).\(name.text)(…), with a dot", name.range)
+        }
+        judge(arguments, of: signature, called, range)
+        if called.hasSuffix(":later") { judgeTimer(arguments.dropFirst().first) }
+    }
+
+    mutating func judgeCall(
+        _ called: LuaExpression, _ arguments: [LuaExpression], _ range: Range<Int>
+    ) {
+        let type = type(of: called)
+        let name = Self.shown(called)
+        switch type {
+        case .function(let signature?):
+            if signature.isMethod {
+                judgeWithoutColon(called, arguments)
+            } else {
+                let count = mistakes.count
+                judge(arguments, of: signature, name, range)
+                if mistakes.count == count { judgeMore(called, arguments) }
+            }
+        case .nothing, .boolean, .integer, .number, .text, .duration, .timeOfDay, .list, .map,
+            .decision, .object:
+            report("'\(name)' is no function, but \(type.phrase)", called.range)
+        case .any, .function, .table, .shape, .library, .options, .either: break
+        }
+    }
+
+    /// `call.finish()` has no call.
+    private mutating func judgeWithoutColon(
+        _ called: LuaExpression, _ arguments: [LuaExpression]
+    ) {
+        guard case .member(let owner, let name) = called.kind else { return }
+        let wanted = type(of: owner).present
+        if let first = arguments.first {
+            let given = type(of: first)
+            guard !given.cases.contains(where: { $0.mayFit(wanted) }) else { return }
+        }
+        report("write \(Self.shown(owner)):\(name.text)(…), with a colon", name.range)
+    }
+
+    private mutating func judge(
+        _ arguments: [LuaExpression], of signature: ScriptType.Signature, _ name: String,
+        _ range: Range<Int>
+    ) {
+        for (parameter, argument) in zip(signature.parameters, arguments) {
+            if argument === arguments.last, argument.givesMore { break }
+            let wanted: ScriptType =
+                parameter.isOptional ? .either(of: [parameter.type, .nothing]) : parameter.type
+            judge(argument, as: wanted, shown(parameter, of: name))
+        }
+        let missing = signature.parameters.dropFirst(arguments.count).first { parameter in
+            !parameter.isOptional && !parameter.type.cases.contains { $0 == .any || $0 == .nothing }
+        }
+        guard let missing, arguments.last?.givesMore != true else { return }
+        report("\(name) needs '\(missing.name)', \(missing.type.phrase)", range)
+    }
+
+    /// A table of options is known by the function that takes it.
+    private func shown(_ parameter: ScriptMember, of name: String) -> String {
+        switch parameter.type {
+        case .shape, .object: name
+        default: "'\(parameter.name)' of \(name)"
+        }
+    }
+
+    /// What the types alone do not say.
+    mutating func judgeMore(_ called: LuaExpression, _ arguments: [LuaExpression]) {
+        switch called.kind {
+        case .global("plugin"): judgeManifest(arguments.first)
+        case .global("later"): judgeTimer(arguments.dropFirst().first)
+        case .member(let owner, let name):
+            if case .global("on") = owner.kind { return judgeHandler(name.text, arguments.first) }
+            guard case .global("option") = owner.kind,
+                let text = OptionReader.mistake(of: name.text, arguments)
+            else { return }
+            let range = arguments.first?.range ?? name.range
+            report(text, range.lowerBound..<(arguments.last?.range.upperBound ?? range.upperBound))
+        default: break
+        }
+    }
+
+    private mutating func judgeManifest(_ manifest: LuaExpression?) {
+        guard case .table(let fields)? = manifest?.kind else { return }
+        for field in fields {
+            guard case .name(let key) = field.key else { continue }
+            switch (key.text, field.value.kind) {
+            case ("needs", .table(let needs)): for need in needs { judgeNeed(need.value) }
+            case ("needs", .text): judgeNeed(field.value)
+            case ("state_version", .number(let text)) where Int(text).map { $0 > 0 } != true:
+                report("'state_version' is a positive integer", field.value.range)
+            default: break
+            }
+        }
+    }
+
+    private mutating func judgeNeed(_ need: LuaExpression) {
+        guard case .text(let text?) = need.kind else { return }
+        do throws(LuaProblem) {
+            try Capability.check(text)
+        } catch {
+            report("needs: \(error.message)", need.range)
+        }
+    }
+
+    /// `later` starts only what the plugin declares.
+    mutating func judgeTimer(_ name: LuaExpression?) {
+        guard let name, let timers, case .text(let text?) = name.kind, !timers.contains(text)
+        else { return }
+        report("unknown timer '\(text)'\(Suggestion.text(for: text, among: timers))", name.range)
+    }
+
+    /// As it would be written: `call.caller`.
+    package static func shown(_ expression: LuaExpression) -> String {
+        switch expression.kind {
+        case .local(let local): local.name.text
+        case .global(let name): name
+        case .member(let owner, let name): "\(shown(owner)).\(name.text)"
+        case .index(let owner, _): "\(shown(owner))[…]"
+        case .call(let called, _): "\(shown(called))(…)"
+        case .method(let owner, let name, _): "\(shown(owner)):\(name.text)(…)"
+        default: "(…)"
+        }
+    }
+}
+
+extension LuaExpression {
+    /// Whether it may stand for several values.
+    var givesMore: Bool {
+        switch kind {
+        case .call, .method, .varargs, .unread: true
+        default: false
+        }
+    }
+}
+
+/// The timers of a plugin.
+package enum TimerNames {
+    /// What `timer(…)` declares in these files; nil: some names are computed, or not read.
+    package static func declared(in files: [TypeFinder]) -> Set<String>? {
+        let isRead = files.allSatisfy { $0.file.isWhole && $0.file.troubles.isEmpty }
+        let names = all(in: files)
+        return isRead && !names.contains(nil) ? Set(names.compactMap { $0 }) : nil
+    }
+
+    /// What `timer(…)` declares, as far as it is written out; nil: that one is computed.
+    package static func all(in files: [TypeFinder]) -> [String?] {
+        files.flatMap { $0.nodes.expressions }.compactMap { expression -> String?? in
+            guard case .call(let called, let arguments) = expression.kind,
+                case .global("timer") = called.kind
+            else { return nil }
+            guard case .text(let name)? = arguments.first?.kind else { return .some(nil) }
+            return .some(name)
+        }
+    }
+}

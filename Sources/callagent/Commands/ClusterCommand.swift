@@ -1,0 +1,89 @@
+// `callagent cluster`: several machines with one database.
+
+import AgentServer
+import ClusterStorage
+import Configuration
+import StoreContract
+
+extension Command {
+    static let cluster = Command(
+        "cluster", "several machines: init, import, hand-over, forget",
+        operands: .any("ACTION"),
+        options: [Option("--json", nil, "one JSON object")] + Installation.options
+    ) { (arguments) throws(CommandError) in
+        do throws(AgentError) {
+            let act = try act(arguments.operands)
+            let tool = try ClusterTool(try Installation.configurationWithSecrets(arguments))
+            switch act {
+            case .show:
+                let state = try tool.state()
+                if arguments.has("--json") { Screen.say(state.json) } else { show(state) }
+                return state.hasOwner ? ExitCode.success : ExitCode.failure
+            case .make: Screen.say(try tool.prepare())
+            case .bringIn(let path):
+                for line in try tool.importAll(from: path, { _ in }) { Screen.say(line) }
+            case .forget(let node): Screen.say(try tool.forget(node))
+            case .discard: Screen.say(try tool.discardImport())
+            case .handOver(let target):
+                Screen.say("\(try tool.handOver(to: target)) owns")
+            case .unknown(let text): throw .refused(text)
+            }
+            return ExitCode.success
+        } catch {
+            throw .failure("\(error)")
+        }
+    }
+
+    private enum Act {
+        case show
+        case make
+        case bringIn(String)
+        case discard
+        case forget(String)
+        case handOver(String)
+        case unknown(String)
+    }
+
+    private static func act(_ words: [String]) throws(AgentError) -> Act {
+        switch (words.first, words.count) {
+        case (nil, _): .show
+        case ("init", 1): .make
+        case ("import", 2): .bringIn(words[1])
+        case ("discard", 1): .discard
+        case ("forget", 2): .forget(words[1])
+        case ("hand-over", 1): .handOver("")
+        case ("hand-over", 2): .handOver(words[1])
+        default:
+            .unknown(
+                "'\(words.joined(separator: " "))' is none of init, import DIR, discard, "
+                    + "hand-over, forget NODE")
+        }
+    }
+
+    private static func show(_ state: ClusterState) {
+        let owner = state.hasOwner ? "\(state.term) owns" : "no living node owns"
+        Screen.say(owner)
+        if let path = state.importing {
+            Screen.say(
+                "the import of \(path) is under way or did not end, and no node owns before: "
+                    + "import again, or callagent cluster discard")
+        }
+        for node in state.nodes {
+            let life = node.isAlive ? "alive" : node.isLost ? "lost" : "ended"
+            let note = node.note
+            Screen.say(
+                "\(note.name): \(state.role(of: node)), \(life), \(note.process), "
+                    + "version \(note.program)")
+            if node.isAlive, !note.links.isEmpty {
+                Screen.say("  links: \(note.links.joined(separator: ", "))")
+            }
+            let names = state.differing(node)
+            guard node.isAlive, !names.isEmpty else { continue }
+            Screen.say("  other settings than the owner: \(names.joined(separator: ", "))")
+        }
+        Screen.say(
+            state.isSynchronous
+                ? "database: a synchronous standby has every commit"
+                : "database: no synchronous standby: what was acknowledged may be lost with it")
+    }
+}

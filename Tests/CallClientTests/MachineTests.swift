@@ -1,0 +1,131 @@
+// The client without a socket: its transport is a list, its clock a number.
+
+import CallModel
+import CallWire
+import JSON
+import Testing
+import WebProtocols
+
+@testable import CallClientCore
+
+/// Writes down what the machine does.
+private final class PaperTransport: ClientTransport {
+    var now: Int64 = 0
+    var did: [String] = []
+    var messages: [JSONValue] = []
+    var alarm = Int64.max
+
+    func dial() { did.append("dial") }
+    func send(_ message: [UInt8]) {
+        if let value = try? JSONValue(parsing: message) { messages.append(value) }
+    }
+    func close(_ code: WebSocketCloseCode, _ reason: String) {
+        did.append("close \(code.rawValue)")
+    }
+    func abandon() { did.append("abandon") }
+    func wake(at moment: Int64) { alarm = moment }
+}
+
+@Suite struct MachineTests {
+    private let paper = PaperTransport()
+    private let machine: ClientMachine
+
+    init() {
+        let options = ClientMachine.Options(token: "dev:alice", device: "phone")
+        machine = ClientMachine(options, over: paper, dice: SeededGenerator(seed: 7))
+    }
+
+    private func answer(_ index: Int, _ ok: JSONValue) {
+        machine.received(JSONValue.object(["re": paper.messages[index]["id"]!, "ok": ok]).bytes)
+    }
+
+    private func open() {
+        machine.connect()
+        machine.opened()
+        answer(
+            0,
+            [
+                "user": "alice", "device": "phone", "session": .string(session),
+                "resumed": false, "server_time_at": 1_000_000, "ping_interval_ms": 25_000,
+                "limits": [:], "calls": [],
+            ])
+    }
+
+    private let session = String(repeating: "5e", count: 16)
+
+    /// Goes on to the next moment at which the machine wants to be woken.
+    private func wait() {
+        paper.now = paper.alarm
+        machine.woken()
+    }
+
+    @Test func itActsThroughItsTransportAlone() {
+        #expect(paper.did.isEmpty && machine.state == .idle)
+        open()
+        #expect(paper.did == ["dial"] && machine.state == .open && machine.user == "alice")
+        #expect(paper.messages[0]["data"]?["token"] == "dev:alice")
+        paper.now = 500
+        #expect(machine.serverTime == Moment(1_000_500))
+        var answers: [Result<Call, RequestFailure>] = []
+        machine.get(CallID(high: 1, low: 2)) { answers.append($0) }
+        #expect(paper.messages[1]["op"] == "call.get" && answers.isEmpty)
+        answer(1, [:])
+        #expect(answers == [.failure(.unreadable)])
+    }
+
+    @Test func silenceIsALossAndTheNextAttemptResumes() throws {
+        open()
+        paper.now = 20_000
+        machine.heard()
+        paper.now = 33_333
+        machine.woken()
+        #expect(machine.state == .open && paper.alarm == 53_333)
+        wait()
+        #expect(machine.state == .waiting && paper.did == ["dial", "abandon"])
+        let pause = paper.alarm - paper.now
+        #expect((20...500).contains(pause))
+        wait()
+        machine.opened()
+        let hello = try #require(paper.messages.last?["data"])
+        #expect(hello["resume"] == ["session": .string(session), "seq": 0])
+    }
+
+    @Test func whoNeverAnswersIsGivenUpAndAskedAgain() {
+        machine.connect()
+        for attempt in 1...3 {
+            #expect(paper.did.filter { $0 == "dial" }.count == attempt)
+            paper.now += 10_000
+            machine.woken()
+            #expect(machine.state == .waiting)
+            wait()
+        }
+        machine.ended(.network(NetworkFault("no such address", isLasting: true)))
+        #expect(machine.state == .stopped && paper.alarm == .max)
+    }
+
+    @Test func aRequestWithoutAnAnswerSettlesWhateverTheSocketDoes() {
+        open()
+        var results: [Result<Call, RequestFailure>] = []
+        machine.get(CallID(high: 1, low: 2)) { results.append($0) }
+        machine.ended(.dropped)
+        while results.isEmpty, paper.alarm < 60_000 { wait() }
+        #expect(results == [.failure(.unanswered)] && paper.now == 30_000)
+        machine.disconnect()
+        machine.get(CallID(high: 1, low: 2)) { results.append($0) }
+        wait()
+        #expect(results.last == .failure(.stopped))
+    }
+
+    @Test func theSameDiceGiveTheSameKeys() {
+        let other = PaperTransport()
+        let again = ClientMachine(
+            ClientMachine.Options(token: "dev:alice", device: "phone"), over: other,
+            dice: SeededGenerator(seed: 7))
+        for one in [machine, again] {
+            one.invite(Invitation(invitees: ["bob"])) { _ in }
+            one.connect()
+            one.opened()
+        }
+        #expect(paper.messages == other.messages && paper.messages.count == 1)
+    }
+}

@@ -1,0 +1,201 @@
+// The lease: the owner, those who would be, and what they may not do.
+
+import CallModel
+import StoreContract
+import Testing
+
+@testable import ClusterCore
+
+@Suite struct LeaseTests {
+    private let owner = Term(owner: "a", epoch: 3)
+    private let token: [UInt8] = [7]
+
+    private func row(_ beat: Int64 = 0) -> LeaseRow {
+        LeaseRow(term: owner, token: [1], beat: beat)
+    }
+
+    /// Looks every half second, from `from` on, and finds each of `rows`; what it does next.
+    private func orders(_ lease: inout Lease, from: Milliseconds, _ rows: [LeaseRow?])
+        -> LeaseOrder?
+    {
+        var now = from
+        for row in rows {
+            #expect(lease.next(at: now, token: token) == .look)
+            _ = lease.came(row.map { .row($0) } ?? .failed, at: now)
+            now += 500
+        }
+        return lease.next(at: now, token: token)
+    }
+
+    @Test func aBeatThatStandsStillForALeaseIsTakenOver() {
+        var lease = Lease(node: "b")
+        let order = orders(&lease, from: 0, Array(repeating: row(), count: 5))
+        #expect(order == .take(row(), token: token))
+        var short = Lease(node: "b")
+        #expect(orders(&short, from: 0, Array(repeating: row(), count: 4)) == .look)
+    }
+
+    @Test func halfAnImportIsNotTaken() {
+        var half = row()
+        (half.isReleased, half.isImporting) = (true, true)
+        var lease = Lease(node: "b")
+        #expect(orders(&lease, from: 0, Array(repeating: half, count: 40)) == .look)
+        half.isImporting = false
+        var other = Lease(node: "b")
+        #expect(orders(&other, from: 0, [half]) == .take(half, token: token))
+    }
+
+    @Test func aBeatThatMovesIsNot() {
+        var lease = Lease(node: "b")
+        let rows = (0..<40).map { row(Int64($0 / 4)) }
+        #expect(orders(&lease, from: 0, rows) == .look)
+    }
+
+    @Test func timeWithoutAnAnswerDoesNotCountAgainstTheOwner() {
+        var lease = Lease(node: "b")
+        let rows = [row(), row(), row(), row(), nil, nil, nil, nil, row(), row()]
+        #expect(orders(&lease, from: 0, rows) == .look)
+    }
+
+    @Test func whatWasGivenUpIsTakenAtOnceByWhomItWasGivenTo() {
+        var released = row()
+        released.isReleased = true
+        var lease = Lease(node: "b")
+        #expect(orders(&lease, from: 0, [released]) == .take(released, token: token))
+        released.successor = "c"
+        var other = Lease(node: "b")
+        #expect(orders(&other, from: 0, [released]) == .look)
+        var late = Lease(node: "b")
+        let rows = Array(repeating: released, count: 5)
+        #expect(
+            orders(&late, from: 0, rows) == .take(released, token: token),
+            "the one it was given to is gone too")
+    }
+
+    @Test func aNodeThatStartsAgainTakesItsOwnAtOnce() {
+        var lease = Lease(node: "a")
+        #expect(orders(&lease, from: 0, [row()]) == .take(row(), token: token))
+    }
+
+    private func owning(at now: Milliseconds) -> Lease {
+        var lease = Lease(node: "a")
+        _ = lease.next(at: now, token: token)
+        _ = lease.came(.row(row()), at: now)
+        _ = lease.next(at: now, token: token)
+        let grant = Grant(Term(owner: "a", epoch: 4), token: token)
+        #expect(lease.came(.taken(grant), at: now + 20) == .owns(grant))
+        return lease
+    }
+
+    @Test func anOwnerIsSilentWhenItsLastBeatBeganTooLongAgo() {
+        var lease = owning(at: 0)
+        #expect(lease.maySpeak(at: 2_200) && !lease.maySpeak(at: 2_201))
+        #expect(lease.silentAt == 2_200)
+        guard case .beat? = lease.next(at: 500, token: token) else { return #expect(Bool(false)) }
+        #expect(lease.came(.beaten(wish: nil), at: 1_900) == nil)
+        #expect(lease.maySpeak(at: 2_700) && !lease.maySpeak(at: 2_701), "from its begin on")
+        _ = lease.next(at: 1_900, token: token)
+        #expect(lease.came(.failed, at: 3_900) == nil && !lease.maySpeak(at: 3_900))
+        _ = lease.next(at: 3_900, token: token)
+        #expect(lease.came(.beaten(wish: nil), at: 3_910) == nil && lease.maySpeak(at: 3_910))
+    }
+
+    @Test func anOwnerLearnsWhoOwns() {
+        var lease = owning(at: 0)
+        _ = lease.next(at: 500, token: token)
+        let other = LeaseRow(term: Term(owner: "b", epoch: 5), token: [9], beat: 3)
+        #expect(lease.came(.row(other), at: 520) == .lost(to: other.term))
+        #expect(lease.grant == nil && !lease.maySpeak(at: 520))
+        var twice = owning(at: 0)
+        _ = twice.next(at: 500, token: token)
+        let same = LeaseRow(term: Term(owner: "a", epoch: 5), token: [9], beat: 3)
+        #expect(twice.came(.row(same), at: 520) == .replaced(by: same.term))
+    }
+
+    @Test func afterAFailedCommitItTakesANewEpoch() {
+        var lease = owning(at: 0)
+        lease.takeNewEpoch()
+        #expect(!lease.maySpeak(at: 30))
+        guard case .take(let seen, _)? = lease.next(at: 30, token: [8]) else {
+            return #expect(Bool(false))
+        }
+        #expect(seen.term.epoch == 4)
+        let grant = Grant(Term(owner: "a", epoch: 5), token: [8])
+        #expect(lease.came(.taken(grant), at: 40) == .owns(grant))
+        #expect(lease.maySpeak(at: 50))
+    }
+
+    @Test func aTakeoverWhoseAnswerWasLostIsFoundInTheRow() {
+        var lease = owning(at: 0)
+        lease.takeNewEpoch()
+        _ = lease.next(at: 30, token: [8])
+        #expect(lease.came(.failed, at: 2_030) == nil && lease.grant == nil)
+        #expect(lease.next(at: 2_030, token: [9]) == .look)
+        let found = LeaseRow(term: Term(owner: "a", epoch: 5), token: [8], beat: 0)
+        let grant = Grant(found.term, token: [8])
+        #expect(lease.came(.row(found), at: 2_050) == .owns(grant))
+        #expect(!lease.maySpeak(at: 2_300), "it began long ago: first it must beat")
+    }
+
+    @Test func anOwnerThatGivesUpIsSilentFromThenOn() {
+        var lease = owning(at: 0)
+        lease.giveUp(to: "b")
+        #expect(!lease.maySpeak(at: 30))
+        guard case .release(_, "b")? = lease.next(at: 30, token: token) else {
+            return #expect(Bool(false))
+        }
+        #expect(lease.came(.released, at: 40) == .gaveUp)
+        #expect(lease.next(at: 600, token: token) == .look)
+    }
+
+    @Test func aWishIsToldOnce() {
+        var lease = owning(at: 0)
+        _ = lease.next(at: 500, token: token)
+        #expect(lease.came(.beaten(wish: "a"), at: 510) == nil, "it is the owner already")
+        _ = lease.next(at: 1_000, token: token)
+        #expect(lease.came(.beaten(wish: "b"), at: 1_010) == .asked(to: "b"))
+        _ = lease.next(at: 1_500, token: token)
+        #expect(lease.came(.beaten(wish: "b"), at: 1_510) == nil && lease.maySpeak(at: 1_510))
+    }
+
+    @Test func timesThatMakeNoSenseAreNamed() {
+        var times = LeaseTimes()
+        #expect(times.problem == nil && times.voice == 2_200)
+        times.lease = 2_499
+        #expect(times.problem == "lease: at least five beats")
+        (times.beat, times.lease) = (49, 2_500)
+        #expect(times.problem == "beat: at least 50 ms")
+    }
+}
+
+@Suite struct LeaseWorldTests {
+    private static let all = LeaseWorld.Weather(
+        pauses: true, kills: true, outages: true, losses: true, handOvers: true, failures: true)
+    private static let weathers: [LeaseWorld.Weather] = [
+        LeaseWorld.Weather(), LeaseWorld.Weather(pauses: true), LeaseWorld.Weather(kills: true),
+        LeaseWorld.Weather(outages: true), LeaseWorld.Weather(losses: true),
+        LeaseWorld.Weather(handOvers: true), LeaseWorld.Weather(failures: true), all,
+    ]
+
+    @Test(arguments: 1...UInt64(6))
+    func onlyOneSpeaksAndSomebodyServes(seed: UInt64) {
+        for weather in Self.weathers {
+            var world = LeaseWorld(seed: seed, weather)
+            world.run(for: 200_000)
+            #expect(world.findings.isEmpty, "seed \(seed): \(world.findings)")
+            #expect(world.takeovers > 0)
+        }
+    }
+
+    @Test(arguments: LeaseFault.allCases)
+    func everyPlantedFaultIsFound(fault: LeaseFault) {
+        let isFound = (1...40 as ClosedRange<UInt64>).contains { seed in
+            Self.weathers.contains { weather in
+                var world = LeaseWorld(seed: seed, weather, fault: fault)
+                world.run(for: 120_000)
+                return !world.findings.isEmpty
+            }
+        }
+        #expect(isFound, "\(fault)")
+    }
+}

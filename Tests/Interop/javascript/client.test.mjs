@@ -1,0 +1,88 @@
+// The client in Node: `node client.test.mjs CLIENT SERVER`, where CLIENT is its index.js.
+// Node before 22 has no WebSocket of its own, and takes that of the package `ws`.
+
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+
+const [, , client, url] = process.argv;
+const { Agent, Call, OfflineError, RefusedError, StoppedError } = await import(client);
+const WebSocket = globalThis.WebSocket ?? createRequire(import.meta.url)("/usr/share/nodejs/ws");
+
+function agentOf(user, more = {}) {
+  return new Agent({ url, token: () => `dev:${user}`, WebSocket, ...more });
+}
+
+function next(emitter, name) {
+  return new Promise((resolve) => {
+    const off = emitter.on(name, (...told) => (off(), resolve(told)));
+  });
+}
+
+// Whatever the storage holds, by whomever it was written.
+const wrong = [
+  "", "{", "null", "5", "[]", "{}", '{"session":"x"}', '{"here":5,"calls":[]}',
+  '{"session":5,"seq":1,"here":[],"calls":[]}', '{"session":"x","seq":"1","here":[],"calls":[]}',
+  '{"session":"x","seq":-1,"here":[],"calls":[]}', '{"session":"x","seq":1.5,"here":[],"calls":[]}',
+  '{"session":"x","seq":7,"here":["y"],"calls":[null]}',
+  '{"session":"x","seq":7,"here":[],"calls":[{}]}',
+  '{"session":"x","seq":7,"here":[],"calls":[{"call_id":"y","participants":5}]}',
+];
+for (const text of wrong) {
+  const storage = { getItem: () => text, setItem() {}, removeItem() {} };
+  const erin = agentOf("erin", { device: "phone", storage });
+  await erin.start();
+  assert.deepEqual([erin.state, erin.isResumed, erin.calls.size], ["online", false, 0], text);
+  await erin.stop({ bye: true });
+}
+
+const alice = agentOf("alice");
+const bob = agentOf("bob", { device: "phone" });
+assert.equal(alice.state, "offline");
+await assert.rejects(alice.request("ping", {}, { wait: false }), OfflineError);
+await Promise.all([alice.start(), bob.start()]);
+assert.deepEqual([alice.user, bob.device, alice.isLeading], ["alice", "phone", true]);
+
+const rings = next(bob, "incoming");
+const call = await alice.invite(["bob"], { mode: "direct", items: { a: "1" }, extendedData: [7] });
+const [there] = await rings;
+assert.ok(there instanceof Call && there.rings && there.id === call.id);
+assert.deepEqual([there.extendedData, there.values], [[7], { a: "1" }]);
+assert.equal(there.others[0].user, "alice");
+
+const told = [];
+const iterated = (async () => {
+  for await (const { event } of call) told.push(event);
+})();
+await there.accept({ audio: true, video: false });
+assert.equal(there.state, "active");
+assert.deepEqual(await there.items({ put: { b: "2" }, delete: ["a"] }), { b: "2" });
+await Promise.all([there.report("connected"), call.report("connected")]);
+while (call.mediaPhase !== "connected" || !call.values.b) await next(call, "changed");
+await call.hold();
+assert.equal(call.me.held, true);
+await call.hold(false);
+const heard = next(there, "signal");
+await call.signal({ deep: ["ü", null] });
+assert.deepEqual((await heard)[1].data.data, { deep: ["ü", null] });
+await assert.rejects(call.add(["carol"]), (error) => {
+  assert.ok(error instanceof RefusedError && error.code === "wrong_mode", String(error));
+  return true;
+});
+const over = next(there, "ended");
+await call.end({ extendedData: "bye" });
+assert.deepEqual((await over)[0].outcome, {
+  reason: "completed", detail: null, by: "alice", extendedData: "bye",
+});
+await iterated;
+assert.equal(told.at(-1), "call.ended");
+assert.ok(told.includes("call.items") && told.includes("call.media_phase"), String(told));
+assert.deepEqual([alice.calls.size, bob.calls.size], [0, 0]);
+
+const under = alice.request("call.list");
+await bob.stop({ bye: true });
+assert.equal((await under).calls.length, 1);
+alice.stop();
+assert.equal(alice.state, "stopped");
+await assert.rejects(alice.request("ping"), StoppedError);
+await assert.rejects(alice.start(), StoppedError);
+console.log("all is well in Node", process.versions.node); // nothing keeps the process alive

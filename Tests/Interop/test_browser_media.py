@@ -1,0 +1,210 @@
+"""Voice between pages: who hears whom is told by its pitch. Packets alone prove nothing."""
+
+import pytest
+
+from agent import wait_for
+from browser import ALL_AWAKE, Browser, needs_browser
+from page import Page
+
+pytestmark = needs_browser
+
+FREE = ("--autoplay-policy=no-user-gesture-required",)
+
+# A tone in place of a microphone, and the pitch of what comes from the other side.
+SOUND = """
+(async () => {
+  const { Media } = await import("%(site)s/media.js");
+  globalThis.audio = new AudioContext();
+  globalThis.tone = (pitch) => {
+    const oscillator = new OscillatorNode(audio, { frequency: pitch });
+    const out = new MediaStreamAudioDestinationNode(audio);
+    oscillator.connect(new GainNode(audio, { gain: 0.3 })).connect(out);
+    oscillator.start();
+    return out.stream;
+  };
+  globalThis.ears = {};
+  globalThis.told = [];
+  globalThis.pitch = (user) => {
+    const ear = ears[user];
+    if (!ear) return null;
+    const levels = new Float32Array(ear.frequencyBinCount);
+    ear.getFloatFrequencyData(levels);
+    const best = levels.indexOf(Math.max(...levels));
+    return levels[best] < -80 ? 0 : (best * audio.sampleRate) / ear.fftSize;
+  };
+  globalThis.talk = (call, pitch, options) => {
+    const stream = pitch ? tone(pitch) : null;
+    globalThis.media = new Media(call, { audio: false, stream, ...options });
+    media.on("state", (user, state) => told.push([user, state]));
+    media.on("error", (error) => told.push(["error", String(error)]));
+    media.on("remote", (user, stream, kind) => {
+      told.push(["remote", user, kind, Boolean(stream)]);
+      if (!stream && kind === "camera") delete ears[user];
+      if (!stream || stream.getAudioTracks().length === 0) return;
+      const element = Object.assign(new Audio(), { srcObject: stream, muted: true });
+      element.play();
+      (globalThis.elements ??= []).push(element);
+      if (ears[user]) return;
+      ears[user] = new AnalyserNode(audio, { fftSize: 8192, smoothingTimeConstant: 0 });
+      audio.createMediaStreamSource(stream).connect(ears[user]);
+    });
+    return media.start();
+  };
+  return 0;
+})()
+"""
+
+
+@pytest.fixture(scope="module")
+def loud(tmp_path_factory):
+    """A browser in which pages may play without a click."""
+    made = Browser(tmp_path_factory.mktemp("loud"), ALL_AWAKE + FREE)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def speaker(loud, client_site):
+    """Opens a page of a user that can talk."""
+
+    def open_page(agent, user):
+        page = Page(loud.tab(f"{client_site}/index.js"), client_site, agent.url,
+                    token=f'async () => "dev:{user}"')
+        page.tab.evaluate(SOUND % {"site": client_site})
+        page.is_in("online")
+        return page
+
+    return open_page
+
+
+def connect(caller, *others, mode="direct", options="{}"):
+    """The caller calls; everybody accepts and talks, each in a pitch of its own."""
+    names = [other.tab.evaluate("agent.user") for other in others]
+    caller.tab.evaluate(f"agent.invite({names}, {{ mode: '{mode}' }})"
+                        ".then((call) => { globalThis.mine = call; })")
+    for other in others:
+        other.holds("call()?.isPending")
+        other.tab.evaluate("globalThis.mine = call(); mine.accept().then(() => 0)")
+    caller.holds("mine.others.every(({ state }) => state === 'joined')")
+    for page, pitch in zip((caller, *others), PITCHES, strict=False):
+        page.tab.evaluate(f"void talk(mine, {pitch}, {options})")
+
+
+PITCHES = (440, 880, 1320)
+
+
+def hears(page, user, pitch):
+    """Whether the page hears the user, at this pitch; 0: silence."""
+    def is_so():
+        heard = page.tab.evaluate(f"pitch('{user}')")
+        return heard is not None and abs(heard - pitch) <= 10
+    wait_for(f"{user} at {pitch} Hz; {page.tab.evaluate('told')}", is_so, patience=30, pause=0.1)
+
+
+def test_two_pages_hear_each_other(agent, speaker):
+    alice, bob = speaker(agent, "alice"), speaker(agent, "bob")
+    connect(alice, bob)
+    hears(bob, "alice", 440)
+    hears(alice, "bob", 880)
+    alice.holds("mine.mediaPhase === 'connected'")
+    alice.tab.evaluate("media.mute()")
+    hears(bob, "alice", 0)
+    bob.holds("mine.others[0].audio === false")
+    alice.tab.evaluate("media.mute(false)")
+    hears(bob, "alice", 440)
+    alice.tab.evaluate("media.hold()")
+    hears(bob, "alice", 0)
+    alice.tab.evaluate("media.hold(false)")
+    hears(bob, "alice", 440)
+    alice.tab.evaluate("mine.end().then(() => 0)")
+    bob.holds("mine.isEnded && media.states.size === 0")
+    assert not [one for one in bob.tab.evaluate("told") if one[0] == "error"]
+
+
+def test_three_people_hear_each_other(agent, speaker):
+    people = [speaker(agent, name) for name in ("alice", "bob", "carol")]
+    connect(*people, mode="advanced")
+    for page in people:
+        own = page.tab.evaluate("agent.user")
+        for user, pitch in zip(("alice", "bob", "carol"), PITCHES, strict=True):
+            if user != own:
+                hears(page, user, pitch)
+
+
+def test_who_loads_the_page_again_is_heard_again(agent, speaker, client_site):
+    alice, bob = speaker(agent, "alice"), speaker(agent, "bob")
+    connect(alice, bob)
+    hears(alice, "bob", 880)
+    for page, pitch, other in ((bob, 1320, alice), (alice, 660, bob)):
+        page.reload()
+        page.is_in("online")
+        page.tab.evaluate(SOUND % {"site": client_site})
+        page.holds("call()?.isHere && call().state === 'active'")
+        user = page.tab.evaluate("agent.user")
+        other.tab.evaluate(f"delete ears.{user}")
+        page.tab.evaluate(f"globalThis.mine = call(); void talk(mine, {pitch})")
+        hears(other, user, pitch)
+    hears(alice, "bob", 1320)
+
+
+def test_a_crash_of_the_server_is_not_heard(agent, speaker):
+    alice, bob = speaker(agent, "alice"), speaker(agent, "bob")
+    connect(alice, bob)
+    hears(alice, "bob", 880)
+    agent.crash()
+    alice.is_in("reconnecting")
+    hears(alice, "bob", 880)
+    hears(bob, "alice", 440)
+    agent.start()
+    for page in (alice, bob):
+        page.is_in("online", 2)
+    alice.tab.evaluate("media.mute()")
+    bob.holds("mine.others[0].audio === false")
+    # The restart of ICE went over the new sessions.
+    for page, user in ((alice, "bob"), (bob, "alice")):
+        page.holds(f"media.states.get('{user}') === 'connected'")
+    alice.tab.evaluate("media.mute(false)")
+    hears(bob, "alice", 440)
+
+
+def test_both_may_change_what_they_send_at_once(agent, speaker):
+    alice, bob = speaker(agent, "alice"), speaker(agent, "bob")
+    connect(alice, bob)
+    hears(alice, "bob", 880)
+    hears(bob, "alice", 440)
+    for round_ in range(3):
+        for page in (alice, bob):
+            page.tab.evaluate("void media.share()")
+        for page, user in ((alice, "bob"), (bob, "alice")):
+            page.holds(f"media.streams('{user}').has('screen')")
+        for page in (alice, bob):
+            page.tab.evaluate("media.unshare()")
+        for page, user in ((alice, "bob"), (bob, "alice")):
+            page.holds(f"!media.streams('{user}').has('screen')")
+    hears(alice, "bob", 880)
+    hears(bob, "alice", 440)
+
+
+def test_video_can_be_switched_on_during_a_call(agent, speaker):
+    alice, bob = speaker(agent, "alice"), speaker(agent, "bob")
+    connect(alice, bob)
+    hears(alice, "bob", 880)
+    bob.tab.evaluate("media.camera()")
+    alice.holds("media.streams('bob').get('camera').getVideoTracks().length === 1")
+    alice.holds("mine.others[0].video")
+    devices = bob.tab.evaluate(
+        "media.devices().then((all) => Object.values(all).map((list) => list.length))")
+    assert len(devices) == 3 and all(devices)
+
+
+@pytest.mark.full
+def test_twenty_calls_of_people_who_call_each_other_at_once(agent, speaker):
+    alice, bob = speaker(agent, "alice"), speaker(agent, "bob")
+    for _ in range(20):
+        connect(alice, bob)
+        hears(alice, "bob", 880)
+        hears(bob, "alice", 440)
+        alice.tab.evaluate("mine.end().then(() => 0)")
+        bob.holds("mine.isEnded")
+        for page in (alice, bob):
+            page.tab.evaluate("ears = {}")

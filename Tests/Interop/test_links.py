@@ -1,0 +1,535 @@
+"""Clients connected to any node are served by the owner, over links between the nodes."""
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+import urllib.request
+
+import pytest
+from websockets.exceptions import WebSocketException
+
+from agent import free_port, wait_for
+from calls import changes, ended, invite, states
+from cluster import answers, shown, stands_by, tool
+from device import Device
+from link import RawLink, counted, frame, word
+from raw import RawSocket
+from test_admission import KEYS, token
+from test_cluster_faults import Way
+
+
+def linked_config(name, place, more=""):
+    return (
+        f'cluster = {{ database = secret "env:CALLAGENT_DATABASE", node = "{name}", '
+        f'link = "127.0.0.1:{place}"{more} }}\n')
+
+
+@pytest.fixture
+def linked(nodes):
+    """Three nodes with links; the first owns. Further settings of the table may be given. With
+    `through`, what others say to the first goes over its `way`."""
+    ways = []
+
+    def start(more="", config="", of_b="", through=False):
+        for node in nodes:
+            node.place = free_port()
+            node.siblings = nodes
+            table = linked_config(node.folder.name, node.place, more)
+            if through and node is nodes[0]:
+                node.way = Way(node.place)
+                ways.append(node.way)
+                table = linked_config(
+                    node.folder.name, node.way.port, f', bind = "127.0.0.1:{node.place}"' + more)
+            node.configure(table + config + (of_b if node is nodes[1] else ""))
+        nodes[0].start()
+        for node in nodes[1:]:
+            node.launch()
+        for node in nodes:
+            wait_for("every node serves", lambda one=node: answers(one))
+        return nodes
+
+    yield start
+    for way in ways:
+        way.close()
+
+
+def test_phones_on_different_nodes_talk(linked):
+    owner, b, c = linked()
+    alice, bob = b.connect("alice"), c.connect("bob")
+    call = invite(alice, "bob")
+    assert bob.event("call.incoming")["call_id"] == call
+    bob.ok("call.ringing", call_id=call)
+    bob.ok("call.accept", call_id=call)
+    assert states(alice.ok("call.get", call_id=call)["call"])["bob"] == "joined"
+    # The same over HTTP, at either node.
+    for node in (owner, b, c):
+        reply = node.get(f"/v1/call/{call}", user="alice")
+        assert reply.status == 200 and states(reply.body["call"])["bob"] == "joined", reply.text
+    reply = c.post("call.invite", "carl", {"invitees": ["dora"]}, key="k")
+    again = b.post("call.invite", "carl", {"invitees": ["dora"]}, key="k")
+    assert (reply.status, again.body["call_id"]) == (200, reply.body["call_id"])
+    assert b.post("call.get", "eve", {"call_id": call}).status == 404
+    assert b.request("GET", f"/v1/call/{call}").status == 401
+    assert b.get("/v1/openapi.json").status == 200
+    alice.forget()
+    bob.forget()
+    assert b.post("call.end", "alice", {"call_id": call}).status == 200
+    assert ended(alice)[0] == ended(bob)[0]
+
+
+def test_every_operation_has_the_same_answer_at_a_front_end(linked):
+    owner, b, _ = linked()
+    near, far = owner.connect("alice", "near"), b.connect("alice", "far")
+    asked = [
+        ("call.get", {"call_id": "0" * 32}), ("call.get", {}), ("call.invite", {"invitees": []}),
+        ("no.such", {}), ("call.list", {}), ("user.get", {"users": ["bob"]}), ("ping", {}),
+        ("push.register", {"provider": "apns", "token": "00"}),
+        ("push.unregister", {"provider": "apns"}), ("hello", {"token": "dev:alice"}),
+    ]
+    for op, data in asked:
+        one, other = (phone.ask(op, **data) for phone in (near, far))
+        assert one.keys() - {"re"} == other.keys() - {"re"}, (op, one, other)
+        if "error" in one:
+            assert one["error"] == other["error"]
+    far.send("no JSON")
+    assert far.reply(None)["error"]["code"] == "bad_request"
+    far.ok("bye")
+    assert far.closed() == 1000
+    assert near.ok("ping") == {}
+
+
+def test_the_state_of_the_cluster_shows_the_links(linked):
+    owner, b, c = linked()
+    b.connect("alice")
+
+    def state():
+        found = {node["name"]: node for node in shown(owner)["nodes"]}
+        links = {name: node["links"] for name, node in found.items()}
+        return found if links == {"a": ["b", "c"], "b": ["a"], "c": ["a"]} else None
+
+    found = wait_for("links", state)
+    assert {name: node["role"] for name, node in found.items()} == {
+        "a": "owner", "b": "front", "c": "front"}
+    assert found["b"]["link"] == f"127.0.0.1:{b.place}"
+    assert "b: front, alive" in tool(owner)[1] and "  links: b, c\n" in tool(owner)[1]
+    figures = wait_for("figures", lambda: (
+        found := owner.metrics()).get("callagent_cluster_links") == 2 and found)
+    assert figures["callagent_cluster_remote_clients"] == 1
+    c.crash()
+    wait_for("the other link", lambda: owner.metrics()["callagent_cluster_links"] == 1)
+
+
+def test_a_session_is_resumed_at_another_node(linked):
+    _, b, c = linked()
+    alice, bob = b.connect("alice"), b.connect("bob")
+    call = invite(alice, "bob")
+    bob.event("call.incoming")
+    bob.vanish()
+    bob.close()
+    alice.ok("call.cancel", call_id=call)
+    again = c.connect("bob", resume=bob.resume)
+    assert again.hello["resumed"]
+    assert again.event("call.cancelled")["call_id"] == call
+
+
+def test_a_newer_connection_replaces_the_one_at_another_node(linked):
+    owner, b, c = linked()
+    first = b.connect("alice")
+    second = c.connect("alice")
+    assert first.closed() == 4209
+    third = owner.connect("alice")
+    assert second.closed() == 4209
+    assert b.connect("alice").ok("ping") == {}
+    assert third.closed() == 4209
+
+
+def test_a_takeover_keeps_clients_in_no_call_and_their_numbers(linked):
+    owner, b, c = linked()
+    idle = {node: node.connect("carl", f"at-{node.folder.name}") for node in (b, c)}
+    talking = {node: node.connect(f"dora-{node.folder.name}") for node in (b, c)}
+    # They have been told of a call that is over.
+    caller = b.connect("eve")
+    over = invite(caller, "carl")
+    for phone in idle.values():
+        phone.event("call.incoming")
+    caller.ok("call.cancel", call_id=over)
+    for phone in idle.values():
+        phone.event("call.cancelled")
+    live = {node: invite(phone, "fred", timeout_ms=600_000) for node, phone in talking.items()}
+    owner.crash()
+    new = serving_owner(b)
+    other = c if new is b else b
+    kept = idle[other]
+    wait_for("the other one has a link to it", lambda: answers(other))
+    # In a call: sent away, and the next node has the call.
+    assert talking[other].closed() == 4001
+    again = other.connect(f"dora-{other.folder.name}")
+    assert [one["call_id"] for one in again.hello["calls"]] == [live[other]]
+    assert not again.hello["resumed"]
+    # Those of the node that owns now come again.
+    assert idle[new].closed() == 4001
+    # In no call: connected still, under the same session and the next number.
+    assert kept.ok("ping") == {}
+    call = invite(again, "carl")
+    assert kept.event("call.incoming")["call_id"] == call
+    kept.vanish()
+    back = other.connect("carl", kept.name, resume=kept.resume)
+    assert back.hello["resumed"], "the session that the owner before had named"
+
+
+def serving_owner(*nodes):
+    """The node that owns now, once it is another one than the first."""
+    def owner():
+        state = shown(nodes[0])
+        return state["owner"] if state["epoch"] > 1 and state["owner"] else None
+
+    return {"b": nodes[0]}.get(name := wait_for("an owner", owner)) or sibling(nodes[0], name)
+
+
+def sibling(node, name):
+    return next(one for one in node.siblings if one.folder.name == name)
+
+
+def test_a_hand_over_keeps_them_too(linked):
+    _, b, c = linked()
+    idle, talking = b.connect("carl"), b.connect("dora")
+    call = invite(talking, "fred", timeout_ms=600_000)
+    assert tool(b, "hand-over", "c")[0] == 0
+    assert talking.closed() == 4001
+    wait_for("c serves", lambda: answers(c))
+    wait_for("b has its link", lambda: answers(b) and "c" in links_of(b))
+    assert idle.ok("call.list")["calls"] == []
+    assert [one["call_id"] for one in b.connect("dora").hello["calls"]] == [call]
+
+
+def links_of(node):
+    name = node.folder.name
+    return next(one["links"] for one in shown(node)["nodes"] if one["name"] == name)
+
+
+def arrival(node, user):
+    """A device that was let in; none: the node is not ready, or is not there."""
+    try:
+        return node.connect(user)
+    except (AssertionError, OSError, WebSocketException):
+        return None
+
+
+def test_an_owner_that_is_stopped_is_followed_and_hears_no_more(linked):
+    owner, b, c = linked()
+    alice = b.connect("alice")
+    call = invite(alice, "bob", mode="common", timeout_ms=600_000)
+    owner.signal(signal.SIGSTOP)
+    assert alice.closed() == 4001
+    new = serving_owner(b)
+    other = c if new is b else b
+    wait_for("a link to it", lambda: answers(other))
+    bob = other.connect("bob")
+    bob.ok("call.reject", call_id=call)
+    owner.signal(signal.SIGCONT)
+    # At first it does not know that another one owns, and refuses.
+    carl = wait_for("it serves as a front end", lambda: arrival(owner, "carl"))
+    assert carl.hello["calls"] == []
+    over = bob.ok("call.get", call_id=call)["call"]
+    assert over["end"]["reason"] == "rejected"
+
+
+def test_a_link_that_swallows_everything_costs_the_clients_two_seconds(linked):
+    owner, b, _ = linked(through=True)
+    alice = b.connect("alice")
+    owner.way.swallows = True
+    began = time.monotonic()
+    assert alice.closed() == 4001
+    assert time.monotonic() - began < 4, "3 s, and what a busy machine needs"
+    wait_for("readyz says no", lambda: stands_by(b))
+    assert shown(b)["owner"] == "a"
+    assert b.post("call.invite", "alice", {"invitees": ["bob"]}).status == 503
+    stranger = Device(b.url, "alice", greet=False)
+    stranger.refused("hello", "unavailable", token="dev:alice", device="phone")
+    assert stranger.closed() == 4001
+    owner.way.swallows = False
+    wait_for("b serves again", lambda: answers(b))
+    assert b.connect("alice").ok("ping") == {}
+
+
+def test_a_link_that_is_there_again_at_once_costs_no_client_and_no_event(linked):
+    owner, b, _ = linked(through=True)
+    alice, carl = b.connect("alice"), b.connect("carl")
+    bob = owner.connect("bob")
+    call = invite(alice, "bob", "carl", timeout_ms=600_000)
+    bob.event("call.incoming")
+    carl.event("call.incoming")
+    bob.ok("call.accept", call_id=call)
+    assert changes(alice.event("call.changed"))["bob"][0] == "joined"
+    for number in range(5):
+        owner.way.cut()
+        bob.ok("call.signal", call_id=call, to="alice", data={"n": number})
+        assert alice.event("call.signal")["data"] == {"n": number}
+    assert carl.ok("ping") == {}
+    # Their sessions go on, at any node.
+    alice.vanish()
+    assert owner.connect("alice", resume=alice.resume).hello["resumed"]
+
+
+def command(node, *words):
+    """What a command says beside a node, with its environment."""
+    done = subprocess.run(
+        [os.environ["CALLAGENT"], *words], cwd=node.folder, env=node.environment,
+        capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout
+
+
+def test_tokens_are_checked_by_the_owner(linked):
+    owner, b, _ = linked(config=KEYS)
+    bob = b.connect("bob", token=token(expires_in=1))
+    assert bob.closed() == 4101
+    bob = b.connect("bob", token=token())
+    stranger = Device(b.url, "bob", greet=False)
+    stranger.refused("hello", "unauthenticated", token=token("another secret of 32 bytes, so"),
+                     device="phone")
+    assert stranger.closed() == 4203
+    assert b.get("/v1/call/" + "0" * 32, user="bob").status == 401
+    headers = {"Authorization": "Bearer " + command(
+        owner, "token", "backend", "--server").strip(), "X-User": "carol"}
+    reply = b.request("POST", "/v1/call/invite", json.dumps({"invitees": ["bob"]}), headers)
+    assert (reply.status, reply.body["call"]["caller"]) == (200, "carol")
+    assert bob.event("call.incoming")["inviter"] == "carol"
+    assert command(owner, "revoke", "bob") == "revoked; 1 connection closed\n"
+    assert bob.closed() == 4102
+
+
+def test_a_front_end_that_ends_sends_its_clients_away(linked):
+    _, b, _ = linked()
+    phones = [b.connect(f"user{number}") for number in range(20)]
+    began = time.monotonic()
+    assert b.stop() == 0
+    assert time.monotonic() - began < 5
+    assert {phone.closed() for phone in phones} == {4001}
+
+
+# Certificates
+
+
+def authority(folder, name="ca"):
+    openssl(folder, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+            "-nodes", "-days", "1", "-subj", f"/CN={name}", "-keyout", f"{name}.key",
+            "-out", f"{name}.pem")
+
+
+def certify(folder, ca, name, file):
+    openssl(folder, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+            "-subj", f"/CN={name}", "-keyout", f"{file}.key", "-out", f"{file}.csr")
+    (folder / "names").write_text(f"subjectAltName = DNS:{name}\n")
+    openssl(folder, "x509", "-req", "-in", f"{file}.csr", "-CA", f"{ca}.pem", "-CAkey",
+            f"{ca}.key", "-CAcreateserial", "-days", "1", "-extfile", "names",
+            "-out", f"{file}.pem")
+
+
+def openssl(folder, *words):
+    subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+
+
+def secure_config(folder, name, place, file=None, ca="ca"):
+    file = file or name
+    return linked_config(
+        name, place,
+        f', ca = "{folder}/{ca}.pem", cert = "{folder}/{file}.pem", '
+        f'key = secret "file:{folder}/{file}.key"')
+
+
+def test_nodes_show_each_other_certificates_and_a_wrong_one_is_refused(nodes, tmp_path):
+    owner, b, c = nodes
+    authority(tmp_path)
+    authority(tmp_path, "other")
+    for name in "ab":
+        certify(tmp_path, "ca", name, name)
+    certify(tmp_path, "ca", "b", "not-c")
+    certify(tmp_path, "other", "c", "foreign")
+    for node in nodes:
+        node.place = free_port()
+    for node in (owner, b):
+        node.configure(secure_config(tmp_path, node.folder.name, node.place))
+    owner.start()
+    b.launch()
+    wait_for("b serves", lambda: answers(b))
+    alice = b.connect("alice")
+    # The certificate of another node, and one of an authority that nobody knows.
+    c.configure(secure_config(tmp_path, "c", c.place, "not-c"))
+    c.launch()
+    owner.logs("its certificate is not that of node c")
+    assert stands_by(c)
+    assert c.stop() == 0
+    c.configure(secure_config(tmp_path, "c", c.place, "foreign"))
+    c.launch()
+    owner.logs("certificate not accepted")
+    assert stands_by(c)
+    # A link without TLS, and what only says that it is b.
+    plain = RawLink(owner.place, greets=False)
+    plain.say("greets", b"\x01" + counted("default") + counted("b"))
+    assert plain.is_ended()
+    assert alice.ok("ping") == {}
+    wait_for("the link of b is shown, and no other", lambda: links_of(owner) == ["b"])
+
+
+@pytest.mark.parametrize("more,words", [
+    (', link = "10.0.0.1:1"', "ca, cert and key are needed beyond loopback"),
+    (', link = "127.0.0.1:1", bind = "0.0.0.0:1"', "ca, cert and key are needed beyond loopback"),
+    (', link = "127.0.0.1:1", ca = "x"', "ca, cert and key belong together"),
+    (', bind = "127.0.0.1:1"', "link is missing"),
+    (', link = "127.0.0.1:1", ca = "no.pem", cert = "no.pem", key = "hush-hush"', "no.pem"),
+])
+def test_links_that_cannot_be_are_refused_in_one_line(make_agent, database, more, words):
+    node = make_agent(
+        f'cluster = {{ database = secret "env:CALLAGENT_DATABASE", node = "a"{more} }}\n',
+        environment={"CALLAGENT_DATABASE": database.address})
+    node.refuses_to_start()
+    said = [line for line in node.log_text().splitlines() if line.startswith("callagent:")]
+    assert words in said[-1], said
+    assert "hush-hush" not in node.log_text()
+
+
+# Nodes that mean harm
+
+
+HELLO = json.dumps({"id": 1, "op": "hello", "data": {"token": "dev:mallory", "device": "m"}})
+
+
+def test_what_no_node_says_is_refused_and_changes_nothing(linked):
+    owner, b, _ = linked()
+    alice = b.connect("alice")
+    good = frame("greets", b"\x01" + counted("default") + counted("x"), 1, 1)
+    hostile = {
+        "nonsense": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "too long": word(1 << 31),
+        "another epoch": frame("greets", b"\x01" + counted("default") + counted("x"), 9, 1),
+        "another space": frame("greets", b"\x01" + counted("space9") + counted("x"), 1, 1),
+        "another version": frame("greets", b"\x02" + counted("default") + counted("x"), 1, 1),
+        "no greeting": frame("lives", b"", 1, 1),
+        "replayed": good + good,
+        "out of order": good + frame("lives", b"", 1, 7),
+        "an old epoch": good + frame("lives", b"", 0, 2),
+        "truncated": good + word(14) + frame("lives", b"", 1, 2)[4:] + b"\x00",
+        "the owner's words": good + frame("tells", word(1) + counted("x"), 1, 2),
+        "no such stream": good + frame("says", word(1) + counted(HELLO), 1, 2),
+    }
+    for name, data in hostile.items():
+        raw = RawLink(owner.place, greets=False)
+        raw.socket.sendall(data)
+        assert raw.is_ended(), name
+    # One that says nothing is not waited for, and one that breaks off says nothing.
+    silent = RawLink(owner.place, greets=False)
+    half = RawLink(owner.place)
+    half.opens(1)
+    half.socket.sendall(frame("says", word(1) + counted(HELLO), 1, 3)[:-1])
+    half.close()
+    assert silent.is_ended()
+    assert alice.ok("ping") == {}
+    assert owner.get("/v1/call/" + "0" * 32, user="mallory").status == 404
+    assert "link given up" in owner.log_text()
+
+
+def test_a_front_end_speaks_only_for_whoever_came_through_it(linked):
+    owner, b, _ = linked()
+    alice = b.connect("alice")
+    call = invite(alice, "bob", timeout_ms=600_000)
+    liar = RawLink(owner.place)
+    # Without a hello nothing is asked.
+    liar.opens(1)
+    liar.text(1, json.dumps({"id": 2, "op": "call.end", "data": {"call_id": call}}))
+    assert liar.hear("ends")[:8] == word(1) + word(4200)
+    # With somebody else's name on a hello whose token is no good.
+    liar.opens(2)
+    liar.text(2, json.dumps({"id": 1, "op": "hello", "data": {"token": "alice", "device": "x"}}))
+    assert liar.hear("ends")[:8] == word(2) + word(4203)
+    # A session that belongs to nobody is not gone on with.
+    liar.opens(3)
+    liar.say("returns", word(3) + counted(HELLO.replace("dev:mallory", "alice"))
+             + bytes(16) + bytes(8))
+    assert liar.hear("ends")[:8] == word(3) + word(4203)
+    # Over another stream than the one that said hello.
+    liar.opens(4)
+    liar.text(4, HELLO)
+    assert liar.hear("begins")
+    liar.opens(5)
+    liar.text(5, json.dumps({"id": 2, "op": "call.end", "data": {"call_id": call}}))
+    assert liar.hear("ends")[:8] == word(5) + word(4200)
+    liar.close()
+    assert alice.ok("call.get", call_id=call)["call"]["state"] == "ringing"
+
+
+def test_a_returning_client_takes_no_place_of_a_newer_one(linked):
+    owner, b, _ = linked()
+    alice = b.connect("alice", "m")
+    raw = RawLink(owner.place)
+    raw.opens(1)
+    raw.say("returns", word(1) + counted(HELLO.replace("mallory", "alice"))
+            + bytes(16) + bytes(8))
+    assert raw.hear("ends")[:8] == word(1) + word(4001)
+    # Numbers that would end are those of no session.
+    raw.opens(2)
+    raw.say("returns", word(2) + counted(HELLO) + bytes(16) + b"\xff" * 8)
+    assert raw.is_ended()
+    assert alice.ok("ping") == {}
+
+
+def test_a_node_that_floods_its_link_delays_no_other(linked):
+    owner, b, _ = linked(', link_buffer = "1MB"', 'limits = { requests_per_second = 1000000 }\n')
+    alice = b.connect("alice")
+    flood = RawLink(owner.place)
+    flood.opens(1)
+    flood.text(1, HELLO)
+    assert flood.hear("begins")
+    over = threading.Event()
+
+    def send():
+        number = 1
+        try:
+            while not over.is_set():
+                number += 1
+                flood.text(1, json.dumps({"id": f"{number:064}", "op": "ping"}))
+        except OSError:
+            pass
+
+    thread = threading.Thread(target=send, daemon=True)
+    thread.start()
+    try:
+        for _ in range(100):
+            assert alice.ok("ping") == {}
+        # What it does not read is bounded too: its link ends.
+        owner.logs("it does not read what it is told")
+    finally:
+        over.set()
+        flood.close()
+        thread.join(10)
+    assert alice.ok("ping") == {}
+    assert owner.resident() < 300 << 20
+
+
+def test_a_client_that_does_not_read_is_cut_off_and_delays_nobody(linked):
+    place = free_port()
+    _, b, _ = linked(
+        config='limits = { unsent = "64KB", requests_per_second = 1000000 }\n',
+        of_b=f'metrics = "127.0.0.1:{place}"\n')
+    alice = b.connect("alice")
+    call = invite(alice, "mallory", timeout_ms=600_000)
+    slow = RawSocket(b.port, receive_buffer=4_096)
+    slow.upgrade()
+    slow.send_json(json.loads(HELLO))
+    assert slow.message()["ok"]
+    slow.send_json({"id": 2, "op": "call.accept", "data": {"call_id": call}})
+    wait_for("mallory is in the call", lambda: states(
+        alice.ok("call.get", call_id=call)["call"])["mallory"] == "joined")
+
+    def is_cut_off():
+        for _ in range(50):
+            alice.ok("call.signal", call_id=call, to="mallory", data="y" * 12_000)
+        with urllib.request.urlopen(f"http://127.0.0.1:{place}/metrics") as reply:
+            return b"\ncallagent_slow_readers_total 1\n" in reply.read()
+
+    wait_for("it is cut off", is_cut_off)
+    assert slow.close_code() == 4008
+    assert alice.ok("ping") == {}
+    slow.close()

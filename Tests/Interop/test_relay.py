@@ -1,0 +1,111 @@
+"""Voice through a relay only: coturn, with the credentials that the bundled plugin makes."""
+
+import subprocess
+import time
+
+import pytest
+
+from agent import PATIENCE, free_port, wait_for
+from browser import ROOT, needs_browser
+from test_browser_media import connect, hears, loud, speaker  # noqa: F401, fixtures
+
+pytestmark = needs_browser
+SECRET = "a secret that the server shares"
+# No way but the relay's.
+CONFIGURATION = """{ configuration: async (call) =>
+  ({ ...await call.token(), iceTransportPolicy: "relay" }) }"""
+PAIRS = """(async () => {
+  const kinds = [];
+  const stats = await media.stats("%s");
+  for (const one of stats.values()) {
+    if (one.type !== "candidate-pair" || one.state !== "succeeded" || !one.nominated) continue;
+    kinds.push(stats.get(one.localCandidateId).candidateType,
+      stats.get(one.remoteCandidateId).candidateType);
+  }
+  return kinds;
+})()"""
+
+
+class Relay:
+    """coturn on a port of its own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.port = free_port()
+        folder.mkdir()
+        self.process = None
+
+    def start(self):
+        with open(self.folder / "log", "ab") as log:
+            self.process = subprocess.Popen(
+                ["turnserver", "-n", "--no-cli", "--no-tls", "--no-dtls", "--listening-ip",
+                 "127.0.0.1", "--relay-ip", "127.0.0.1", "--listening-port", str(self.port),
+                 "--allow-loopback-peers", "--use-auth-secret", "--static-auth-secret", SECRET,
+                 "--realm", "test", "--pidfile", str(self.folder / "pid"), "--userdb",
+                 str(self.folder / "db"), "--log-file", "stdout", "--simple-log"],
+                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        text = self.folder / "log"
+        wait_for("coturn", lambda: "Relay ports initialization done" in text.read_text(
+            errors="replace").split("\0")[-1])
+        return self
+
+    def crash(self):
+        self.process.kill()
+        self.process.wait(PATIENCE)
+        (self.folder / "log").write_bytes(b"")
+
+
+@pytest.fixture
+def relay(tmp_path):
+    made = Relay(tmp_path / "relay")
+    try:
+        yield made.start()
+    finally:
+        made.crash()
+
+
+@pytest.fixture
+def relayed(make_agent, relay):
+    """A server whose people have a relay."""
+    return make_agent(
+        'plugins = { "turn-credentials" }\n'
+        f'options["turn-credentials"] = {{ urls = {{ "turn:127.0.0.1:{relay.port}" }},\n'
+        '  secret = secret "env:TURN_SECRET" }\n',
+        {"turn-credentials": (ROOT / "plugins" / "turn-credentials.lua").read_text()},
+        environment={"TURN_SECRET": SECRET}).start()
+
+
+@pytest.fixture
+def talking(relayed, speaker):  # noqa: F811
+    """Two people who hear each other through the relay."""
+    alice, bob = speaker(relayed, "alice"), speaker(relayed, "bob")
+    connect(alice, bob, options=CONFIGURATION)
+    hears(bob, "alice", 440)
+    hears(alice, "bob", 880)
+    return alice, bob
+
+
+def test_two_pages_hear_each_other_through_the_relay_only(talking):
+    alice, bob = talking
+    for page, other in ((alice, "bob"), (bob, "alice")):
+        kinds = wait_for("a pair", lambda page=page, other=other: page.tab.evaluate(PAIRS % other))
+        assert set(kinds) == {"relay"}, kinds
+    assert not [one for one in bob.tab.evaluate("told") if one[0] == "error"]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("away", [0, 6, 14])
+def test_a_relay_that_was_killed_is_used_again_when_it_is_back(talking, relay, away):
+    alice, bob = talking
+    relay.crash()
+    alice.holds("mine.mediaPhase === 'reconnecting'")
+    lost = time.monotonic()
+    wait_for("the time that it is away", lambda: time.monotonic() - lost >= away)
+    relay.start()
+    begun = time.monotonic()
+    for page in (alice, bob):
+        page.holds("mine.mediaPhase === 'connected'")
+    took = time.monotonic() - begun
+    hears(bob, "alice", 440)
+    hears(alice, "bob", 880)
+    assert took < 3, f"they were connected after {took:.1f} s"

@@ -1,0 +1,92 @@
+"""Makes an OCI image of one layer, the same bytes from the same files.
+
+usage: image.py ROOT TARGET VERSION ARCHITECTURE
+
+The layer has the files of ROOT as root's, but for what the server writes: that is the user's 65532.
+The moment of everything is SOURCE_DATE_EPOCH.
+"""
+
+import datetime
+import gzip
+import hashlib
+import io
+import json
+import os
+import pathlib
+import sys
+import tarfile
+
+USER = 65532
+OWN = ("var/lib/callagent", "tmp")
+
+
+def packed(root, epoch):
+    """The layer: a tar of ROOT in the order of the names."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as layer:
+        for path in sorted(root.rglob("*")):
+            name = str(path.relative_to(root))
+            info = layer.gettarinfo(str(path), name)
+            info.uid = info.gid = USER if name in OWN else 0
+            info.uname = info.gname = ""
+            info.mtime = epoch
+            if info.islnk():  # a second name of a file: the image has it twice
+                info.type, info.size = tarfile.REGTYPE, path.stat().st_size
+            with path.open("rb") if info.isreg() else io.BytesIO() as content:
+                layer.addfile(info, content if info.isreg() else None)
+    return buffer.getvalue()
+
+
+def digest(data):
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def as_json(value):
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+def main(root, target, version, architecture):
+    epoch = int(os.environ["SOURCE_DATE_EPOCH"])
+    moment = datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc)
+    created = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    layer = packed(root, epoch)
+    squeezed = gzip.compress(layer, compresslevel=9, mtime=0)
+    config = as_json({
+        "architecture": architecture, "os": "linux", "created": created,
+        "config": {
+            "User": f"{USER}:{USER}", "WorkingDir": "/var/lib/callagent", "StopSignal": "SIGTERM",
+            "Entrypoint": ["/usr/bin/callagent"], "Cmd": ["run", "/etc/callagent/callagent.lua"],
+            "Env": ["PATH=/usr/bin"], "ExposedPorts": {"7600/tcp": {}},
+            "Volumes": {"/var/lib/callagent": {}},
+            "Labels": {"org.opencontainers.image.title": "callagent",
+                       "org.opencontainers.image.version": version},
+        },
+        "rootfs": {"type": "layers", "diff_ids": [digest(layer)]},
+        "history": [{"created": created, "created_by": "examples/package.sh"}],
+    })
+    kind = "application/vnd.oci.image."
+    manifest = as_json({
+        "schemaVersion": 2, "mediaType": kind + "manifest.v1+json",
+        "config": {"mediaType": kind + "config.v1+json", "digest": digest(config),
+                   "size": len(config)},
+        "layers": [{"mediaType": kind + "layer.v1.tar+gzip", "digest": digest(squeezed),
+                    "size": len(squeezed)}],
+    })
+    index = as_json({
+        "schemaVersion": 2, "mediaType": kind + "index.v1+json",
+        "manifests": [{"mediaType": kind + "manifest.v1+json", "digest": digest(manifest),
+                       "size": len(manifest),
+                       "annotations": {"org.opencontainers.image.ref.name": version}}],
+    })
+    files = {"oci-layout": as_json({"imageLayoutVersion": "1.0.0"}), "index.json": index}
+    for blob in (config, manifest, squeezed):
+        files["blobs/sha256/" + digest(blob).split(":")[1]] = blob
+    with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as image:
+        for name in sorted(files):
+            info = tarfile.TarInfo(name)
+            info.size, info.mtime = len(files[name]), epoch
+            image.addfile(info, io.BytesIO(files[name]))
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]), *sys.argv[2:])
