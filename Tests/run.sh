@@ -6,7 +6,7 @@
 # Without names all steps run, at counts that fit into half an hour on two cores; --full takes the
 # counts that the project promises. A step that fails does not keep the others from running. The
 # whole output of a step is in .build/checks/STEP.log. The last line is `N passed, N failed, N
-# skipped`.
+# skipped`. A step that takes longer than MINUTES (20, with --full 240) is ended and has failed.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -18,6 +18,8 @@ fuzz quickstart guide packages interop instructions attacks autobahn"
 
 # A step that ends with this code was skipped, and said why in its last line.
 SKIPPED=77
+# How `timeout` says that it had to end a program, and that it had to kill it.
+TOO_LATE="124 137"
 # A step may be skipped only for what the machine cannot be given.
 MAY_SKIP="autobahn"
 
@@ -194,7 +196,8 @@ run_step() {
     done) &
     ticker=$!
     code=0
-    (step "$1") >"$log" 2>&1 </dev/null || code=$?
+    timeout -k 30 "${MINUTES}m" sh Tests/run.sh --alone "$1" >"$log" 2>&1 </dev/null || code=$?
+    ! is_in "$code" "$TOO_LATE" || echo "error: not done in $MINUTES minutes" >>"$log"
     kill "$ticker" 2>/dev/null || :
     wait "$ticker" 2>/dev/null || :
     if [ "$code" = 0 ]; then
@@ -212,6 +215,12 @@ run_step() {
     fi
 }
 
+# One step in a process of its own, which can be ended with all that it began.
+if [ "${1-}" = --alone ]; then
+    step "$2"
+    exit
+fi
+
 CALLAGENT_FULL=
 names=
 for word in "$@"; do
@@ -227,6 +236,7 @@ for word in "$@"; do
     esac
 done
 export CALLAGENT_FULL
+MINUTES=${MINUTES:-$([ -n "$CALLAGENT_FULL" ] && echo 240 || echo 20)}
 
 passed=0
 failed=0

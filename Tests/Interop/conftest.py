@@ -1,8 +1,10 @@
 """Fixtures: a fresh server for every test, and short ways to common situations."""
 
+import faulthandler
 import signal
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 
 from agent import Agent
 from browser import CLIENT, PAGES, Browser, serving
@@ -18,6 +20,25 @@ def pytest_collection_modifyitems(items):
     for number, item in enumerate(patient):
         item.add_marker(pytest.mark.xdist_group(f"patient {number % 2}"))
     items.sort(key=lambda item: item not in patient)
+
+
+# Seconds for what a test waits for, one after the other. A phase that takes longer hangs.
+PHASE = 240
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item):
+    """Nothing may hang: the process shows where each thread is, and ends. Others go on, and the
+    test is among those that failed. (pytest's own limit does not know the end of a failed one.)"""
+    faulthandler.dump_traceback_later(
+        PHASE, file=item.config.stash[fault_handler_stderr_fd_key], exit=True)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+pytest_runtest_call = pytest_runtest_teardown = pytest_runtest_setup
 
 
 @pytest.fixture
