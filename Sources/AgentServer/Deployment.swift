@@ -41,7 +41,7 @@ public struct Deployment: Sendable {
     public init(
         file: String?, seed: UInt64, environment: @escaping Environment = Self.ownEnvironment
     ) throws(AgentError) {
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             try self.init(
                 try Self.configuration(at: file, environment: environment),
                 Self.library(for: file), seed: seed)
@@ -59,7 +59,7 @@ public struct Deployment: Sendable {
     init(
         _ kept: StoredGeneration, under server: Configuration, grants: Grants? = nil, seed: UInt64
     ) throws(AgentError) {
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             var configuration = server
             configuration.generation = try Self.generationPart(in: kept, of: server.file)
             if let grants {
@@ -75,7 +75,7 @@ public struct Deployment: Sendable {
 
     private init(
         _ configuration: Configuration, _ library: PluginLibrary, seed: UInt64
-    ) throws(PolicyProblems) {
+    ) throws(ScriptProblems) {
         self.configuration = configuration
         plan = try library.plan(for: configuration)
         generation = try Generation(
@@ -106,7 +106,7 @@ public struct Deployment: Sendable {
 
     /// The same files once more, loaded anew: nothing is left of what scripts have done since.
     func again(seed: UInt64) throws(AgentError) -> Deployment {
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             return try Deployment(
                 configuration, PluginLibrary(keeping: Self.sources(in: files)), seed: seed)
         } catch {
@@ -116,7 +116,7 @@ public struct Deployment: Sendable {
 
     /// The same plugins once more, to be asked without consequence.
     func copy(seed: UInt64) throws(AgentError) -> Generation {
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             return try Generation(
                 plan, seed: seed, cryptography: .system, wallTime: Clock.wallMilliseconds())
         } catch {
@@ -132,10 +132,10 @@ public struct Deployment: Sendable {
     static func configuration(
         at file: String?, only part: ConfigurationField.Part? = nil, isForTests: Bool = false,
         environment: @escaping Environment = Self.ownEnvironment
-    ) throws(PolicyProblems) -> Configuration {
+    ) throws(ScriptProblems) -> Configuration {
         guard let file else { return Configuration() }
         guard let text = Files.read(file) else {
-            throw PolicyProblems([PolicyProblem(Files.complaint(file))])
+            throw ScriptProblems([ScriptProblem(Files.complaint(file))])
         }
         return try configuration(text, file, only: part, isForTests: isForTests, environment)
     }
@@ -144,7 +144,7 @@ public struct Deployment: Sendable {
     static func configuration(
         _ text: [UInt8], _ file: String?, only part: ConfigurationField.Part?,
         isForTests: Bool = false, _ environment: @escaping Environment = Self.ownEnvironment
-    ) throws(PolicyProblems) -> Configuration {
+    ) throws(ScriptProblems) -> Configuration {
         let name = file.flatMap { $0.split(separator: "/").last.map(String.init) }
         var configuration = try Configuration.read(
             SourceFile(name: name ?? "callagent.lua", text: text), folder: folder(of: file),
@@ -157,7 +157,7 @@ public struct Deployment: Sendable {
     /// is not even read.
     private static func generationPart(
         in kept: StoredGeneration, of file: String?
-    ) throws(PolicyProblems) -> GenerationPart {
+    ) throws(ScriptProblems) -> GenerationPart {
         guard let text = configurationText(in: kept) else { return GenerationPart() }
         return try configuration(text, file, only: .generation).generation
     }
@@ -177,7 +177,7 @@ public struct Deployment: Sendable {
     /// - Parameter kept: the name of a generation; nil: the files on disk.
     static func plan(of kept: String?, file: String?) throws(AgentError) -> GenerationPlan {
         var configuration: Configuration
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             configuration = try self.configuration(at: file, isForTests: true)
             guard let kept else { return try library(for: file).plan(for: configuration) }
             let present = try? library(for: file).plan(for: configuration)
@@ -187,7 +187,7 @@ public struct Deployment: Sendable {
         }
         let found = try DecisionReplay.generation(
             kept ?? "", in: AgentOptions.place(configuration))
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             configuration.generation = GenerationPart()
             if let text = configurationText(in: found) {
                 configuration.generation =

@@ -166,7 +166,7 @@ struct Start {
             _ = try found.get()
             throw .refused("no files of an earlier start are kept")
         }
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             let configuration = try Deployment.configuration(
                 Array(values.utf8), file, only: .server)
             if AgentOptions.place(configuration) == place { return configuration }

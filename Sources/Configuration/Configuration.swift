@@ -422,7 +422,7 @@ extension Configuration {
 
 extension Configuration {
     /// What is no mistake, and yet hardly meant.
-    public var warnings: [PolicyProblem] {
+    public var warnings: [ScriptProblem] {
         var warnings = server.values.textKeys.map { place in
             let name = String(place.prefix { $0 != "[" && $0 != "." })
             return problem(
@@ -440,9 +440,9 @@ extension Configuration {
     }
 
     /// The fault `text` at the assignment of `name`.
-    package func problem(_ text: String, at name: String) -> PolicyProblem {
+    package func problem(_ text: String, at name: String) -> ScriptProblem {
         let file = file.map { $0.split(separator: "/").last.map(String.init) ?? $0 }
-        return PolicyProblem(text, file: file, line: lines[name])
+        return ScriptProblem(text, file: file, line: lines[name])
     }
 
     /// All that the file says, to tell whether it has changed: for a digest only, since keys that

@@ -11,9 +11,9 @@ extension Configuration {
     /// type is a problem with file, line and a suggestion.
     public static func load(
         path: String, environment: @escaping (String) -> String?
-    ) throws(PolicyProblems) -> Configuration {
+    ) throws(ScriptProblems) -> Configuration {
         guard let text = Files.read(path) else {
-            throw PolicyProblems([PolicyProblem(Files.complaint(path))])
+            throw ScriptProblems([ScriptProblem(Files.complaint(path))])
         }
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         let folder = parts.count > 1 ? parts.dropLast().joined(separator: "/") : "."
@@ -32,29 +32,29 @@ extension Configuration {
     public static func read(
         _ file: SourceFile, folder: String = ".", only part: ConfigurationField.Part? = nil,
         isForTests: Bool = false, environment: @escaping (String) -> String?
-    ) throws(PolicyProblems) -> Configuration {
+    ) throws(ScriptProblems) -> Configuration {
         let sandbox = SettingsSandbox(
             folder: folder, environment: environment, looksAtOnce: part == nil)
         sandbox.isForTests = isForTests
-        do throws(PolicyProblem) {
+        do throws(ScriptProblem) {
             try sandbox.run(file)
         } catch {
-            throw PolicyProblems([error])
+            throw ScriptProblems([error])
         }
         var configuration = Configuration()
         configuration.lines = sandbox.lines
-        var problems: [PolicyProblem] = []
+        var problems: [ScriptProblem] = []
         for name in ConfigurationField.topLevel
         where part == nil || ConfigurationField.part(of: name) == part {
             do throws(LuaProblem) {
                 try configuration.assign(name, sandbox)
             } catch {
                 problems.append(
-                    PolicyProblem(
+                    ScriptProblem(
                         "\(name): \(error.message)", file: file.name, line: sandbox.lines[name]))
             }
         }
-        guard problems.isEmpty else { throw PolicyProblems(problems) }
+        guard problems.isEmpty else { throw ScriptProblems(problems) }
         configuration.server.values = configuration.server.values.withoutTextKeys()
         return configuration
     }
@@ -171,13 +171,13 @@ private final class SettingsSandbox {
 
     deinit { callua_free(vm) }
 
-    func run(_ file: SourceFile) throws(PolicyProblem) {
+    func run(_ file: SourceFile) throws(ScriptProblem) {
         guard vm != nil,
             callua_bind(vm, "secret", Self.secretFunction, 0), callua_seal(vm), makeAssignable()
-        else { throw PolicyProblem("no memory for \(file.name)") }
+        else { throw ScriptProblem("no memory for \(file.name)") }
         let outcome = file.load(into: vm, budget: Self.budget)
         guard Int(outcome.status) == CALLUA_FINISHED else {
-            throw PolicyProblem(message: outcome.message, in: file.name)
+            throw ScriptProblem(message: outcome.message, in: file.name)
         }
     }
 

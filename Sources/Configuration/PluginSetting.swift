@@ -66,7 +66,7 @@ public struct PluginSetting: Sendable, Equatable {
     /// `options["NAME"]`.
     public var options = JSONObject()
     /// Where those options stand, or would stand, for messages.
-    public var optionsSite: PolicyProblem?
+    public var optionsSite: ScriptProblem?
     /// Instead of the plugin's own.
     public var onError: OnError?
     /// Capabilities granted.

@@ -9,7 +9,7 @@ import PolicyHost
 struct Diagnostics {
     private let names: NameFinder
 
-    init() throws(PolicyProblem) { names = try NameFinder() }
+    init() throws(ScriptProblem) { names = try NameFinder() }
 
     /// Every name that scripts can use.
     var known: Set<String> { names.known }
@@ -47,7 +47,7 @@ struct Diagnostics {
 
     /// What Lua says, at the place that it means.
     private func syntax(
-        _ problem: PolicyProblem, _ trouble: LuaTrouble?, _ lines: LineMap
+        _ problem: ScriptProblem, _ trouble: LuaTrouble?, _ lines: LineMap
     ) -> JSONValue {
         let line = problem.line ?? 1
         if let trouble, lines.line(of: trouble.range.lowerBound) == line {

@@ -39,7 +39,7 @@ public final class LanguageServer {
     private static let depth = 128
 
     /// A session in which `runTest` runs the tests of lenses.
-    public init(runTest: @escaping TestRunner) throws(PolicyProblem) {
+    public init(runTest: @escaping TestRunner) throws(ScriptProblem) {
         diagnostics = try Diagnostics()
         self.runTest = runTest
     }

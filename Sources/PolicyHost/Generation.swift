@@ -26,7 +26,7 @@ public struct GenerationPlan: Sendable {
     public init() {}
 
     /// See `Generation.mistakes`.
-    fileprivate var mistakes: [PolicyProblem] {
+    fileprivate var mistakes: [ScriptProblem] {
         plugins.flatMap { MistakeFinder.mistakes(in: $0.source) }
     }
 
@@ -50,9 +50,9 @@ public final class Generation: @unchecked Sendable {
     public let name: String
     /// What can never be meant, although Lua does not mind: it loads, and does not do what it
     /// seems to.
-    public var mistakes: [PolicyProblem] { plan.mistakes }
+    public var mistakes: [ScriptProblem] { plan.mistakes }
     /// What is no mistake, and yet hardly meant.
-    public let warnings: [PolicyProblem]
+    public let warnings: [ScriptProblem]
     package var plan: GenerationPlan
     package let plugins: [PluginState]
     let services: Services
@@ -66,16 +66,16 @@ public final class Generation: @unchecked Sendable {
     public init(
         _ plan: GenerationPlan, seed: UInt64, cryptography: Cryptography = .none,
         wallTime: Int64 = 0
-    ) throws(PolicyProblems) {
+    ) throws(ScriptProblems) {
         services = Services(seed: seed)
         services.cryptography = cryptography
         services.now = Moment(wallTime)
         name = plan.name
         self.plan = plan
-        var problems: [PolicyProblem] = []
+        var problems: [ScriptProblem] = []
         var loaded: [PluginState] = []
         for (source, setting) in plan.plugins {
-            do throws(PolicyProblem) {
+            do throws(ScriptProblem) {
                 let state = try PluginState(source: source, setting: setting, services: services)
                 problems += state.namingProblems
                 guard state.namingProblems.isEmpty else { continue }
@@ -92,7 +92,7 @@ public final class Generation: @unchecked Sendable {
         guard problems.isEmpty else {
             // What is wrong on the same line is mostly the same.
             let told = Set(problems.map(\.place))
-            throw PolicyProblems(problems + plan.mistakes.filter { !told.contains($0.place) })
+            throw ScriptProblems(problems + plan.mistakes.filter { !told.contains($0.place) })
         }
     }
 
@@ -115,7 +115,7 @@ public final class Generation: @unchecked Sendable {
 
     /// A warning for every plugin that waits for invitations which no account that it answers for
     /// can get.
-    public var neverAsked: [PolicyProblem] {
+    public var neverAsked: [ScriptProblem] {
         plugins.compactMap { plugin in
             guard plugin.hooks[Hook.invite.index] >= 0 else { return nil }
             let why: String
@@ -126,7 +126,7 @@ public final class Generation: @unchecked Sendable {
             } else {
                 return nil
             }
-            return PolicyProblem("on.invite is never asked: \(why)", file: plugin.file)
+            return ScriptProblem("on.invite is never asked: \(why)", file: plugin.file)
         }
     }
 
@@ -137,22 +137,22 @@ public final class Generation: @unchecked Sendable {
     public var pluginNames: [String] { plugins.map(\.name) }
 
     /// `after` must agree with the operator's list.
-    private static func orderProblems(_ plugins: [PluginState]) -> [PolicyProblem] {
-        var problems: [PolicyProblem] = []
+    private static func orderProblems(_ plugins: [PluginState]) -> [ScriptProblem] {
+        var problems: [ScriptProblem] = []
         for (place, plugin) in plugins.enumerated() {
             let line = plugin.manifest.line
             for other in plugin.manifest.after {
                 guard let found = plugins.firstIndex(where: { $0.name == other }) else {
                     let hint = Suggestion.text(for: other, among: plugins.map(\.name))
                     problems.append(
-                        PolicyProblem(
+                        ScriptProblem(
                             "after = \"\(other)\": no such plugin is listed\(hint)",
                             file: plugin.file, line: line))
                     continue
                 }
                 guard found > place else { continue }
                 problems.append(
-                    PolicyProblem(
+                    ScriptProblem(
                         "must come after \"\(other)\" in the list of plugins", file: plugin.file,
                         line: line))
             }
@@ -163,23 +163,23 @@ public final class Generation: @unchecked Sendable {
 
 extension PluginState {
     /// What a plugin says it needs must be granted.
-    fileprivate func refuseMissingGrants() throws(PolicyProblem) {
+    fileprivate func refuseMissingGrants() throws(ScriptProblem) {
         for need in manifest.needs where !setting.grants.contains(need) {
-            throw PolicyProblem(
+            throw ScriptProblem(
                 "needs \"\(need)\", which is not granted (write override[\"\(name)\"] = "
                     + "{ grant = { \"\(need)\" } })", file: file, line: manifest.line)
         }
     }
 
     /// Options for a plugin that declares none are a mistake of the operator.
-    fileprivate func refuseUndeclaredOptions() throws(PolicyProblem) {
+    fileprivate func refuseUndeclaredOptions() throws(ScriptProblem) {
         guard schema == nil, let first = setting.options.members.first else { return }
-        throw PolicyProblem(
+        throw ScriptProblem(
             "options[\"\(name)\"].\(first.key): this plugin has no options",
             file: setting.optionsSite?.file, line: setting.optionsSite?.line)
     }
 }
 
-extension PolicyProblem {
+extension ScriptProblem {
     fileprivate var place: String { "\(file ?? ""):\(line ?? 0)" }
 }

@@ -68,7 +68,7 @@ extension PolicyHost {
     /// it, nothing changes.
     public func activate(
         _ next: Generation, reason: ChangeReason = .reload, at now: Moment
-    ) throws(PolicyProblems) -> [PolicyEffect] {
+    ) throws(ScriptProblems) -> [PolicyEffect] {
         try prepare(next, reason: reason, at: now)
         return cut(at: now)
     }
@@ -84,7 +84,7 @@ extension PolicyHost {
     public func prepare(
         _ next: Generation, reason: ChangeReason = .reload, returnRefused: String? = nil,
         control: (any Control)? = nil, at now: Moment
-    ) throws(PolicyProblems) {
+    ) throws(ScriptProblems) {
         services.now = now
         var handover = Handover(next: next, reason: reason)
         handover.returnRefused = returnRefused
@@ -92,10 +92,10 @@ extension PolicyHost {
     }
 
     /// Does what `prepare` says for a handover.
-    func tryOut(_ handover: Handover, _ control: (any Control)?) throws(PolicyProblems) {
+    func tryOut(_ handover: Handover, _ control: (any Control)?) throws(ScriptProblems) {
         guard self.handover == nil else {
-            throw PolicyProblems([
-                PolicyProblem("another generation is taking over at this moment: try again")
+            throw ScriptProblems([
+                ScriptProblem("another generation is taking over at this moment: try again")
             ])
         }
         var handover = handover
@@ -155,7 +155,7 @@ extension PolicyHost {
     func giveNewest(to handover: Handover) -> [String: SavedState] {
         let newest = states(for: handover)
         if newest == handover.states { return newest }
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             try handover.next.take(newest)
             return newest
         } catch {
@@ -318,27 +318,27 @@ extension Generation {
     }
 
     /// Gives every plugin the `state` of the one before it, migrated where its version changed.
-    func take(_ states: [String: SavedState]) throws(PolicyProblems) {
-        var problems: [PolicyProblem] = []
+    func take(_ states: [String: SavedState]) throws(ScriptProblems) {
+        var problems: [ScriptProblem] = []
         for plugin in plugins {
             guard let state = states[plugin.name] else { continue }
-            do throws(PolicyProblem) {
+            do throws(ScriptProblem) {
                 try plugin.take(state)
             } catch {
                 problems.append(error)
             }
         }
-        guard problems.isEmpty else { throw PolicyProblems(problems) }
+        guard problems.isEmpty else { throw ScriptProblems(problems) }
     }
 }
 
 extension PluginState {
-    fileprivate func take(_ state: SavedState) throws(PolicyProblem) {
+    fileprivate func take(_ state: SavedState) throws(ScriptProblem) {
         guard state.version != manifest.stateVersion else {
             return try restoreState(state.bytes)
         }
         guard let migration else {
-            throw PolicyProblem(
+            throw ScriptProblem(
                 "state_version changed from \(state.version) to \(manifest.stateVersion) "
                     + "without migrate(function(old, from) … end)", file: file,
                 line: manifest.line)
@@ -348,7 +348,7 @@ extension PluginState {
 
     private func migrate(
         _ state: SavedState, _ function: Int32
-    ) throws(PolicyProblem) -> [UInt8] {
+    ) throws(ScriptProblem) -> [UInt8] {
         let arguments = PlainWriter()
         arguments.list(2)
         for byte in state.bytes { arguments.tag(byte) }
@@ -358,12 +358,12 @@ extension PluginState {
         case CALLUA_FINISHED: break
         case CALLUA_WAITING:
             cancel(outcome.thread)
-            throw PolicyProblem("migrate cannot wait", file: file)
-        default: throw PolicyProblem(message: "migrate: \(outcome.message)")
+            throw ScriptProblem("migrate cannot wait", file: file)
+        default: throw ScriptProblem(message: "migrate: \(outcome.message)")
         }
         let value = outcome.value
         guard value.count > 5, value.start[5] == UInt8(PLAIN_OBJECT) else {
-            throw PolicyProblem("migrate returned no table", file: file)
+            throw ScriptProblem("migrate returned no table", file: file)
         }
         return Array(UnsafeBufferPointer(start: value.start, count: value.count).dropFirst(5))
     }

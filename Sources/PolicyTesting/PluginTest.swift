@@ -18,7 +18,7 @@ public struct PluginTestResult: Sendable, Equatable {
     /// Where it begins.
     public let line: Int
     /// Why it failed; nil: it passed.
-    public let problem: PolicyProblem?
+    public let problem: ScriptProblem?
     /// What the plugin logged.
     public let log: [String]
 }
@@ -53,7 +53,7 @@ public enum PluginTest {
     public static func run(
         _ source: PluginSource, setting: PluginSetting, filter: String? = nil,
         cryptography: Cryptography = .none, seed: UInt64 = 1
-    ) throws(PolicyProblems) -> PluginTestReport {
+    ) throws(ScriptProblems) -> PluginTestReport {
         var setting = self.setting(for: source, setting)
         setting.notesLines = true
         let plan = plan(source, setting)
@@ -93,7 +93,7 @@ public enum PluginTest {
     /// The names of the tests of `source`, in order.
     public static func names(
         _ source: PluginSource, setting: PluginSetting, cryptography: Cryptography = .none
-    ) throws(PolicyProblems) -> [String] {
+    ) throws(ScriptProblems) -> [String] {
         var setting = self.setting(for: source, setting)
         setting.keepsTests = true
         return try bench(source, setting, cryptography, 1).tests.map(\.name)
@@ -103,7 +103,7 @@ public enum PluginTest {
     public static func run(
         testAt place: Int, of source: PluginSource, setting: PluginSetting,
         cryptography: Cryptography = .none, observer: ScriptObserver
-    ) throws(PolicyProblems) -> PluginTestResult {
+    ) throws(ScriptProblems) -> PluginTestResult {
         var setting = self.setting(for: source, setting)
         setting.observer = observer
         let plan = plan(source, setting)
@@ -132,17 +132,17 @@ public enum PluginTest {
     private static func bench(
         _ source: PluginSource, _ setting: PluginSetting, _ cryptography: Cryptography,
         _ seed: UInt64
-    ) throws(PolicyProblems) -> PluginState {
+    ) throws(ScriptProblems) -> PluginState {
         let services = Services(seed: seed)
         services.now = begin
         services.cryptography = cryptography
         let bench: PluginState
-        do throws(PolicyProblem) {
+        do throws(ScriptProblem) {
             bench = try PluginState(source: source, setting: setting, services: services)
         } catch {
-            throw PolicyProblems([error])
+            throw ScriptProblems([error])
         }
-        guard bench.namingProblems.isEmpty else { throw PolicyProblems(bench.namingProblems) }
+        guard bench.namingProblems.isEmpty else { throw ScriptProblems(bench.namingProblems) }
         return bench
     }
 

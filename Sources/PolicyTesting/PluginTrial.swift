@@ -67,7 +67,7 @@ public struct PluginTrial: Sendable {
     public func run(
         _ source: PluginSource, _ setting: PluginSetting,
         cryptography: Cryptography = .none, seed: UInt64 = 1
-    ) throws(PolicyProblems) -> Outcome {
+    ) throws(ScriptProblems) -> Outcome {
         var plan = GenerationPlan()
         plan.plugins = [(source, setting)]
         plan.plugins[0].setting.users = nil
@@ -82,7 +82,7 @@ public struct PluginTrial: Sendable {
     public func run(
         _ plan: GenerationPlan, _ settings: Settings, cryptography: Cryptography = .none,
         seed: UInt64 = 1
-    ) throws(PolicyProblems) -> Outcome {
+    ) throws(ScriptProblems) -> Outcome {
         let world = try world(plan, settings, cryptography, seed)
         // The plugins behind one that fails are asked all the same.
         world.isForgiving = true
@@ -103,7 +103,7 @@ public struct PluginTrial: Sendable {
         return outcome
     }
 
-    private func outcome(in world: TestWorld) throws(PolicyProblems) -> Outcome {
+    private func outcome(in world: TestWorld) throws(ScriptProblems) -> Outcome {
         var outcome = Outcome()
         switch subject {
         case .push, .data: outcome.otherwise = "it is dropped"
@@ -128,14 +128,14 @@ public struct PluginTrial: Sendable {
     private func world(
         _ plan: GenerationPlan, _ settings: Settings?, _ cryptography: Cryptography,
         _ seed: UInt64
-    ) throws(PolicyProblems) -> TestWorld {
+    ) throws(ScriptProblems) -> TestWorld {
         do throws(Refused) {
             let zone = plan.plugins.first?.setting.zone ?? .utc
             let begin = try time.map { text throws(Refused) in
                 try TestWorld.moment(text, now, zone)
             }
             let world: TestWorld
-            do throws(PolicyProblems) {
+            do throws(ScriptProblems) {
                 world = try TestWorld(
                     plan, settings, nil, cryptography, seed, at: begin ?? now)
             } catch {
@@ -144,7 +144,7 @@ public struct PluginTrial: Sendable {
             try furnish(world)
             return world
         } catch {
-            throw PolicyProblems([PolicyProblem(error.message)])
+            throw ScriptProblems([ScriptProblem(error.message)])
         }
     }
 

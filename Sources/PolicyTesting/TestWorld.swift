@@ -75,7 +75,7 @@ final class TestWorld {
     init(
         _ plan: GenerationPlan, _ settings: Settings?, _ bench: PluginState?,
         _ cryptography: Cryptography, _ seed: UInt64, at begin: Moment = PluginTest.begin
-    ) throws(PolicyProblems) {
+    ) throws(ScriptProblems) {
         now = begin
         self.plan = plan
         self.bench = bench
@@ -92,7 +92,7 @@ final class TestWorld {
 
     private static func generation(
         _ plan: GenerationPlan, _ seed: UInt64, _ cryptography: Cryptography
-    ) throws(PolicyProblems) -> Generation {
+    ) throws(ScriptProblems) -> Generation {
         try Generation(
             plan, seed: seed, cryptography: cryptography,
             wallTime: PluginTest.begin.milliseconds)
@@ -104,8 +104,8 @@ final class TestWorld {
     // MARK: The test's own code
 
     /// Runs a test to its end; returns why it failed.
-    func run(_ test: TestDeclaration) -> PolicyProblem? {
-        guard let bench else { return PolicyProblem("there is nothing to run a test in") }
+    func run(_ test: TestDeclaration) -> ScriptProblem? {
+        guard let bench else { return ScriptProblem("there is nothing to run a test in") }
         let arguments = PlainWriter()
         arguments.list(1)
         arguments.value(.handle(kind: Bindings.Kind.test.rawValue, number: 0))
@@ -114,7 +114,7 @@ final class TestWorld {
         var outcome = bench.start(test.function, arguments, budget: budget)
         while Int(outcome.status) == CALLUA_WAITING {
             guard steps < Self.mostSteps else {
-                return PolicyProblem(
+                return ScriptProblem(
                     "the test takes more than \(Self.mostSteps) steps", file: test.file,
                     line: test.line)
             }
@@ -125,9 +125,9 @@ final class TestWorld {
             outcome = bench.resume(outcome.thread, status: status, budget: budget)
         }
         if Int(outcome.status) == CALLUA_FINISHED { return nil }
-        let problem = PolicyProblem(message: outcome.message)
+        let problem = ScriptProblem(message: outcome.message)
         if problem.line != nil { return problem }
-        return PolicyProblem(problem.text, file: test.file, line: test.line)
+        return ScriptProblem(problem.text, file: test.file, line: test.line)
     }
 
     /// Does what the test waits for; the result is in the bench's `reply`.
@@ -254,7 +254,7 @@ final class TestWorld {
         if let zone {
             for place in plan.plugins.indices { plan.plugins[place].setting.zone = zone }
         }
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             let next = try Self.generation(plan, seed, cryptography)
             if keepingState {
                 take(try host.activate(next, at: now))

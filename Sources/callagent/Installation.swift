@@ -70,7 +70,7 @@ enum Installation {
         _ arguments: CommandArguments
     ) throws(AgentError) -> Configuration {
         guard let file = file(arguments.text("--config")) else { return Configuration() }
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             return try Configuration.load(path: file) { name in
                 getenv(name).map { String(cString: $0) }
             }
@@ -85,7 +85,7 @@ enum Installation {
         _ arguments: CommandArguments
     ) throws(CommandError) -> Configuration {
         guard let file = file(arguments.text("--config")) else { return Configuration() }
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             return try Configuration.load(path: file) { name in
                 getenv(name).map { String(cString: $0) } ?? String(repeating: "?", count: 64)
             }

@@ -86,7 +86,7 @@ import Testing
         (expected.vars, expected.varsOfCause, expected.keptOfCause) = (50 << 10, 5 << 10, 6 << 10)
         (expected.logLinesPerMinute, expected.logLinesOfCause) = (70, 8)
         #expect(limits == expected && configuration.limits.refusalsAtOnce == 9)
-        #expect(throws: PolicyProblems.self) { try read("limits.held_time = '6ms'") }
+        #expect(throws: ScriptProblems.self) { try read("limits.held_time = '6ms'") }
     }
 
     @Test func anEmptyFileIsTheDefaults() throws {

@@ -51,7 +51,7 @@ import Testing
     /// What is wrong with a plugin of this text.
     private static func problem(_ text: String) -> String {
         let file = SourceFile(name: "p.lua", text: Array(text.utf8))
-        do throws(PolicyProblem) {
+        do throws(ScriptProblem) {
             _ = try PluginState(
                 source: PluginSource(name: "p", main: file), setting: PluginSetting(),
                 services: Services(seed: 1))

@@ -67,7 +67,7 @@ private struct ConfigurationTrial {
     }
 
     private static func verdict(_ text: [UInt8]) -> Verdict {
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             let file = SourceFile(name: "fuzz.lua", text: text)
             return .configuration(
                 try Configuration.read(file) { $0 == "KEY" ? "the key of the environment" : nil })

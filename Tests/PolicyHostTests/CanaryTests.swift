@@ -244,7 +244,7 @@ extension [PolicyEffect] {
     @Test func whatCannotTakeOverChangesNothing() throws {
         let rig = try CanaryRig("on.invite(function() state.n = 1 return ring {} end)")
         _ = rig.invite("desk-1")
-        #expect(throws: PolicyProblems.self) {
+        #expect(throws: ScriptProblems.self) {
             try rig.tryOut("plugin { state_version = 2 }\n" + Self.rejects, for: "desk-1")
         }
         #expect(rig.host.canary == nil && rig.invite("desk-1").decider == "empty")

@@ -294,7 +294,7 @@ import Testing
         let library = PluginLibrary(folders: ["/nowhere", "\(root)/plugins"])
         var configuration = Configuration()
         configuration.plugins = [.init(name: "busy"), .init(name: "desk-hour")]
-        #expect(throws: PolicyProblems.self) { try library.plan(for: configuration) }
+        #expect(throws: ScriptProblems.self) { try library.plan(for: configuration) }
         do {
             _ = try library.plan(for: configuration)
         } catch {
@@ -305,6 +305,6 @@ import Testing
         #expect(plan.name.utf8.count == 12)
         #expect(try library.plan(for: configuration).name == plan.name)
         configuration.options["bussy"] = [:]
-        #expect(throws: PolicyProblems.self) { try library.plan(for: configuration) }
+        #expect(throws: ScriptProblems.self) { try library.plan(for: configuration) }
     }
 }

@@ -88,10 +88,10 @@ import Testing
     @Test func stateIsMigratedOrTheReloadIsRefused() throws {
         let rig = try Rig("state.n = 1 on.invite(function() state.n = state.n + 1 end)")
         _ = rig.ask(rig.call())
-        #expect(throws: PolicyProblems.self) {
+        #expect(throws: ScriptProblems.self) {
             try rig.reload([("p", "plugin { state_version = 2 }")])
         }
-        #expect(throws: PolicyProblems.self) {
+        #expect(throws: ScriptProblems.self) {
             try rig.reload([("p", "plugin { state_version = 2 } migrate(function() error 'x' end)")]
             )
         }

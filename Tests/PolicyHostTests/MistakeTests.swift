@@ -201,8 +201,8 @@ import Testing
             setting.grants = source.needs
             plan.plugins = [(source, setting)]
             plan.isWhole = false
-            var said: [PolicyProblem] = []
-            do throws(PolicyProblems) {
+            var said: [ScriptProblem] = []
+            do throws(ScriptProblems) {
                 said = try Generation(plan, seed: 0).mistakes
             } catch {
                 said = error.all

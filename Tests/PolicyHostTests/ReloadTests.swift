@@ -232,11 +232,11 @@ import Testing
         let bad = try Rig.generation([
             ("p", "plugin { state_version = 2 }\nmigrate(function(old) return old.n + {} end)")
         ])
-        #expect(throws: PolicyProblems.self) { try bad.take(states) }
+        #expect(throws: ScriptProblems.self) { try bad.take(states) }
         let odd = try Rig.generation([
             ("p", "plugin { state_version = 2 } migrate(function(old) return print end)")
         ])
-        let problem = #expect(throws: PolicyProblems.self) { try odd.take(states) }
+        let problem = #expect(throws: ScriptProblems.self) { try odd.take(states) }
         #expect(problem?.description.hasSuffix("bad result: a function is not data") == true)
     }
 

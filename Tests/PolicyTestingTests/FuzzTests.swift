@@ -156,7 +156,7 @@ import Testing
     }
 
     @Test func aPluginThatDoesNotLoadIsTold() {
-        #expect(throws: PolicyProblems.self) {
+        #expect(throws: ScriptProblems.self) {
             _ = try report(Self.plugin("on.invte(print)")) { true }
         }
     }

@@ -55,7 +55,7 @@ import Testing
             outcome.answers == [
                 #"reject("declined", { extended_data = {"n":7,"reason":"closed"} })"#
             ])
-        #expect(throws: PolicyProblems.self) { try run(.invite) { $0.time = "soon" } }
+        #expect(throws: ScriptProblems.self) { try run(.invite) { $0.time = "soon" } }
     }
 
     @Test func whatIsKnownOfUsersAndOfTheWeb() throws {

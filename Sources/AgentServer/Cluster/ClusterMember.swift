@@ -76,17 +76,17 @@ public final class ClusterMember: Sendable {
     let linkPlan: LinkPlan?
     private let wishes = WorkerMailbox<Wish>()
     private let grants = WorkerMailbox<Grant>()
-    private let ears = Mutex(Ears())
+    private let ears = Locked(Ears())
     /// Until when it may speak as the owner, by `Clock.bootMilliseconds`.
     private let silentAt = Atomic<Int64>(.min)
     /// The takeover since which it owned last; 0: it never did.
     private let ownEpoch = Atomic<UInt32>(0)
     /// When the lease's thread ends, if it has not given up before; `max`: it does not.
     private let leavesBy = Atomic<Int64>(.max)
-    private let thread = Mutex<WorkerThread?>(nil)
-    private let upkeep = Mutex<Upkeep?>(nil)
+    private let thread = Locked<WorkerThread?>(nil)
+    private let upkeep = Locked<Upkeep?>(nil)
     /// The grant that no store was opened with yet.
-    private let fresh = Mutex<Grant?>(nil)
+    private let fresh = Locked<Grant?>(nil)
 
     /// What the note says of settings at first.
     private let settings: [String: String]

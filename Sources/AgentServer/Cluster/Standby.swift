@@ -44,7 +44,7 @@ extension ClusterMember {
 extension Deployment {
     /// The server's part of a file; nil: it does not evaluate, and a start says why.
     fileprivate static func serverPart(of file: String) -> Configuration? {
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             return try configuration(at: file, only: .server)
         } catch {
             return nil

@@ -17,7 +17,7 @@ final class Upkeep: Sendable {
     private let grants = WorkerMailbox<Grant?>()
     /// Grows with each grant and at the end: what is under way for an older one ends.
     private let turns = Atomic<Int>(0)
-    private let thread = Mutex<WorkerThread?>(nil)
+    private let thread = Locked<WorkerThread?>(nil)
 
     /// How often it looks at the nodes, in milliseconds.
     private static let every: Int64 = 2_000

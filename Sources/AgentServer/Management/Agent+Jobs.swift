@@ -74,7 +74,7 @@ extension Agent {
         files(of: request, orAnswer: respond) { [trial] kept, configuration in
             let job = jobs.add("try", by: identity) { _ throws(AgentError) in
                 let deployment = try Deployment(kept, under: configuration, seed: 1)
-                do throws(PolicyProblems) {
+                do throws(ScriptProblems) {
                     let settings = deployment.configuration.settings(hooks: [])
                     return try trial.run(deployment.plan, settings, cryptography: .system).json
                 } catch {
@@ -163,7 +163,7 @@ extension PluginTests {
         _ plan: GenerationPlan, _ control: JobControl
     ) throws(AgentError) -> JSONValue {
         var outcome = Outcome()
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             for (place, plugin) in plan.plugins.enumerated() {
                 guard !control.isCancelled else { break }
                 control.progress = Double(place) / Double(plan.plugins.count)

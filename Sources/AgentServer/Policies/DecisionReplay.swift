@@ -35,7 +35,7 @@ public enum DecisionReplay {
     /// The plugins of a kept generation.
     static func sources(of kept: String, file: String?) throws(AgentError) -> [PluginSource] {
         let configuration: Configuration
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             configuration = try Deployment.configuration(at: file, isForTests: true)
         } catch {
             throw .configuration(error.description)

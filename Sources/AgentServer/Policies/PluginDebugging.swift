@@ -21,7 +21,7 @@ public enum PluginDebugging {
     public static func test(
         _ test: String?, of name: String, file: String?
     ) throws(DebugProblem) -> any DebugTarget {
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             var setting = PluginSetting()
             setting.standsIn = true
             let source = try PluginTests.find(name, file: file)
@@ -37,7 +37,7 @@ public enum PluginDebugging {
 
     private static func place(
         of test: String?, in names: [String]
-    ) throws(PolicyProblems) -> Int {
+    ) throws(ScriptProblems) -> Int {
         let wanted = test ?? ""
         if let place = names.firstIndex(of: wanted) { return place }
         let found = names.indices.filter { wanted.isEmpty || names[$0].contains(wanted) }
@@ -47,7 +47,7 @@ public enum PluginDebugging {
         let problem =
             names.isEmpty
             ? "the plugin has no test" : "\(what) means none or several tests; there are \(all)"
-        throw PolicyProblems([PolicyProblem(problem)])
+        throw ScriptProblems([ScriptProblem(problem)])
     }
 
     /// A decision that was made.
@@ -108,7 +108,7 @@ private struct TestedPlugin: DebugTarget {
     let notes: [String] = []
 
     func run(_ observer: ScriptObserver) -> DebugResult {
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             let result = try PluginTest.run(
                 testAt: test, of: source, setting: setting, cryptography: .system,
                 observer: observer)
@@ -140,7 +140,7 @@ private struct MadeDecision: DebugTarget {
     func run(_ observer: ScriptObserver) -> DebugResult {
         var plan = plan
         for place in plan.plugins.indices { plan.plugins[place].setting.observer = observer }
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             let generation = try Generation(
                 plan, seed: 1, cryptography: .system, wallTime: record.at.milliseconds)
             let replay = Replay(generation, cryptography: .system)
@@ -173,6 +173,6 @@ extension DecisionRecord {
     }
 }
 
-extension PolicyProblems {
+extension ScriptProblems {
     fileprivate var lines: [String] { description.split(separator: "\n").map(String.init) }
 }

@@ -37,7 +37,7 @@ public enum PluginFuzzing {
         let others = try order.against.map { name throws(AgentError) in
             try DecisionReplay.sources(of: name, file: order.file)
         }
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             for (source, setting) in try PluginTests.plugins(order.names, order.file) {
                 var one = PluginFuzz.Order(source)
                 one.setting = setting

@@ -43,7 +43,7 @@ public enum PluginTests {
     public static func run(
         _ names: [String], file: String?, filter: String? = nil
     ) throws(AgentError) -> Outcome {
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             var outcome = Outcome()
             for (source, setting) in try plugins(names, file) {
                 let report = try PluginTest.run(
@@ -59,7 +59,7 @@ public enum PluginTests {
 
     /// Runs the test `name` of a plugin as an editor shows it, with no network and no secret.
     public static func press(_ name: String, of source: PluginSource) -> PluginTestLine {
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             let report = try PluginTest.run(
                 source, setting: PluginSetting(), filter: name, cryptography: .system)
             // The filter takes any test that has the name within its own.
@@ -79,7 +79,7 @@ public enum PluginTests {
     /// - Throws: `configuration`, one line for each test that failed.
     static func pass(_ plan: GenerationPlan) throws(AgentError) -> Int {
         var lines: [PluginTestLine] = []
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             for (source, setting) in plan.plugins {
                 let report = try PluginTest.run(
                     source, setting: setting, cryptography: .system)
@@ -98,12 +98,12 @@ public enum PluginTests {
     ///
     /// - Throws: `configuration`, one line `FILE:LINE: text` for each fault.
     public static func check(_ names: [String], file: String?) throws(AgentError) {
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             var plan = GenerationPlan()
             plan.plugins = try plugins(names, file).map { ($0.0, $0.1) }
             plan.isWhole = false
             let generation = try Generation(plan, seed: 0, cryptography: .system)
-            guard generation.mistakes.isEmpty else { throw PolicyProblems(generation.mistakes) }
+            guard generation.mistakes.isEmpty else { throw ScriptProblems(generation.mistakes) }
         } catch {
             throw .configuration(error.description)
         }
@@ -111,7 +111,7 @@ public enum PluginTests {
 
     static func plugins(
         _ names: [String], _ file: String?
-    ) throws(PolicyProblems) -> [(PluginSource, PluginSetting)] {
+    ) throws(ScriptProblems) -> [(PluginSource, PluginSetting)] {
         guard !names.isEmpty else {
             let configuration = try Deployment.configuration(at: file, isForTests: true)
             return try Deployment.library(for: file).plan(for: configuration).plugins
@@ -135,7 +135,7 @@ public enum PluginTests {
     ///   - file: the operator's file.
     public static func find(
         _ name: String, file: String?
-    ) throws(PolicyProblems) -> PluginSource {
+    ) throws(ScriptProblems) -> PluginSource {
         var path = name.hasSuffix(".lua") ? String(name.dropLast(4)) : name
         if path.hasSuffix("/init") { path = String(path.dropLast(5)) }
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
@@ -149,13 +149,13 @@ public enum PluginTests {
         let last = parts.last.map(String.init) ?? ""
         if let source = library.find(last) { return source }
         let hint = library.hint(for: last)
-        throw PolicyProblems([PolicyProblem("no plugin '\(name)'\(hint)")])
+        throw ScriptProblems([ScriptProblem("no plugin '\(name)'\(hint)")])
     }
 
     /// What came of one question to a plugin, under the options that the operator gave it.
     public static func attempt(
         _ name: String, file: String?, options: JSONObject?, _ trial: PluginTrial
-    ) throws(PolicyProblems) -> PluginTrial.Outcome {
+    ) throws(ScriptProblems) -> PluginTrial.Outcome {
         let source = try find(name, file: file)
         let configuration = try Deployment.configuration(at: file)
         let entry = configuration.plugins.first { $0.name == source.name }
@@ -170,7 +170,7 @@ public enum PluginTests {
     /// would ask them.
     public static func attempt(
         file: String?, _ trial: PluginTrial
-    ) throws(PolicyProblems) -> PluginTrial.Outcome {
+    ) throws(ScriptProblems) -> PluginTrial.Outcome {
         let configuration = try Deployment.configuration(at: file)
         let plan = try Deployment.library(for: file).plan(for: configuration)
         return try trial.run(plan, configuration.settings(hooks: []), cryptography: .system)

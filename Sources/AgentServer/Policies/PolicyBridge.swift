@@ -26,7 +26,7 @@ final class PolicyBridge {
     var alarmed: (String) -> Void = { _ in }
     /// A canary failed: its name, why.
     var canaryTakenBack: (_ name: String, _ reason: String) -> Void = { _, _ in }
-    private var swaps: [(isCanary: Bool, done: (PolicyProblems?, Moment) -> Void)] = []
+    private var swaps: [(isCanary: Bool, done: (ScriptProblems?, Moment) -> Void)] = []
     let decisions: DecisionLog
     /// A candidate that is asked beside the active generation.
     private(set) var shadow: Shadow?
@@ -71,13 +71,13 @@ final class PolicyBridge {
     ///   on a canary decides for whoever comes into a call.
     func swap(
         _ candidate: PolicyOrder.Candidate,
-        done: @escaping (_ problems: PolicyProblems?, _ since: Moment) -> Void
+        done: @escaping (_ problems: ScriptProblems?, _ since: Moment) -> Void
     ) {
         swaps.append((candidate.canary != nil, done))
         thread?.prepare(candidate)
     }
 
-    private func prepared(_ problems: PolicyProblems?) {
+    private func prepared(_ problems: ScriptProblems?) {
         let (isCanary, done) = swaps.removeFirst()
         let since = nextMoment
         if problems == nil { cut(since: isCanary ? since : nil) }

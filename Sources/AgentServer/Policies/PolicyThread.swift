@@ -43,7 +43,7 @@ enum PolicyOrder: Sendable {
 enum PolicyNews: Sendable {
     case effect(PolicyEffect)
     /// The generation given with `prepare` can take over, or why nothing will change.
-    case prepared(PolicyProblems?)
+    case prepared(ScriptProblems?)
     /// The plugins were told that the process ends; so many events before that were left out.
     case stopped(leftOut: Int)
     case status(PolicyStatus)

@@ -214,7 +214,7 @@ final class PolicyWorker {
     }
 
     private func prepare(_ candidate: PolicyOrder.Candidate) {
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             let control = candidate.control.map { Replay($0, cryptography: .system) }
             if let order = candidate.canary {
                 try host.prepareCanary(candidate.generation, order, control: control, at: now)

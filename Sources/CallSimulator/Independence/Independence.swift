@@ -43,7 +43,7 @@ public struct Independence: Sendable {
     }
 
     /// Runs both days.
-    public func run() throws(PolicyProblems) -> Report {
+    public func run() throws(ScriptProblems) -> Report {
         var quiet = try Town(self, attackers: 0)
         var attacked = try Town(self, attackers: attackers)
         do throws(RigFailure) {

@@ -59,7 +59,7 @@ struct Town {
     private(set) var rollbacks = 0
 
     /// A town with so many attackers, at the beginning of its day.
-    init(_ day: Independence, attackers: Int) throws(PolicyProblems) {
+    init(_ day: Independence, attackers: Int) throws(ScriptProblems) {
         let begin = Moment(1_800_000_000_000)
         (start, now) = (begin, begin)
         (seed, plugins) = (day.seed, day.plugins)
@@ -96,7 +96,7 @@ struct Town {
 
     private static func generation(
         of plugins: [Independence.Plugin], seed: UInt64, at moment: Moment
-    ) throws(PolicyProblems) -> Generation {
+    ) throws(ScriptProblems) -> Generation {
         var plan = GenerationPlan()
         plan.plugins = plugins.map { name, text in
             let file = SourceFile(name: "\(name).lua", text: Array(text.utf8))
@@ -139,13 +139,13 @@ struct Town {
             work.append(.host(.replied(wait, .trouble("timed out"))))
         case .fetched: break
         case .reload(let next):
-            do throws(PolicyProblems) {
+            do throws(ScriptProblems) {
                 try reload(next)
             } catch {
                 throw RigFailure("the reload failed: \(error)")
             }
         case .restart:
-            do throws(PolicyProblems) {
+            do throws(ScriptProblems) {
                 try restart()
             } catch {
                 throw RigFailure("the start failed: \(error)")
@@ -177,7 +177,7 @@ struct Town {
         }
     }
 
-    private mutating func reload(_ next: [Independence.Plugin]) throws(PolicyProblems) {
+    private mutating func reload(_ next: [Independence.Plugin]) throws(ScriptProblems) {
         let generation = try Self.generation(of: next, seed: seed, at: now)
         let control = try Self.generation(of: plugins, seed: seed, at: now)
         plugins = next
@@ -187,7 +187,7 @@ struct Town {
     }
 
     /// Nobody is connected any more, and nothing waits for a request or a plugin.
-    private mutating func restart() throws(PolicyProblems) {
+    private mutating func restart() throws(ScriptProblems) {
         starts += 1
         (requests, waits) = ([:], [:])
         for place in residents.indices { residents[place].isConnected = false }

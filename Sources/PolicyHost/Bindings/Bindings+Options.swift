@@ -117,7 +117,7 @@ extension PluginState {
     /// The operator's values are wrong: that is told at the operator's line, where it is known.
     fileprivate func refuseOptions(_ text: String) {
         guard let site = setting.optionsSite, site.file != nil else { return }
-        optionProblem = PolicyProblem(text, file: site.file, line: site.line)
+        optionProblem = ScriptProblem(text, file: site.file, line: site.line)
     }
 
     /// An option's value as the script gets it.

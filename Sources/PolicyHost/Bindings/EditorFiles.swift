@@ -14,7 +14,7 @@ public enum EditorFiles {
     ///
     /// - Parameter isForOperator: whether there is a callagent.lua to look at, with names of its
     ///   own.
-    public static func luacheck(isForOperator: Bool = false) throws(PolicyProblem) -> String {
+    public static func luacheck(isForOperator: Bool = false) throws(ScriptProblem) -> String {
         let names = try NameFinder().known
         var lines = [
             "\(mark): the names that plugins have.", "std = \"none\"",

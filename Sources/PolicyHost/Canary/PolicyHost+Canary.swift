@@ -65,7 +65,7 @@ extension PolicyHost {
     /// the next `cut` it does.
     public func prepareCanary(
         _ next: Generation, _ order: CanaryOrder, control: (any Control)? = nil, at now: Moment
-    ) throws(PolicyProblems) {
+    ) throws(ScriptProblems) {
         services.now = now
         var handover = Handover(next: next, reason: .reload)
         handover.canary = order

@@ -90,7 +90,7 @@ extension PolicyHost {
         plugin.saveState()
         let lost = running.filter { $0.value.plugin === plugin }.keys.sorted()
         let handlers = lost.compactMap { forget($0) }
-        do throws(PolicyProblem) {
+        do throws(ScriptProblem) {
             try plugin.rebuild()
             if let state = plugin.lineage.state { try plugin.restoreState(state) }
         } catch {

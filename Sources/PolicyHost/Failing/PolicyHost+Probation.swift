@@ -168,7 +168,7 @@ extension PolicyHost {
         var handover = Handover(next: previous, reason: .rollback)
         handover.returning = probation
         handover.states = returning(to: probation)
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             try previous.take(handover.states)
         } catch {
             return services.emit(.log(PolicyLog(.error, "cannot roll back: \(error)")))

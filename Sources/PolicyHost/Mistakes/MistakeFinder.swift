@@ -21,15 +21,15 @@ package struct MistakeFinder {
     private(set) var mistakes: [Mistake] = []
 
     /// The mistakes in the files of a plugin, by file and line.
-    static func mistakes(in source: PluginSource) -> [PolicyProblem] {
+    static func mistakes(in source: PluginSource) -> [ScriptProblem] {
         let files = source.files.map { ($0, TypeFinder(LuaParser.file($0.text))) }
         let timers = TimerNames.declared(in: files.map(\.1))
-        return files.flatMap { file, types -> [PolicyProblem] in
+        return files.flatMap { file, types -> [ScriptProblem] in
             // What Lua cannot read is told by Lua.
             guard types.file.troubles.isEmpty else { return [] }
             let lines = LineMap(file.text)
             return mistakes(in: types, timers: timers).map {
-                PolicyProblem($0.text, file: file.name, line: lines.line(of: $0.range.lowerBound))
+                ScriptProblem($0.text, file: file.name, line: lines.line(of: $0.range.lowerBound))
             }
         }
     }

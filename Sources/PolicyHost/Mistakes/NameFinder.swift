@@ -11,7 +11,7 @@ package struct NameFinder: Sendable {
     package let known: Set<String>
 
     /// The names that plugins have, asked of a Lua state that runs nothing.
-    package init() throws(PolicyProblem) {
+    package init() throws(ScriptProblem) {
         let nobody = PluginSource(name: "names", main: SourceFile(name: "names.lua", text: []))
         let state = try PluginState(
             source: nobody, setting: PluginSetting(), services: Services(seed: 0))
@@ -61,9 +61,9 @@ package struct NameFinder: Sendable {
 /// What Lua itself says of a file.
 package enum Compiling {
     /// The complaint, with its line; nil: Lua can read it. Nothing is run.
-    package static func problem(in file: SourceFile) -> PolicyProblem? {
+    package static func problem(in file: SourceFile) -> ScriptProblem? {
         let source = PluginSource(name: "p", main: SourceFile(name: "p.lua", text: []))
-        do throws(PolicyProblem) {
+        do throws(ScriptProblem) {
             let state = try PluginState(
                 source: source, setting: PluginSetting(), services: Services(seed: 0))
             _ = try state.compile(file)

@@ -6,7 +6,7 @@ import Lua
 /// The options of a plugin for whoever sets them.
 public enum OptionBlock {
     /// A documented block for callagent.lua with the defaults.
-    public static func text(of source: PluginSource) throws(PolicyProblems) -> String {
+    public static func text(of source: PluginSource) throws(ScriptProblems) -> String {
         var setting = PluginSetting()
         setting.standsIn = true
         var plan = GenerationPlan()

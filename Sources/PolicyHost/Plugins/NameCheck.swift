@@ -6,11 +6,11 @@ import Lua
 
 extension PluginState {
     /// Every global of the plugin's files that does not exist, and every one that is assigned.
-    func checkNames() -> [PolicyProblem] {
+    func checkNames() -> [ScriptProblem] {
         let known = knownNames()
-        var problems: [PolicyProblem] = []
+        var problems: [ScriptProblem] = []
         for file in source.files {
-            do throws(PolicyProblem) {
+            do throws(ScriptProblem) {
                 let uses = (try compile(file)?.uses ?? []).sorted { $0.line < $1.line }
                 problems += uses.compactMap { $0.problem(in: file.name, known: known) }
             } catch {
@@ -21,13 +21,13 @@ extension PluginState {
     }
 
     /// The bytecode of one of its files.
-    package func compile(_ file: SourceFile) throws(PolicyProblem) -> CompiledChunk? {
+    package func compile(_ file: SourceFile) throws(ScriptProblem) -> CompiledChunk? {
         var code = callua_bytes()
         let isDone = file.text.withUnsafeBufferPointer {
             callua_compile(
                 vm, "@" + file.name, callua_bytes(start: $0.baseAddress, count: $0.count), &code)
         }
-        guard isDone else { throw PolicyProblem(message: code.string, in: file.name) }
+        guard isDone else { throw ScriptProblem(message: code.string, in: file.name) }
         let bytes = Array(UnsafeBufferPointer(start: code.start, count: code.count))
         return CompiledChunk(bytes)
     }
@@ -50,9 +50,9 @@ extension GlobalUse {
         "loadfile": " (require finds the plugin's files)", "collectgarbage": " (it goes by itself)",
     ]
 
-    fileprivate func problem(in file: String, known: Set<String>) -> PolicyProblem? {
+    fileprivate func problem(in file: String, known: Set<String>) -> ScriptProblem? {
         Self.complaint(name, member, isAssigned: isAssignment, known: known)
-            .map { PolicyProblem($0, file: file, line: line) }
+            .map { ScriptProblem($0, file: file, line: line) }
     }
 
     /// What is wrong with a use of a global, if anything is.

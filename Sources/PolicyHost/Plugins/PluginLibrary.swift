@@ -110,9 +110,9 @@ public struct PluginLibrary: Sendable {
     }
 
     /// One snapshot of all plugins of `configuration`, or everything that is missing.
-    public func plan(for configuration: Configuration) throws(PolicyProblems) -> GenerationPlan {
+    public func plan(for configuration: Configuration) throws(ScriptProblems) -> GenerationPlan {
         var plan = GenerationPlan()
-        var problems: [PolicyProblem] = []
+        var problems: [ScriptProblem] = []
         let names = names
         for entry in configuration.plugins {
             if let trouble = trouble(with: entry.name) {
@@ -127,7 +127,7 @@ public struct PluginLibrary: Sendable {
             }
         }
         problems += configuration.strayTables()
-        guard problems.isEmpty else { throw PolicyProblems(problems) }
+        guard problems.isEmpty else { throw ScriptProblems(problems) }
         plan.onError = configuration.invite.onError
         plan.answerFor = Accounts(configuration.answerFor)
         plan.share = .init(
@@ -142,9 +142,9 @@ public struct PluginLibrary: Sendable {
 
 extension Configuration {
     /// Options and overrides of plugins that are not listed.
-    fileprivate func strayTables() -> [PolicyProblem] {
+    fileprivate func strayTables() -> [ScriptProblem] {
         let names = generation.plugins.map(\.name)
-        var problems: [PolicyProblem] = []
+        var problems: [ScriptProblem] = []
         for name in generation.options.keys.sorted() where !names.contains(name) {
             problems.append(
                 problem(

@@ -28,14 +28,14 @@ package final class PluginState {
     var migration: Int32?
     var schema: [OptionField]?
     /// What is wrong with the operator's values for it.
-    var optionProblem: PolicyProblem?
+    var optionProblem: ScriptProblem?
     var objects: [HostObject] = []
     /// Its files; `require` finds those in `modules`.
     let source: PluginSource
     /// What was found before the file was run.
-    package private(set) var namingProblems: [PolicyProblem] = []
+    package private(set) var namingProblems: [ScriptProblem] = []
     /// See `Generation.warnings`.
-    private(set) var warnings: [PolicyProblem] = []
+    private(set) var warnings: [ScriptProblem] = []
 
     // What it does now.
     /// What the run at hand waits for, once it says so.
@@ -77,7 +77,7 @@ package final class PluginState {
 
     package init(
         source: PluginSource, setting: PluginSetting, services: Services
-    ) throws(PolicyProblem) {
+    ) throws(ScriptProblem) {
         name = source.name
         file = source.main.name
         self.setting = setting
@@ -91,7 +91,7 @@ package final class PluginState {
         try load()
         if hooks.allSatisfy({ $0 < 0 }), timers.isEmpty {
             warnings.append(
-                PolicyProblem(
+                ScriptProblem(
                     "does nothing: it declares no event such as on.invite and no timer", file: file)
             )
         }
@@ -126,11 +126,11 @@ package final class PluginState {
             stride: Int32(setting.limits.stride))
     }
 
-    private func open() throws(PolicyProblem) {
+    private func open() throws(ScriptProblem) {
         let host = callua_host(
             context: Unmanaged.passUnretained(self).toOpaque(), call: serveCall)
         vm = callua_new(luaLimits, host, services.dice.next())
-        let tooLow = PolicyProblem("the memory limit of the plugin '\(name)' is too low")
+        let tooLow = ScriptProblem("the memory limit of the plugin '\(name)' is too low")
         guard vm != nil else { throw tooLow }
         if setting.notesLines { _ = callua_cover(vm) }
         if let vm, let observer = setting.observer {
@@ -169,19 +169,19 @@ package final class PluginState {
     // MARK: Runs
 
     /// Runs the plugin's file.
-    private func load() throws(PolicyProblem) {
+    private func load() throws(ScriptProblem) {
         let file = source.main
         manifest = Manifest()
         manifest.name = source.name
         let outcome = file.load(into: vm, budget: setting.limits.loadTime.nanoseconds)
         if let optionProblem { throw optionProblem }
         guard Int(outcome.status) == CALLUA_FINISHED else {
-            throw PolicyProblem(message: outcome.message, in: file.name)
+            throw ScriptProblem(message: outcome.message, in: file.name)
         }
     }
 
     /// Begins anew from the same files, when the Lua state is of no use any more.
-    func rebuild() throws(PolicyProblem) {
+    func rebuild() throws(ScriptProblem) {
         close()
         lives += 1
         lane.begin()
@@ -265,13 +265,13 @@ package final class PluginState {
     }
 
     /// Lays `state`, plain data, over what the top level has set.
-    func restoreState(_ state: [UInt8]) throws(PolicyProblem) {
+    func restoreState(_ state: [UInt8]) throws(ScriptProblem) {
         var problem = callua_bytes()
         let isDone = state.withUnsafeBufferPointer {
             callua_write_state(
                 vm, callua_bytes(start: $0.baseAddress, count: $0.count), &problem)
         }
-        if !isDone { throw PolicyProblem(problem.string, file: file) }
+        if !isDone { throw ScriptProblem(problem.string, file: file) }
     }
 
     /// Makes `state` the same as that of another Lua state, which kept it in its memory.

@@ -62,7 +62,7 @@ public final class PluginFuzz {
     /// Looks for faults until `isOver`.
     ///
     /// - Throws: what is wrong with the plugin so that nothing of it can be run.
-    public func run(until isOver: () -> Bool) throws(PolicyProblems) -> Report {
+    public func run(until isOver: () -> Bool) throws(ScriptProblems) -> Report {
         var report = Report()
         _ = try world(order.source)
         while !isOver(), report.findings.count < order.enough {
@@ -85,7 +85,7 @@ public final class PluginFuzz {
 
     // MARK: Playing
 
-    private func world(_ source: PluginSource) throws(PolicyProblems) -> TestWorld {
+    private func world(_ source: PluginSource) throws(ScriptProblems) -> TestWorld {
         var plan = GenerationPlan()
         plan.plugins = [(source, setting)]
         plan.isWhole = false
@@ -183,7 +183,7 @@ public final class PluginFuzz {
 
     /// Where a failure is: a line of the plugin, else what it says without its numbers.
     private static func mark(of failure: String) -> String {
-        let problem = PolicyProblem(message: failure)
+        let problem = ScriptProblem(message: failure)
         if let file = problem.file, let line = problem.line { return "\(file):\(line)" }
         return String(failure.filter { !$0.isNumber }.prefix(60))
     }

@@ -18,7 +18,7 @@ extension Command {
         }
         let file = Installation.file(arguments.text("--config"))
         if let source = Deployment.library(for: file).find(name) {
-            do throws(PolicyProblems) {
+            do throws(ScriptProblems) {
                 Screen.show(try OptionBlock.text(of: source))
                 return ExitCode.success
             } catch {

@@ -12,7 +12,7 @@ extension Command {
             Screen.show(MetaFile.text)
             return ExitCode.success
         }
-        do throws(PolicyProblem) {
+        do throws(ScriptProblem) {
             Screen.show(try EditorFiles.luacheck())
             return ExitCode.success
         } catch {

@@ -53,11 +53,11 @@ private struct Workshop {
         of name: String, from model: String?, _ file: String?
     ) throws(CommandError) -> [UInt8] {
         guard let model else { return Array(EditorFiles.plugin(named: name).utf8) }
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             let source = try PluginTests.find(model, file: file)
             guard source.modules.isEmpty else {
-                throw PolicyProblems([
-                    PolicyProblem("'\(model)' is a folder: copy that")
+                throw ScriptProblems([
+                    ScriptProblem("'\(model)' is a folder: copy that")
                 ])
             }
             return source.main.text
@@ -70,7 +70,7 @@ private struct Workshop {
     /// command made them.
     func writeEditorFiles() throws(CommandError) {
         let luacheck: String
-        do throws(PolicyProblem) {
+        do throws(ScriptProblem) {
             luacheck = try EditorFiles.luacheck(isForOperator: true)
         } catch {
             throw .failure(error.description)

@@ -53,7 +53,7 @@ extension Command {
     fileprivate static func livesUnfelt(_ attackers: Int, seed: UInt64) -> Bool {
         var day = Independence(seed: seed)
         day.attackers = attackers
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             let report = try day.run()
             guard let violation = report.violation else {
                 Screen.say(

@@ -31,7 +31,7 @@ extension Command {
         let options = try arguments.object("--options")
         let file = Installation.file(arguments.text("--config"))
         if arguments.operands.isEmpty, options != nil { throw .usage("--options goes with FILE") }
-        do throws(PolicyProblems) {
+        do throws(ScriptProblems) {
             guard let plugin = arguments.operands.first else {
                 return try PluginTests.attempt(file: file, trial).show(asked: true)
             }

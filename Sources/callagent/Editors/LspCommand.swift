@@ -17,7 +17,7 @@ extension Command {
         ]
     ) { (arguments) throws(CommandError) in
         let limit = try arguments.size("--max-message") ?? 64 << 20
-        do throws(PolicyProblem) {
+        do throws(ScriptProblem) {
             let server = try LanguageServer { source, name in
                 let test = PluginTests.press(name, of: source)
                 return PressedTest(hasPassed: test.hasPassed, text: test.text)

@@ -1,7 +1,7 @@
 // What is wrong with a file of the operator or of a plugin.
 
 /// One fault, printed as `FILE:LINE: text`.
-public struct PolicyProblem: Error, Sendable, Equatable, CustomStringConvertible {
+public struct ScriptProblem: Error, Sendable, Equatable, CustomStringConvertible {
     /// The file, or nil where none is to blame.
     public let file: String?
     /// The line, or nil.
@@ -34,12 +34,12 @@ public struct PolicyProblem: Error, Sendable, Equatable, CustomStringConvertible
 }
 
 /// Everything that is wrong with a generation.
-public struct PolicyProblems: Error, Sendable, Equatable, CustomStringConvertible {
+public struct ScriptProblems: Error, Sendable, Equatable, CustomStringConvertible {
     /// At least one.
-    public let all: [PolicyProblem]
+    public let all: [ScriptProblem]
 
     /// These faults.
-    public init(_ all: [PolicyProblem]) { self.all = all }
+    public init(_ all: [ScriptProblem]) { self.all = all }
 
     /// One line each.
     public var description: String { all.map(\.description).joined(separator: "\n") }
