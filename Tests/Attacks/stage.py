@@ -102,6 +102,7 @@ class Scene:
             self.base += 'tls = { cert = "server.crt", key = "server.key" }\n'
         self.plugins = attack.plugins | {"house": attack.house}
         self.agent = Agent(folder)
+        self.door = self.agent  # where the witness and the attackers connect
         self.write()
         if attack.tls:
             certify(folder)
@@ -118,7 +119,7 @@ class Scene:
 
     @property
     def port(self):
-        return self.agent.port
+        return self.door.port
 
     @property
     def pid(self):
@@ -158,7 +159,7 @@ class Scene:
         return raw
 
     def device(self, user, device="phone"):
-        return Device(self.agent.url, user, device, token=self.token(user))
+        return Device(self.door.url, user, device, token=self.token(user))
 
     # The operator
 

@@ -206,4 +206,17 @@ import Testing
         #expect(Set(table.removeAll()) == ["b", "c"])
         #expect(table.count == 0)
     }
+
+    @Test func allStreamsAreSeenInPiecesAlsoWhenSomeAreClosed() throws {
+        var table = StreamTable<Int>(most: 100)
+        for number in 1...10 { try table.open(StreamID(UInt32(number)), number) }
+        for gone in [3, 10, 1] { #expect(table.close(StreamID(UInt32(gone))) == gone) }
+        var seen: [Int] = []
+        for place in stride(from: 0, to: table.count, by: 3) {
+            seen += table.some(3, from: place)
+        }
+        #expect(seen.sorted() == [2, 4, 5, 6, 7, 8, 9])
+        #expect(table.some(3, from: 7) == [])
+        for left in seen { #expect(try table.client(StreamID(UInt32(left))) == left) }
+    }
 }

@@ -1,6 +1,7 @@
 """Fixtures: a fresh server for every test, and short ways to common situations."""
 
 import faulthandler
+import os
 import signal
 
 import pytest
@@ -15,26 +16,36 @@ from support import SUPPORT
 
 
 def pytest_collection_modifyitems(items):
-    """Four processes run them. Two begin with the patient ones, which need no processor."""
+    """Four processes run them, each begins with a quarter of the list and then takes from others.
+    Two begin with the patient ones, which need no processor."""
     patient = [item for item in items if item.get_closest_marker("patient")]
-    for number, item in enumerate(patient):
-        item.add_marker(pytest.mark.xdist_group(f"patient {number % 2}"))
-    items.sort(key=lambda item: item not in patient)
+    others = [item for item in items if item not in patient]
+    half = max(len(items) // 2 - len(patient[::2]), 0)
+    items[:] = patient[::2] + others[:half] + patient[1::2] + others[half:]
 
 
-# Seconds for what a test waits for, one after the other. A phase that takes longer hangs.
-PHASE = 240
+# Seconds for a phase of a test, which waits for several things. One that takes longer hangs.
+PHASE = 3_600 if os.environ.get("CALLAGENT_FULL") else 240
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item):
-    """Nothing may hang: the process shows where each thread is, and ends. Others go on, and the
-    test is among those that failed. (pytest's own limit does not know the end of a failed one.)"""
-    faulthandler.dump_traceback_later(
-        PHASE, file=item.config.stash[fault_handler_stderr_fd_key], exit=True)
+    """Nothing hangs: the test shows where each thread is, and fails. Where it cannot even do that
+    its process ends, and others go on. (pytest's own limit does not hold for the end of a test
+    that failed.)"""
+    output = item.config.stash[fault_handler_stderr_fd_key]
+
+    def fail(*_):
+        faulthandler.dump_traceback(output)
+        pytest.fail(f"a phase of {item.nodeid} took more than {PHASE} s")
+
+    signal.signal(signal.SIGALRM, fail)
+    signal.alarm(PHASE)
+    faulthandler.dump_traceback_later(PHASE + 60, file=output, exit=True)
     try:
         return (yield)
     finally:
+        signal.alarm(0)
         faulthandler.cancel_dump_traceback_later()
 
 

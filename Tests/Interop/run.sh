@@ -21,11 +21,12 @@ fi
 export CALLAGENT
 export PYTHONDONTWRITEBYTECODE=1
 
-# All of them: those that only wait do so beside the others.
+# All of them: those that only wait do so beside the others. (Of the ways to divide them, those by
+# group or file wait for ever when one of the processes ends.)
 beside=
 [ $# -gt 0 ] || {
     beside=1
-    set -- -n 4 --dist loadgroup
+    set -- -n 4 --dist worksteal
 }
 [ -n "${CALLAGENT_FULL-}" ] || set -- -m "not full" "$@"
 cd Tests/Interop

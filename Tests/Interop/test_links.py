@@ -16,7 +16,8 @@ from calls import changes, ended, invite, states
 from cluster import answers, shown, stands_by, tool
 from device import Device
 from link import RawLink, counted, frame, word
-from raw import RawSocket
+from raw import TEXT, RawSocket
+from raw import frame as raw_frame
 from test_admission import KEYS, token
 from test_cluster_faults import Way
 
@@ -506,6 +507,30 @@ def test_a_node_that_floods_its_link_delays_no_other(linked):
         thread.join(10)
     assert alice.ok("ping") == {}
     assert owner.resident() < 300 << 20
+
+
+def is_sent_away(raw):
+    try:
+        return raw.close_code(0.5) == 4001
+    except AssertionError:
+        return False  # it is connected still
+
+
+def test_clients_that_say_too_much_are_sent_away_and_delay_nobody(linked):
+    owner, b, _ = linked(', link_buffer = "1MB"', 'limits = { requests_per_second = 20 }\n')
+    alice = b.connect("alice")
+    # Each asks more than it may, and what it says beyond that waits at the owner.
+    asked = json.dumps({"id": 2, "op": "ping"}).encode() + b" " * 900
+    greedy = [RawSocket(b.port) for _ in range(40)]
+    for number, raw in enumerate(greedy):
+        raw.upgrade().hello(f"mallory-{number}")
+        raw.send(raw_frame(TEXT, asked) * 128)
+    owner.logs("clients sent away")
+    assert alice.ok("ping") == {}
+    assert any(is_sent_away(raw) for raw in greedy)
+    assert "link given up" not in owner.log_text() and "link lost" not in b.log_text()
+    for raw in greedy:
+        raw.socket.close()
 
 
 def test_a_client_that_does_not_read_is_cut_off_and_delays_nobody(linked):

@@ -2,7 +2,8 @@
 
 /// The open streams of one link, each with what `Client` stands for at the owner.
 public struct StreamTable<Client> {
-    private var clients: [StreamID: Client] = [:]
+    private var places: [StreamID: Int] = [:]
+    private var entries: [(stream: StreamID, client: Client)] = []
     private var last = StreamID(0)
     /// How many streams may be open at once.
     public var most: Int
@@ -11,23 +12,30 @@ public struct StreamTable<Client> {
     public init(most: Int) { self.most = most }
 
     /// How many are open.
-    public var count: Int { clients.count }
+    public var count: Int { entries.count }
 
     /// What the open streams stand for, in no order.
-    public var all: [Client] { Array(clients.values) }
+    public var all: [Client] { entries.map(\.client) }
+
+    /// At most `count` of them, from a place between 0 and `count` on. Whoever closes one puts
+    /// another one into its place.
+    public func some(_ count: Int, from place: Int) -> [Client] {
+        entries.dropFirst(place).prefix(count).map(\.client)
+    }
 
     /// A client comes under a number that was never given before.
     public mutating func open(_ stream: StreamID, _ client: Client) throws(LinkFault) {
         guard stream > last else { throw .streamTwice(stream.value) }
-        guard clients.count < most else { throw .tooMuch("\(clients.count) clients") }
+        guard entries.count < most else { throw .tooMuch("\(entries.count) clients") }
         last = stream
-        clients[stream] = client
+        places[stream] = entries.count
+        entries.append((stream, client))
     }
 
     /// The client of a stream; nil: it was open, and this side has closed it meanwhile.
     public func client(_ stream: StreamID) throws(LinkFault) -> Client? {
         guard stream <= last else { throw .noStream(stream.value) }
-        return clients[stream]
+        return places[stream].map { entries[$0].client }
     }
 
     /// A stream is closed.
@@ -35,14 +43,21 @@ public struct StreamTable<Client> {
     /// - Returns: whose it was; nil: it was closed before.
     @discardableResult
     public mutating func close(_ stream: StreamID) -> Client? {
-        clients.removeValue(forKey: stream)
+        guard let place = places.removeValue(forKey: stream) else { return nil }
+        let gone = entries[place].client
+        let moved = entries.removeLast()
+        if place < entries.count {
+            entries[place] = moved
+            places[moved.stream] = place
+        }
+        return gone
     }
 
     /// All streams are closed.
     ///
     /// - Returns: whose they were.
     public mutating func removeAll() -> [Client] {
-        defer { clients = [:] }
-        return Array(clients.values)
+        defer { (places, entries) = ([:], []) }
+        return all
     }
 }

@@ -25,6 +25,7 @@ final class FrontLink: ConnectionHandler {
     private var isOver = false
     /// Bytes of messages that wait because their clients have enough under way.
     private var waitingBytes = 0
+    private var lookedAt = 0
     private let plan: LinkPlan
 
     init(_ transport: Connection, owner: OwnerLinks, epoch: UInt32) {
@@ -116,22 +117,35 @@ final class FrontLink: ConnectionHandler {
     /// The client has something to be told at the end of this turn.
     func touch(_ client: RemoteClient) { owner?.touched.append(client) }
 
-    /// So many bytes more wait at their clients, or less: too many, and nothing is read.
+    /// So many bytes more wait at their clients, or less. Others of this node must not feel it:
+    /// when it is too much, those with most are sent away.
     func waits(_ change: Int) {
         waitingBytes += change
-        if waitingBytes > plan.buffer {
-            transport.pauseReading()
-        } else if waitingBytes <= plan.buffer / 2 {
-            transport.resumeReading()
+        guard change > 0, waitingBytes > plan.buffer else { return }
+        let greedy = streams.all.filter { $0.waitingBytes > 0 }
+            .sorted { $0.waitingBytes > $1.waitingBytes }
+        for client in greedy where waitingBytes > plan.buffer / 2 {
+            client.close(.draining, "too much that it said waits")
         }
-        // A front end that is not read is not silent.
-        heardAt = Clock.bootMilliseconds()
+        owner?.tell(
+            "clients sent away", node, "\(transport.peer)",
+            "more than \(plan.buffer) bytes that they said waited")
+    }
+
+    /// Looks after the next clients, at most so many.
+    ///
+    /// - Returns: whether that were the last ones.
+    func lookAfterSome(_ count: Int, _ look: (RemoteClient) -> Void) -> Bool {
+        let some = streams.some(count, from: lookedAt)
+        lookedAt += count
+        for client in some where client.isTalking { look(client) }
+        guard lookedAt >= streams.count else { return false }
+        lookedAt = 0
+        return true
     }
 
     /// Whether nothing was heard for too long.
-    func isSilent(at now: Int64) -> Bool {
-        waitingBytes <= plan.buffer / 2 && now - heardAt >= plan.times.silence
-    }
+    func isSilent(at now: Int64) -> Bool { now - heardAt >= plan.times.silence }
 
     // MARK: Its end
 

@@ -25,6 +25,8 @@ final class OwnerLinks {
     private var listener: Listener?
     private var links: [FrontLink] = []
     private var watch: Timer?
+    /// Looks after the rest of the clients.
+    private var lookTimer: Timer?
     /// Clients of whom something is to be told at the end of this turn.
     var touched: [RemoteClient] = []
     /// Clients that are gone, and whose lines end with this turn.
@@ -33,6 +35,11 @@ final class OwnerLinks {
     private var restTimer: Timer?
     private lazy var trouble = LinkTrouble(log)
     private var lookedAt: Int64 = 0
+    /// Links whose clients are still to be looked after in this round.
+    private var unseen: [FrontLink] = []
+
+    /// Clients that are looked after in one turn.
+    private static let looksAtOnce = 4_096
 
     /// Listens at once.
     init(
@@ -49,6 +56,7 @@ final class OwnerLinks {
             accepted: { [unowned self] in accept($0) })
         restTimer = Timer(on: loop) { [unowned self] in endRest() }
         watch = Timer(on: loop) { [unowned self] in look() }
+        lookTimer = Timer(on: loop) { [unowned self] in lookAfterSome() }
         watch?.arm(after: plan.times.pulse)
         loop.atEndOfTurn { [unowned self] in endTurn() }
         gateway.remote = self
@@ -103,7 +111,7 @@ final class OwnerLinks {
     func close() {
         listener?.close()
         endAll()
-        watch = nil
+        (watch, lookTimer) = (nil, nil)
     }
 
     // MARK: Looking after them
@@ -114,23 +122,30 @@ final class OwnerLinks {
             link.giveUp("nothing was heard of it for \(now - link.heardAt) ms")
         }
         for link in links where link.isJoined { link.send { $0.append(.lives) } }
-        if now - lookedAt >= Gateway.lookAroundEvery {
+        if now - lookedAt >= Gateway.lookAroundEvery, unseen.isEmpty {
             lookedAt = now
-            lookAfterClients()
+            unseen = links
+            lookAfterSome()
         }
         watch?.arm(after: plan.times.pulse)
     }
 
-    private func lookAfterClients() {
+    private func lookAfterSome() {
         let (now, wall) = (gateway.exchange.now(), Clock.wallMilliseconds())
-        for client in clients where client.isTalking {
-            if client.line.isLate(at: now) {
-                gateway.desk.handle(.deadlineReached, of: client.line)
-            } else if let end = client.line.identity?.expiresAt,
-                wall >= end + gateway.limits.tokenLeeway
-            {
-                client.close(.expired, "the token has run out")
-            }
+        guard let link = unseen.last else { return }
+        if link.lookAfterSome(Self.looksAtOnce, { look(after: $0, at: now, wall) }) {
+            unseen.removeLast()
+        }
+        if !unseen.isEmpty { lookTimer?.arm(after: 1) }
+    }
+
+    private func look(after client: RemoteClient, at now: Moment, _ wall: Int64) {
+        if client.line.isLate(at: now) {
+            gateway.desk.handle(.deadlineReached, of: client.line)
+        } else if let end = client.line.identity?.expiresAt,
+            wall >= end + gateway.limits.tokenLeeway
+        {
+            client.close(.expired, "the token has run out")
         }
     }
 

@@ -23,6 +23,8 @@ final class RemoteClient: Endpoint {
     /// Nil when the client or its link is gone.
     private var link: FrontLink?
     private var behind: [[UInt8]] = []
+    /// Bytes of what waits here.
+    private(set) var waitingBytes = 0
     private var load = 0
     private(set) var isResting = false
     private var isTouched = false
@@ -68,7 +70,7 @@ final class RemoteClient: Endpoint {
         touch()
         guard !isHeld, behind.isEmpty else {
             behind.append(text)
-            link?.waits(text.count + FrontLink.waitingOverhead)
+            waits(text.count + FrontLink.waitingOverhead)
             return
         }
         hear(text)
@@ -85,6 +87,11 @@ final class RemoteClient: Endpoint {
         text.withUnsafeBytes { gateway.desk.message($0, over: line) }
     }
 
+    private func waits(_ change: Int) {
+        waitingBytes += change
+        link?.waits(change)
+    }
+
     private var isHeld: Bool {
         if case .checking = line.machine.state { return true }
         return isResting || isReturning || load >= gateway.limits.requestsUnderWay
@@ -98,7 +105,7 @@ final class RemoteClient: Endpoint {
     private func hearWaiting() {
         while !isHeld, !behind.isEmpty, link != nil {
             let text = behind.removeFirst()
-            link?.waits(-text.count - FrontLink.waitingOverhead)
+            waits(-text.count - FrontLink.waitingOverhead)
             hear(text)
         }
     }
@@ -254,10 +261,9 @@ final class RemoteClient: Endpoint {
     }
 
     private func leave() {
-        guard let link else { return }
-        let waiting = behind.reduce(0) { $0 + $1.count + FrontLink.waitingOverhead }
+        guard link != nil else { return }
         behind = []
-        if waiting > 0 { link.waits(-waiting) }
+        waits(-waitingBytes)
         self.link = nil
     }
 
