@@ -16,8 +16,7 @@ from calls import changes, ended, invite, states
 from cluster import answers, shown, stands_by, tool
 from device import Device
 from link import RawLink, counted, frame, word
-from raw import TEXT, RawSocket
-from raw import frame as raw_frame
+from raw import RawSocket
 from test_admission import KEYS, token
 from test_cluster_faults import Way
 
@@ -395,6 +394,7 @@ def test_links_that_cannot_be_are_refused_in_one_line(make_agent, database, more
 # Nodes that mean harm
 
 
+LINKS = 256  # that an owner has at most
 HELLO = json.dumps({"id": 1, "op": "hello", "data": {"token": "dev:mallory", "device": "m"}})
 
 
@@ -509,28 +509,42 @@ def test_a_node_that_floods_its_link_delays_no_other(linked):
     assert owner.resident() < 300 << 20
 
 
-def is_sent_away(raw):
-    try:
-        return raw.close_code(0.5) == 4001
-    except AssertionError:
-        return False  # it is connected still
-
-
 def test_clients_that_say_too_much_are_sent_away_and_delay_nobody(linked):
-    owner, b, _ = linked(', link_buffer = "1MB"', 'limits = { requests_per_second = 20 }\n')
-    alice = b.connect("alice")
-    # Each asks more than it may, and what it says beyond that waits at the owner.
-    asked = json.dumps({"id": 2, "op": "ping"}).encode() + b" " * 900
-    greedy = [RawSocket(b.port) for _ in range(40)]
-    for number, raw in enumerate(greedy):
-        raw.upgrade().hello(f"mallory-{number}")
-        raw.send(raw_frame(TEXT, asked) * 128)
+    owner, b, _ = linked(
+        ', link_buffer = "1MB"',
+        KEYS + 'limits = { requests_per_second = 5, refusals_at_once = 1 }\n')
+    alice = b.connect("alice", token=token(sub="alice"))
+    # It asks more than it may, and what it says beyond that waits at the owner.
+    node = RawLink(owner.place)
+    for stream in (1, 2):
+        node.opens(stream)
+        node.text(stream, HELLO.replace("dev:mallory", token(sub=f"mallory-{stream}")))
+        assert node.hear("begins")[:4] == word(stream)
+    asked = json.dumps({"id": 2, "op": "call.get", "data": {"call_id": "0" * 32}})
+    for _ in range(1_200):
+        node.text(1, asked + " " * 900)
+    assert node.hear("ends")[:8] == word(1) + word(4001)
+    node.text(2, json.dumps({"id": 2, "op": "ping"}))
+    while node.hear("tells")[:4] != word(2):
+        pass
     owner.logs("clients sent away")
     assert alice.ok("ping") == {}
-    assert any(is_sent_away(raw) for raw in greedy)
-    assert "link given up" not in owner.log_text() and "link lost" not in b.log_text()
-    for raw in greedy:
-        raw.socket.close()
+    assert "link given up" not in owner.log_text()
+    node.close()
+
+
+def test_there_are_so_many_links_and_no_more(linked):
+    owner, b, _ = linked()
+    alice = b.connect("alice")
+    stranger = RawLink(owner.place, greets=False)
+    # With those of b and c.
+    joined = [RawLink(owner.place, node=f"n{number}") for number in range(LINKS - 3)]
+    joined.append(RawLink(owner.place, node="the last one"))
+    assert stranger.is_ended(), "who has not said who it is makes room"
+    assert RawLink(owner.place, greets=False).is_ended(), "there is no room"
+    assert alice.ok("ping") == {}
+    for link in joined:
+        link.close()
 
 
 def test_a_client_that_does_not_read_is_cut_off_and_delays_nobody(linked):

@@ -4,7 +4,8 @@ from blows import Client
 from nodes import cluster_attack, dress, finish, launch
 from raw import RawSocket
 
-ATTACK = cluster_attack(aims_at="a session that moves between nodes", accounts=2)
+ATTACK = cluster_attack(
+    aims_at="a session that moves between nodes", accounts=2, seconds=(1.5, 8.0))
 
 
 def attack(scene):
@@ -12,6 +13,7 @@ def attack(scene):
     first = scene.device("mallory")
     caller = Client(scene, "trudy")
     call = caller.call("mallory", mode="advanced")
+    assert call
     for _ in range(60):
         caller.ask("call.signal", call_id=call, to="mallory", data="x" * 1_000)
     session = first.session

@@ -21,8 +21,7 @@ extension FrontEnd: ClientLinkOwner {
         // Long messages count more, so that one client cannot have much with the owner.
         let share = Self.messageBytes / max(1, limits.requestsUnderWay)
         let weight = max(1, message.count / max(1, share))
-        client.weights.append(weight)
-        link.begins(weight)
+        notes((weight, message.count), of: client)
         client.state.says(message)
         owner.send { $0.say(stream, message) }
         if owner.isFull { rest(client) }

@@ -15,8 +15,10 @@ final class FrontClient {
     /// Its stream; nil: it has none over the link that is there.
     var stream: StreamID?
     var state = FrontClientState()
-    /// What each message weighs of which nothing is settled.
-    var weights: [Int] = []
+    /// Each message of which nothing is settled: what it weighs, and its bytes.
+    var messages: [(weight: Int, bytes: Int)] = []
+    /// Whether it says nothing more until all of them are settled.
+    var isHeld = false
     /// Whether a request over HTTP is with the owner.
     var isAsking = false
     /// Whether it is being sent away.
@@ -63,6 +65,8 @@ final class FrontEnd {
     private var judged: [FrontClient] = []
     /// Clients that are not read until the owner has read what was said.
     private var resting: [FrontClient] = []
+    /// Bytes of all clients' messages of which nothing is settled.
+    private var unsettledBytes = 0
     private(set) var slowReaders: UInt64 = 0
     private var isEnding = false
     private var ended: (() -> Void)?
@@ -70,6 +74,9 @@ final class FrontEnd {
     /// Clients are sent away over so many milliseconds, every so many.
     private static let goingTime: Int64 = 900
     private static let goingStep: Int64 = 30
+    /// Bytes that may be with the owner. Beyond them each client has one message there, so that
+    /// nobody waits long for what others say.
+    private static let unsettledMax = 262_144
     /// Bytes that a client was given before the owner is told of them.
     private static let reportStep: UInt64 = 16_384
 
@@ -135,6 +142,7 @@ final class FrontEnd {
     }
 
     private func leave(_ client: FrontClient, isSilent: Bool = false) {
+        forgetMessages(of: client)
         guard let stream = client.stream else { return }
         client.stream = nil
         streams[stream] = nil
@@ -178,10 +186,7 @@ final class FrontEnd {
             client.link.respond(HTTPReply(.notReady))
         }
         if let order = state.breaks(at: moment) { carryOut(order) }
-        for client in clients where !client.weights.isEmpty {
-            client.link.ends(client.weights.reduce(0, +))
-            client.weights = []
-        }
+        for client in clients { settle(client, client.messages.count) }
         restEnds()
     }
 
@@ -270,6 +275,7 @@ final class FrontEnd {
             guard let client = streams.removeValue(forKey: stream) else { return }
             client.stream = nil
             client.isLeaving = true
+            forgetMessages(of: client)
             client.link.close(CloseCode(rawValue: code) ?? .draining, reason)
         case .keeps, .greets, .lives, .opens, .returns, .says, .asks, .took, .leaves: break
         }
@@ -281,11 +287,33 @@ final class FrontEnd {
         beginners.forget(client.link)
     }
 
+    // MARK: What is with the owner
+
+    /// The client has said something that is not settled.
+    func notes(_ message: (weight: Int, bytes: Int), of client: FrontClient) {
+        client.messages.append(message)
+        unsettledBytes += message.bytes
+        client.link.begins(message.weight)
+        guard unsettledBytes > Self.unsettledMax, !client.isHeld else { return }
+        client.isHeld = true
+        client.link.rest()
+    }
+
+    /// The client says nothing more, so that nothing of it counts.
+    private func forgetMessages(of client: FrontClient) {
+        unsettledBytes -= client.messages.reduce(0) { $0 + $1.bytes }
+        client.messages = []
+    }
+
     private func settle(_ client: FrontClient, _ count: Int) {
         guard count > 0 else { return }
-        let weight = client.weights.prefix(count).reduce(0, +)
-        client.weights.removeFirst(min(count, client.weights.count))
-        client.link.ends(weight)
+        let settled = client.messages.prefix(count)
+        client.messages.removeFirst(settled.count)
+        unsettledBytes -= settled.reduce(0) { $0 + $1.bytes }
+        client.link.ends(settled.reduce(0) { $0 + $1.weight })
+        guard client.isHeld, client.messages.isEmpty else { return }
+        client.isHeld = false
+        client.link.restEnds()
     }
 
     /// Whoever showed a good token over HTTP may stay, if there is room.
