@@ -95,6 +95,8 @@ public struct Lease: Sendable {
     public let node: String
     /// See `LeaseTimes`.
     public let times: LeaseTimes
+    /// Whether it may own at all; false: it only looks.
+    public let isEligible: Bool
     /// What it owns; nil: it does not.
     public private(set) var grant: Grant?
     /// The row as it was read last; nil: never.
@@ -130,9 +132,10 @@ public struct Lease: Sendable {
     #endif
 
     /// A node that has just started.
-    public init(node: String, times: LeaseTimes = LeaseTimes()) {
+    public init(node: String, times: LeaseTimes = LeaseTimes(), isEligible: Bool = true) {
         self.node = node
         self.times = times
+        self.isEligible = isEligible
     }
 
     // MARK: Orders
@@ -174,7 +177,7 @@ public struct Lease: Sendable {
 
     /// The contender's rule.
     private func mayTake(_ row: LeaseRow, at now: Milliseconds) -> Bool {
-        if row.isImporting { return false }
+        if row.isImporting || !isEligible { return false }
         let isForUs = row.successor.isEmpty || row.successor == node
         if row.isReleased, isForUs || shows(.successorOverlooked) { return true }
         // An earlier process of this node: the newer one goes on.

@@ -22,6 +22,7 @@ public struct ClusterNodeState: Sendable, Equatable {
             row.text(0), process: row.text(1), program: row.text(2),
             settings: NodeNote.settings(row.text(5)), link: row.text(6))
         note.links = NodeNote.links(row.text(7))
+        note.isEligible = row.integer(8) == 1
         self.note = note
         isAlive = row.integer(3) == 1
         hasLeft = row.integer(4) == 1
@@ -98,7 +99,7 @@ public final class ClusterDatabase {
                 """
                 SELECT name, process, program,
                 (NOT has_left AND clock_timestamp() - at < interval '\(silence) ms')::int::bigint,
-                has_left::int::bigint, settings, link, links
+                has_left::int::bigint, settings, link, links, eligible::int::bigint
                 FROM node WHERE space = $1 ORDER BY name
                 """, id)
             link.query(

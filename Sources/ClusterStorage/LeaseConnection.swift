@@ -16,6 +16,8 @@ public struct NodeNote: Sendable, Equatable {
     public var settings: [String: String]
     /// Where other nodes reach it; empty: they do not.
     public var link: String
+    /// Whether it may own.
+    public var isEligible = true
     /// The nodes to which it has a link, in order.
     public var links: [String] = []
 
@@ -103,11 +105,12 @@ public final class LeaseConnection {
     private static let noteNode = PostgresStatement(
         "note_node",
         """
-        INSERT INTO node (space, name, process, program, at, settings, link, links)
-        VALUES ($1, $2, $3, $4, clock_timestamp(), $5, $6, $7)
+        INSERT INTO node (space, name, process, program, at, settings, link, links, eligible)
+        VALUES ($1, $2, $3, $4, clock_timestamp(), $5, $6, $7, $8::bigint = 1)
         ON CONFLICT (space, name) DO UPDATE SET process = excluded.process,
         program = excluded.program, at = excluded.at, settings = excluded.settings,
-        link = excluded.link, links = excluded.links, has_left = false
+        link = excluded.link, links = excluded.links, eligible = excluded.eligible,
+        has_left = false
         """)
     private static let findOwner = PostgresStatement(
         "find_owner",
@@ -203,7 +206,8 @@ public final class LeaseConnection {
     private func sendNote(_ id: PostgresValue, _ link: PostgresConnection) {
         link.run(
             Self.noteNode, id, .text(note.name), .text(note.process), .text(note.program),
-            .text(note.settingsText), .text(note.link), .text(note.linksText))
+            .text(note.settingsText), .text(note.link), .text(note.linksText),
+            .integer(note.isEligible ? 1 : 0))
     }
 
     /// Notes that this process ends as it should, if the database answers: nobody misses it.

@@ -10,6 +10,8 @@ extension Configuration {
         public var database = Secret("")
         /// The node's name; nil: the machine's.
         public var node: String?
+        /// Whether it may own; false: it only serves clients for the owner.
+        public var isEligible = true
         /// How often the owner beats.
         public var beat: Milliseconds = 500
         /// How long a beat must stand still before another node takes over.
@@ -61,6 +63,11 @@ extension ConfigurationField {
                 })
             else { throw LuaProblem("1 to 64 letters, digits, '-', '.' and '_'") }
             try c.node { $0.node = name }
+        },
+        .server("cluster.eligible", "boolean", "true", "Whether this node may own.") {
+            c, v throws(LuaProblem) in
+            let may = try v.boolean()
+            try c.node { $0.isEligible = may }
         },
         .server("cluster.beat", "duration", "\"500ms\"", "How often the owner shows that it lives.")
         {

@@ -45,6 +45,19 @@ import Testing
         #expect(orders(&other, from: 0, [half]) == .take(half, token: token))
     }
 
+    @Test func aNodeThatIsNotEligibleTakesNothing() {
+        var lease = Lease(node: "b", isEligible: false)
+        #expect(orders(&lease, from: 0, Array(repeating: row(), count: 40)) == .look)
+        var released = row()
+        (released.isReleased, released.successor) = (true, "b")
+        var given = Lease(node: "b", isEligible: false)
+        #expect(orders(&given, from: 0, [released, released]) == .look)
+        // Not even what an earlier process of it had.
+        let own = LeaseRow(term: Term(owner: "b", epoch: 4), token: [1], beat: 0)
+        var again = Lease(node: "b", isEligible: false)
+        #expect(orders(&again, from: 0, Array(repeating: own, count: 40)) == .look)
+    }
+
     @Test func aBeatThatMovesIsNot() {
         var lease = Lease(node: "b")
         let rows = (0..<40).map { row(Int64($0 / 4)) }

@@ -95,6 +95,28 @@ def test_hand_over_and_a_good_end_need_no_lease_to_run_out(nodes):
     assert shown(ready)["epoch"] == 3
 
 
+def test_a_node_that_is_not_eligible_never_owns(nodes):
+    first, second, third = nodes
+    text = (second.folder / "callagent.lua").read_text()
+    second.configure(text[text.index("cluster"):].replace(" }", ", eligible = false }"))
+    second.launch()
+    wait_for("standing by", lambda: stands_by(second))
+    second.logs('"may_own":"false"')
+    first.start()
+    found = {node["name"]: node for node in shown(first)["nodes"]}
+    assert (found["b"]["eligible"], found["a"]["eligible"]) == (False, True)
+    assert found["b"]["why_not"] and found["a"]["why_not"] is None
+    assert "  may not own: cluster.eligible is false" in tool(first)[1]
+    for words in (["hand-over", "b"], ["hand-over"]):
+        code, text = tool(first, *words)
+        assert code == 1 and "may own: cluster.eligible" in text, text
+    # Nobody owns for longer than a lease; then whoever may.
+    first.crash()
+    third.start()
+    assert shown(third)["owner"] == "c"
+    assert stands_by(second)
+
+
 @pytest.fixture
 def managers(nodes, tmp_path):
     """What a service manager hears of each node."""
@@ -303,7 +325,7 @@ def test_another_database_without_a_standby_in_step_raises_an_alarm(nodes, datab
     begin(nodes)
     before = wait_for("its timeline is known", lambda: database.run(
         "SELECT count(*) FROM term WHERE timeline IS NOT NULL") == "1" and shown(nodes[0]))
-    assert before["database"] == {"synchronous": False, "timeline": 1, "schema": 3}
+    assert before["database"] == {"synchronous": False, "timeline": 1, "schema": 4}
     # A standby becomes the primary: the same data on a new timeline.
     database.control("stop", "-m", "fast")
     (pathlib.Path(database.folder) / "data" / "standby.signal").touch()

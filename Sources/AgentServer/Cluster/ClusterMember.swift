@@ -72,6 +72,8 @@ public final class ClusterMember: Sendable {
     public let node: String
     let address: DatabaseAddress
     let times: LeaseTimes
+    /// Whether it may own.
+    let isEligible: Bool
     /// How other nodes and this one reach each other; nil: they do not.
     let linkPlan: LinkPlan?
     private let wishes = WorkerMailbox<Wish>()
@@ -102,6 +104,7 @@ public final class ClusterMember: Sendable {
             throw .store(error)
         }
         node = cluster.node ?? Self.machine
+        isEligible = cluster.isEligible
         var times = LeaseTimes()
         (times.beat, times.lease) = (cluster.beat, cluster.lease)
         self.times = times
@@ -137,14 +140,15 @@ public final class ClusterMember: Sendable {
 
     /// Begins to look, and to take over when it may.
     func keep() throws(AgentError) {
-        let note = NodeNote(
+        var note = NodeNote(
             node, process: "\(Self.machine):\(getpid())", program: Agent.version,
             settings: settings, link: linkPlan?.link.description ?? "")
-        let (address, node, times) = (address, node, times)
+        note.isEligible = isEligible
+        let (address, node, times, isEligible) = (address, node, times, isEligible)
         do throws(EventLoopError) {
-            let thread = try WorkerThread(name: "lease") { [self] in
+            let thread = try WorkerThread(name: "lease") { [self, note] in
                 let connection = LeaseConnection(to: address, of: note)
-                var lease = Lease(node: node, times: times)
+                var lease = Lease(node: node, times: times, isEligible: isEligible)
                 while turn(&lease, connection) {}
                 connection.noteLeaving()
             }

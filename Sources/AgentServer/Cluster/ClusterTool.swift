@@ -112,9 +112,14 @@ public struct ClusterTool {
         guard before.hasOwner else { throw .refused("no node owns at this moment") }
         let others = before.nodes.filter { $0.isAlive && $0.note.name != before.term.owner }
         guard before.term.owner != target else { return before.term }
-        guard others.contains(where: { target.isEmpty || $0.note.name == target }) else {
+        let named = others.filter { target.isEmpty || $0.note.name == target }
+        guard !named.isEmpty else {
             throw .refused(
                 target.isEmpty ? "there is no other living node" : "no living node is '\(target)'")
+        }
+        guard named.contains(where: \.note.isEligible) else {
+            throw .refused(
+                "\(target.isEmpty ? "no other living node" : target) may own: cluster.eligible")
         }
         do throws(StoreError) {
             try database.askOwner(toGiveUpTo: target)
@@ -130,6 +135,13 @@ public struct ClusterTool {
             if now.term.epoch != before.term.epoch, !now.isReleased { return now.term }
         }
         throw .refused("\(before.term.owner) still owns: it did not answer")
+    }
+}
+
+extension ClusterNodeState {
+    /// Why it may not own; nil: it may.
+    public var whyNot: String? {
+        note.isEligible ? nil : "cluster.eligible is false in its file"
     }
 }
 
@@ -162,6 +174,12 @@ extension ClusterState {
                         $0.field("process", node.note.process)
                         $0.field("program", node.note.program)
                         $0.field("lost", node.isLost)
+                        $0.field("eligible", node.note.isEligible)
+                        if let why = node.whyNot {
+                            $0.field("why_not", why)
+                        } else {
+                            $0.null("why_not")
+                        }
                         $0.field("link", node.note.link)
                         $0.array("links") { for name in node.note.links { $0.value(name) } }
                         $0.array("differs") { for name in differing(node) { $0.value(name) } }

@@ -110,7 +110,9 @@ private final class Standby {
             if !isReached { loop.stop() }
         }
         patience?.arm(at: Clock.bootMilliseconds() + startWithin)
-        log.info("standing by", ("node", member.node), ("database", member.address.name))
+        log.info(
+            "standing by", ("node", member.node), ("database", member.address.name),
+            ("may_own", "\(member.isEligible)"))
         let microseconds = (startWithin + 30_000) * 1_000
         systemd?.tell("STATUS=waits for the database", "EXTEND_TIMEOUT_USEC=\(microseconds)")
         try member.keep()

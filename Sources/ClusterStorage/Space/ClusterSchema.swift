@@ -9,7 +9,7 @@ struct ClusterSchema: Sendable {
     let steps: [[String]]
 
     /// What this program reads and writes.
-    static let current = ClusterSchema(steps: [version1, version2, version3])
+    static let current = ClusterSchema(steps: [version1, version2, version3, version4])
 
     var version: Int { steps.count }
 
@@ -81,6 +81,11 @@ extension PostgresFailure {
 }
 
 extension ClusterSchema {
+    // Whether a node may own.
+    private static let version4 = [
+        "ALTER TABLE node ADD COLUMN eligible boolean NOT NULL DEFAULT true"
+    ]
+
     // Where other nodes reach a node, and to which it has links.
     private static let version3 = [
         """

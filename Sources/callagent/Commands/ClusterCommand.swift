@@ -77,6 +77,7 @@ extension Command {
             if node.isAlive, !note.links.isEmpty {
                 Screen.say("  links: \(note.links.joined(separator: ", "))")
             }
+            if let why = node.whyNot { Screen.say("  may not own: \(why)") }
             let names = state.differing(node)
             guard node.isAlive, !names.isEmpty else { continue }
             Screen.say("  other settings than the owner: \(names.joined(separator: ", "))")
