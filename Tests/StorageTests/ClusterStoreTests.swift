@@ -321,6 +321,24 @@ import Testing
         #expect(again?.kind == .newer(found: 99, known: known))
     }
 
+    @Test func twoWhoMakeTheTablesAtOnceAreNotInEachOthersWay() async throws {
+        for _ in 0..<10 {
+            let address = try database()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<2 {
+                    group.addTask {
+                        let link = try PostgresConnection(to: address, patience: 20_000)
+                        try ClusterSchema.current.migrate(link)
+                        try Space.make(Space.usual, by: link)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let link = try PostgresConnection(to: address, patience: 20_000)
+            try ClusterSchema.current.require(link)
+        }
+    }
+
     @Test func aWrongUserIsRefusedInOneLine() throws {
         let text = TestDatabase.shared.address.replacing("user=callagent", by: "user=nobody")
         let error = #expect(throws: StoreError.self) {

@@ -13,9 +13,15 @@ struct ClusterSchema: Sendable {
 
     var version: Int { steps.count }
 
-    /// Makes the tables, or adds what is missing. A second one at the same time waits.
+    /// How long another one who makes them is waited for, in milliseconds.
+    private static let lockPatience = 10_000
+
+    /// Makes the tables, or adds what is missing: all of it, or nothing. A second one at the same
+    /// time waits, and finds what the first one made.
     func migrate(_ connection: PostgresConnection) throws(StoreError) {
         do throws(PostgresFailure) {
+            connection.query("BEGIN")
+            connection.query("SET LOCAL lock_timeout = \(Self.lockPatience)")
             connection.query("SELECT pg_advisory_xact_lock(7305803)")
             connection.query("CREATE SCHEMA IF NOT EXISTS callagent")
             connection.query(
@@ -27,12 +33,14 @@ struct ClusterSchema: Sendable {
             let found = try installed(connection)
             guard found <= version else { throw PostgresFailure.newer(found, version) }
             for step in found..<version {
-                connection.query("SELECT pg_advisory_xact_lock(7305803)")
                 for statement in steps[step] { connection.query(statement) }
                 connection.query("INSERT INTO migration VALUES (\(step + 1))")
-                try connection.finish()
             }
+            connection.query("COMMIT")
+            try connection.finish()
         } catch {
+            connection.query("ROLLBACK")
+            _ = try? connection.finish()
             throw self.error(error, connection, "making the tables")
         }
     }
