@@ -15,7 +15,7 @@ extension Agent {
         }
         ownership?.alarmed = { [unowned self] in alarm($0) }
         remote = try member.linkPlan.map { plan throws(EventLoopError) in
-            try OwnerLinks(plan, member, gateway, on: loop, log: log)
+            try OwnerLinks(plan, member, gateway, admin.desk, on: loop, log: log)
         }
     }
 

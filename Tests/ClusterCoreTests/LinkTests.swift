@@ -18,6 +18,9 @@ import Testing
             stream,
             StreamRequest(
                 method: "POST", target: "/v1/call/accept?x", headers: ["A", "b"], body: [9])),
+        .manages(
+            stream, StreamManager(name: "unix:ann", role: "viewer"),
+            StreamRequest(method: "GET", target: "/admin/v1/calls", headers: [], body: [])),
         .took(stream, 1 << 40), .leaves(stream, isSilent: true), .leaves(stream, isSilent: false),
     ]
     private static let ofOwner: [LinkMessage] = [

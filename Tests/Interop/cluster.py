@@ -94,11 +94,12 @@ def serving(nodes):
 
 
 def owns(node):
-    """Whether it decides: only then its tools' socket is there."""
+    """Whether it decides: else it has no socket for tools, or hands on what is asked there."""
     try:
-        return node.admin("GET", "/admin/v1/status").status == 200
+        reply = node.admin("GET", "/admin/v1/status")
     except OSError:
         return False
+    return reply.status == 200 and "X-Node" not in reply.headers
 
 
 def answers(node):

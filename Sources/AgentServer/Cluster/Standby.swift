@@ -7,6 +7,7 @@ import ClusterCore
 import ClusterStorage
 import Configuration
 import EventLoop
+import Glibc
 import Lua
 import PolicyHost
 import StoreContract
@@ -145,7 +146,23 @@ private final class Standby {
             listener.began = { [unowned front] in front.begins($0) }
             listener.turnedBack = { [unowned front] in front.admission.leaves($0) }
         }
+        try listenForTools()
         front?.linked = { [member] in member.note(links: $0.map { [$0] } ?? []) }
+    }
+
+    /// The operator's socket, where this node can hand on what is asked there.
+    private func listenForTools() throws(EventLoopError) {
+        guard let front else { return }
+        let directory = AgentOptions.place(configuration)
+        if directory != ":memory:" { mkdir(directory, 0o700) }
+        let place = NetworkAddress.admin(
+            stateDirectory: directory, listen: try NetworkAddress(parsing: configuration.listen),
+            file: configuration.file)
+        listeners.append(
+            try Listener(
+                at: AgentOptions.admin(configuration) ?? place, on: loop,
+                failed: { [trouble] in trouble.tell("cannot accept tools", $0) },
+                accepted: { [unowned front] in front.acceptTool($0) }))
     }
 
     private func watchSignals() throws(EventLoopError) {
@@ -252,8 +269,7 @@ extension Standby: ClientLinkOwner {
     }
 
     private var figures: String {
-        let samples: [Metrics.Sample] =
-            [.gauge("standby", "Whether this node stands by.", 1)] + (front?.samples ?? [])
-        return samples.map(\.text).joined()
+        front?.figures
+            ?? Metrics.Sample.gauge("standby", "Whether this node stands by.", 1).text
     }
 }

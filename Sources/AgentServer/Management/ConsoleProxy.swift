@@ -54,7 +54,7 @@ public final class ConsoleProxy {
         isKnown(role.rawValue)
         // The token is for this process, and who asks is read from the socket.
         var asked = HTTPRequest(request.method, request.target, body: request.body)
-        asked.headers.append(AdminServer.roleHeader, role.rawValue)
+        asked.headers.append(SocketUsers.roleHeader, role.rawValue)
         forward(asked) { response in
             guard let response else {
                 return respond(.refused(.unavailable, "the server does not answer at its socket"))

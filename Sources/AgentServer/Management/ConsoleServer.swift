@@ -94,9 +94,9 @@ extension Gateway {
             throw Refusal(.unauthenticated, "the token is not good")
         }
         let manager = ManagementIdentity(identity.user.text, role, from: peer.host)
-        guard let text = try request.only(AdminServer.roleHeader) else { return manager }
+        guard let text = try request.only(SocketUsers.roleHeader) else { return manager }
         guard let lower = ManagementIdentity.Role(rawValue: text) else {
-            throw .bad(AdminServer.roleHeader, "must be operator or viewer")
+            throw .bad(SocketUsers.roleHeader, "must be operator or viewer")
         }
         return manager.lowered(to: lower)
     }

@@ -128,11 +128,10 @@ private struct FrameBody {
                 StreamReturn(hello: try content(), session: try session(), seq: try long()))
         case .says: return .says(try stream(), try content())
         case .asks:
-            return .asks(
-                try stream(),
-                StreamRequest(
-                    method: try text(), target: try text(), headers: try pairs(),
-                    body: try content()))
+            return .asks(try stream(), try request())
+        case .manages:
+            return .manages(
+                try stream(), StreamManager(name: try text(), role: try text()), try request())
         case .took: return .took(try stream(), try long())
         case .leaves: return .leaves(try stream(), isSilent: try flag())
         case .tells: return .tells(try stream(), try content())
@@ -152,6 +151,11 @@ private struct FrameBody {
         let version = try byte()
         guard version == LinkGreeting.version else { throw .version(version) }
         return LinkGreeting(space: try text(), node: try text())
+    }
+
+    private mutating func request() throws(LinkFault) -> StreamRequest {
+        StreamRequest(
+            method: try text(), target: try text(), headers: try pairs(), body: try content())
     }
 
     private mutating func stream() throws(LinkFault) -> StreamID {

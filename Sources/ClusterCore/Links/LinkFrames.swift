@@ -50,10 +50,12 @@ public struct LinkWriter: Sendable {
             put(text)
         case .asks(let stream, let request):
             put(stream.value)
-            put(request.method)
-            put(request.target)
-            put(request.headers)
-            put(request.body)
+            put(request)
+        case .manages(let stream, let manager, let request):
+            put(stream.value)
+            put(manager.name)
+            put(manager.role)
+            put(request)
         case .answers(let stream, let reply):
             put(stream.value)
             put(UInt32(reply.status))
@@ -135,6 +137,13 @@ public struct LinkWriter: Sendable {
         put(session.low)
     }
 
+    private mutating func put(_ request: StreamRequest) {
+        put(request.method)
+        put(request.target)
+        put(request.headers)
+        put(request.body)
+    }
+
     private mutating func put(_ text: String) {
         put(UInt32(text.utf8.count))
         bytes.append(contentsOf: text.utf8)
@@ -154,7 +163,7 @@ public struct LinkWriter: Sendable {
 /// The byte that names what a frame says.
 enum LinkKind: UInt8, CaseIterable {
     case greets = 1
-    case lives, opens, returns, says, asks, took, leaves
+    case lives, opens, returns, says, asks, took, leaves, manages
     case tells = 65
     case begins, keeps, settles, answers, ends
 
@@ -176,6 +185,7 @@ extension LinkMessage {
         case .asks: .asks
         case .took: .took
         case .leaves: .leaves
+        case .manages: .manages
         case .tells: .tells
         case .begins: .begins
         case .keeps: .keeps

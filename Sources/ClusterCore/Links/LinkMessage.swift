@@ -51,6 +51,17 @@ public struct StreamRequest: Sendable, Equatable {
     }
 }
 
+/// Who asks the management API at another node, as that node's door has identified it.
+public struct StreamManager: Sendable, Equatable {
+    /// For the audit.
+    public var name: String
+    /// `operator` or `viewer`.
+    public var role: String
+
+    /// `name` with `role`.
+    public init(name: String, role: String) { (self.name, self.role) = (name, role) }
+}
+
 /// The answer to one.
 public struct StreamReply: Sendable, Equatable {
     public var status: UInt16
@@ -118,6 +129,8 @@ public enum LinkMessage: Sendable, Equatable {
     case says(StreamID, [UInt8])
     /// A client asks over HTTP.
     case asks(StreamID, StreamRequest)
+    /// A tool at that node asks the management API.
+    case manages(StreamID, StreamManager, StreamRequest)
     /// A client has been given so many bytes in all of what it was told.
     case took(StreamID, UInt64)
     /// A client is gone; `isSilent`: because nothing was heard of it.

@@ -65,6 +65,8 @@ extension FrontEnd: ClientLinkOwner {
     // MARK: HTTP
 
     func link(_ link: ClientLink, asks request: HTTPRequest) {
+        let client = client(of: link)
+        if client.isTool { return manage(request, client) }
         let file = WebFiles.clientFile(of: request)
         guard file != nil || origins.admit(request, from: link.transport.peer) else {
             return link.respond(HTTPReply(Origins.refusal))

@@ -21,13 +21,15 @@ final class FrontClient {
     var isHeld = false
     /// Whether a request over HTTP is with the owner.
     var isAsking = false
+    /// Whether it is a tool of the operator, at the socket of this node.
+    let isTool: Bool
     /// Whether it is being sent away.
     var isLeaving = false
     /// Bytes that it was told in all, and those of which the owner knows that it was given them.
     var toldBytes: UInt64 = 0
     var reportedBytes: UInt64 = 0
 
-    init(_ link: ClientLink) { self.link = link }
+    init(_ link: ClientLink, isTool: Bool = false) { (self.link, self.isTool) = (link, isTool) }
 
     /// Whether something of it is under way, so that nobody knows what became of it.
     var isUnderWay: Bool { state.unsettled > 0 || (state.hello != nil && state.session == nil) }
@@ -54,6 +56,9 @@ final class FrontEnd {
     var beginners = Beginners<ClientLink>()
     var state: FrontEndState
     private(set) lazy var owner = OwnerLink(self)
+    /// Who owned when the link was there last.
+    private(set) var ownerName = ""
+    var socketUsers = SocketUsers()
     /// Clients that are sent away, some at a time.
     private var goers: [FrontClient] = []
     private var wave = 1
@@ -118,9 +123,21 @@ final class FrontEnd {
     }
 
     func accept(_ transport: Connection) {
+        add(FrontClient(ClientLink(transport, owner: self, limits: limits, at: now)))
+    }
+
+    /// A tool connects to the socket of this node.
+    func acceptTool(_ transport: Connection) {
+        transport.isKnown = true
+        var limits = limits
+        limits.http.body = max(limits.http.body, 1 << 20)
         let link = ClientLink(transport, owner: self, limits: limits, at: now)
-        link.index = clients.count
-        clients.append(FrontClient(link))
+        add(FrontClient(link, isTool: true))
+    }
+
+    private func add(_ client: FrontClient) {
+        client.link.index = clients.count
+        clients.append(client)
     }
 
     func client(of link: ClientLink) -> FrontClient { clients[link.index] }
@@ -154,6 +171,7 @@ final class FrontEnd {
     /// The link to the owner of `epoch` is there.
     func isLinked(to name: String, _ epoch: UInt32) {
         log.info("linked", ("owner", name), ("epoch", "\(epoch)"))
+        ownerName = name
         linked(name)
         forgetStreams()
         guard case .present(let isSame) = state.links(epoch) else { return }
@@ -269,15 +287,21 @@ final class FrontEnd {
         case .answers(let stream, let reply):
             guard let client = streams[stream], client.isAsking else { return }
             client.isAsking = false
-            keepPlace(of: client, reply.status)
-            client.link.respond(HTTPResponse(reply))
+            var response = HTTPResponse(reply)
+            if client.isTool {
+                response.headers.append(Self.nodeHeader, ownerName)
+            } else {
+                keepPlace(of: client, reply.status)
+            }
+            client.link.respond(response)
         case .ends(let stream, let code, let reason):
             guard let client = streams.removeValue(forKey: stream) else { return }
             client.stream = nil
             client.isLeaving = true
             forgetMessages(of: client)
             client.link.close(CloseCode(rawValue: code) ?? .draining, reason)
-        case .keeps, .greets, .lives, .opens, .returns, .says, .asks, .took, .leaves: break
+        case .keeps, .greets, .lives, .opens, .returns, .says, .asks, .took, .leaves, .manages:
+            break
         }
     }
 
@@ -422,11 +446,16 @@ final class FrontEnd {
         clients.swapAt(link.index, clients.count - 1)
         clients[link.index].link.index = link.index
         clients.removeLast()
-        admission.leaves(link.transport)
+        if !client.isTool { admission.leaves(link.transport) }
     }
 }
 
 extension FrontEnd {
+    /// All figures as one text.
+    var figures: String {
+        ([.gauge("standby", "Whether this node stands by.", 1)] + samples).map(\.text).joined()
+    }
+
     /// Figures of the node, beside those of the owner.
     var samples: [Metrics.Sample] {
         [

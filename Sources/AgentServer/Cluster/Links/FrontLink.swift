@@ -26,6 +26,8 @@ final class FrontLink: ConnectionHandler {
     /// Bytes of messages that wait because their clients have enough under way.
     private var waitingBytes = 0
     private var lookedAt = 0
+    /// Bytes of one answer at most.
+    var most: Int { plan.buffer / 2 }
     private let plan: LinkPlan
 
     init(_ transport: Connection, owner: OwnerLinks, epoch: UInt32) {
@@ -41,6 +43,9 @@ final class FrontLink: ConnectionHandler {
 
     /// The node's name; empty: it has not said it.
     var node: String { decoder.peer?.node ?? "" }
+
+    /// Answers what is asked of the management API; nil: the link is gone.
+    var desk: ManagementDesk? { owner?.desk }
 
     /// Clients that it has brought and that are not gone.
     var clients: [RemoteClient] { streams.all }
@@ -67,6 +72,8 @@ final class FrontLink: ConnectionHandler {
         case .returns(let stream, let client): try streams.client(stream)?.returns(client)
         case .says(let stream, let text): try streams.client(stream)?.says(text)
         case .asks(let stream, let request): try streams.client(stream)?.asks(request)
+        case .manages(let stream, let manager, let request):
+            try streams.client(stream)?.manages(manager, request)
         case .took(let stream, let count): try streams.client(stream)?.took(count)
         case .leaves(let stream, let isSilent):
             _ = try streams.client(stream)

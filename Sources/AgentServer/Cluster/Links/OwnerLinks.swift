@@ -17,6 +17,7 @@ final class OwnerLinks {
 
     let plan: LinkPlan
     unowned let gateway: Gateway
+    let desk: ManagementDesk
     /// This node's name.
     let node: String
     private let member: ClusterMember
@@ -43,9 +44,10 @@ final class OwnerLinks {
 
     /// Listens at once.
     init(
-        _ plan: LinkPlan, _ member: ClusterMember, _ gateway: Gateway, on loop: EventLoop, log: Log
+        _ plan: LinkPlan, _ member: ClusterMember, _ gateway: Gateway, _ desk: ManagementDesk,
+        on loop: EventLoop, log: Log
     ) throws(EventLoopError) {
-        (self.plan, self.member, self.gateway) = (plan, member, gateway)
+        (self.plan, self.member, self.gateway, self.desk) = (plan, member, gateway, desk)
         (self.loop, self.log, node) = (loop, log, member.node)
         var options = Listener.Options()
         options.tls = plan.accepting

@@ -136,21 +136,29 @@ final class RemoteClient: Endpoint {
     /// It asks over HTTP.
     func asks(_ request: StreamRequest) throws(LinkFault) {
         guard !isAsking else { throw .tooMuch("two requests at once") }
-        guard let method = HTTPMethod(rawValue: request.method) else { throw .malformed }
-        var headers: HTTPHeaders = [:]
-        for place in stride(from: 0, to: request.headers.count, by: 2) {
-            headers.append(request.headers[place], request.headers[place + 1])
-        }
+        let asked = try HTTPRequest(request)
         isAsking = true
         guard request.body.count <= gateway.limits.http.body else {
             return respond(HTTPReply(Refusal(.tooLarge, "the body is too long")))
         }
-        do throws(HTTPError) {
-            let target = try HTTPTarget(request.target)
-            gateway.answer(
-                HTTPRequest(method, target, headers: headers, body: request.body), of: self)
-        } catch {
-            throw .malformed
+        gateway.answer(asked, of: self)
+    }
+
+    /// Somebody at its node asks the management API. Who it is the node says: whoever is the
+    /// operator of one node is that of all.
+    func manages(
+        _ manager: StreamManager, _ request: StreamRequest
+    ) throws(LinkFault) {
+        guard !isAsking else { throw .tooMuch("two requests at once") }
+        guard let role = ManagementIdentity.Role(rawValue: manager.role) else { throw .malformed }
+        let asked = try HTTPRequest(request)
+        guard let link, let desk = link.desk else { return }
+        isAsking = true
+        let identity = ManagementIdentity(manager.name, role, from: "node \(link.node)")
+        let most = link.most
+        desk.answer(asked, by: identity) { [weak self] response in
+            let fits = response.body.count <= most
+            self?.respond(fits ? response : .refused(.tooLarge, "ask the node that owns for this"))
         }
     }
 
@@ -276,5 +284,22 @@ final class RemoteClient: Endpoint {
         line.keepAlive.heard(at: heard)
         gateway.desk.part(line, forSilence: isSilent)
         line.ends()
+    }
+}
+
+extension HTTPRequest {
+    /// What a client or a tool of another node asks.
+    fileprivate init(_ request: StreamRequest) throws(LinkFault) {
+        guard let method = HTTPMethod(rawValue: request.method) else { throw .malformed }
+        var headers: HTTPHeaders = [:]
+        for place in stride(from: 0, to: request.headers.count, by: 2) {
+            headers.append(request.headers[place], request.headers[place + 1])
+        }
+        do throws(HTTPError) {
+            let target = try HTTPTarget(request.target)
+            self.init(method, target, headers: headers, body: request.body)
+        } catch {
+            throw .malformed
+        }
     }
 }

@@ -1,0 +1,105 @@
+"""The operator's commands at a node that does not own: the owner carries them out."""
+
+import json
+import time
+
+from agent import wait_for
+from calls import ended, invite
+from cluster import answers, owns
+from link import RawLink, counted, word
+from test_admission import KEYS, token
+from test_links import linked  # noqa: F401
+
+DESK = 'plugins = { "desk" }\nanswer_for = { "desk" }\n'
+BUSY = 'on.invite(function(call) return reject "busy" end)\n'
+
+
+def with_desk(linked, nodes, more=""):  # noqa: F811
+    """Three nodes with a plugin; only the first has its file."""
+    (nodes[0].folder / "plugins" / "desk.lua").write_text(BUSY)
+    return linked(config=DESK + more)
+
+
+def test_commands_work_at_a_front_end(linked, nodes):  # noqa: F811
+    owner, b, _ = with_desk(linked, nodes, KEYS)
+    alice = b.connect("alice", token=token(sub="alice"))
+    invite(alice, "desk", mode="common")
+    alice.event("call.changed")
+    assert ended(alice)[0] == "busy"
+    call = invite(alice, "bob", timeout_ms=600_000)
+    for words in (["calls"], ["plugins"], ["explain", call], ["status"]):
+        code, said = b.tool(*words)
+        assert code == 0, said
+    assert call in b.tool("calls")[1] and "desk" in b.tool("plugins")[1]
+    assert "alice" in b.tool("explain", call)[1]
+    assert b.tool("end", call)[0] == 0
+    ended(alice)
+    for words in (["revoke", "alice"], ["forget", "alice", "--yes"]):
+        code, said = b.tool(*words)
+        assert code == 0, said
+    assert alice.closed() == 4102
+    assert "alice" not in owner.tool("explain", call)[1]
+
+
+def test_the_audit_names_the_node_and_the_role_holds(linked):  # noqa: F811
+    owner, b, _ = linked()
+    alice = b.connect("alice")
+    call = invite(alice, "bob", timeout_ms=600_000)
+    path = f"/admin/v1/calls/{call}/end"
+    refused = b.admin("POST", path, {}, {"X-Role": "viewer"})
+    assert refused.status == 403, refused.text
+    assert b.admin("GET", "/admin/v1/status", headers={"X-Role": "viewer"}).body["you"][
+        "role"] == "viewer"
+    assert b.admin("GET", "/admin/v1/status", headers={"X-Role": "king"}).status == 400
+    done = b.admin("POST", path, {})
+    assert (done.status, done.headers["X-Node"]) == (200, "a"), done.text
+    lines = owner.admin("GET", "/admin/v1/audit").body["items"]
+    assert [line["from"] for line in lines if path in json.dumps(line)] == ["node b", "node b"]
+    assert b.admin("GET", "/admin/v1/nonsense").status == 404
+    assert b.admin("GET", "/elsewhere").status == 404
+    assert "callagent_cluster_links 1" in b.admin("GET", "/metrics").text
+
+
+def test_a_reload_is_for_the_node_whose_files_are_read(linked, nodes):  # noqa: F811
+    owner, b, _ = with_desk(linked, nodes)
+    code, said = b.tool("reload")
+    assert code == 1 and "reload at a, or first callagent cluster hand-over b" in said, said
+    assert owner.tool("reload")[0] == 0
+
+
+def test_without_an_owner_a_command_is_told_so_at_once(linked):  # noqa: F811
+    owner, b, c = linked()
+    assert b.admin("GET", "/admin/v1/status").status == 200
+    waits = b.begin_tool("trace")
+    owner.crash()
+    began = time.monotonic()
+    wait_for("no owner", lambda: b.admin("GET", "/admin/v1/status").status == 503)
+    assert time.monotonic() - began < 3
+    new = wait_for("another owner", lambda: next(filter(owns, (b, c)), None))
+    other = c if new is b else b
+    wait_for("it serves", lambda: answers(other))
+    reply = other.admin("GET", "/admin/v1/status")
+    assert (reply.status, reply.headers["X-Node"]) == (200, new.folder.name)
+    waits.terminate()
+    waits.wait(10)
+
+
+def test_a_node_that_says_nonsense_manages_nothing(linked):  # noqa: F811
+    owner, b, _ = linked()
+    asked = counted("GET") + counted("/admin/v1/status") + word(0) + counted("")
+    liar = RawLink(owner.place)
+    liar.opens(1)
+    liar.say("manages", word(1) + counted("x") + counted("king") + asked)
+    assert liar.is_ended()
+    viewer = RawLink(owner.place)
+    viewer.opens(1)
+    change = counted("POST") + counted("/admin/v1/revoke") + word(0) + counted('{"user":"bob"}')
+    viewer.say("manages", word(1) + counted("x") + counted("viewer") + change)
+    assert viewer.hear("answers")[4:8] == word(403)
+    # Two at once over one stream.
+    viewer.opens(2)
+    for _ in range(2):
+        viewer.say("manages", word(2) + counted("x") + counted("viewer")
+                   + counted("GET") + counted("/admin/v1/calls?wait=10s&after=0") + word(0)
+                   + counted(""))
+    assert b.connect("alice").ok("ping") == {}
