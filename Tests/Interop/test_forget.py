@@ -125,6 +125,26 @@ def test_nothing_that_is_kept_names_the_person(make_agent):
     assert names(agent, substitute)
 
 
+def test_what_comes_late_of_a_push_names_nobody(pusher, double):
+    agent = pusher()
+    register(agent, WHO, "phone", "fcm", "carol-1")
+    double.plan("carol-1", {"delay": 3.0})
+    alice = agent.connect("alice")
+    call = invite(alice, WHO, mode="advanced")
+    wait_for("the push", lambda: any(one["subject"] == "carol-1" for one in double.seen()))
+    alice.ok("call.cancel", call_id=call)
+    forget(agent)
+    # That of the invitation, and that of its end.
+    assert agent.metrics()["callagent_pushes"] == 2, "nothing has come of them yet"
+    settled(agent, sent=2)
+    said = wait_for("the outcome", lambda: "fcm" in (
+        text := agent.tool("explain", call, "--json")[1]) and text)
+    assert WHO not in said and SUBSTITUTE.search(said), said
+    assert WHO not in agent.admin("GET", "/admin/v1/pushes").text
+    assert agent.stop() == 0
+    assert WHO not in kept(agent)
+
+
 def test_registrations_and_what_was_pushed_go(pusher, double):
     agent = pusher()
     register(agent, WHO, "carols-phone", "fcm", "carols-token")

@@ -176,7 +176,7 @@ final class Forgetting {
     private func endSessions(_ course: Course) {
         let user = course.gone.user
         gateway.endSessions(exchange.devices(of: user))
-        pushes.forget(user)
+        pushes.forget(course.gone)
         management.changes.forget(course.gone)
         exchange.forgetEndedCalls()
         exchange.journal?.forget(user)

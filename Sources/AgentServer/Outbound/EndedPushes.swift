@@ -52,7 +52,7 @@ struct EndedPushes {
     /// Pushes to `user`, and those of his calls, are not known any more.
     mutating func forget(_ user: UserID) {
         entries = (entries[oldest...] + entries[..<oldest]).filter {
-            $0.address.user != user && $0.job.cause.caller != user && $0.job.cause.user != user
+            $0.address.user != user && !$0.job.cause.names(user)
         }
         oldest = 0
     }
@@ -62,4 +62,9 @@ struct EndedPushes {
 
     /// The newest one of that name.
     subscript(name: String) -> Entry? { newest.first { $0.name == name } }
+}
+
+extension Cause {
+    /// Whether it is `user` who called, or who made the call's event.
+    func names(_ user: UserID) -> Bool { caller == user || self.user == user }
 }

@@ -19,6 +19,8 @@ final class PushDelivery {
         let stored: PushJob
         /// Its pushes that have no outcome yet.
         var open: Set<String> = []
+        /// Whether it was forgotten who called.
+        var isForgotten = false
     }
 
     /// One push to one device.
@@ -30,8 +32,12 @@ final class PushDelivery {
         let since: Moment
         /// The reason for it is gone.
         var isUnwanted = false
+        /// The user is known by this one only; nil: he was not forgotten.
+        var substitute: UserID?
 
         var address: Address { registration.address }
+        /// How records name it.
+        var recorded: Address { Address(substitute ?? address.user, address.device) }
     }
 
     /// What a device has one registration for.
@@ -289,8 +295,17 @@ final class PushDelivery {
 
     // MARK: Outcomes
 
-    /// Pushes of `user` that ended are not shown any more.
-    func forget(_ user: UserID) { endedPushes.forget(user) }
+    /// Pushes of somebody who is forgotten are not shown any more, and what comes of those under
+    /// way names the substitute.
+    func forget(_ gone: Forgotten) {
+        endedPushes.forget(gone.user)
+        for name in pushes.keys where pushes[name]?.address.user == gone.user {
+            pushes[name]?.substitute = gone.substitute
+        }
+        for (id, job) in jobs where job.stored.cause.names(gone.user) {
+            jobs[id]?.isForgotten = true
+        }
+    }
 
     /// A push has ended.
     func ended(_ outcome: PushResult) {
@@ -324,7 +339,7 @@ final class PushDelivery {
             log.write(
                 failure.cause == .misconfigured ? .warn : .info, "push failed",
                 [
-                    ("call", push.notice.call.id), ("user", push.address.user.text),
+                    ("call", push.notice.call.id), ("user", push.recorded.user.text),
                     ("device", push.address.device.text), ("provider", provider),
                     ("reason", failure.description), ("left_out", "\(left)"),
                 ])
@@ -343,7 +358,7 @@ final class PushDelivery {
     }
 
     private func tellPlugins(_ failure: PushFailure, of push: DevicePush) {
-        guard policies != nil, let id = jobs[push.job]?.stored.callID else { return }
+        guard policies != nil, push.substitute == nil, let id = jobs[push.job]?.stored.callID else { return }
         if let call = exchange.switchboard.call(id) { return tellPlugins(failure, of: push, call) }
         // A push may fail long after its call has ended.
         exchange.find(.call(id)) { [weak self] in
@@ -359,26 +374,29 @@ final class PushDelivery {
 
     /// Stores the outcome of a push.
     private func finish(_ name: String, _ result: String, attempts: Int = 0) {
-        guard let push = pushes.removeValue(forKey: name),
-            let job = jobs[push.job]?.stored
-        else { return }
+        guard let push = pushes.removeValue(forKey: name), let entry = jobs[push.job] else {
+            return
+        }
+        let job = entry.stored
         jobs[push.job]?.open.remove(name)
         var delivery = JournalDelivery(
-            to: (push.address.user, push.address.device),
+            to: (push.recorded.user, push.recorded.device),
             push.notice.target.provider.rawValue, result == "sent" ? "sent" : "failed")
         if result != "sent" { delivery.status = result }
         delivery.took = exchange.now() - push.since
         exchange.journal?.sent(delivery, in: job.callID, at: exchange.now())
-        endedPushes.add(
-            EndedPushes.Entry(
-                name: name, job: job, address: push.address,
-                provider: push.notice.target.provider.rawValue, since: push.since,
-                at: exchange.now(), attempts: attempts, result: result))
+        if push.substitute == nil, !entry.isForgotten {
+            endedPushes.add(
+                EndedPushes.Entry(
+                    name: name, job: job, address: push.address,
+                    provider: push.notice.target.provider.rawValue, since: push.since,
+                    at: exchange.now(), attempts: attempts, result: result))
+        }
         unconfirmed.keep([
             .push(
                 .outcome(
                     StoreContract.PushOutcome(
-                        job: push.job, call: job.callID, address: push.address,
+                        job: push.job, call: job.callID, address: push.recorded,
                         provider: push.notice.target.provider.rawValue, kind: job.kind,
                         at: exchange.now(), result: result)))
         ])
