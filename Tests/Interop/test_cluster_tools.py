@@ -57,7 +57,11 @@ def test_the_audit_names_the_node_and_the_role_holds(linked):  # noqa: F811
     assert [line["from"] for line in lines if path in json.dumps(line)] == ["node b", "node b"]
     assert b.admin("GET", "/admin/v1/nonsense").status == 404
     assert b.admin("GET", "/elsewhere").status == 404
-    assert "callagent_cluster_links 1" in b.admin("GET", "/metrics").text
+    figures = b.admin("GET", "/metrics").text
+    assert "callagent_cluster_links 1" in figures
+    name = 'callagent_cluster_node_info{node="%s",role="%s"} 1'
+    assert name % ("b", "standby") in figures
+    assert name % ("a", "owner") in owner.admin("GET", "/metrics").text
 
 
 def test_a_reload_is_for_the_node_whose_files_are_read(linked, nodes):  # noqa: F811

@@ -147,6 +147,6 @@ extension Agent {
             .info(
                 "callagent_generation_info", "Which plugins and settings are in force.",
                 reloader.map { ["generation": $0.active.name] }),
-        ]
+        ] + (member.map { [.node($0.node, owns: true)] } ?? [])
     }
 }

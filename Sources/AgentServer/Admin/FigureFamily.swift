@@ -43,6 +43,13 @@ struct FigureFamily {
         return family
     }
 
+    /// Which node of a cluster it is.
+    static func node(_ name: String, owns: Bool) -> Self {
+        .info(
+            "callagent_cluster_node_info", "Which node this is, and whether it owns.",
+            ["node": name, "role": owns ? "owner" : "standby"])
+    }
+
     /// Adds a series.
     mutating func add(_ labels: [String: String], _ value: UInt64) {
         lines.append("\(name)\(Self.text(labels)) \(value)\n")

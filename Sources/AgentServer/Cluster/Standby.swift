@@ -153,6 +153,7 @@ private final class Standby {
     /// The operator's socket, where this node can hand on what is asked there.
     private func listenForTools() throws(EventLoopError) {
         guard let front else { return }
+        front.tellFigures = { [unowned self] in figures }
         let directory = AgentOptions.place(configuration)
         if directory != ":memory:" { mkdir(directory, 0o700) }
         let place = NetworkAddress.admin(
@@ -269,7 +270,8 @@ extension Standby: ClientLinkOwner {
     }
 
     private var figures: String {
-        front?.figures
-            ?? Metrics.Sample.gauge("standby", "Whether this node stands by.", 1).text
+        let samples: [Metrics.Sample] =
+            [.gauge("standby", "Whether this node stands by.", 1)] + (front?.samples ?? [])
+        return samples.map(\.text).joined() + FigureFamily.node(member.node, owns: false).text
     }
 }

@@ -16,7 +16,7 @@ extension FrontEnd {
         let (link, path) = (client.link, request.target.rawPath)
         switch (request.method, path) {
         case (.get, "/healthz"): return link.respond(HTTPResponse(200, text: "ok\n"))
-        case (.get, "/metrics"): return link.respond(HTTPResponse(200, text: figures))
+        case (.get, "/metrics"): return link.respond(HTTPResponse(200, text: tellFigures()))
         default: break
         }
         guard owner.isOpen else {

@@ -47,6 +47,8 @@ final class FrontEnd {
     let hasDevelopmentTokens: Bool
     let servesPhone: Bool
     let decoder: WireDecoder
+    /// The figures of this node, as one text.
+    var tellFigures: () -> String = { "" }
     /// Hears which node it is linked to; nil: to none.
     var linked: (String?) -> Void = { _ in }
     private(set) var clients: [FrontClient] = []
@@ -451,11 +453,6 @@ final class FrontEnd {
 }
 
 extension FrontEnd {
-    /// All figures as one text.
-    var figures: String {
-        ([.gauge("standby", "Whether this node stands by.", 1)] + samples).map(\.text).joined()
-    }
-
     /// Figures of the node, beside those of the owner.
     var samples: [Metrics.Sample] {
         [
