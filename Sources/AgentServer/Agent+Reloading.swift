@@ -90,7 +90,7 @@ extension Agent {
             ) { [unowned self] paths in
                 guard paths.contains(where: { Deployment.isWatched($0) }) else { return }
                 log.info("files have changed", ("files", paths.joined(separator: " ")))
-                reloader?.carryOut(.reload) { _ in }
+                reloader?.carryOut(.reload(given: nil)) { _ in }
             }
         } catch {
             log.warn("cannot watch the files", ("error", "\(error)"))

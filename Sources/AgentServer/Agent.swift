@@ -403,7 +403,7 @@ public final class Agent {
         }
         signals.append(
             try SignalWatcher(for: .hangup, on: loop) { [unowned self] in
-                reloader?.carryOut(.reload) { _ in }
+                reloader?.carryOut(.reload(given: nil)) { _ in }
             })
     }
 

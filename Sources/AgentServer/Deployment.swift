@@ -284,6 +284,16 @@ public struct Deployment: Sendable {
             files: files.sorted { $0.0 < $1.0 }.map { .init(path: $0.0, source: $0.1) })
     }
 
+    /// The plugins that a file on disk names, and its settings, as they would be kept.
+    static func filesOnDisk(of file: String?) throws(AgentError) -> StoredGeneration {
+        do throws(ScriptProblems) {
+            let configuration = try configuration(at: file)
+            return kept(try library(for: file).plan(for: configuration), configuration)
+        } catch {
+            throw .configuration(error.description)
+        }
+    }
+
     private static func configurationText(in kept: StoredGeneration) -> [UInt8]? {
         kept.files.first { $0.path == configurationPath }?.source
     }

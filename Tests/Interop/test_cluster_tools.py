@@ -64,11 +64,35 @@ def test_the_audit_names_the_node_and_the_role_holds(linked):  # noqa: F811
     assert name % ("a", "owner") in owner.admin("GET", "/metrics").text
 
 
-def test_a_reload_is_for_the_node_whose_files_are_read(linked, nodes):  # noqa: F811
-    owner, b, _ = with_desk(linked, nodes)
+def test_a_reload_puts_the_files_of_its_node_into_force(linked, nodes):  # noqa: F811
+    owner, b, c = with_desk(linked, nodes)
+    alice = c.connect("alice")
     code, said = b.tool("reload")
-    assert code == 1 and "reload at a, or first callagent cluster hand-over b" in said, said
+    assert code == 1 and "plugin 'desk' not found" in said, "it has no such file yet"
+    (b.folder / "plugins" / "desk.lua").write_text(BUSY.replace("busy", "declined"))
+    before = json.loads(owner.tool("plugins", "--json")[1])["generation"]
+    code, said = b.tool("reload")
+    assert code == 0, said
+    after = json.loads(owner.tool("plugins", "--json")[1])["generation"]
+    assert after != before
+    invite(alice, "desk", mode="common")
+    alice.event("call.changed")
+    assert ended(alice)[0] == "rejected"
+    # It is what the next owner has too, and the owner's own files count when it reloads.
+    (b.folder / "plugins" / "desk.lua").write_text("nonsense")
+    code, said = b.tool("reload")
+    assert code == 1 and "desk.lua:1" in said, said
+    assert b.tool("reload", "--canary", "desk-1")[0] == 1
     assert owner.tool("reload")[0] == 0
+    assert json.loads(b.tool("plugins", "--json")[1])["generation"] == before
+
+
+def test_nobody_but_a_node_brings_files(linked):  # noqa: F811
+    owner, b, _ = linked()
+    files = {"files": {"callagent.lua": "", "plugins/x.lua": "on.invite(function() end)"}}
+    for node in (owner, b):
+        reply = node.admin("POST", "/admin/v1/reload", files)
+        assert reply.status == 400 and "files" in reply.text, reply.text
 
 
 def test_without_an_owner_a_command_is_told_so_at_once(linked):  # noqa: F811

@@ -125,6 +125,8 @@ extension ManagementOperation {
                 ManagementParameter(
                     "abort_on_failure", .count(atMost: 1_000_000),
                     "failures of its plugins after which a canary goes back"),
+                ManagementParameter(
+                    "files", .object, "from a node of the cluster: its own, as texts by path"),
             ]),
         ManagementOperation(.promote, .post, "/promote", "Puts the canary into force for all."),
         ManagementOperation(.abort, .post, "/abort", "Takes the canary back."),

@@ -105,7 +105,7 @@ extension Reloader.Aim {
             for name in ["salt", "abort_on_failure"] where request.text(name) != nil {
                 throw .bad(name, "goes with canary")
             }
-            self = .reload
+            self = .reload(given: try Self.files(of: request))
             return
         }
         guard CanaryExtent(accounts, salt: "") != nil else {
@@ -114,7 +114,23 @@ extension Reloader.Aim {
         self = .tryOut(
             Reloader.CanaryWish(
                 accounts: accounts, salt: request.text("salt"),
-                abortOnFailure: request.integer("abort_on_failure")))
+                abortOnFailure: request.integer("abort_on_failure"),
+                given: try Self.files(of: request)))
+    }
+
+    /// The files that another node has read; nil: those on disk count.
+    private static func files(
+        of request: ManagementRequest
+    ) throws(Refusal) -> StoredGeneration? {
+        guard let object = request.object("files") else { return nil }
+        // Who may reload may not thereby bring code of his own.
+        guard request.identity.isOfNode else {
+            throw .bad("files", "come from nodes of the cluster only")
+        }
+        guard let files = StoredGeneration(texts: object) else {
+            throw .bad("files", "are texts by path")
+        }
+        return files
     }
 }
 

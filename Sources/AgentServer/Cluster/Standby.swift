@@ -78,6 +78,7 @@ private final class Standby {
     private lazy var systemd = SystemdNotice(on: loop)
     /// What serves clients for the owner; nil: this node has no links.
     private let front: FrontEnd?
+    private var ownFiles: OwnFiles?
 
     init(
         _ member: ClusterMember, _ configuration: Configuration, _ log: Log
@@ -121,6 +122,7 @@ private final class Standby {
         if !owns { member.tell(nil) }
         for listener in listeners { listener.close() }
         for link in links { link.transport.abort() }
+        ownFiles?.close()
         loop.close()
         let hasEnded = owns || isToldToStop
         if let failure, !hasEnded, isFinal(failure) || !isReached { throw .store(failure) }
@@ -154,6 +156,9 @@ private final class Standby {
     private func listenForTools() throws(EventLoopError) {
         guard let front else { return }
         front.tellFigures = { [unowned self] in figures }
+        let ownFiles = try OwnFiles(of: configuration.file, on: loop)
+        self.ownFiles = ownFiles
+        front.ownFiles = ownFiles
         let directory = AgentOptions.place(configuration)
         if directory != ":memory:" { mkdir(directory, 0o700) }
         let place = NetworkAddress.admin(

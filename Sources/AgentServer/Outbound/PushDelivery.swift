@@ -358,7 +358,8 @@ final class PushDelivery {
     }
 
     private func tellPlugins(_ failure: PushFailure, of push: DevicePush) {
-        guard policies != nil, push.substitute == nil, let id = jobs[push.job]?.stored.callID else { return }
+        guard policies != nil, push.substitute == nil, let id = jobs[push.job]?.stored.callID
+        else { return }
         if let call = exchange.switchboard.call(id) { return tellPlugins(failure, of: push, call) }
         // A push may fail long after its call has ended.
         exchange.find(.call(id)) { [weak self] in

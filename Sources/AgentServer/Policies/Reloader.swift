@@ -61,8 +61,8 @@ final class Reloader {
 
     /// What to do with the files.
     enum Aim: Sendable {
-        /// Put those on disk into force.
-        case reload
+        /// Put those on disk into force, or those that another node has read.
+        case reload(given: StoredGeneration?)
         /// Ask those on disk beside the active ones, without any effect.
         case shadow
         /// Put kept files into force again.
@@ -83,6 +83,8 @@ final class Reloader {
         var salt: String?
         /// See `CanaryOrder`.
         var abortOnFailure: Int?
+        /// Instead of those on disk.
+        var given: StoredGeneration?
     }
 
     /// Where recorded decisions are found for a replay before a reload.
@@ -342,7 +344,11 @@ extension Reloader.Job {
             case .rollBack(let kept):
                 deployment = try Deployment(
                     kept, under: active.configuration, grants: grants, seed: seed)
-            case .reload, .shadow, .tryOut, .abort:
+            case .reload(let given):
+                deployment = try self.deployment(given)
+            case .tryOut(let wish):
+                deployment = try self.deployment(wish.given)
+            case .shadow, .abort:
                 deployment = try Deployment(file: file, seed: seed)
             case .promote:
                 guard let canary else { throw .refused("there is no canary") }
@@ -371,6 +377,11 @@ extension Reloader.Job {
         } catch {
             return .failure(error)
         }
+    }
+
+    private func deployment(_ given: StoredGeneration?) throws(AgentError) -> Deployment {
+        guard let given else { return try Deployment(file: file, seed: seed) }
+        return try Deployment(given, under: active.configuration, seed: seed)
     }
 
     /// Asks the new generation the latest recorded questions. A second copy of it is asked, because

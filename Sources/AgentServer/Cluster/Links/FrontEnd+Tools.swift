@@ -5,6 +5,7 @@ import CallModel
 import CallWire
 import ClusterCore
 import EventLoop
+import JSON
 import WebProtocols
 
 extension FrontEnd {
@@ -22,7 +23,15 @@ extension FrontEnd {
         guard owner.isOpen else {
             return link.respond(.refused(.unavailable, "node \(node) has no link to an owner"))
         }
-        guard path != ManagementOperation.root + "/reload" else { return refuseReload(link) }
+        if request.method == .post, path == ManagementOperation.root + "/reload" {
+            return reload(request, client)
+        }
+        handOn(request, client)
+    }
+
+    private func handOn(_ request: HTTPRequest, _ client: FrontClient) {
+        let (link, path) = (client.link, request.target.rawPath)
+        guard owner.isOpen else { return link.respond(HTTPReply(.notReady)) }
         guard request.body.count <= plan.buffer / 2 else {
             return link.respond(.refused(.tooLarge, "the body is too long for a link"))
         }
@@ -41,13 +50,28 @@ extension FrontEnd {
         }
     }
 
-    /// A reload reads the files of the machine where it runs: the operator would take those of the
-    /// owner for the ones that were changed here.
-    private func refuseReload(_ link: ClientLink) {
-        link.respond(
-            .refused(
-                .wrongState,
-                "node \(node) does not own, and a reload reads the owner's files: reload at "
-                    + "\(ownerName), or first callagent cluster hand-over \(node)"))
+    /// A reload reads the files of this node, and the owner puts them into force: who changed them
+    /// here means these.
+    private func reload(_ request: HTTPRequest, _ client: FrontClient) {
+        guard
+            var asked = request.body.isEmpty
+                ? JSONObject() : (try? JSONValue(parsing: request.body))?.object
+        else { return handOn(request, client) }
+        guard let ownFiles, asked["files"] == nil else {
+            return client.link.respond(
+                HTTPReply(Refusal.bad("files", "are those of this node, which it reads itself")))
+        }
+        ownFiles.read { [weak self, weak client] result in
+            guard let self, let client else { return }
+            switch result {
+            case .failure(let error):
+                client.link.respond(.refused(.refused, "\(error)"))
+            case .success(let files):
+                asked["files"] = .object(files)
+                var given = request
+                given.body = JSONValue.object(asked).bytes
+                handOn(given, client)
+            }
+        }
     }
 }

@@ -47,6 +47,8 @@ final class FrontEnd {
     let hasDevelopmentTokens: Bool
     let servesPhone: Bool
     let decoder: WireDecoder
+    /// Reads the files of plugins and settings that this node has; nil: nobody can.
+    var ownFiles: OwnFiles?
     /// The figures of this node, as one text.
     var tellFigures: () -> String = { "" }
     /// Hears which node it is linked to; nil: to none.

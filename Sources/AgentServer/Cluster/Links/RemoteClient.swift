@@ -154,7 +154,7 @@ final class RemoteClient: Endpoint {
         let asked = try HTTPRequest(request)
         guard let link, let desk = link.desk else { return }
         isAsking = true
-        let identity = ManagementIdentity(manager.name, role, from: "node \(link.node)")
+        let identity = ManagementIdentity(manager.name, role, ofNode: link.node)
         let most = link.most
         desk.answer(asked, by: identity) { [weak self] response in
             let fits = response.body.count <= most
