@@ -1,5 +1,7 @@
 // What scripts can name: the table of globals, libraries that cannot be changed, host functions.
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "vm.h"
@@ -168,9 +170,34 @@ void cl_open_names(lua_State *L) {
     lua_pop(L, 2);
 }
 
+// The names of host functions by their numbers, as whoever bound the number first called it: most
+// Lua states of a process have the same ones, and each would have a copy of every name.
+enum { SHARED_NAMES = 512 };
+static const char *_Atomic shared_names[SHARED_NAMES];
+
+// Whether all states know the function by this name from now on.
+static bool share_name(uint32_t function, const char *name) {
+    if (function >= SHARED_NAMES) return false;
+    const char *known = atomic_load(&shared_names[function]);
+    if (known == NULL) {
+        char *copy = strdup(name);
+        if (copy == NULL) return false;
+        if (atomic_compare_exchange_strong(&shared_names[function], &known, copy)) return true;
+        free(copy);
+    }
+    return strcmp(known, name) == 0;
+}
+
+// The name of the host function that runs.
+static const char *function_name(lua_State *L) {
+    const char *own = lua_tostring(L, lua_upvalueindex(2));
+    if (own != NULL) return own;
+    return atomic_load(&shared_names[(uint32_t)lua_tointeger(L, lua_upvalueindex(1))]);
+}
+
 static void check_place(lua_State *L, uint32_t flags) {
     callua_vm *vm = cl_vm(L);
-    const char *name = lua_tostring(L, lua_upvalueindex(3));
+    const char *name = function_name(L);
     if ((flags & CALLUA_LOAD_ONLY) && !vm->loading) {
         luaL_error(L, "'%s' belongs to the top level of a plugin", name);
     }
@@ -272,7 +299,7 @@ static bool put_arguments(lua_State *L, uint32_t flags) {
         char problem[CL_NOTE];
         if (cl_encode(L, i, &vm->out, flags, problem)) continue;
         if (vm->too_large && flags & CALLUA_GIVES_TROUBLE) return false;
-        const char *name = lua_tostring(L, lua_upvalueindex(3));
+        const char *name = function_name(L);
         luaL_error(L, "bad argument #%d to '%s' (%s)", i, name, problem);
     }
     return true;
@@ -306,19 +333,20 @@ static int name_fields(lua_State *L) {
     return 1;
 }
 
-// Upvalue 1: the number of the host function; 2: its flags; 3: its name.
+// Upvalue 1: the number of the host function, and above it its flags; 2: its name, if it is not
+// the shared one.
 static int host_function(lua_State *L) {
     callua_vm *vm = cl_vm(L);
     cl_check(L);
-    uint32_t function = (uint32_t)lua_tointeger(L, lua_upvalueindex(1));
-    uint32_t flags = (uint32_t)lua_tointeger(L, lua_upvalueindex(2));
+    uint64_t packed = (uint64_t)lua_tointeger(L, lua_upvalueindex(1));
+    uint32_t function = (uint32_t)packed, flags = (uint32_t)(packed >> 32);
     check_place(L, flags);
     if (!put_arguments(L, flags)) {
         lua_pushnil(L);
         lua_pushliteral(L, "too_large");
         return 2;
     }
-    if (vm->debug != NULL) cl_debug_call(L, lua_tostring(L, lua_upvalueindex(3)));
+    if (vm->debug != NULL) cl_debug_call(L, function_name(L));
     callua_bytes result = {NULL, 0};
     int32_t status = ask_host(vm, function, &result);
     lua_settop(L, 0);
@@ -371,10 +399,10 @@ static int bind(lua_State *L) {
     lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_api);
     const char *last = find_place(L, b->name);
     lua_pushstring(L, last);
-    lua_pushinteger(L, b->function);
-    lua_pushinteger(L, b->flags);
-    lua_pushstring(L, b->name);
-    lua_pushcclosure(L, host_function, 3);
+    lua_pushinteger(L, (lua_Integer)((uint64_t)b->flags << 32 | b->function));
+    bool is_shared = share_name(b->function, b->name);
+    if (!is_shared) lua_pushstring(L, b->name);
+    lua_pushcclosure(L, host_function, is_shared ? 1 : 2);
     lua_rawset(L, -3);
     return 0;
 }

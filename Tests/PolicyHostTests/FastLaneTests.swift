@@ -207,12 +207,18 @@ import Testing
         #expect(!rig.host.hasLeftInLane)
     }
 
+    /// Each plugin has a Lua state in each generation, so what is in all of them counts.
+    @Test func anEmptyStateHas40KiB() throws {
+        let rig = try Rig("on.invite(function() end)")
+        #expect((20 << 10...40 << 10).contains(rig.memory), "\(rig.memory) bytes")
+    }
+
     @Test func outsideOfTheLaneLuaCollectsByItself() throws {
         let rig = try rig(
             """
             local big = {}
             for i = 1, 100000 do big[i] = i end
-            on.invite(function() return reject "busy" end)
+            on.invite(function() return big[1] == 1 and reject "busy" end)
             """)
         #expect(rig.memory > 1 << 20)
         #expect(!rig.host.hasLeftInLane)
@@ -223,7 +229,7 @@ import Testing
             """
             local big = {}
             for i = 1, 200000 do big[i] = i end
-            on.invite(function() return reject "busy" end)
+            on.invite(function() return big[1] == 1 and reject "busy" end)
             """)
         #expect(rig.memory > 2 << 20)
         #expect(askInLane(rig) == nil)

@@ -178,6 +178,8 @@ package final class PluginState {
         guard Int(outcome.status) == CALLUA_FINISHED else {
             throw ScriptProblem(message: outcome.message, in: file.name)
         }
+        // What compiling has left behind is not kept for as long as the plugin lives.
+        _ = callua_collect(vm)
     }
 
     /// Begins anew from the same files, when the Lua state is of no use any more.
