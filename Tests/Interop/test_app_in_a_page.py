@@ -110,6 +110,18 @@ class Worker:
         self.tab.command("ServiceWorker.deliverPushMessage", origin=self.address,
                          registrationId=self.registration, data=json.dumps(data))
 
+    def shows_and_closes(self):
+        """A first one: Chromium's list may lose it, and none that comes later."""
+        def shows():
+            self.tab.evaluate("navigator.serviceWorker.getRegistration().then((one) =>"
+                              " one.showNotification('first', { tag: 'first' }))")
+            return self.shown() == [["first"]]
+
+        wait_for("a first notification", shows, patience=PATIENCE, pause=0.1)
+        self.tab.evaluate("navigator.serviceWorker.getRegistration().then((one) =>"
+                          " one.getNotifications()).then(([one]) => one.close())")
+        wait_for("its end", lambda: self.shown() == [], patience=PATIENCE, pause=0.1)
+
     def shown(self):
         return self.tab.evaluate("""navigator.serviceWorker.getRegistration().then((one) =>
             one.getNotifications()).then((all) => all.map(({ title, actions }) =>
@@ -145,6 +157,7 @@ def test_a_closed_page_rings(asked, app, server, double):
     alice = Visitor(asked, app, "alice")
     alice.calls("bob")
     push, = pushes(double, 1)
+    worker.shows_and_closes()
     worker.hears(push["payload"])
     wait_for("the notification", patience=PATIENCE, pause=0.1, condition=lambda: worker.shown()
              == [["alice calls", "Accept", "Reject"]])

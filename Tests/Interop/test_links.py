@@ -534,7 +534,8 @@ def test_clients_that_say_too_much_are_sent_away_and_delay_nobody(linked):
 
 
 def test_there_are_so_many_links_and_no_more(linked):
-    owner, b, _ = linked()
+    # None of them is given up because it says nothing.
+    owner, b, _ = linked(', link_silence = "60s"')
     alice = b.connect("alice")
     stranger = RawLink(owner.place, greets=False)
     # With those of b and c.
