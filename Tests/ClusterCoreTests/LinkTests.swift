@@ -19,7 +19,7 @@ import Testing
             StreamRequest(
                 method: "POST", target: "/v1/call/accept?x", headers: ["A", "b"], body: [9])),
         .manages(
-            stream, StreamManager(name: "unix:ann", role: "viewer"),
+            stream, StreamManager(name: "unix:ann", role: "viewer", proof: [1, 2]),
             StreamRequest(method: "GET", target: "/admin/v1/calls", headers: [], body: [])),
         .took(stream, 1 << 40), .leaves(stream, isSilent: true), .leaves(stream, isSilent: false),
     ]

@@ -87,6 +87,8 @@ public final class ClusterMember: Sendable {
     private let leavesBy = Atomic<Int64>(.max)
     private let thread = Locked<WorkerThread?>(nil)
     private let upkeep = Locked<Upkeep?>(nil)
+    /// What it owns; nil: it does not.
+    private let held = Locked<Grant?>(nil)
     /// The grant that no store was opened with yet.
     private let fresh = Locked<Grant?>(nil)
 
@@ -202,6 +204,7 @@ public final class ClusterMember: Sendable {
 
     private func hear(_ news: LeaseNews, _ lease: Lease) {
         if case .asked = news {} else { upkeep.withLock { $0 }?.owns(lease.grant) }
+        held.withLock { $0 = lease.grant }
         switch news {
         case .owns(let grant):
             ownEpoch.store(grant.term.epoch, ordering: .releasing)
@@ -229,6 +232,14 @@ public final class ClusterMember: Sendable {
 
     /// The takeover since which it owns, or owned last.
     var epoch: UInt32 { ownEpoch.load(ordering: .acquiring) }
+
+    /// Whether this is the token of what it owns. The time it takes does not tell how much is right.
+    func isToken(_ shown: [UInt8]) -> Bool {
+        guard let token = held.withLock({ $0 })?.token, token.count == shown.count else {
+            return false
+        }
+        return zip(shown, token).reduce(UInt8(0)) { $0 | $1.0 ^ $1.1 } == 0
+    }
 
     /// It has links to these nodes.
     func note(links: [String]) { _ = wishes.post(.links(links.sorted())) }

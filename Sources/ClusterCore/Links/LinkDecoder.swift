@@ -131,7 +131,9 @@ private struct FrameBody {
             return .asks(try stream(), try request())
         case .manages:
             return .manages(
-                try stream(), StreamManager(name: try text(), role: try text()), try request())
+                try stream(),
+                StreamManager(name: try text(), role: try text(), proof: try content()),
+                try request())
         case .took: return .took(try stream(), try long())
         case .leaves: return .leaves(try stream(), isSilent: try flag())
         case .tells: return .tells(try stream(), try content())

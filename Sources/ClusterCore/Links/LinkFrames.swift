@@ -55,6 +55,7 @@ public struct LinkWriter: Sendable {
             put(stream.value)
             put(manager.name)
             put(manager.role)
+            put(manager.proof)
             put(request)
         case .answers(let stream, let reply):
             put(stream.value)

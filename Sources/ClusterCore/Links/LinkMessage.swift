@@ -57,9 +57,14 @@ public struct StreamManager: Sendable, Equatable {
     public var name: String
     /// `operator` or `viewer`.
     public var role: String
+    /// The token of the owner's term, which stands in the database: that the node knows it shows
+    /// that it holds the database's password.
+    public var proof: [UInt8]
 
     /// `name` with `role`.
-    public init(name: String, role: String) { (self.name, self.role) = (name, role) }
+    public init(name: String, role: String, proof: [UInt8]) {
+        (self.name, self.role, self.proof) = (name, role, proof)
+    }
 }
 
 /// The answer to one.

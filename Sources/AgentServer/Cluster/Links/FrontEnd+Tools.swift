@@ -42,7 +42,8 @@ extension FrontEnd {
             let asked = StreamRequest(
                 method: request.method.rawValue, target: path + query, headers: [],
                 body: request.body)
-            let manager = StreamManager(name: identity.name, role: identity.role.rawValue)
+            let manager = StreamManager(
+                name: identity.name, role: identity.role.rawValue, proof: owner.proof)
             client.isAsking = true
             owner.send { $0.append(.manages(stream, manager, asked)) }
         } catch {

@@ -47,6 +47,9 @@ final class FrontLink: ConnectionHandler {
     /// Answers what is asked of the management API; nil: the link is gone.
     var desk: ManagementDesk? { owner?.desk }
 
+    /// Whether a node that shows this holds the database's password.
+    func isProof(_ shown: [UInt8]) -> Bool { owner?.isProof(shown) ?? false }
+
     /// Clients that it has brought and that are not gone.
     var clients: [RemoteClient] { streams.all }
     var clientCount: Int { streams.count }

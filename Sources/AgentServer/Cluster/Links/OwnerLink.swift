@@ -11,6 +11,7 @@ final class OwnerLink: ConnectionHandler {
     /// An owner that can be reached.
     struct Target: Equatable {
         let term: Term
+        let token: [UInt8]
         let address: String
     }
 
@@ -50,6 +51,9 @@ final class OwnerLink: ConnectionHandler {
     /// Whether so much waits for the owner that no more should be said.
     var isFull: Bool { (transport?.unsentBytes ?? 0) > plan.buffer / 2 }
 
+    /// What shows the owner that this node reads the database; see `StreamManager`.
+    var proof: [UInt8] { reached?.token ?? [] }
+
     /// Bytes that wait for the owner.
     var unsentBytes: Int { transport?.unsentBytes ?? 0 }
 
@@ -61,7 +65,7 @@ final class OwnerLink: ConnectionHandler {
             target = nil
             return
         }
-        let new = Target(term: row.term, address: address)
+        let new = Target(term: row.term, token: row.token, address: address)
         guard new != target else { return }
         target = new
         (retryAt, pause) = (0, Self.lookEvery)

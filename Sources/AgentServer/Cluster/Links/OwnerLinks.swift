@@ -65,6 +65,9 @@ final class OwnerLinks {
         log.info("listens for front ends", ("bind", "\(plan.bind)"))
     }
 
+    /// Whether a node that shows this holds the database's password.
+    func isProof(_ shown: [UInt8]) -> Bool { member.isToken(shown) }
+
     /// Clients of all front ends.
     var clients: [RemoteClient] { links.flatMap(\.clients) }
     var clientCount: Int { links.reduce(0) { $0 + $1.clientCount } }

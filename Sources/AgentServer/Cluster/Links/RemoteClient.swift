@@ -144,8 +144,9 @@ final class RemoteClient: Endpoint {
         gateway.answer(asked, of: self)
     }
 
-    /// Somebody at its node asks the management API. Who it is the node says: whoever is the
-    /// operator of one node is that of all.
+    /// Somebody at its node asks the management API. Who it is the node says, which must hold the
+    /// database's password: whoever is the operator of one node is that of all. A certificate is
+    /// not enough, and on loopback there may be none.
     func manages(
         _ manager: StreamManager, _ request: StreamRequest
     ) throws(LinkFault) {
@@ -154,6 +155,9 @@ final class RemoteClient: Endpoint {
         let asked = try HTTPRequest(request)
         guard let link, let desk = link.desk else { return }
         isAsking = true
+        guard link.isProof(manager.proof) else {
+            return respond(.refused(.unauthenticated, "the node does not know the database"))
+        }
         let identity = ManagementIdentity(manager.name, role, ofNode: link.node)
         let most = link.most
         desk.answer(asked, by: identity) { [weak self] response in
