@@ -233,7 +233,7 @@ public final class ClusterMember: Sendable {
     /// The takeover since which it owns, or owned last.
     var epoch: UInt32 { ownEpoch.load(ordering: .acquiring) }
 
-    /// Whether this is the token of what it owns. The time it takes does not tell how much is right.
+    /// Whether this is the token of what it owns. How much of it is right its time does not tell.
     func isToken(_ shown: [UInt8]) -> Bool {
         guard let token = held.withLock({ $0 })?.token, token.count == shown.count else {
             return false
