@@ -1,22 +1,24 @@
 """Many accounts of one front end ask more than they may, so that what they say waits."""
 
-from blows import message
 from nodes import cluster_attack, dress, finish, launch
+from raw import TEXT, frame
 
 ATTACK = cluster_attack(aims_at="what clients of one node have waiting", accounts=3)
 HANDS = 2
-ASKED = message("ping") * 60 + message("call.get", call_id="0" * 32) * 60
+ASKED = (b'{"id":1,"op":"ping","data":{}}',
+         b'{"id":2,"op":"call.get","data":{"call_id":"' + b"0" * 32 + b'"}}')
+BATCH = b"".join(frame(TEXT, one + b" " * 400) for one in ASKED) * 60
 
 
 def attack(scene):
-    accounts = [f"mallory-{scene.number}-{one}" for one in range(80)]
+    accounts = [f"mallory-{scene.number}-{one}" for one in range(40)]
     lines = [scene.enter(user) for user in accounts]
     for line in lines:
         line.socket.setblocking(False)
     for number in scene.each_while():
         place = number % len(lines)
         try:
-            lines[place].socket.send(ASKED)
+            lines[place].socket.send(BATCH)
             while lines[place].socket.recv(1 << 18):
                 pass
         except BlockingIOError:
