@@ -53,7 +53,8 @@ class Page:
             window.wrong = [];
             addEventListener('securitypolicyviolation', e => wrong.push(e.violatedDirective));
             addEventListener('error', e => wrong.push(String(e.message)));
-            addEventListener('unhandledrejection', e => wrong.push(String(e.reason)));
+            addEventListener('unhandledrejection',
+                e => { if (!e.defaultPrevented) wrong.push(String(e.reason)) });
         """)
 
     def value(self, script):
@@ -242,6 +243,14 @@ def test_a_viewer_is_shown_nothing_that_is_refused(page, agent):
         assert not set(buttons) & set(harm), (screen, buttons)
         assert HOSTILE not in shown.text
     assert shown.value("wrong") == []
+
+
+def test_what_a_button_began_says_that_it_failed(page):
+    shown = page("viewer")
+    shown.value("void Promise.reject(new DOMException('left', 'AbortError'))")
+    shown.value("void Promise.reject(Object.assign(new Error('it was refused'), { status: 409 }))")
+    shown.shows("it was refused")
+    assert shown.value("wrong") == ["Error: it was refused"]
 
 
 def test_why_a_phone_did_not_ring(page, agent):

@@ -51,11 +51,19 @@ async function show() {
   try {
     await screen(main, { signal, path: rest, query: new URLSearchParams(query ?? "") });
   } catch (error) {
-    if (error.name === "AbortError") return;
-    if (error.status === 401) return signIn("The token is not good any more.");
-    trouble(error.message, !error.status);
-    if (!error.status) wait(signal);
+    if (failed(error) && !error.status) wait(signal);
   }
+}
+
+/** Says what failed; whether it did: another screen that was wanted meanwhile is no failure. */
+function failed(error) {
+  if (error?.name === "AbortError") return false;
+  if (error?.status === 401) {
+    signIn("The token is not good any more.");
+    return false;
+  }
+  trouble(error?.message ?? String(error), !error?.status);
+  return true;
 }
 
 /** The server is away: the screen is shown anew when it is back. */
@@ -115,6 +123,10 @@ async function enter() {
 document.getElementById("skip").addEventListener("click", (event) => {
   event.preventDefault();
   document.getElementById("main").focus();
+});
+// What a button began has nobody else to whom it can fail.
+addEventListener("unhandledrejection", (event) => {
+  if (!failed(event.reason)) event.preventDefault();
 });
 addEventListener("hashchange", () => {
   const before = server.token;
