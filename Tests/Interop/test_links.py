@@ -542,7 +542,10 @@ def test_there_are_so_many_links_and_no_more(linked):
     joined = [RawLink(owner.place, node=f"n{number}") for number in range(LINKS - 3)]
     joined.append(RawLink(owner.place, node="the last one"))
     assert stranger.is_ended(), "who has not said who it is makes room"
-    assert RawLink(owner.place, greets=False).is_ended(), "there is no room"
+    try:
+        assert RawLink(owner.place, greets=False).is_ended(), "there is no room"
+    except ConnectionResetError:
+        pass  # the owner was quicker than this end of the connection
     assert alice.ok("ping") == {}
     for link in joined:
         link.close()
