@@ -107,9 +107,10 @@ def test_a_node_that_is_not_eligible_never_owns(nodes):
     assert (found["b"]["eligible"], found["a"]["eligible"]) == (False, True)
     assert found["b"]["why_not"] and found["a"]["why_not"] is None
     assert "  may not own: cluster.eligible is false" in tool(first)[1]
-    for words in (["hand-over", "b"], ["hand-over"]):
-        code, text = tool(first, *words)
-        assert code == 1 and "may own: cluster.eligible" in text, text
+    for words, who in ((["hand-over", "b"], "b may not own"),
+                       (["hand-over"], "no other living node may own")):
+        assert tool(first, *words) == (
+            1, f"callagent: cluster: {who}: cluster.eligible is false in its file\n")
     # Nobody owns for longer than a lease; then whoever may.
     first.crash()
     third.start()

@@ -119,7 +119,9 @@ public struct ClusterTool {
         }
         guard named.contains(where: \.note.isEligible) else {
             throw .refused(
-                "\(target.isEmpty ? "no other living node" : target) may own: cluster.eligible")
+                target.isEmpty
+                    ? "no other living node may own: \(ClusterNodeState.notEligible)"
+                    : "\(target) may not own: \(ClusterNodeState.notEligible)")
         }
         do throws(StoreError) {
             try database.askOwner(toGiveUpTo: target)
@@ -140,9 +142,9 @@ public struct ClusterTool {
 
 extension ClusterNodeState {
     /// Why it may not own; nil: it may.
-    public var whyNot: String? {
-        note.isEligible ? nil : "cluster.eligible is false in its file"
-    }
+    public var whyNot: String? { note.isEligible ? nil : Self.notEligible }
+
+    fileprivate static let notEligible = "cluster.eligible is false in its file"
 }
 
 extension ClusterState {
