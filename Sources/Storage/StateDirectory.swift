@@ -25,11 +25,7 @@ public final class StateDirectory: Sendable {
     /// - Throws: `inUse` naming the process that holds it, `cannotOpen`, `readOnly`, `diskFull`.
     public init(claiming path: String) throws(StoreError) {
         signal(SIGXFSZ, SIG_IGN)
-        if mkdir(path, 0o700) == 0 {
-            Self.syncParent(of: path)
-        } else if errno != EEXIST {
-            throw Self.failure(path, "making the directory")
-        }
+        try Self.make(at: path)
         let file = path + "/lock"
         let lock = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard lock >= 0 else { throw Self.failure(file, "opening the lock") }
@@ -85,6 +81,16 @@ public final class StateDirectory: Sendable {
     }
 
     /// A new directory is durable only when its parent is written.
+    /// Makes the directory when it is not there (mode 0700), so that it is there also after a crash
+    /// of the machine.
+    public static func make(at path: String) throws(StoreError) {
+        if mkdir(path, 0o700) == 0 {
+            syncParent(of: path)
+        } else if errno != EEXIST {
+            throw failure(path, "making the directory")
+        }
+    }
+
     private static func syncParent(of path: String) {
         let parent = open(path + "/..", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard parent >= 0 else { return }

@@ -7,7 +7,10 @@ import http.client
 import json
 import time
 
-from agent import PATIENCE, HTTPReply
+import pytest
+
+from agent import PATIENCE, HTTPReply, free_port
+from support import ACCEPT, SUPPORT
 
 SECRET = "a secret of at least 32 bytes, for tests"
 ROLES = (
@@ -76,3 +79,21 @@ class Console:
 
     def get(self, path, token=None, headers=None):
         return self.request("GET", "/admin/v1" + path, token=token, headers=headers)
+
+
+# Fixtures of the tests that import them.
+
+@pytest.fixture
+def port():
+    return free_port()
+
+
+@pytest.fixture
+def agent(make_agent, port):
+    config = ROLES + SUPPORT + f'console = {{ listen = "127.0.0.1:{port}" }}\n'
+    return make_agent(config, {"support": ACCEPT}).start()
+
+
+@pytest.fixture
+def console(agent, port):
+    return Console(agent, port)

@@ -11,29 +11,13 @@ import pytest
 from agent import free_port, wait_for
 from browser import AXE, PATIENCE, Browser, needs_browser
 from calls import invite
-from console import ROLES, Console, token
+from console import Console, agent, console, port, token
 from support import ACCEPT, BUSY, SUPPORT
 
 pytestmark = needs_browser
 SCREENS = ("now", "history", "people", "people/bob", "policies", "policies/support", "deliveries",
            "log", "health")
 HOSTILE = '<img src=x onerror="document.title=1">'
-
-
-@pytest.fixture
-def port():
-    return free_port()
-
-
-@pytest.fixture
-def agent(make_agent, port):
-    config = ROLES + SUPPORT + f'console = {{ listen = "127.0.0.1:{port}" }}\n'
-    return make_agent(config, {"support": ACCEPT}).start()
-
-
-@pytest.fixture
-def console(agent, port):
-    return Console(agent, port)
 
 
 @pytest.fixture

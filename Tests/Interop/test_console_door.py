@@ -8,26 +8,9 @@ import socket
 import pytest
 
 from agent import free_port, wait_for
-from console import ROLES, Console, get, token
-from support import ACCEPT, SUPPORT
+from console import ROLES, Console, agent, console, get, port, token
 
 SECRET_WORDS = "the code of the door is 4711"
-
-
-@pytest.fixture
-def port():
-    return free_port()
-
-
-@pytest.fixture
-def agent(make_agent, port):
-    config = ROLES + SUPPORT + f'console = {{ listen = "127.0.0.1:{port}" }}\n'
-    return make_agent(config, {"support": ACCEPT}).start()
-
-
-@pytest.fixture
-def console(agent, port):
-    return Console(agent, port)
 
 
 def test_who_may_ask(console):

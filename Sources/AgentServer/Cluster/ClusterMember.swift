@@ -6,6 +6,7 @@ import ClusterStorage
 import Configuration
 import EventLoop
 import Glibc
+import Outbound
 import Storage
 import StoreContract
 import Synchronization
@@ -233,12 +234,10 @@ public final class ClusterMember: Sendable {
     /// The takeover since which it owns, or owned last.
     var epoch: UInt32 { ownEpoch.load(ordering: .acquiring) }
 
-    /// Whether this is the token of what it owns. How much of it is right its time does not tell.
+    /// Whether this is the token of what it owns.
     func isToken(_ shown: [UInt8]) -> Bool {
-        guard let token = held.withLock({ $0 })?.token, token.count == shown.count else {
-            return false
-        }
-        return zip(shown, token).reduce(UInt8(0)) { $0 | $1.0 ^ $1.1 } == 0
+        guard let token = held.withLock({ $0 })?.token else { return false }
+        return ConstantTime.equal(shown, token)
     }
 
     /// It has links to these nodes.

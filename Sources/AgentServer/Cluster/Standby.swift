@@ -7,9 +7,9 @@ import ClusterCore
 import ClusterStorage
 import Configuration
 import EventLoop
-import Glibc
 import Lua
 import PolicyHost
+import Storage
 import StoreContract
 import WebProtocols
 
@@ -160,7 +160,8 @@ private final class Standby {
         self.ownFiles = ownFiles
         front.ownFiles = ownFiles
         let directory = AgentOptions.place(configuration)
-        if directory != ":memory:" { mkdir(directory, 0o700) }
+        // What is wrong with it the listener says.
+        if directory != ":memory:" { try? StateDirectory.make(at: directory) }
         let place = NetworkAddress.admin(
             stateDirectory: directory, listen: try NetworkAddress(parsing: configuration.listen),
             file: configuration.file)

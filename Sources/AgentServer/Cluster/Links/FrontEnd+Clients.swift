@@ -112,12 +112,8 @@ extension FrontEnd: ClientLinkOwner {
         for name in Self.wanted {
             for value in request.headers.all(name) { headers += [name, value] }
         }
-        let query = request.target.rawQuery.map { "?" + $0 } ?? ""
-        let asked = StreamRequest(
-            method: request.method.rawValue, target: request.target.rawPath + query,
-            headers: headers, body: request.body)
         client.isAsking = true
-        owner.send { $0.append(.asks(stream, asked)) }
+        owner.send { $0.append(.asks(stream, StreamRequest(request, headers: headers))) }
     }
 
     private func upgrade(_ link: ClientLink, _ request: HTTPRequest) {
@@ -138,5 +134,15 @@ extension FrontEnd: ClientLinkOwner {
         let file = WebFiles.phoneFile(path, for: request, isDevelopment: hasDevelopmentTokens)
         guard servesPhone, let file else { return link.respond(HTTPReply(Gateway.notServed)) }
         link.respond(file, isShared: true)
+    }
+}
+
+extension StreamRequest {
+    /// What is asked, with these headers: names and values in turn.
+    init(_ request: HTTPRequest, headers: [String] = []) {
+        let query = request.target.rawQuery.map { "?" + $0 } ?? ""
+        self.init(
+            method: request.method.rawValue, target: request.target.rawPath + query,
+            headers: headers, body: request.body)
     }
 }

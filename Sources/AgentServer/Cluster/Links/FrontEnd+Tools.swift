@@ -30,7 +30,7 @@ extension FrontEnd {
     }
 
     private func handOn(_ request: HTTPRequest, _ client: FrontClient) {
-        let (link, path) = (client.link, request.target.rawPath)
+        let link = client.link
         guard owner.isOpen else { return link.respond(HTTPReply(.notReady)) }
         guard request.body.count <= plan.buffer / 2 else {
             return link.respond(.refused(.tooLarge, "the body is too long for a link"))
@@ -38,14 +38,10 @@ extension FrontEnd {
         do throws(Refusal) {
             let identity = try socketUsers.identity(of: link.transport, request)
             let stream = stream(of: client)
-            let query = request.target.rawQuery.map { "?" + $0 } ?? ""
-            let asked = StreamRequest(
-                method: request.method.rawValue, target: path + query, headers: [],
-                body: request.body)
             let manager = StreamManager(
                 name: identity.name, role: identity.role.rawValue, proof: owner.proof)
             client.isAsking = true
-            owner.send { $0.append(.manages(stream, manager, asked)) }
+            owner.send { $0.append(.manages(stream, manager, StreamRequest(request))) }
         } catch {
             link.respond(HTTPResponse(HTTPReply(error)))
         }

@@ -144,7 +144,7 @@ final class FrontLink: ConnectionHandler {
 
     /// Looks after the next clients, at most so many.
     ///
-    /// - Returns: whether that were the last ones.
+    /// - Returns: whether these were the last ones.
     func lookAfterSome(_ count: Int, _ look: (RemoteClient) -> Void) -> Bool {
         let some = streams.some(count, from: lookedAt)
         lookedAt += count
