@@ -19,6 +19,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 pages="Sources/AgentServer/AgentServer.docc/InProduction.md
 Sources/PolicyHost/PolicyHost.docc/YourFirstPolicy.md
+Sources/PolicyHost/PolicyHost.docc/TheLifeOfAPolicy.md
 Sources/CallCore/CallCore.docc/ComingFrom*.md"
 # shellcheck disable=SC2086 # names, and a pattern of names
 [ $# -gt 0 ] || set -- $pages

@@ -137,7 +137,7 @@ def test_a_decision_of_then_is_debugged_in_the_generation_of_then(bot):
         editor.launch(record=record, edit=True, stops=at(path, 18))
         assert editor.line() == 18
         editor.go("continue")
-        assert editor.end() == ([1], 0)
+        assert editor.end() == ([0], 0)
         assert "it was decided otherwise then" in editor.output()
     after = {p: p.stat().st_mtime_ns for p in agent.folder.rglob("*") if p.is_file()}
     written = {p.name for p in after if after[p] != before.get(p)}

@@ -233,7 +233,8 @@ function canaryView(note, reload) {
       const most = canary.abort_on_failure;
       fill(head, h("code", {}, name(canary)), ` decides for ${canary.for}`,
         canary.for.endsWith("%") ? ` of the accounts, salt ${canary.salt}` : "", ", since ",
-        moment(canary.since_at), `: ${canary.accounts} accounts met it, it fails for `,
+        moment(canary.since_at), `: ${canary.accounts} `,
+        canary.accounts === 1 ? "account" : "accounts", " met it, it fails for ",
         h("span", { class: canary.failing ? "bad" : "good" }, canary.failing),
         most ? `, ${canary.failures} of ${most} failures` : "");
       table.show(canaryRows(canary));

@@ -15,6 +15,7 @@ extension Command {
         options: Installation.options + [
             Option("--decision", "N", "which decision about CALL, from 1 (the last one)"),
             Option("--edit", nil, "ask the files on disk, not the generation of then"),
+            Option("--lines", "N", "print the first N lines that ran; no editor is needed"),
             Option("--max-message", "SIZE", "bytes of the longest message (64MB)"),
             Option("--stdio", nil, "use the standard streams, as it always does"),
         ]
@@ -26,11 +27,25 @@ extension Command {
         let usual = DebugOrder(
             call: arguments.operands.first, number: number, isEdited: arguments.has("--edit"),
             file: arguments.text("--config"))
+        if let most = try arguments.number("--lines", in: 1...1_000_000) {
+            return try list(usual, most)
+        }
         let stream = EditorStream(limit: try arguments.size("--max-message") ?? 64 << 20)
         let session = DebugSession(wire(over: stream)) { launch throws(DebugProblem) in
             try DebugOrder(launch, usual).target()
         }
         return session.run()
+    }
+
+    /// Plays the editor itself, and prints what it sees.
+    private static func list(_ order: DebugOrder, _ most: Int) throws(CommandError) -> Int32 {
+        guard order.call != nil else { throw .usage("--lines needs a CALL") }
+        let listing = DebugListing(JSONObject(), most: most) { Screen.say(Screen.plain($0)) }
+        let session = DebugSession(listing.wire) { launch throws(DebugProblem) in
+            try DebugOrder(launch, order).target()
+        }
+        _ = session.run()
+        return listing.isGood ? ExitCode.success : ExitCode.failure
     }
 
     private static func wire(over stream: EditorStream) -> DebugSession.Wire {

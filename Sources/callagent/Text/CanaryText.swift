@@ -12,7 +12,7 @@ enum CanaryText {
         var head = "canary \(name) for \(accounts)"
         if accounts.hasSuffix("%") { head += " (salt \(canary["salt"]?.string ?? "?"))" }
         let (met, failing) = (number(canary, "accounts"), number(canary, "failing"))
-        head += ", \(met) accounts met it, it fails for \(failing)"
+        head += ", \(met) account\(met == 1 ? "" : "s") met it, it fails for \(failing)"
         if let most = canary["abort_on_failure"]?.integer {
             head += ", \(number(canary, "failures")) of \(most) failures"
         }

@@ -33,7 +33,7 @@ enum JournalLines {
             let detail = entry["detail"]?.string.map { " \($0)" } ?? ""
             let failure = entry["failure"]?.string.map { " (\($0))" } ?? ""
             return "! \(text("plugin")): \(text("decision"))\(detail)\(failure), "
-                + "\(number("cpu_us")) µs of \(number("wall_us")) µs"
+                + "\(number("cpu_us")) µs of CPU, \(number("wall_us") / 1_000) ms"
         case "timer": return "⏱ \(text("name"))"
         case "push": return "↗ push to \(who) by \(sent(entry))"
         case "webhook": return "↗ event to \(sent(entry))"

@@ -1,6 +1,8 @@
-// Measures the policy host: a decision, a chain, a reload, decisions beside reloads, memory.
+// Measures the policy host: a decision, a chain, a canary, a reload, decisions beside reloads,
+// memory.
 //
-// usage: policy-benchmark invite [PLUGINS] | reload | latency | memory | hostile FILE…
+// usage: policy-benchmark invite [PLUGINS] | canary | reload [PLUGINS] | latency [PLUGINS] |
+//                         memory | empty | hostile FILE…
 // Prints lines of key=value.
 
 import CallModel
@@ -108,31 +110,75 @@ func quantile(_ share: Double, of sorted: [Int64]) -> Int64 {
 
 // MARK: Measurements
 
-/// Processor time of one `on.invite` through so many plugins, the last of which decides.
-func measureInvite(_ plugins: Int) throws {
-    let chain = (1..<max(1, plugins)).map { ("p\($0)", passing) } + [("last", refusing)]
-    let host = PolicyHost(try generation(chain), seed: 1)
+/// Asks the same questions again and again; gives the nanoseconds of processor time of one.
+struct Asking {
+    let host: PolicyHost
     // The question is the switchboard's; it is made beforehand.
     let questions = (0..<1_000).map { question(UInt64($0)) }
-    func round() {
+    private(set) var times: [Int64] = []
+
+    init(_ host: PolicyHost) {
+        self.host = host
+        for _ in 0..<20 { round() }
+    }
+
+    private func round() {
         for question in questions {
             guard !host.handle(.asked(question), at: now).isEmpty else { exit(1) }
         }
     }
-    for _ in 0..<20 { round() }
-    var times: [Int64] = []
-    for _ in 0..<100 {
+
+    mutating func measure() {
         let begin = nanoseconds(CLOCK_THREAD_CPUTIME_ID)
         round()
         times.append((nanoseconds(CLOCK_THREAD_CPUTIME_ID) - begin) / Int64(questions.count))
     }
-    times.sort()
+
+    var sorted: [Int64] { times.sorted() }
+}
+
+/// Processor time of one `on.invite` through so many plugins, the last of which decides.
+func measureInvite(_ plugins: Int) throws {
+    let chain = (1..<max(1, plugins)).map { ("p\($0)", passing) } + [("last", refusing)]
+    var asking = Asking(PolicyHost(try generation(chain), seed: 1))
+    for _ in 0..<100 { asking.measure() }
+    let times = asking.sorted
     print("invite plugins=\(plugins) ns=\(quantile(0.5, of: times)) least_ns=\(times[0])")
 }
 
-/// A reload of ten plugins of 200 lines: from sources in memory to the swap.
-func measureReload() throws {
-    let sources = (1...10).map { ("p\($0)", long($0)) }
+/// The same decision without a canary, beside one that decides for others, and by one, in turns.
+/// As in a server, the generation is looked up before the question is put.
+func measureCanary() throws {
+    let quiet = PolicyHost(try generation([("p", refusing)]), seed: 1)
+    var hosts = [Asking(quiet)]
+    for accounts in ["carol dave erin*", "bob"] {
+        let host = PolicyHost(try generation([("p", refusing)]), seed: 1)
+        guard let extent = CanaryExtent(accounts, salt: "salt") else { exit(1) }
+        try host.prepareCanary(
+            try generation([("p", refusing)]), CanaryOrder(extent, since: Moment(0)), at: now)
+        _ = host.cut(at: now)
+        hosts.append(Asking(host))
+    }
+    for _ in 0..<100 { for place in hosts.indices { hosts[place].measure() } }
+    let medians = hosts.map { quantile(0.5, of: $0.sorted) }
+    print(
+        "canary none_ns=\(medians[0]) beside_ns=\(medians[1]) by_ns=\(medians[2]) "
+            + "more_ns=\(max(medians[1], medians[2]) - medians[0])")
+}
+
+/// What the states of plugins without any code take: of 200 in one generation, the bytes of one.
+func measureEmpty() throws {
+    let sources = (1...200).map { ("p\($0)", "on.invite(function() end)") }
+    var kept = [try generation(Array(sources.prefix(1)))]
+    let floor = residentBytes()
+    for _ in 0..<3 { kept.append(try generation(sources)) }
+    let bytes = (residentBytes() - floor) / (3 * sources.count)
+    print("empty plugins=\(sources.count) generations=\(kept.count - 1) bytes=\(bytes)")
+}
+
+/// A reload of plugins of 200 lines: from sources in memory to the swap.
+func measureReload(_ count: Int) throws {
+    let sources = (1...count).map { ("p\($0)", long($0)) }
     let lines = sources[0].1.split(separator: "\n", omittingEmptySubsequences: false).count
     let host = PolicyHost(try generation(sources), seed: 1)
     var times: [Int64] = []
@@ -144,7 +190,7 @@ func measureReload() throws {
     }
     times.sort()
     print(
-        "reload plugins=10 lines=\(lines) p50_us=\(quantile(0.5, of: times)) "
+        "reload plugins=\(count) lines=\(lines) p50_us=\(quantile(0.5, of: times)) "
             + "p99_us=\(quantile(0.99, of: times))")
 }
 
@@ -163,8 +209,8 @@ func makeGenerations(
 }
 
 /// Decisions at a steady pace on one thread, with and without reloads built on another.
-func measureLatency() throws {
-    let sources = (1...10).map { ("p\($0)", long($0)) }
+func measureLatency(_ count: Int) throws {
+    let sources = (1...count).map { ("p\($0)", long($0)) }
     for reloads in [0, 50] {
         let host = PolicyHost(try generation(sources), seed: 1)
         let ready = WorkerMailbox<Generation>()
@@ -243,13 +289,18 @@ func measureHostile(_ paths: ArraySlice<String>) throws {
             + "worst_wall_us=\(slowest) late=\(times.count { $0.processor > 30_000 })")
 }
 
+let count = CommandLine.arguments.dropFirst(2).first.flatMap { Int($0) }
 switch CommandLine.arguments.dropFirst().first {
-case "invite": try measureInvite(CommandLine.arguments.dropFirst(2).first.flatMap { Int($0) } ?? 1)
-case "reload": try measureReload()
-case "latency": try measureLatency()
+case "invite": try measureInvite(count ?? 1)
+case "canary": try measureCanary()
+case "reload": try measureReload(count ?? 10)
+case "latency": try measureLatency(count ?? 10)
 case "memory": try measureMemory()
+case "empty": try measureEmpty()
 case "hostile": try measureHostile(CommandLine.arguments.dropFirst(2))
 default:
-    print("usage: policy-benchmark invite [PLUGINS] | reload | latency | memory | hostile")
+    print(
+        "usage: policy-benchmark invite [PLUGINS] | canary | reload [PLUGINS] | latency [PLUGINS] "
+            + "| memory | empty | hostile FILE…")
     exit(2)
 }
