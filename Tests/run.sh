@@ -30,7 +30,7 @@ describe() {
     format) echo "swift format lint --strict" ;;
     luacheck) echo "luacheck over the plugins, and over a planted typo" ;;
     build) echo "swift build" ;;
-    docs) echo "docc convert over every catalogue, warnings are errors" ;;
+    docs) echo "the documentation as a site: no warning, and every link followed" ;;
     release) echo "swift build -c release" ;;
     tests) echo "swift test" ;;
     address) echo "swift test --sanitize=address" ;;

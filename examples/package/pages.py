@@ -25,6 +25,7 @@ td, th {{ border: 1px solid #8884; padding: .25rem .5rem; text-align: left; vert
 """
 
 DOC_LINK = re.compile(r"<doc:([A-Za-z0-9_-]+)(#[A-Za-z0-9_-]+)?>")
+FILE_LINK = re.compile(r"\]\(([^():#\s]+\.md)\)")
 SYMBOL = re.compile(r"``([^`]+)``")
 
 
@@ -57,6 +58,7 @@ def find(name, near, all_paths):
 
 def main(sources, target):
     paths = sorted(pathlib.Path(sources).glob("*/*.docc/**/*.md"))
+    places = {path.resolve(): path for path in paths}
     target.mkdir(parents=True, exist_ok=True)
     rows = []
     for path in paths:
@@ -66,7 +68,13 @@ def main(sources, target):
             other = find(match[1], path, paths)
             return f"[{title_of(other)}]({page_name(other, paths)}{match[2] or ''})"
 
-        text = DOC_LINK.sub(link, text)
+        def file_link(match, path=path):
+            other = (path.parent / match[1]).resolve()
+            if other not in places:
+                sys.exit(f"pages: {path}: {match[1]} leads nowhere")
+            return f"]({page_name(places[other], paths)})"
+
+        text = FILE_LINK.sub(file_link, DOC_LINK.sub(link, text))
         text = SYMBOL.sub(r"`\1`", text)
         title = title_of(path)
         name = page_name(path, paths)
