@@ -367,20 +367,8 @@ public struct Deployment: Sendable {
 
     /// The plugins that come with the executable: `plugins` in one of the folders above it, or
     /// `share/callagent/plugins` where it is installed.
-    public static let bundledPlugins: String? = {
-        if let named = getenv("CALLAGENT_PLUGINS") { return String(cString: named) }
-        guard let path = realpath("/proc/self/exe", nil) else { return nil }
-        defer { free(path) }
-        var folder = String(cString: path)
-        while let slash = folder.lastIndex(of: "/"), slash != folder.startIndex {
-            folder = String(folder[..<slash])
-            for candidate in ["\(folder)/plugins", "\(folder)/share/callagent/plugins"]
-            where access("\(candidate)/busy.lua", R_OK) == 0 {
-                return candidate
-            }
-        }
-        return nil
-    }()
+    public static let bundledPlugins = InstalledFolder.find(
+        "plugins", holding: "busy.lua", variable: "CALLAGENT_PLUGINS")
 }
 
 extension AgentOptions {

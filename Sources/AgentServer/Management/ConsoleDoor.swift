@@ -54,6 +54,8 @@ final class ConsoleDoor {
     /// The oldest first.
     private var entries: [Entry] = []
     private var housekeeping: Timer?
+    /// The whole documentation; nil: it is not installed.
+    private var site: SiteDesk?
 
     /// Listens.
     init(
@@ -76,6 +78,11 @@ final class ConsoleDoor {
             failed: { trouble.tell("cannot accept people", $0) },
             accepted: { [unowned self] in accept($0) })
         ConsolePages.prepare()
+        if let folder = SiteFolder.installed() {
+            site = try SiteDesk(
+                folder, on: loop,
+                unread: { [unowned self] in entries.reduce(0) { $0 + $1.link.unsentBytes } })
+        }
         housekeeping = Timer(on: loop) { [unowned self] in lookAround() }
     }
 
@@ -107,6 +114,7 @@ final class ConsoleDoor {
     func close() {
         listener?.close()
         listener = nil
+        site?.close()
         for entry in entries { entry.link.end() }
     }
 
@@ -145,11 +153,13 @@ final class ConsoleDoor {
 extension ConsoleDoor: ClientLinkOwner {
     func link(_ link: ClientLink, asks request: HTTPRequest) {
         let respond = { [weak link] (response: HTTPResponse) -> Void in link?.respond(response) }
-        link.addToAnswer(ConsolePages.protection)
-        guard hosts.admit(request) else {
+        let path = request.target.rawPath
+        let site = SiteDesk.serves(path) ? site : nil
+        link.addToAnswer(site == nil ? ConsolePages.protection : SiteDesk.protection)
+        guard hosts.admit(request, fromNobody: site != nil) else {
             return respond(.refused(.forbidden, "pages of this origin may not ask"))
         }
-        let path = request.target.rawPath
+        if let site { return site.answer(request, respond) }
         guard path.hasPrefix(ManagementOperation.root + "/") else {
             return respond(ConsolePages.answer(to: request))
         }
@@ -188,11 +198,13 @@ struct ConsoleHosts {
         self.names = names
     }
 
-    func admit(_ request: HTTPRequest) -> Bool {
+    /// `fromNobody`: pages without an origin may ask too, as those of the documentation are.
+    func admit(_ request: HTTPRequest, fromNobody: Bool = false) -> Bool {
         let hosts = request.headers.all("Host")
         guard hosts.count == 1, admits(Self.name(in: hosts[0])) else { return false }
         return request.headers.all("Origin").allSatisfy { origin in
-            Self.host(ofOrigin: origin).map { admits($0) } ?? false
+            if fromNobody, origin == "null" { return true }
+            return Self.host(ofOrigin: origin).map { admits($0) } ?? false
         }
     }
 

@@ -25,14 +25,10 @@ enum ConsolePages {
 
     /// The file that `request` asks for.
     static func answer(to request: HTTPRequest) -> HTTPResponse {
-        guard [.get, .head].contains(request.method) else {
-            var response = HTTPResponse(405, text: "only GET and HEAD are allowed\n")
-            response.headers.append("Allow", "GET, HEAD")
-            return response
-        }
-        guard let file = files[request.target.rawPath] else {
-            return HTTPResponse(404, text: "not found\n")
-        }
+        guard [.get, .head].contains(request.method) else { return onlyReading() }
+        let path = request.target.rawPath
+        if SiteDesk.serves(path) { return HelpPage.withoutSite(at: path, among: helpNames) }
+        guard let file = files[path] else { return HTTPResponse(404, text: "not found\n") }
         var response = HTTPResponse(
             200,
             headers: [
@@ -46,6 +42,12 @@ enum ConsolePages {
         return response
     }
 
+    /// What is said to other methods.
+    static func onlyReading() -> HTTPResponse {
+        HTTPResponse(
+            405, headers: ["Allow": "GET, HEAD"], text: "only GET and HEAD are allowed\n")
+    }
+
     private struct File {
         let type: String
         let tag: String
@@ -55,8 +57,7 @@ enum ConsolePages {
     /// By path.
     private static let files: [String: File] = {
         let all = (0..<cconsole_count()).map { cconsole_at($0) }
-        let help = all.map { String(cString: $0.path) }.filter { $0.hasPrefix(helpRoot) }
-            .map { String($0.dropFirst(helpRoot.count)) }
+        let help = helpNames
         return Dictionary(
             all.map { file in
                 let path = String(cString: file.path)
@@ -72,6 +73,11 @@ enum ConsolePages {
     }()
 
     private static let helpRoot = "/help/"
+
+    /// The pages of the help that are in the executable.
+    private static let helpNames: [String] = (0..<cconsole_count())
+        .map { String(cString: cconsole_at($0).path) }
+        .filter { $0.hasPrefix(helpRoot) }.map { String($0.dropFirst(helpRoot.count)) }
 
     private static func tag(of body: [UInt8]) -> String {
         let hash = HashFunction.sha256.hash(body).prefix(12).map { byte in

@@ -1,6 +1,8 @@
 // The documentation for operators as plain HTML: it is written in Markdown, and is in the
 // executable.
 
+import WebProtocols
+
 /// Makes HTML of the Markdown that the documentation is written in. All text is escaped, so no page
 /// holds anything that runs.
 struct HelpPage {
@@ -13,7 +15,9 @@ struct HelpPage {
     static func document(_ markdown: String, among others: [String]) -> String {
         var page = HelpPage(markdown, others)
         page.write()
-        let links = others.map { "<a href=\"/help/\($0)\">\($0)</a>" }.joined(separator: "\n")
+        let pages = others.map { (path: "/help/\($0)", name: $0) }
+        let links = (pages + [(path: SiteDesk.root + "/", name: "All documentation")])
+            .map { "<a href=\"\($0.path)\">\($0.name)</a>" }.joined(separator: "\n")
         let title = markdown.split(separator: "\n").first.map { escaped($0.dropFirst(2)) } ?? ""
         return """
             <!doctype html>
@@ -37,6 +41,25 @@ struct HelpPage {
             </html>
 
             """
+    }
+
+    /// What is shown in the place of the whole documentation where it is not installed.
+    static func withoutSite(at path: String, among others: [String]) -> HTTPResponse {
+        let text = """
+            # All documentation
+
+            It is not on this machine. The packages of callagent bring it along. In the sources
+            `sh examples/site.sh` makes it in `.build/site`, where an executable that was built
+            there finds it; elsewhere it is looked for in `share/callagent/site` of a folder above
+            the executable, and where `CALLAGENT_SITE` says. It is looked for when the console
+            begins to listen.
+
+            The pages for operators are in the executable: see above.
+            """
+        return HTTPResponse(
+            path == SiteDesk.root + "/" ? 200 : 404,
+            headers: ["Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache"],
+            body: Array(document(text, among: others).utf8))
     }
 
     private init(_ markdown: String, _ others: [String]) {
@@ -167,6 +190,11 @@ struct HelpPage {
             {
                 out += link(to: name)
                 rest = behind
+            } else if next == "[", let (name, target) = Self.between(rest.dropFirst(), "]("),
+                !name.contains("["), let (file, behind) = Self.between(target, ")")
+            {
+                out += link(to: file, named: name)
+                rest = behind
             } else {
                 out += Self.escaped(rest.prefix(1))
                 rest = rest.dropFirst()
@@ -178,6 +206,20 @@ struct HelpPage {
     private func link(to name: Substring) -> String {
         let shown = Self.escaped(name)
         return others.contains(String(name)) ? "<a href=\"/help/\(shown)\">\(shown)</a>" : shown
+    }
+
+    /// A link to a page of the sources, `../../CallCore/CallCore.docc/Rules.md`: it leads to where
+    /// the page is here. Others lead outside, and stay text.
+    private func link(to file: Substring, named name: Substring) -> String {
+        let parts = file.split(separator: "/")
+        guard file.hasSuffix(".md"), let page = parts.last?.dropLast(3) else { return text(name) }
+        let module = parts.last { $0.hasSuffix(".docc") }?.dropLast(5) ?? "AgentServer"
+        if module == "AgentServer", others.contains(String(page)) {
+            return "<a href=\"/help/\(Self.escaped(page))\">\(text(name))</a>"
+        }
+        let names = page == module ? [module] : [module, page]
+        let path = names.map { Self.escaped($0.lowercased()) }.joined(separator: "/")
+        return "<a href=\"\(SiteDesk.root)/documentation/\(path)\">\(text(name))</a>"
     }
 
     /// What stands before `end`, and what behind it; nil: it does not come.
