@@ -4,8 +4,9 @@
 # usage: sh examples/package.sh [FOLDER]
 #
 # FOLDER is .build/packages by default. CALLAGENT names the executable to pack; without it the
-# release build is made and taken. The same executable and SOURCE_DATE_EPOCH (by default the moment
-# of the last commit) give the same bytes. What it needs beside the product's own:
+# release build is made and taken. CALLAGENT_SITE names the site of the documentation; without it
+# examples/site.sh makes one. The same executable and SOURCE_DATE_EPOCH (by default the moment of
+# the last commit) give the same bytes. What it needs beside the product's own:
 # sh examples/install.sh --packages.
 set -eu
 
@@ -57,6 +58,8 @@ make_common() {
         put "$plugin" 0644 "$root/usr/share/callagent/plugins/${plugin##*/}"
     done
     put "$parts/callagent.lua" 0644 "$root/etc/callagent/callagent.lua"
+    # Not below share/doc: that may be left out of a machine, and the console serves this.
+    cp -R "$site" "$root/usr/share/callagent/site"
 }
 
 make_manuals() {
@@ -157,6 +160,8 @@ make_image() {
 }
 
 cd "$here"
+site=${CALLAGENT_SITE:-$scratch/site}
+[ -n "${CALLAGENT_SITE-}" ] || sh examples/site.sh "$site"
 make_debian
 make_image
 for file in "callagent_${version}_$architecture.deb" "callagent-$version-oci.tar"; do

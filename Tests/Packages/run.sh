@@ -45,12 +45,15 @@ rm -rf "$work/tree"
 dpkg-deb -x "$deb" "$work/tree"
 for file in usr/bin/callagent usr/share/callagent/plugins/busy.lua etc/callagent/callagent.lua \
     usr/share/man/man1/callagent-reload.1.gz usr/share/doc/callagent/html/Operating.html \
-    usr/share/bash-completion/completions/callagent lib/systemd/system/callagent.service; do
+    usr/share/callagent/site/documentation/agentserver/operating/index.html \
+    usr/share/callagent/site/js/callagent.js usr/share/bash-completion/completions/callagent \
+    lib/systemd/system/callagent.service; do
     [ -s "$work/tree/$file" ] || fail "$file is not in it"
 done
 [ "$(wc -l <"$work/tree/usr/share/doc/callagent/copyright")" = 1 ] || fail "copyright: one line"
 dpkg-deb -I "$deb" conffiles | grep -qx /etc/callagent/callagent.lua || fail "no conffile"
 python3 "$here/Tests/Packages/links.py" "$work/tree/usr/share/doc/callagent/html"
+python3 "$here/Tests/Docs/site.py" "$work/tree/usr/share/callagent/site" help/site
 "$work/tree/usr/bin/callagent" check --config "$work/tree/etc/callagent/callagent.lua"
 
 say "the unit"
