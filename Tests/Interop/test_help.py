@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -12,6 +13,7 @@ from agent import free_port, wait_for
 from browser import EMPTY, PATIENCE, ROOT, Browser, needs_browser
 from console import ROLES, Console
 from firefox import Firefox, needs_firefox
+from test_console import proxy
 
 SITE = ROOT / ".build" / "documentation" / "site"
 MADE_FROM = ("examples/site*", "examples/site/*", "Sources/*/*.docc/**/*.md")
@@ -171,6 +173,26 @@ def test_without_a_site_it_says_how_to_get_one(serve, tmp_path):
             assert "<code>sh examples/site.sh</code>" in reply.text
             assert "sandbox" not in reply.headers["Content-Security-Policy"]
         console.agent.stop()
+
+
+def test_an_executable_finds_the_site_that_was_installed_with_it(
+        make_agent, folder, tmp_path, monkeypatch):
+    top = tmp_path / "usr"
+    (top / "bin").mkdir(parents=True)
+    (top / "share").mkdir()
+    monkeypatch.setenv("CALLAGENT", shutil.copy(os.environ["CALLAGENT"], top / "bin"))
+    monkeypatch.delenv("CALLAGENT_SITE", raising=False)
+    for place in ("share/callagent", "."):
+        (top / place).mkdir(exist_ok=True)
+        folder.rename(top / place / "site")
+        folder = top / place / "site"
+        agent = make_agent(folder=place.replace("/", "-").replace(".", "above")).start()
+        # The command needs no configuration, and looks for it by itself.
+        with proxy(agent) as (console, _):
+            reply = console.request("GET", "/help/site/documentation/")
+            assert (reply.status, reply.text) == (200, "first"), place
+            assert console.request("GET", "/help/site/..%2fsecret").status == 404
+        agent.stop()
 
 
 # What DocC made, in browsers
