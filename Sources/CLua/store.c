@@ -14,13 +14,16 @@ const char cl_state_key;
 // What all views of one tree share.
 typedef struct {
     uint32_t type;
+    // Of the tree as it would leave Lua, were every member under a key; and how many members stand
+    // in lists, where they have none: at least so many.
     size_t size;
+    size_t listed;
     bool dirty;
     // Of the call; 0 for `state`.
     uint64_t id[2];
 } root;
 
-enum { PATH_BYTES = 120 };
+enum { PATH_BYTES = 120, KEY_BYTES = 9 };
 
 bool cl_is_view(lua_State *L, int index) {
     if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return false;
@@ -95,13 +98,22 @@ static int store_index(lua_State *L) {
     return 1;
 }
 
-// The size of the value at the top as it would leave Lua.
+static void begin_size(callua_vm *vm) {
+    vm->out.count = 0;
+    vm->listed = 0;
+}
+
+// The size of what was encoded since then, were every member under a key: any assignment can make
+// another table of a list.
+static size_t counted(const callua_vm *vm) { return vm->out.count + KEY_BYTES * vm->listed; }
+
+// The size of the value at the top. `listed` of the vm tells of its lists.
 static size_t size_of(lua_State *L) {
-    cl_buffer *out = &cl_vm(L)->out;
+    callua_vm *vm = cl_vm(L);
+    begin_size(vm);
     if (lua_isnil(L, -1)) return 0;
-    out->count = 0;
-    cl_encode_or_raise(L, -1, out);
-    return out->count;
+    cl_encode_or_raise(L, -1, &vm->out);
+    return counted(vm);
 }
 
 static void check_key(lua_State *L, const char *name) {
@@ -115,7 +127,7 @@ static void check_key(lua_State *L, const char *name) {
 static bool push_copy(lua_State *L, const char *path, size_t *size) {
     callua_vm *vm = cl_vm(L);
     char problem[CL_NOTE];
-    vm->out.count = 0;
+    begin_size(vm);
     *size = 0;
     if (lua_isnil(L, 3)) {
         lua_pushnil(L);
@@ -126,7 +138,7 @@ static bool push_copy(lua_State *L, const char *path, size_t *size) {
         lua_pushstring(L, problem);
         return false;
     }
-    *size = vm->out.count;
+    *size = counted(vm);
     cl_decode(L, cl_bytes(&vm->out), 0);
     return true;
 }
@@ -142,6 +154,49 @@ static int leave_out(lua_State *L, const root *r) {
     return 0;
 }
 
+// Pushes the tree itself.
+static void push_tree(lua_State *L, const root *r) {
+    if (r == cl_vm(L)->state_root) {
+        lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_state_key);
+        return;
+    }
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &calls_key);
+    lua_pushlstring(L, (const char *)r->id, sizeof r->id);
+    lua_rawget(L, -2);
+    lua_remove(L, -2);
+}
+
+static size_t less(size_t all, size_t part) { return all > part ? all - part : 0; }
+
+// Whether the tree as it stands may leave Lua. More may be counted for it than it has: then it is
+// counted anew.
+static bool fits(lua_State *L, root *r) {
+    callua_vm *vm = cl_vm(L);
+    if (less(r->size, KEY_BYTES * r->listed) <= vm->limits.state) return true;
+    char problem[CL_NOTE];
+    begin_size(vm);
+    push_tree(L, r);
+    bool done = cl_encode_named(L, -1, &vm->out, "", problem);
+    lua_pop(L, 1);
+    if (!done || vm->out.count > vm->limits.state) return false;
+    r->size = counted(vm);
+    r->listed = vm->listed;
+    return true;
+}
+
+// How many members of the table at 4 may stand in no list any more when the value at 3 is put under
+// the key at 2.
+static size_t leave_list(lua_State *L) {
+    lua_Integer count = (lua_Integer)lua_rawlen(L, 4);
+    bool ends = lua_isnil(L, 3);
+    if (!lua_isinteger(L, 2)) return ends ? 0 : (size_t)count;
+    lua_Integer place = lua_tointeger(L, 2);
+    bool inside = place >= 1 && place <= count;
+    if (!ends) return inside || place == count + 1 ? 0 : (size_t)count;
+    if (!inside) return 0;
+    return place == count ? 1 : (size_t)count;
+}
+
 static int store_newindex(lua_State *L) {
     callua_vm *vm = cl_vm(L);
     char path[PATH_BYTES];
@@ -154,21 +209,28 @@ static int store_newindex(lua_State *L) {
     cl_push_backing(L, 1);
     lua_pushvalue(L, 2);
     lua_rawget(L, 4);
-    size_t old_size = size_of(L), size;
+    size_t old_size = size_of(L), old_listed = vm->listed + leave_list(L), size;
     if (!push_copy(L, path, &size)) return leave_out(L, r);
-    size_t key_size = lua_type(L, 2) == LUA_TSTRING ? 5 + lua_rawlen(L, 2) : 9;
+    size_t key_size = lua_type(L, 2) == LUA_TSTRING ? 5 + lua_rawlen(L, 2) : KEY_BYTES;
     if (size > 0) size += key_size;
     if (old_size > 0) old_size += key_size;
-    if (r->size - old_size + size > vm->limits.state) {
+    // A table that was taken out of the tree can still be written to, and counts no more.
+    root before = *r;
+    r->size = less(r->size, old_size) + size;
+    r->listed = less(r->listed, old_listed) + vm->listed;
+    lua_pushvalue(L, 2);
+    lua_insert(L, 6);
+    lua_rawset(L, 4);
+    if (!fits(L, r)) {
+        *r = before;
+        lua_pushvalue(L, 2);
+        lua_insert(L, 5);
+        lua_rawset(L, 4);
         lua_pushfstring(L, "%s: over the limit of %d bytes", path, (int)vm->limits.state);
         return leave_out(L, r);
     }
-    r->size = r->size - old_size + size;
     r->dirty = true;
     vm->dirty = true;
-    lua_pushvalue(L, 2);
-    lua_insert(L, -2);
-    lua_rawset(L, 4);
     return 0;
 }
 
@@ -265,6 +327,7 @@ void cl_push_vars(lua_State *L, const uint8_t *id) {
     if (cl_host_call(L, CALLUA_VARS, view + 1) > 0 && lua_istable(L, -1)) {
         root *r = root_of(L, view);
         r->size = size_of(L);
+        r->listed = cl_vm(L)->listed;
         lua_rawsetp(L, view, &backing_key);
         lua_settop(L, view);
     }
@@ -283,12 +346,10 @@ typedef struct {
 } exchange;
 
 static int read_state(lua_State *L) {
-    cl_buffer *out = &cl_vm(L)->out;
     lua_rawgetp(L, LUA_REGISTRYINDEX, &cl_state_key);
-    out->count = 0;
-    cl_encode_or_raise(L, -1, out);
     root *r = root_of(L, lua_gettop(L));
-    r->size = out->count;
+    r->size = size_of(L);
+    r->listed = cl_vm(L)->listed;
     r->dirty = false;
     return 0;
 }
@@ -314,11 +375,13 @@ static int write_state(lua_State *L) {
         lua_rawset(L, -4);
     }
     lua_settop(L, 2);
-    size_t size = size_of(L);
-    if (size > cl_vm(L)->limits.state) {
-        return luaL_error(L, "state: over the limit of %d bytes", (int)cl_vm(L)->limits.state);
+    callua_vm *vm = cl_vm(L);
+    root *r = root_of(L, 2);
+    r->size = size_of(L);
+    r->listed = vm->listed;
+    if (vm->out.count > vm->limits.state) {
+        return luaL_error(L, "state: over the limit of %d bytes", (int)vm->limits.state);
     }
-    root_of(L, 2)->size = size;
     return 0;
 }
 

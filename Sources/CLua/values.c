@@ -116,6 +116,7 @@ static bool put_list(encoder *e, int index, lua_Integer count) {
     if (!cl_append_byte(e->out, PLAIN_ARRAY) || !cl_append_count(e->out, (uint32_t)count)) {
         return refuse(e, "no memory");
     }
+    cl_vm(e->L)->listed += (size_t)count;
     for (lua_Integer i = 1; i <= count; i++) {
         e->path[e->depth - 1] = (step){NULL, i};
         lua_rawgeti(e->L, index, i);

@@ -106,6 +106,8 @@ struct callua_vm {
     bool assignable;
     // Whether what did not leave Lua last was too large or too deep.
     bool too_large;
+    // Members of lists in what left Lua, where somebody counts them.
+    size_t listed;
     bool denied;
     char note[CL_NOTE];
     // Whether `state` or some call's vars were changed, and whether vars of calls are here.

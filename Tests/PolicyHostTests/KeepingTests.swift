@@ -85,6 +85,55 @@ import Testing
                 == "no problem")
     }
 
+    /// A list leaves Lua without the keys of its members, and a member that is taken out alone had
+    /// one: what is counted must not go below nothing by that.
+    @Test func listsOfStateShrinkAndGrow() throws {
+        let text = """
+            state.list = { 1, 2, 3 }
+            on.invite(function(call)
+              for _ = 1, 3 do table.remove(state.list) end
+              state.list = nil
+              for n = 1, 3 do
+                state.list = state.list or {}
+                table.insert(state.list, n)
+              end
+              log.info(#state.list)
+            end)
+            """
+        let rig = try Rig(text)
+        #expect(rig.ask(rig.call()).said == ["3"])
+        // It is copied out, and counted anew by that.
+        _ = try rig.reload([("p", text)])
+        #expect(rig.ask(rig.call()).said == ["3"])
+    }
+
+    @Test func theLimitOfListsIsExact() throws {
+        // Two tables of 5 bytes, a key of 5 and its name, and 9 for each integer; a member under a
+        // key takes 9 more.
+        let fits = (65_536 - 5 - 5 - 1 - 5) / 9
+        func problem(_ count: Int, _ more: String = "") -> String {
+            Rig.problem("state.a = {} for n = 1, \(count) do table.insert(state.a, n) end \(more)")
+        }
+        #expect(problem(fits) == "no problem")
+        #expect(problem(fits + 1).contains("state.a[\(fits + 1)]: over the limit"))
+        // With another key it is a list no more, and each member has its key.
+        #expect(problem(fits / 2 - 2, "state.a.x = 1") == "no problem")
+        #expect(problem(fits / 2 + 1, "state.a.x = 1").contains("state.a.x: over the limit"))
+    }
+
+    @Test func whatWasTakenOutOfStateDoesNotCount() throws {
+        let text = """
+            state.gone = { long = ('x'):rep(60000) }
+            local gone = state.gone
+            state.gone = nil
+            gone.long = nil
+            for n = 1, 5 do gone[n] = ('x'):rep(20000) end
+            state.more = ('x'):rep(60000)
+            """
+        #expect(Rig.problem(text) == "no problem")
+        #expect(Rig.problem(text + "\nstate.yet_more = ('x'):rep(60000)").contains("over the limit"))
+    }
+
     @Test func stateIsMigratedOrTheReloadIsRefused() throws {
         let rig = try Rig("state.n = 1 on.invite(function() state.n = state.n + 1 end)")
         _ = rig.ask(rig.call())
