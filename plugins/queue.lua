@@ -1,18 +1,12 @@
 -- queue: callers wait until a member of a group is free.
 --
--- The account takes the call, tells its caller {"position": 1, "waiting_ms": 20000} by a signal
--- every now and then, and hands the call to the first member who is online and in no other call. A
--- member who does not answer is passed; a call is handed on ten times at most.
---
--- Options
---   group       whose members answer                                           -
---   say_every   how often callers are told, and free members looked for        10s
---   max         callers who wait for one account; one more finds it busy       20
---   modes       where call.transfer is; calls of other modes find it busy      advanced, …
+-- The account takes the call, tells its caller {"position": 1, "waiting_ms": 20000} every now and
+-- then, and hands it to the first member who is online and in no other call; who does not answer is
+-- passed. More than `max` callers for one account, and those in other `modes`, find it busy.
 --
 --   options["queue"] = { group = "staff", say_every = "5s", max = 50 }
 
-plugin { version = "1.0.0" }
+plugin { version = "1.1.0", state_version = 2 }
 
 local cfg = config {
   group = option.text(nil, { required = true, help = "whose members answer" }),
@@ -21,35 +15,30 @@ local cfg = config {
   modes = option.list({ "advanced", "managed", "direct" }, { help = "where call.transfer is" }),
 }
 
--- Those who wait for an account, in their order: { id, since, asked } of each call.
-local function line(account) return (state.lines or {})[account] or {} end
+local can_transfer = {}
+for _, mode in ipairs(cfg.modes) do can_transfer[mode] = true end
 
-local function keep(account, waiting)
-  local lines = state.lines or {}
-  lines[account] = #waiting > 0 and waiting or nil
-  state.lines = lines
-end
+-- `state` has those who wait for each account, in their order: { id, since, asked } of each call.
+migrate(function(old) return old.lines or {} end)
 
 local function add(account, call)
-  local waiting = line(account)
-  waiting[#waiting + 1] = { id = call.id, since = time.now() }
-  keep(account, waiting)
+  state[account] = state[account] or {}
+  table.insert(state[account], { id = call.id, since = time.now() })
 end
 
 -- The entry of a call, its place, and its place among those whom nobody is asked to take yet.
-local function find(waiting, id)
+local function find(account, id)
   local turn = 1
-  for place, one in ipairs(waiting) do
+  for place, one in ipairs(state[account] or {}) do
     if one.id == id then return one, place, one.asked and 1 or turn end
     if not one.asked then turn = turn + 1 end
   end
 end
 
 local function forget(account, id)
-  local waiting = line(account)
-  local _, place = find(waiting, id)
-  if place then table.remove(waiting, place) end
-  keep(account, waiting)
+  local _, place = find(account, id)
+  if place then table.remove(state[account], place) end
+  if place and #state[account] == 0 then state[account] = nil end
 end
 
 local function free_members()
@@ -62,35 +51,28 @@ local function free_members()
 end
 
 on.invite(function(call)
-  local account = call.callee.id
-  for _, mode in ipairs(cfg.modes) do
-    if mode == call.mode and #line(account) < cfg.max then
-      add(account, call)
-      return accept {}
-    end
-  end
-  return reject "busy"
+  local waiting = state[call.callee.id] or {}
+  if not can_transfer[call.mode] or #waiting >= cfg.max then return reject "busy" end
+  add(call.callee.id, call)
+  return accept {}
 end)
 
 on.accepted(function(call, who)
-  if find(line(who.id), call.id) then call:later("1s", "turn", who.id) end
+  if find(who.id, call.id) then call:later("1s", "turn", who.id) end
 end)
 
 on.ended(function(call)
-  for account in pairs(state.lines or {}) do forget(account, call.id) end
+  for account in pairs(state) do forget(account, call.id) end
 end)
 
 timer("turn", function(account, call)
-  local free, isHere = free_members(), false
-  for _, user in ipairs(call.users) do isHere = isHere or user.id == account end
-  if not isHere then return forget(account, call.id) end
-  if not find(line(account), call.id) then add(account, call) end -- a restart forgot it
-  local waiting = line(account)
-  local one, place, turn = find(waiting, call.id)
-  if free[turn] and call:transfer(free[turn]) then
-    one.asked = true
-    keep(account, waiting)
-  end
+  local free, is_here = free_members(), false
+  for _, user in ipairs(call.users) do is_here = is_here or user.id == account end
+  if not is_here then return forget(account, call.id) end
+  if not find(account, call.id) then add(account, call) end -- a restart forgot it
+  local one, place, turn = find(account, call.id)
+  -- Others may hang up while this waits, and then their entries have moved.
+  if free[turn] and call:transfer(free[turn]) then find(account, call.id).asked = true end
   call:signal { position = place, waiting_ms = (time.now() - one.since) * 1000 }
   call:later(cfg.say_every, "turn", account)
 end)
@@ -140,7 +122,22 @@ test("a restart forgets nobody who waits", function(t)
   t.group("staff", { "ann" })
   t.user("ann", { online = false })
   t.invite { from = "zoe", to = "sales", mode = "advanced" }
-  state.lines = nil
+  state.sales = nil
   t.advance "1s"
   t.equal(t.calls()[1].data.position, 1)
+end)
+
+test("who hangs up leaves the others in their order", function(t)
+  t.options { group = "staff" }
+  t.group("staff", { "ann" })
+  t.user("ann", { online = false })
+  for _, caller in ipairs { "zoe", "yan", "xia" } do
+    t.invite { from = caller, to = "sales", mode = "advanced" }
+  end
+  t.equal(#state.sales, 3)
+  t.event "ended"
+  t.equal(#state.sales, 2)
+  t.advance "1s"
+  local told = t.calls()
+  t.equal({ told[1].data.position, told[2].data.position }, { 1, 2 })
 end)
