@@ -13,7 +13,7 @@ extension Agent {
         ownership = try Ownership(member, exchange, on: loop, log: log) { [unowned self] in
             stop()
         }
-        ownership?.alarmed = { [unowned self] in alarm($0) }
+        ownership?.alarmed = { [unowned self] in raise($0) }
         remote = try member.linkPlan.map { plan throws(EventLoopError) in
             try OwnerLinks(plan, member, gateway, admin.desk, on: loop, log: log)
         }
@@ -24,7 +24,7 @@ extension Agent {
         guard let sight = ownership?.sight else { return [] }
         let state = sight.state
         let living = state.nodes.filter { $0.isAlive && $0.note.name != state.term.owner }
-        let mayBeLost = alarms.contains { $0.hasPrefix(Ownership.lossWords) }
+        let mayBeLost = alarms.contains(where: \.isLossOfCommits)
         return [
             .gauge("cluster_standbys", "Living nodes that stand by.", living.count),
             .gauge(

@@ -67,9 +67,9 @@ extension Agent {
     }
 
     /// Probation took a generation back because it did worse than the one before.
-    func generationFailed(_ from: String, _ to: String, _ reason: String) {
+    func generationFailed(_ from: String, _ to: String, _ reason: GenerationFault) {
         reloader?.isTakenBack()
-        log.warn("generation rolled back", ("from", from), ("to", to), ("reason", reason))
+        log.warn("generation rolled back", ("from", from), ("to", to), ("reason", "\(reason)"))
         guard let deployment = reloader?.returning(to: to) else {
             let mark = GenerationChange.rollBack(name: from, at: exchange.now())
             return exchange.unconfirmed.keep([.generation(mark)])

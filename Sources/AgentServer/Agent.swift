@@ -113,7 +113,7 @@ public final class Agent {
     var watcher: FileWatcher?
     var memory = ServerMemory()
     /// Problems that the operator should know of, until a reload works.
-    var alarms: [String] = []
+    var alarms: [Alarm] = []
 
     /// A server of what the operator's files say, which can be reloaded.
     ///
@@ -150,9 +150,9 @@ public final class Agent {
         try prepareReloads(file, start.deployment, start.canary)
     }
 
-    func alarm(_ text: String) {
-        log.error("alarm", ("alarm", text))
-        alarms.append(text)
+    func raise(_ alarm: Alarm) {
+        log.error("alarm", ("alarm", "\(alarm)"))
+        alarms.append(alarm)
     }
 
     func configureFiles(_ configuration: Configuration) {
@@ -166,7 +166,7 @@ public final class Agent {
     private func prepareReloads(
         _ file: String?, _ active: Deployment, _ canary: CanaryInForce?
     ) throws(AgentError) {
-        policies?.alarmed = { [unowned self] in alarm($0) }
+        policies?.alarmed = { [unowned self] in raise(.policies($0)) }
         policies?.rolledBack = { [unowned self] in generationFailed($0, $1, $2) }
         configureFiles(active.configuration)
         let directory = options.isInMemory ? nil : options.stateDirectory

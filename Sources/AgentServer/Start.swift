@@ -20,7 +20,7 @@ struct Start {
     /// The stored part of the server, with what is in force now.
     private(set) var memory: ServerMemory
     /// Problems that the operator should know of, until a reload works.
-    private(set) var alarms: [String] = []
+    private(set) var alarms: [Alarm] = []
 
     /// Reads the files, opens the store, and chooses.
     ///
@@ -48,7 +48,7 @@ struct Start {
             let configuration = inForce ?? Configuration()
             log = makeLog(configuration)
             if readable == nil { alarms.append(Self.alarm(found, memory)) }
-            for alarm in alarms { log.error("started with an alarm", ("alarm", alarm)) }
+            for alarm in alarms { log.error("started with an alarm", ("alarm", "\(alarm)")) }
             let recorded = try opened.recorded(configuration, memory.grants, seed)
             try memory.check(configuration)
             if recorded != nil, !takingFilesOnDisk {
@@ -56,7 +56,7 @@ struct Start {
                 canary = kept
                 if let trouble {
                     alarms.append(trouble)
-                    log.error("started with an alarm", ("alarm", trouble))
+                    log.error("started with an alarm", ("alarm", "\(trouble)"))
                 }
             }
             let fresh = Self.mayTake(found, (recorded, canary), opened, takingFilesOnDisk, log)
@@ -180,15 +180,10 @@ struct Start {
 
     private static func alarm(
         _ found: Result<Deployment, AgentError>, _ memory: ServerMemory
-    ) -> String {
-        var text = "the operator's file does not evaluate: the server's part last in force goes on"
-        if !memory.textKeys.isEmpty {
-            text +=
-                ", without the keys that were written as text: "
-                + memory.textKeys.joined(separator: ", ")
-        }
-        if case .failure(let error) = found { text += " (\(error))" }
-        return text
+    ) -> Alarm {
+        var problem: String?
+        if case .failure(let error) = found { problem = "\(error)" }
+        return .file(problem, missingKeys: memory.textKeys)
     }
 
     /// Whether `path` exists: a start that fails must not create a folder.
@@ -284,7 +279,7 @@ struct OpenedStore {
     /// is said.
     fileprivate func canary(
         beside configuration: Configuration, _ seed: UInt64
-    ) throws(AgentError) -> (CanaryInForce?, trouble: String?) {
+    ) throws(AgentError) -> (CanaryInForce?, trouble: Alarm?) {
         let found: (name: String, order: CanaryOrder, files: StoredGeneration?)
         do throws(StoreError) {
             let reader = try store.makeReader()
@@ -298,7 +293,7 @@ struct OpenedStore {
             let deployment = try Deployment(files, under: configuration, seed: seed)
             return (CanaryInForce(deployment: deployment, order: found.order), nil)
         } catch {
-            return (nil, "the canary \(found.name) has ended: it cannot be loaded: \(error)")
+            return (nil, .lostCanary(found.name, "\(error)"))
         }
     }
 

@@ -66,12 +66,12 @@ public enum PolicyEffect: Sendable, Equatable {
     case dropTimer(UInt64)
     /// The active generation failed its probation: the one before is active again. The shell
     /// returns to the settings that belong to it.
-    case rolledBack(from: String, to: String, reason: String)
+    case rolledBack(from: String, to: String, reason: GenerationFault)
     /// A canary failed: the active generation decides for all again. The shell returns to the
     /// settings that belong to that.
-    case canaryTakenBack(String, reason: String)
+    case canaryTakenBack(String, reason: GenerationFault)
     /// Something that somebody has to see to.
-    case alarm(String)
+    case alarm(PolicyAlarm)
     /// Nobody waits for it any more.
     case abandon(WaitID)
     /// Add `amount` to a counter of a plugin.

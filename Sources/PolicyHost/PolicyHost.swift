@@ -70,7 +70,7 @@ public final class PolicyHost {
     var earlier: Generation?
     var probation: Probation?
     /// Why the active generation has to go, once the input at hand is done.
-    var isRollbackDue: String?
+    var isRollbackDue: GenerationFault?
     /// The generation that takes over at the next cut.
     var handover: Handover?
     /// Whether somebody else makes the cut, also when probation fails: with it changes what is

@@ -108,7 +108,7 @@ import Testing
             rolledBack
                 == .rolledBack(
                     from: "empty", to: "empty",
-                    reason: "decisions for 10 % of the accounts failed, for 0 % before"))
+                    reason: .share(10, before: 0)))
         #expect(rig.invite() == .decided(.ring(for: nil)))
         #expect(!rig.host.isOnProbation)
     }
@@ -204,7 +204,7 @@ import Testing
         for number in 0..<20 { effects += rig.ask(rig.call(by: "user-\(number)")) }
         #expect(
             effects.contains(
-                .rolledBack(from: "empty", to: "empty", reason: "a plugin was quarantined")))
+                .rolledBack(from: "empty", to: "empty", reason: .quarantine)))
         #expect(rig.invite() == .decided(.ring(for: nil)))
     }
 

@@ -27,7 +27,7 @@ final class Ownership {
     /// What it saw of the cluster last.
     private(set) var sight: ClusterSight?
     /// Hears of what the operator should know until a reload.
-    var alarmed: ((String) -> Void)?
+    var alarmed: ((Alarm) -> Void)?
     private let exchange: Exchange
     private let log: Log
     private let loop: EventLoop
@@ -108,35 +108,29 @@ final class Ownership {
         }
     }
 
-    /// How an alarm of commits that may be lost begins.
-    static let lossWords = "acknowledged calls may be lost"
-
     private func saw(_ new: ClusterSight) {
         let before = alarms
         sight = new
         for alarm in alarms where !before.contains(alarm) {
-            log.warn("alarm", ("alarm", alarm))
+            log.warn("alarm", ("alarm", "\(alarm)"))
         }
         guard let timeline = new.timelineBefore else { return }
-        let change = "from timeline \(timeline) to \(new.state.timeline)"
         if new.mayHaveLost {
-            alarmed?("\(Self.lossWords): the database changed \(change) without a standby in step")
+            alarmed?(.lossOfCommits(from: timeline, to: new.state.timeline))
         } else {
+            let change = "from timeline \(timeline) to \(new.state.timeline)"
             log.info("the database changed, and nothing is lost", ("change", change))
         }
     }
 
     /// What is wrong with the other nodes.
-    var alarms: [String] {
+    var alarms: [Alarm] {
         guard let state = sight?.state else { return [] }
         return state.nodes.compactMap { node in
-            if node.isLost {
-                return "node \(node.note.name) is lost: start it, or callagent cluster forget "
-                    + node.note.name
-            }
+            if node.isLost { return .lostNode(node.note.name) }
             let names = state.differing(node)
             guard node.isAlive, !names.isEmpty else { return nil }
-            return "node \(node.note.name) has other settings: \(names.joined(separator: ", "))"
+            return .differingNode(node.note.name, names)
         }
     }
 

@@ -87,7 +87,8 @@ extension Agent {
 
     /// Alarms, until what they are about is gone.
     var alarmsShown: [String] {
-        alarms + (ownership?.alarms ?? []) + [exchange.damagedCalls.text].compactMap { $0 }
+        (alarms + (ownership?.alarms ?? [])).map { "\($0)" }
+            + [exchange.damagedCalls.text].compactMap { $0 }
     }
 
     private var figuresShown: JSONValue {

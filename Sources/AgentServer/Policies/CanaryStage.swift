@@ -54,7 +54,7 @@ final class CanaryStage {
         _ done: @escaping () -> Void
     ) {
         agent.configureWithCanary()
-        agent.alarms.removeAll { $0.hasPrefix("the canary ") }
+        agent.alarms.removeAll(where: \.isAboutCanary)
         let now = agent.exchange.now()
         var changes: [GenerationChange] = []
         if let takenBack { changes.append(.rollBack(name: takenBack, at: now)) }
@@ -88,8 +88,8 @@ extension Agent {
         configureWithCanary()
     }
 
-    private func canaryFailed(_ name: String, _ reason: String) {
-        log.warn("canary taken back", ("generation", name), ("reason", reason))
+    private func canaryFailed(_ name: String, _ reason: GenerationFault) {
+        log.warn("canary taken back", ("generation", name), ("reason", "\(reason)"))
         reloader?.canaryFailed(name)
     }
 

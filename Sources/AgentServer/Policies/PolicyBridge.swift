@@ -21,11 +21,13 @@ final class PolicyBridge {
     private var stopped: (_ leftOut: Int) -> Void = { _ in }
     private var statusWanted: [(PolicyStatus) -> Void] = []
     /// A generation failed its probation: from, to, why.
-    var rolledBack: (_ from: String, _ to: String, _ reason: String) -> Void = { _, _, _ in }
+    var rolledBack: (_ from: String, _ to: String, _ reason: GenerationFault) -> Void = {
+        _, _, _ in
+    }
     /// A problem that the operator has to solve.
-    var alarmed: (String) -> Void = { _ in }
+    var alarmed: (PolicyAlarm) -> Void = { _ in }
     /// A canary failed: its name, why.
-    var canaryTakenBack: (_ name: String, _ reason: String) -> Void = { _, _ in }
+    var canaryTakenBack: (_ name: String, _ reason: GenerationFault) -> Void = { _, _ in }
     private var swaps: [(isCanary: Bool, done: (ScriptProblems?, Moment) -> Void)] = []
     let decisions: DecisionLog
     /// A candidate that is asked beside the active generation.
@@ -100,7 +102,7 @@ final class PolicyBridge {
     var nextMoment: Moment { exchange.now() + 1 }
 
     /// Probation has failed: the earlier generation is tried out and takes over.
-    private func goBack(_ from: String, _ to: String, _ reason: String) {
+    private func goBack(_ from: String, _ to: String, _ reason: GenerationFault) {
         cut()
         rolledBack(from, to, reason)
     }
@@ -220,7 +222,7 @@ final class PolicyBridge {
             exchange.unconfirmed.keep([.timer(.remove(JobID(Int64(clamping: id))))])
         case .rolledBack(let from, let to, let reason): goBack(from, to, reason)
         case .canaryTakenBack(let name, let reason): canaryTakenBack(name, reason)
-        case .alarm(let text): alarmed(text)
+        case .alarm(let alarm): alarmed(alarm)
         case .abandon(let wait): fetches.abandon(wait)
         case .shaped(let push, let draft): shaped(push, draft)
         case .count(let plugin, let name, let amount, let labels):

@@ -19,7 +19,7 @@ final class CanaryRun {
     /// Failures of its plugins.
     private(set) var failures = 0
     /// Why it has to go once the input at hand is done.
-    var mustEnd: String?
+    var mustEnd: GenerationFault?
     /// The last question, and whether it decides: it is looked at before it is asked.
     private var lastChoice: (question: QuestionID, decides: Bool)?
     /// What each of the two decided.
@@ -65,7 +65,7 @@ final class CanaryRun {
     func noteFailure() {
         failures += 1
         if let most = order.abortOnFailure, failures >= most {
-            mustEnd = failures == 1 ? "a plugin failed" : "its plugins failed \(failures) times"
+            mustEnd = .failures(failures)
         }
     }
 }

@@ -157,10 +157,8 @@ extension PolicyHost {
             let fails = new.failedAnew > 0 || canary.hasQuarantined
             guard fails, !canary.hasAlarmed, canary.order.abortOnFailure == nil else { return }
             canary.hasAlarmed = true
-            let text =
-                "the canary \(canary.generation.name) fails, and stays: \(new.asked) met it, "
-                + "which is too few to take it back by itself"
-            return services.emit(.alarm(text))
+            let name = canary.generation.name
+            return services.emit(.alarm(.canaryFails(name, accounts: new.asked)))
         }
         guard new.decisions >= Probation.decisionsMin else { return }
         let old = generation.pairs.counted(since: Moment(0))

@@ -160,8 +160,7 @@ extension PolicyHost {
         guard handover == nil else { return }
         self.probation = nil
         if let why = probation.returnRefused {
-            let text = "\(reason), and there is no way back: \(why)"
-            return services.emit(.alarm("the generation \(generation.name) fails: \(text)"))
+            return services.emit(.alarm(.noWayBack(generation.name, reason, refused: why)))
         }
         let failed = generation.name
         let previous = probation.previous
@@ -195,15 +194,14 @@ extension Probation {
     /// nil: it may stay.
     static func failure(
         _ new: CountedPairs, beside old: CountedPairs, _ hasQuarantined: Bool
-    ) -> String? {
-        if hasQuarantined { return "a plugin was quarantined" }
+    ) -> GenerationFault? {
+        if hasQuarantined { return .quarantine }
         // What it met, or would have met where it was asked again.
         let before = max(old.failureRate, new.inheritedRate)
         guard new.failedAnew >= failingMin, new.failureRate > before + tolerance else {
             return nil
         }
-        let (now, then) = (Int(new.failureRate * 100), Int(before * 100))
-        return "decisions for \(now) % of the accounts failed, for \(then) % before"
+        return .share(Int(new.failureRate * 100), before: Int(before * 100))
     }
 }
 
