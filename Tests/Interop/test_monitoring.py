@@ -271,15 +271,14 @@ def test_every_expression_is_about_what_is_served(prometheus):
     for expression in asked:
         assert selectors(expression), expression
         assert lost(prometheus, expression) == [], expression
-    # Everything that the servers tell is looked at by somebody, but for what plugins count, how
-    # many questions needed no thread, and whether there is a canary: who began it looks at it.
+    # Everything that the servers tell is looked at by somebody, but for what plugins count and how
+    # many questions needed no thread.
     seen = {re.sub(r"_(bucket|sum|count)$", "", one.split("{")[0])
             for expression in asked for one in selectors(expression)}
     served = {re.sub(r"_(bucket|sum|count)$", "", name) for name in prometheus.names()
               if name.startswith(("callagent_", "process_"))}
     assert served - seen == {
-        "callagent_plugin_asked_total", "callagent_fast_lane_questions_total",
-        "callagent_policy_canary"}
+        "callagent_plugin_asked_total", "callagent_fast_lane_questions_total"}
     # A name, a label and a value that are put in wrong are found.
     good = 'sum by (op) (rate(callagent_requests_total{instance=~".*"}[1m]))'
     assert lost(prometheus, good) == []
