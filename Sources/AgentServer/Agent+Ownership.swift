@@ -17,6 +17,8 @@ extension Agent {
         remote = try member.linkPlan.map { plan throws(EventLoopError) in
             try OwnerLinks(plan, member, gateway, admin.desk, on: loop, log: log)
         }
+        // From now on there is somebody to link to.
+        try member.keptFront?.begin()
     }
 
     /// Figures of the cluster; none where there is none.

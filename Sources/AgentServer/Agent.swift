@@ -343,6 +343,8 @@ public final class Agent {
         policies?.decisions.close()
         outbound.close()
         ownership?.close()
+        member?.keptFront?.end()
+        member?.keptFront?.join()
         store?.close()
         member?.leave(to: ownership?.successor ?? "")
         loop.close()
@@ -452,6 +454,7 @@ public final class Agent {
             ("at_most_ms", "\(options.limits.drainWithin)"))
         for listener in listeners { listener.close() }
         gateway.drain()
+        member?.keptFront?.end()
         let deadline = Clock.bootMilliseconds() + options.limits.drainWithin
         waitForLinks(until: deadline)
     }

@@ -166,18 +166,43 @@ def test_a_takeover_keeps_clients_in_no_call_and_their_numbers(linked):
     wait_for("the other one has a link to it", lambda: answers(other))
     # In a call: sent away, and the next node has the call.
     assert talking[other].closed() == 4001
+    assert talking[new].closed() == 4001
     again = other.connect(f"dora-{other.folder.name}")
     assert [one["call_id"] for one in again.hello["calls"]] == [live[other]]
     assert not again.hello["resumed"]
-    # Those of the node that owns now come again.
-    assert idle[new].closed() == 4001
-    # In no call: connected still, under the same session and the next number.
-    assert kept.ok("ping") == {}
+    # In no call: connected still, under the same session and the next number, also at the node that
+    # owns now.
     call = invite(again, "carl")
-    assert kept.event("call.incoming")["call_id"] == call
+    for phone in idle.values():
+        assert phone.ok("ping") == {}
+        assert phone.event("call.incoming")["call_id"] == call
+    # It counts no link to itself.
+    wait_for("the links", lambda: links_of(new) == [other.folder.name])
     kept.vanish()
     back = other.connect("carl", kept.name, resume=kept.resume)
     assert back.hello["resumed"], "the session that the owner before had named"
+
+
+def test_clients_that_a_new_owner_kept_leave_with_it(linked):
+    owner, b, c = linked()
+    idle = b.connect("carl")
+    assert tool(c, "hand-over", "b")[0] == 0
+    wait_for("b serves", lambda: shown(b)["owner"] == "b" and answers(b))
+    assert idle.ok("ping") == {}
+    # Whoever comes now is the server's own, and both are one user.
+    call = invite(b.connect("dora"), "carl")
+    assert idle.event("call.incoming")["call_id"] == call
+    idle.ok("call.reject", call_id=call)
+    # Another one takes over: the process begins anew, and says so to all.
+    assert tool(c, "hand-over", "c")[0] == 0
+    assert idle.closed() == 4001
+    wait_for("c serves", lambda: shown(c)["owner"] == "c" and answers(c))
+    back = arrival(b, "carl")
+    assert back or wait_for("b serves for c", lambda: arrival(b, "carl"))
+    # It ends in good order with one of them.
+    assert tool(c, "hand-over", "b")[0] == 0
+    wait_for("b serves", lambda: shown(b)["owner"] == "b" and answers(b))
+    assert b.stop() == 0
 
 
 def serving_owner(*nodes):

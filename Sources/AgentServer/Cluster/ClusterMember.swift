@@ -93,6 +93,13 @@ public final class ClusterMember: Sendable {
     /// The grant that no store was opened with yet.
     private let fresh = Locked<Grant?>(nil)
 
+    /// The clients that this node had before it owned; nil: it has none of them.
+    private let kept = Locked<KeptFront?>(nil)
+    var keptFront: KeptFront? {
+        get { kept.withLock { $0 } }
+        set { kept.withLock { $0 = newValue } }
+    }
+
     /// What the note says of settings at first.
     private let settings: [String: String]
 

@@ -138,6 +138,7 @@ final class Ownership {
         guard !isOver else { return }
         isOver = true
         self.aftermath = aftermath
+        member.keptFront?.end()
         if exchange.isReady {
             exchange.receive(
                 .lost(

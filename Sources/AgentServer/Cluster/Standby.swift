@@ -69,7 +69,9 @@ private final class Standby {
     private lazy var trouble = AcceptTrouble(log)
     private var news: Mailbox<MemberNews>?
     private var patience: Timer?
-    private var owns = false
+    /// What it owns in the end; nil: it does not.
+    private var grant: Grant?
+    private var owns: Bool { grant != nil }
     private var failure: StoreError?
     private var isReached = false
     private var isToldToStop = false
@@ -123,11 +125,27 @@ private final class Standby {
         for listener in listeners { listener.close() }
         for link in links { link.transport.abort() }
         ownFiles?.close()
-        loop.close()
+        let isKept = try keepClients()
+        if !isKept { loop.close() }
         let hasEnded = owns || isToldToStop
         if let failure, !hasEnded, isFinal(failure) || !isReached { throw .store(failure) }
         if !owns { member.leave(to: "") }
         return owns
+    }
+
+    /// The clients that this node has stay, where it owns now. Nothing else of this object may be
+    /// left on the loop: it turns on another thread from then on.
+    private func keepClients() throws(AgentError) -> Bool {
+        guard let grant, let front, front.hasTalkers else { return false }
+        for signal in signals { signal.close() }
+        news?.close()
+        (patience, systemd) = (nil, nil)
+        do throws(EventLoopError) {
+            member.keptFront = try KeptFront(front, grant, on: loop)
+        } catch {
+            throw .system(error)
+        }
+        return true
     }
 
     private func listen() throws(EventLoopError) {
@@ -210,8 +228,7 @@ private final class Standby {
         switch news {
         case .owns(let grant):
             log.info("owns from now on", ("node", member.node), ("epoch", "\(grant.term.epoch)"))
-            owns = true
-            front?.endNow()
+            self.grant = grant
             systemd?.tell("WATCHDOG=1", "STATUS=takes over")
             loop.stop()
         case .looked(let row, let place): front?.owner.sees(row, at: place)

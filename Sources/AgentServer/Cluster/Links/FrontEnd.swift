@@ -53,6 +53,8 @@ final class FrontEnd {
     var tellFigures: () -> String = { "" }
     /// Hears which node it is linked to; nil: to none.
     var linked: (String?) -> Void = { _ in }
+    /// Hears that the last client has gone.
+    var emptied: () -> Void = {}
     private(set) var clients: [FrontClient] = []
     var streams: [StreamID: FrontClient] = [:]
     private var lastStream: UInt32 = 0
@@ -256,19 +258,6 @@ final class FrontEnd {
         if goers.isEmpty { done() }
     }
 
-    /// Sends all away at once: this node is to serve as the owner.
-    func endNow() {
-        isEnding = true
-        for client in clients {
-            if client.link.isWebSocket {
-                client.link.close(.draining, "this node owns from now on")
-            } else {
-                client.link.endWhenAnswered()
-            }
-        }
-        owner.end()
-    }
-
     // MARK: What the owner says
 
     /// Carries out what the owner says; what is about a client that is gone is dropped.
@@ -451,6 +440,7 @@ final class FrontEnd {
         clients[link.index].link.index = link.index
         clients.removeLast()
         if !client.isTool { admission.leaves(link.transport) }
+        if clients.isEmpty { emptied() }
     }
 }
 

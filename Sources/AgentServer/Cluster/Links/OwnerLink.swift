@@ -65,11 +65,15 @@ final class OwnerLink: ConnectionHandler {
             target = nil
             return
         }
-        let new = Target(term: row.term, token: row.token, address: address)
+        follow(Target(term: row.term, token: row.token, address: address))
+    }
+
+    /// This is the owner from now on.
+    func follow(_ new: Target) {
         guard new != target else { return }
         target = new
         (retryAt, pause) = (0, Self.lookEvery)
-        if reached != nil, reached != new { giveUp("\(row.term) owns", isTrouble: false) }
+        if reached != nil, reached != new { giveUp("\(new.term) owns", isTrouble: false) }
         look()
     }
 

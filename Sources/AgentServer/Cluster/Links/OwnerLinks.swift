@@ -71,8 +71,10 @@ final class OwnerLinks {
     /// Clients of all front ends.
     var clients: [RemoteClient] { links.flatMap(\.clients) }
     var clientCount: Int { links.reduce(0) { $0 + $1.clientCount } }
-    /// Nodes that have a link.
-    var nodes: [String] { links.filter(\.isJoined).map(\.node).sorted() }
+    /// Other nodes that have a link.
+    var nodes: [String] {
+        links.filter { $0.isJoined && $0.node != node }.map(\.node).sorted()
+    }
 
     private func accept(_ transport: Connection) {
         if links.count >= Self.linksMax {
