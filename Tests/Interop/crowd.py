@@ -8,7 +8,7 @@ import selectors
 import socket
 import time
 
-from raw import KEY, TEXT, frame
+from raw import CLOSE, KEY, TEXT, frame
 
 UPGRADE = ("GET /v1/ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
            f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {KEY}\r\n\r\n").encode()
@@ -97,6 +97,20 @@ class Crowd:
             return None
         selector.unregister(key.fileobj)
         return bool(data)
+
+    def gone(self):
+        """The numbers of those to whom the server has said goodbye, or whose line is broken."""
+        found = []
+        for number, made in self.sockets.items():
+            with contextlib.suppress(BlockingIOError):
+                try:
+                    data = made.recv(65_536)
+                except ConnectionError:
+                    data = b""
+                # They are told nothing, so that all they can get is a close, or a ping before.
+                if not data or bytes((0x80 | CLOSE,)) in data:
+                    found.append(number)
+        return found
 
     def vanish(self):
         """All of them lose the line at the same moment."""

@@ -14,11 +14,12 @@ from websockets.exceptions import WebSocketException
 from agent import free_port, wait_for
 from calls import changes, ended, invite, states
 from cluster import answers, shown, stands_by, tool
+from crowd import Crowd, room_for
 from device import Device
 from link import RawLink, counted, frame, word
 from raw import RawSocket
 from test_admission import KEYS, token
-from test_cluster_faults import Way
+from test_cluster_faults import FULL, Way
 
 
 def linked_config(name, place, more=""):
@@ -203,6 +204,31 @@ def test_clients_that_a_new_owner_kept_leave_with_it(linked):
     assert tool(c, "hand-over", "b")[0] == 0
     wait_for("b serves", lambda: shown(b)["owner"] == "b" and answers(b))
     assert b.stop() == 0
+
+
+def test_a_takeover_closes_those_who_talk_and_nobody_else(linked):
+    """10,000 that do nothing and 500 in a call in full measure: at most 6 % of them all."""
+    wanted, talkers = (10_000, 500) if FULL else (600, 30)
+    count = room_for(wanted)
+    owner, b, c = linked(config="limits = { connections_per_address = 100000 }\n")
+    crowds = [Crowd(b.port), Crowd(c.port)]
+    for place, crowd in enumerate(crowds):
+        crowd.come(range(place, count, 2), patience=120)
+    talking = [(b, c)[number % 2].connect(f"talker-{number}") for number in range(talkers)]
+    for phone in talking:
+        invite(phone, "fred", timeout_ms=600_000)
+    owner.crash()
+    new = serving_owner(b)
+    wait_for("all serve", lambda: answers(new) and answers(c if new is b else b))
+    assert {phone.closed() for phone in talking} == {4001}
+    again = [(b, c)[number % 2].connect(f"talker-{number}") for number in range(talkers)]
+    assert all(len(phone.hello["calls"]) == 1 for phone in again)
+    closed = talkers + sum(len(crowd.gone()) for crowd in crowds)
+    share = closed / (count + talkers)
+    print(f"{closed} of {count + talkers} clients were closed: {share:.1%}")
+    for crowd in crowds:
+        crowd.vanish()
+    assert share <= 0.06
 
 
 def serving_owner(*nodes):
