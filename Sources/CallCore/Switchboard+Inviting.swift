@@ -131,7 +131,7 @@ extension Switchboard {
         let known = commit.call.index(of: user)
         let place = known ?? commit.call.participants.count
         if let index = known {
-            let from = commit.call.participants[index].state
+            let from = commit.call.comeBack(index, at: now)
             commit.changes.append(.init(index: index, from: from, wasVisible: false))
             if index == 0 { newcomer.role = .caller }
             commit.call.participants[index] = consume newcomer

@@ -104,7 +104,7 @@ extension Switchboard {
         let index = known ?? commit.call.participants.count
         if let known {
             if !commit.call.participants[known].state.isLive {
-                commit.call.participants[known].invitedAt = now
+                commit.call.comeBack(known, at: now)
             }
             commit.move(known, to: .joined)
         } else {

@@ -102,6 +102,22 @@ extension Call {
         participant(user).map { $0.role != .joiner || $0.state.isLive } ?? false
     }
 
+    /// When `user` came into the call, the first time if he has left since; nil: he never did.
+    package func firstCame(_ user: UserID) -> Moment? {
+        returns.first { $0.user == user }?.firstAt ?? participant(user)?.invitedAt
+    }
+
+    /// The participant at `index`, whose part is over, comes anew; returns where it stood.
+    @discardableResult
+    package mutating func comeBack(_ index: Int, at now: Moment) -> Participant.State {
+        let user = participants[index].user
+        if !returns.contains(where: { $0.user == user }) {
+            returns.append(Return(user, firstAt: participants[index].invitedAt))
+        }
+        participants[index].invitedAt = now
+        return participants[index].state
+    }
+
     /// The transfer to `user` that is not answered yet.
     package func transfer(to user: UserID) -> Transfer? {
         transfers.first { $0.isPending && $0.to == user }

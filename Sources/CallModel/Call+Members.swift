@@ -150,6 +150,12 @@ extension Call {
         set { change { $0.receiver = newValue } }
     }
 
+    /// Everybody who left and came back, also when the call has ended.
+    public var returns: [Return] {
+        get { body.fields.rare?.value.returns ?? [] }
+        set { change { $0.returns = newValue } }
+    }
+
     private mutating func change(_ change: (inout Rare) -> Void) {
         var rare = body.fields.rare?.value ?? Rare()
         change(&rare)

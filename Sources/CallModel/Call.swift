@@ -108,6 +108,19 @@ public struct Call: Sendable, Equatable {
         }
     }
 
+    /// A user who left a call and came back.
+    public struct Return: Sendable, Equatable {
+        /// The user.
+        public internal(set) var user: UserID
+        /// When he came into the call first.
+        public let firstAt: Moment
+
+        /// `user`, who came first at `moment`.
+        public init(_ user: UserID, firstAt moment: Moment) {
+            (self.user, firstAt) = (user, moment)
+        }
+    }
+
     /// A new call without participants.
     public init(
         id: CallID, mode: ModeRow, kind: String, ringTime: Milliseconds,

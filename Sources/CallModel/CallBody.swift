@@ -50,6 +50,7 @@ extension Call {
         var removed: [UserID] = []
         var forks: [Fork] = []
         var receiver: UserID?
+        var returns: [Return] = []
     }
 
     /// The same in separate memory.

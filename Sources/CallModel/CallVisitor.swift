@@ -6,6 +6,7 @@ public enum CallField: Sendable {
     case callID, mode, kind, state, caller, extendedData, items, createdAt, answeredAt, connectedAt
     case endedAt, duration, ringTime, revision, media, end, participants
     case deliveryCheck, isGroup, views, mediaAlarm, idleAlarm, transfers, removed, forks, receiver
+    case returns
     case user, role, invitedBy, reason, invitedAt, deadlineAt, device, audio, video, held, name
     case mediaConnected, wasConnected, deliveryAlarm, isAnsweredFor, hops, askFrom, begunBy, asking
     case policyAlarm, policyNote
@@ -43,8 +44,8 @@ public enum CallField: Sendable {
         case .receiver: "receiver"
         case .name: "name"
         case .deliveryCheck, .isGroup, .views, .mediaAlarm, .idleAlarm, .transfers, .removed,
-            .forks, .mediaConnected, .wasConnected, .deliveryAlarm, .isAnsweredFor, .hops, .askFrom,
-            .begunBy, .asking, .policyAlarm, .policyNote:
+            .forks, .returns, .mediaConnected, .wasConnected, .deliveryAlarm, .isAnsweredFor, .hops,
+            .askFrom, .begunBy, .asking, .policyAlarm, .policyNote:
             nil
         }
     }
@@ -72,6 +73,7 @@ public enum CallField: Sendable {
         case .transfers: "transfers"
         case .removed: "removed"
         case .forks: "forks"
+        case .returns: "returns"
         case .invitedBy: "by"
         case .invitedAt: "at"
         case .deadlineAt: "until"
@@ -109,6 +111,7 @@ public protocol CallVisitor: ~Copyable {
     mutating func visit(_ field: CallField, _ transfers: [Call.Transfer])
     mutating func visit(_ field: CallField, _ users: [UserID])
     mutating func visit(_ field: CallField, _ forks: [Call.Fork])
+    mutating func visit(_ field: CallField, _ returns: [Call.Return])
     mutating func visit(_ field: CallField, _ note: PolicyNote?)
     /// The participants of `call`; `show` hands over the fields of the one at a place.
     mutating func visit(
@@ -170,6 +173,7 @@ extension Call {
         visitor.visit(.transfers, transfers)
         visitor.visit(.removed, removed)
         visitor.visit(.forks, forks)
+        visitor.visit(.returns, returns)
     }
 }
 

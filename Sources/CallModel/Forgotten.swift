@@ -118,6 +118,7 @@ extension Call {
                 isPending: transfer.isPending)
         }
         call.removed = removed.map { gone.replacing($0) }
+        call.returns = returns.map { Return(gone.replacing($0.user), firstAt: $0.firstAt) }
         call.forks = forks.map { fork in
             Fork(
                 by: gone.replacing(fork.by), waiting: fork.waiting.map { gone.replacing($0) },

@@ -19,9 +19,10 @@ struct SeenCall: ~Copyable, CallVisitor {
             field.shown
         case .isGroup, .transfers, .views, .receiver: field.kept
         case .callID, .caller, .answeredAt, .connectedAt, .endedAt, .duration, .revision, .media,
-            .end, .deliveryCheck, .mediaAlarm, .idleAlarm, .removed, .forks, .reason, .invitedAt,
-            .device, .audio, .video, .held, .name, .mediaConnected, .wasConnected, .deliveryAlarm,
-            .isAnsweredFor, .hops, .askFrom, .begunBy, .asking, .policyAlarm, .policyNote:
+            .end, .deliveryCheck, .mediaAlarm, .idleAlarm, .removed, .forks, .returns, .reason,
+            .invitedAt, .device, .audio, .video, .held, .name, .mediaConnected, .wasConnected,
+            .deliveryAlarm, .isAnsweredFor, .hops, .askFrom, .begunBy, .asking, .policyAlarm,
+            .policyNote:
             nil
         }
     }
@@ -108,5 +109,6 @@ struct SeenCall: ~Copyable, CallVisitor {
     mutating func visit(_ field: CallField, _ end: Call.End?) {}
     mutating func visit(_ field: CallField, _ users: [UserID]) {}
     mutating func visit(_ field: CallField, _ forks: [Call.Fork]) {}
+    mutating func visit(_ field: CallField, _ returns: [Call.Return]) {}
     mutating func visit(_ field: CallField, _ note: PolicyNote?) {}
 }

@@ -153,6 +153,26 @@ def test_a_restart_goes_on_with_both(desks, end):
     assert plugins(desks)["generation"] == found["canary"]["generation"]
 
 
+@pytest.mark.parametrize("end", [None, "crash"])
+def test_who_leaves_a_call_and_comes_back_keeps_his_generation(desks, end):
+    ann = desks.connect("ann")
+    call = invite(ann, "desk-1", mode="advanced")
+    assert json.loads(ann.event("call.changed")["changes"][0]["extended_data"])["by"] == "old"
+    ann.ok("call.remove", call_id=call, users=["desk-1"])
+    assert ann.event("call.changed")["changes"][0]["state"] == "left"
+    begin(desks, "desk-1")
+    if end:
+        desks.crash()
+        desks.start()
+        ann = desks.connect("ann")
+    ann.ok("call.add", call_id=call, invitees=["desk-1"])
+    told = ann.event("call.changed")["changes"][0]
+    while told["state"] != "joined":
+        told = ann.event("call.changed")["changes"][0]
+    assert json.loads(told["extended_data"])["by"] == "old"
+    assert answer(desks, "desk-1", "ben")["by"] == "new"
+
+
 def test_a_start_from_the_disk_ends_it(desks):
     begin(desks, "desk-1")
     desks.stop()

@@ -172,6 +172,20 @@ extension [PolicyEffect] {
         #expect(rig.invite("desk-1", in: before).decider == "empty")
     }
 
+    @Test func whoLeavesACallAndComesBackKeepsItToo() throws {
+        let rig = try CanaryRig(Self.rings)
+        var call = rig.call("desk-1")
+        #expect(rig.invite("desk-1", in: call).decider == "empty")
+        _ = rig.rig.pass(5)
+        try rig.tryOut(Self.rejects, for: "desk-1")
+        _ = rig.rig.pass(5)
+        call.participants[1].state = .left
+        call.comeBack(1, at: rig.rig.now)
+        call.participants[1].state = .inviting
+        #expect(rig.invite("desk-1", in: call).decider == "empty", "asked first in this call")
+        #expect(rig.invite("desk-1").decider == "new", "in any other one")
+    }
+
     @Test func aStartGoesOnWithTheSameChoice() throws {
         let rig = try CanaryRig(Self.rings)
         try rig.tryOut(Self.rejects, for: "desk-1")

@@ -95,6 +95,11 @@ extension Dice {
         call.endedAt = maybe { $0.moment() }
         call.mediaAlarm = maybe { $0.moment() }
         call.idleAlarm = maybe { $0.moment() }
+        if chance(20) {
+            call.returns = (0..<number(1...2)).map { _ in
+                Call.Return(UserID(identifier()), firstAt: moment())
+            }
+        }
         call.end = call.state == .ended ? end() : nil
         return call
     }

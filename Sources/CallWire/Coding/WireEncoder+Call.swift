@@ -90,5 +90,6 @@ extension JSONWriter: CallVisitor {
     public mutating func visit(_ field: CallField, _ transfers: [Call.Transfer]) {}
     public mutating func visit(_ field: CallField, _ users: [UserID]) {}
     public mutating func visit(_ field: CallField, _ forks: [Call.Fork]) {}
+    public mutating func visit(_ field: CallField, _ returns: [Call.Return]) {}
     public mutating func visit(_ field: CallField, _ note: PolicyNote?) {}
 }

@@ -34,13 +34,14 @@ final class CanaryRun {
     }
 
     /// Whether it decides for `user` in `call`, nil: in none. An account keeps the generation that
-    /// was asked first in a call: what counts is when it came in, and whom the canary was for then.
+    /// was asked first in a call, also when it leaves and comes back: what counts is when it came
+    /// in first, and whom the canary was for then.
     @inline(__always)
     func decides(for user: UserID, in call: Call?) -> Bool {
         guard let call, call.createdAt < order.newest.since else {
             return order.newest.extent.contains(user)
         }
-        let came = call.participant(user)?.invitedAt ?? call.createdAt
+        let came = call.firstCame(user) ?? call.createdAt
         return order.decides(for: user, comingAt: came)
     }
 

@@ -47,7 +47,8 @@ enum CallBytes {
     static func canWrite(_ call: Call) -> Bool {
         guard !call.isLive, call.end != nil, call.row.place != nil, !call.participants.isEmpty,
             call.items.isEmpty, call.views.isEmpty, call.mediaAlarm == nil, call.idleAlarm == nil,
-            call.transfers.isEmpty, call.removed.isEmpty, call.forks.isEmpty, call.receiver == nil
+            call.transfers.isEmpty, call.removed.isEmpty, call.forks.isEmpty, call.receiver == nil,
+            call.returns.isEmpty
         else { return false }
         return withParticipants(of: call) { first, count in
             for place in 0..<count where !isOver(first + place) { return false }

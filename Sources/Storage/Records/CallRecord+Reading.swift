@@ -45,6 +45,7 @@ private struct CallDraft {
     var removed: [UserID] = []
     var forks: [Call.Fork] = []
     var receiver: UserID?
+    var returns: [Call.Return] = []
 
     /// Reads the member `name`; false: unknown, left unread.
     mutating func read(
@@ -86,6 +87,7 @@ private struct CallDraft {
         case "removed": removed = try readUsers(from: &reader)
         case "receiver": receiver = UserID(try reader.text())
         case "forks": try readForks(from: &reader)
+        case "returns": try readReturns(from: &reader)
         default: return false
         }
         return true
@@ -121,6 +123,23 @@ private struct CallDraft {
             guard let key else { throw reader.damage("is missing", at: "key") }
             guard let value else { throw reader.damage("is missing", at: "value") }
             items.append(Call.Item(key: key, value: value))
+        }
+    }
+
+    private mutating func readReturns(from reader: inout RecordReader) throws(RecordDamage) {
+        try reader.elements { (reader) throws(RecordDamage) in
+            var (user, at): (String?, Moment?)
+            try reader.members { (reader, name) throws(RecordDamage) in
+                switch name {
+                case "user": user = try reader.text()
+                case "at": at = try reader.moment()
+                default: return false
+                }
+                return true
+            }
+            guard let user else { throw reader.damage("is missing", at: "user") }
+            guard let at else { throw reader.damage("is missing", at: "at") }
+            returns.append(Call.Return(UserID(user), firstAt: at))
         }
     }
 
@@ -262,6 +281,7 @@ private struct CallDraft {
         if !removed.isEmpty { call.removed = removed }
         if !forks.isEmpty { call.forks = forks }
         if let receiver { call.receiver = receiver }
+        if !returns.isEmpty { call.returns = returns }
         call.end = end
     }
 }

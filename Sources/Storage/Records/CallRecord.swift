@@ -154,6 +154,18 @@ private struct RecordVisitor: ~Copyable, CallVisitor {
         }
     }
 
+    mutating func visit(_ field: CallField, _ returns: [Call.Return]) {
+        guard let name = field.kept, !returns.isEmpty else { return }
+        writer.array(name) {
+            for one in returns {
+                $0.object {
+                    $0.field("user", one.user.text)
+                    $0.field("at", one.firstAt.milliseconds)
+                }
+            }
+        }
+    }
+
     /// A plugin says the same to all whom a caller invites, up to 12 KB: it is written once.
     mutating func visit(_ field: CallField, _ note: PolicyNote?) {
         guard let name = field.kept, let note else { return }
