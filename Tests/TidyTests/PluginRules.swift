@@ -2,6 +2,8 @@
 
 private let shortPlugins: Set<String> = ["busy", "auto-accept", "desk-hours"]
 private let shortLimit = 59
+/// Of what is no test.
+private let pluginLimit = 79
 
 private let plugin = "-- plugins/busy.lua: refuses a second call\n"
 private let ownTest = "test(\"a second call is refused\", function(t) end)\n"
@@ -39,6 +41,22 @@ let pluginRules: [Rule] = [
             file.lines.count > shortLimit
         else { return [] }
         return [Finding(file, nil, "\(file.lines.count) lines: a first plugin has under 60")]
+    },
+    Rule(
+        "a plugin has under 80 lines before its tests",
+        planted: [SourceFile("plugins/a.lua", String(repeating: "--\n", count: 80) + ownTest)],
+        clean: [
+            SourceFile(
+                "plugins/a.lua",
+                String(repeating: "--\n", count: 79) + String(repeating: ownTest, count: 50)),
+            SourceFile("plugins/a/tables.lua", String(repeating: "--\n", count: 80)),
+        ]
+    ) { file in
+        guard pluginName(file) != nil,
+            let count = file.lines.firstIndex(where: { $0.hasPrefix("test(") }),
+            count > pluginLimit
+        else { return [] }
+        return [Finding(file, nil, "\(count) lines before the tests: under 80 can be read at once")]
     },
 ]
 
