@@ -496,10 +496,10 @@ extension Configuration {
     }
 
     /// The built-in modes under the operator's limits, then the operator's own.
-    public var modes: [Mode] {
-        Mode.all.map { limited($0, but: []) }
-            + generation.modes.map { limited($0.mode, but: $0.given) }
-    }
+    public var modes: [Mode] { Mode.all.map { limited($0, but: []) } + ownModes }
+
+    /// The operator's own modes.
+    public var ownModes: [Mode] { generation.modes.map { limited($0.mode, but: $0.given) } }
 
     /// A mode that says nothing of how many it takes takes as many as `limits` says.
     private func limited(_ mode: Mode, but given: Set<String>) -> Mode {

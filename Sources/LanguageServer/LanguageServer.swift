@@ -23,8 +23,8 @@ public struct PressedTest: Sendable {
 
 /// A session with one editor.
 public final class LanguageServer {
-    /// Runs the test of this name.
-    public typealias TestRunner = (PluginSource, String) -> PressedTest
+    /// Runs the test of this name, which stands in the file with this path.
+    public typealias TestRunner = (PluginSource, String, _ path: String) -> PressedTest
 
     private enum Stage { case begun, initialized, shutDown, over }
 
@@ -257,7 +257,7 @@ public final class LanguageServer {
         guard Lens.tests(in: own).contains(where: { $0.name == name }) else {
             return fail(id, -32_602, "there is no test '\(name)' in this file")
         }
-        let test = runTest(files.plugin(of: file).source, name)
+        let test = runTest(files.plugin(of: file).source, name, file.path)
         notify(
             "window/showMessage",
             ["type": .integer(test.hasPassed ? 3 : 1), "message": .string(test.text)])

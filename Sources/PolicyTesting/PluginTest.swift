@@ -48,25 +48,29 @@ public struct PluginTestReport: Sendable, Equatable {
 public enum PluginTest {
     /// The moment at which every test begins: Monday, 2024-01-01 00:00:00 UTC.
     public static let begin = Moment(1_704_067_200_000)
+    /// Every test has the same dice.
+    private static let seed: UInt64 = 1
 
     /// Runs the tests of `source` whose name contains `filter`, each in a world of its own.
+    ///
+    /// - Parameter modes: those that its calls may have.
     public static func run(
-        _ source: PluginSource, setting: PluginSetting, filter: String? = nil,
-        cryptography: Cryptography = .none, seed: UInt64 = 1
+        _ source: PluginSource, setting: PluginSetting, modes: [ModeRow] = ModeRow.all,
+        filter: String? = nil, cryptography: Cryptography = .none
     ) throws(ScriptProblems) -> PluginTestReport {
         var setting = self.setting(for: source, setting)
         setting.notesLines = true
         let plan = plan(source, setting)
         setting.keepsTests = true
-        let first = try bench(source, setting, cryptography, seed)
+        let first = try bench(source, setting, cryptography)
         var results: [PluginTestResult] = []
         var ran: [String: Set<Int>] = [:]
         for index in first.tests.indices
         where filter.map({ first.tests[index].name.contains($0) }) ?? true {
             // A Lua state for each test: locals of one test must not be seen by the next.
-            let bench = try bench(source, setting, cryptography, seed)
+            let bench = try bench(source, setting, cryptography)
             let test = bench.tests[index]
-            let world = try TestWorld(plan, nil, bench, cryptography, seed)
+            let world = try TestWorld(plan, .modes(modes), bench, cryptography, seed)
             let problem = world.run(test)
             for file in source.files {
                 ran[file.name, default: []]
@@ -96,21 +100,21 @@ public enum PluginTest {
     ) throws(ScriptProblems) -> [String] {
         var setting = self.setting(for: source, setting)
         setting.keepsTests = true
-        return try bench(source, setting, cryptography, 1).tests.map(\.name)
+        return try bench(source, setting, cryptography).tests.map(\.name)
     }
 
     /// Runs the test at `place` while `observer` looks on.
     public static func run(
-        testAt place: Int, of source: PluginSource, setting: PluginSetting,
+        testAt place: Int, of source: PluginSource, modes: [ModeRow] = ModeRow.all,
         cryptography: Cryptography = .none, observer: ScriptObserver
     ) throws(ScriptProblems) -> PluginTestResult {
-        var setting = self.setting(for: source, setting)
+        var setting = self.setting(for: source, PluginSetting())
         setting.observer = observer
         let plan = plan(source, setting)
         setting.keepsTests = true
-        let bench = try bench(source, setting, cryptography, 1)
+        let bench = try bench(source, setting, cryptography)
         let test = bench.tests[place]
-        let world = try TestWorld(plan, nil, bench, cryptography, 1)
+        let world = try TestWorld(plan, .modes(modes), bench, cryptography, seed)
         let problem = world.run(test)
         return PluginTestResult(
             plugin: source.name, name: test.name, file: test.file, line: test.line,
@@ -130,8 +134,7 @@ public enum PluginTest {
 
     /// A Lua state for the code of tests.
     private static func bench(
-        _ source: PluginSource, _ setting: PluginSetting, _ cryptography: Cryptography,
-        _ seed: UInt64
+        _ source: PluginSource, _ setting: PluginSetting, _ cryptography: Cryptography
     ) throws(ScriptProblems) -> PluginState {
         let services = Services(seed: seed)
         services.now = begin

@@ -38,6 +38,8 @@ public struct PluginTrial: Sendable {
     public var time: String?
     /// The time of the wall clock.
     public var now: Moment
+    /// The modes that the call may have where one plugin is asked by itself.
+    public var modes = ModeRow.all
 
     /// A question about a call of the usual kind.
     public init(_ subject: Subject, now: Moment) {
@@ -73,7 +75,7 @@ public struct PluginTrial: Sendable {
         plan.plugins[0].setting.users = nil
         plan.isWhole = false
         plan.name = "try"
-        return try outcome(in: try world(plan, nil, cryptography, seed))
+        return try outcome(in: try world(plan, .modes(modes), cryptography, seed))
     }
 
     /// Asks all plugins of `plan` as a switchboard with `settings` does.
@@ -83,7 +85,7 @@ public struct PluginTrial: Sendable {
         _ plan: GenerationPlan, _ settings: Settings, cryptography: Cryptography = .none,
         seed: UInt64 = 1
     ) throws(ScriptProblems) -> Outcome {
-        let world = try world(plan, settings, cryptography, seed)
+        let world = try world(plan, .settings(settings), cryptography, seed)
         // The plugins behind one that fails are asked all the same.
         world.isForgiving = true
         var outcome = try outcome(in: world)
@@ -126,7 +128,7 @@ public struct PluginTrial: Sendable {
     }
 
     private func world(
-        _ plan: GenerationPlan, _ settings: Settings?, _ cryptography: Cryptography,
+        _ plan: GenerationPlan, _ given: TestWorld.Given, _ cryptography: Cryptography,
         _ seed: UInt64
     ) throws(ScriptProblems) -> TestWorld {
         do throws(Refused) {
@@ -137,7 +139,7 @@ public struct PluginTrial: Sendable {
             let world: TestWorld
             do throws(ScriptProblems) {
                 world = try TestWorld(
-                    plan, settings, nil, cryptography, seed, at: begin ?? now)
+                    plan, given, nil, cryptography, seed, at: begin ?? now)
             } catch {
                 throw Refused(error.description)
             }

@@ -46,10 +46,10 @@ extension TestWorld {
         try table.only(Self.callFields + more, name)
         if let time = table["at"].text { setClock(to: try Self.moment(time, now, zone)) }
         let mode = table["mode"].text ?? "common"
-        guard let row = ModeRow(named: mode) else {
-            throw Refused(
-                "\(name): unknown mode '\(mode)'"
-                    + Suggestion.text(for: mode, among: Mode.all.map(\.name)))
+        guard let row = ModeRow(named: mode, in: modes) else {
+            let hint = Suggestion.text(for: mode, among: modes.map(\.name))
+            let own = " (your own modes are read from callagent.lua, or --config FILE)"
+            throw Refused("\(name): unknown mode '\(mode)'\(hint.isEmpty ? own : hint)")
         }
         let kind = more.contains("kind") ? "audio" : table["kind"].text ?? "audio"
         var call = Call(

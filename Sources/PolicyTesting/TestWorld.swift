@@ -18,8 +18,7 @@ final class TestWorld {
     private var seed: UInt64
     private(set) var host: PolicyHost
     var board: Switchboard
-    /// The operator's; nil: whoever is invited is answered for.
-    private let given: Settings?
+    private let given: Given
     private var answeredFor: Set<UserID> = []
     /// Those that the test has made.
     var groups: [String: [UserID]] = [:]
@@ -67,13 +66,30 @@ final class TestWorld {
     static let mostSteps = 100_000
     private var ran: [String: Set<Int>] = [:]
 
+    /// What the operator says.
+    enum Given {
+        case settings(Settings)
+        /// Nothing but these modes: whoever is invited is answered for.
+        case modes([ModeRow])
+
+        var settings: Settings {
+            switch self {
+            case .settings(let settings): return settings
+            case .modes(let modes):
+                var settings = Settings()
+                settings.modes = modes
+                return settings
+            }
+        }
+    }
+
     enum Work {
         case core(Input)
         case host(PolicyInput)
     }
 
     init(
-        _ plan: GenerationPlan, _ settings: Settings?, _ bench: PluginState?,
+        _ plan: GenerationPlan, _ given: Given, _ bench: PluginState?,
         _ cryptography: Cryptography, _ seed: UInt64, at begin: Moment = PluginTest.begin
     ) throws(ScriptProblems) {
         now = begin
@@ -81,10 +97,10 @@ final class TestWorld {
         self.bench = bench
         self.cryptography = cryptography
         self.seed = seed
-        given = settings
+        self.given = given
         let generation = try Self.generation(plan, seed, cryptography)
         host = PolicyHost(generation, seed: seed, cryptography: cryptography)
-        board = Switchboard(settings: settings ?? Settings(), seed: seed, at: begin)
+        board = Switchboard(settings: given.settings, seed: seed, at: begin)
         configure()
         take(host.start(at: now))
         work(nil)
@@ -97,6 +113,9 @@ final class TestWorld {
             plan, seed: seed, cryptography: cryptography,
             wallTime: PluginTest.begin.milliseconds)
     }
+
+    /// The modes that calls may have.
+    var modes: [ModeRow] { board.settings.modes }
 
     /// The time zone of the plugins.
     var zone: TimeZoneRules { plan.plugins.first?.setting.zone ?? .utc }
@@ -299,7 +318,7 @@ final class TestWorld {
         }
         now = moment
         (stored, devices, answeredFor) = ([:], [:], [])
-        board = Switchboard(settings: given ?? Settings(), seed: newNumber(), at: now)
+        board = Switchboard(settings: given.settings, seed: newNumber(), at: now)
         configure()
     }
 
@@ -418,11 +437,11 @@ final class TestWorld {
     }
 
     private var settings: Settings {
-        var settings = given ?? Settings()
+        var settings = given.settings
         settings.hooks = host.generation.hooks
         settings.wakesDevices = false
         settings.groups.merge(groups) { _, own in own }
-        if given == nil { settings.answerFor = Accounts(answeredFor.map(\.text)) }
+        if case .modes = given { settings.answerFor = Accounts(answeredFor.map(\.text)) }
         return settings
     }
 

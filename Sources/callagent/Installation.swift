@@ -19,6 +19,15 @@ enum Installation {
         named ?? (access("callagent.lua", R_OK) == 0 ? "callagent.lua" : nil)
     }
 
+    /// The operator's file of the plugin at `path`: beside `plugins`, else beside the plugin; nil:
+    /// there is none.
+    static func file(of path: String) -> String? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        let folder = parts.lastIndex(of: "plugins").map { parts[..<$0] } ?? parts.dropLast()
+        let file = (folder + ["callagent.lua"]).joined(separator: "/")
+        return access(file, R_OK) == 0 ? file : nil
+    }
+
     /// Where clients connect: `--server`, else where the operator's file lets the server listen.
     static func server(_ arguments: CommandArguments) throws(CommandError) -> ServerAddress {
         do throws(ServerAddressError) {

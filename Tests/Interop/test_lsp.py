@@ -204,6 +204,32 @@ def test_a_lens_runs_one_test(tmp_path):
     run(body())
 
 
+OWN_MODE = """on.invite(function(call)
+  if call.mode == "clinic" then return reject "busy" end
+end)
+test("own", function(t) t.expect(t.invite { mode = "clinic" }, reject "busy") end)
+"""
+
+
+def test_a_lens_knows_the_operators_own_modes(tmp_path):
+    async def body():
+        async with Editor(tmp_path) as editor:
+            editor.open("plugins/p.lua", OWN_MODE)
+            lenses = await editor.client.text_document_code_lens_async(
+                types.CodeLensParams(types.TextDocumentIdentifier(editor.uri("plugins/p.lua"))))
+            (press,) = [one.command for one in lenses]
+            for like, passed, said in [
+                    (None, False, "unknown mode 'clinic'"), ("managed", True, "ok"),
+                    ("managd", False, "callagent.lua:1: modes: clinic: ")]:
+                if like:
+                    (tmp_path / "callagent.lua").write_text(
+                        f'modes = {{ clinic = {{ like = "{like}" }} }}\n')
+                answer = await editor.client.workspace_execute_command_async(
+                    types.ExecuteCommandParams(press.command, press.arguments))
+                assert answer["passed"] is passed and said in answer["text"], answer
+    run(body())
+
+
 def test_nothing_runs_and_no_secret_is_read_before(tmp_path):
     """A plugin that would never end when run, and a secret that is not there."""
     async def body():

@@ -234,6 +234,69 @@ def test_reload_says_what_looks_wrong(make_agent):
     assert code == 0 and "desk.lua:1: on.invite returns a text" in output, output
 
 
+CLINIC = """
+on.invite(function(call)
+  if call.mode == "clinic" then return reject "busy" end
+end)
+test("the clinic", function(t)
+  t.expect(t.invite { mode = "clinic" }, reject "busy")
+  t.expect(t.invite { mode = "advanced" }, nil)
+end)
+"""
+CLINIC_FILE = """auth = { { alg = "HS256", key = secret "env:CALLAGENT_NO_SUCH_KEY" } }
+modes = { clinic = { like = "managed", ring_time = "30s" } }
+plugins = { "desk" }
+"""
+
+
+@pytest.fixture
+def clinic(make_agent):
+    """An operator with a mode of his own, and a plugin that knows of it."""
+    return make_agent(CLINIC_FILE, {"desk": CLINIC})
+
+
+@pytest.mark.parametrize("words", [["desk"], ["plugins/desk.lua"], []])
+def test_tests_know_the_operators_own_modes(clinic, words):
+    code, output = clinic.tool("test", *words)
+    assert code == 0 and "1 passed, 0 failed" in output, output
+    # Another file than the one in the folder.
+    (clinic.folder / "callagent.lua").rename(clinic.folder / "other.lua")
+    code, output = clinic.tool("test", "plugins/desk.lua")
+    assert code == 1 and "desk.lua:6: t.invite: unknown mode 'clinic' (your own" in output, output
+    code, output = clinic.tool("test", *words, "--config", "other.lua")
+    assert code == 0 and "1 passed, 0 failed" in output, output
+
+
+@pytest.mark.parametrize("words", [["plugins/desk.lua"], []])
+def test_wrong_modes_of_the_operator_are_named_with_their_line(clinic, words):
+    file = clinic.folder / "callagent.lua"
+    file.write_text(CLINIC_FILE.replace("ring_time", "ring_tme"))
+    assert clinic.tool("test", *words) == (
+        1, "callagent.lua:2: modes: clinic: unknown parameter 'ring_tme' "
+        "(did you mean 'ring_time'?)\n")
+    assert clinic.tool("test", *words, "--config", "no.lua") == (
+        1, "cannot read no.lua: No such file or directory\n")
+
+
+def test_try_fuzz_and_reload_know_them_too(make_agent):
+    agent = make_agent(
+        'answer_for = { "bob" }\ntest_on_reload = true\nplugins = { "desk" }\n'
+        'modes = { clinic = { like = "managed" } }\n',
+        {"desk": CLINIC}).start()
+    call = '{"from":"ann","to":"bob","mode":"clinic"}'
+    assert agent.tool("try", "desk", "--invite", call) == (0, 'reject "busy"\n')
+    assert agent.tool("try", "--invite", call)[1].endswith('reject "busy"\n')
+    plugin = agent.folder / "plugins/desk.lua"
+    plugin.write_text(CLINIC + "-- another\n")
+    code, output = agent.tool("reload")
+    assert code == 0, output
+    plugin.write_text(CLINIC.replace("return reject", "error(call.mode) return reject"))
+    code, output = agent.tool("reload")
+    assert code == 1 and "desk.lua:3: clinic" in output, output
+    code, output = agent.tool("fuzz", "desk", "--for", "10s")
+    assert code == 1 and 'mode = "clinic"' in output, output
+
+
 def test_tests_need_neither_secrets_nor_a_time_zone(make_agent):
     config = """
 timezone = "Asia/Tokyo"

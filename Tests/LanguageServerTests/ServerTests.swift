@@ -14,7 +14,7 @@ private final class Session {
 
     init() throws {
         var note: (String) -> Void = { _ in }
-        server = try LanguageServer { _, name in
+        server = try LanguageServer { _, name, _ in
             note(name)
             return PressedTest(hasPassed: name != "bad", text: "\(name): done")
         }

@@ -371,6 +371,33 @@ import Testing
         #expect(report.isPassed, "\(report.results)")
     }
 
+    @Test func callsHaveTheOperatorsOwnModes() throws {
+        let text = """
+            on.invite(function(call) if call.mode == "clinic" then return reject "busy" end end)
+            on.join(function(call, user) return user.id == "dan" and admit or refuse "no" end)
+            test("own", function(t)
+              t.expect(t.invite { mode = "clinic" }, reject "busy")
+              t.expect(t.invite { mode = "advanced" }, nil)
+              t.reload()
+              t.expect(t.invite { mode = "clinic", from = "zoe", to = "carl" }, reject "busy")
+            end)
+            test("near", function(t) t.invite { mode = "clinik" } end)
+            test("unknown", function(t) t.invite { mode = "xyz" } end)
+            """
+        var clinic = Mode.managed
+        (clinic.name, clinic.model) = ("clinic", "managed")
+        let file = SourceFile(name: "p.lua", text: Array(text.utf8))
+        let source = PluginSource(name: "p", main: file)
+        let modes = ModeRow.all + [ModeRow(clinic)]
+        let report = try PluginTest.run(source, setting: PluginSetting(), modes: modes)
+        let said = report.results.map { $0.problem?.description ?? "passed" }
+        #expect(said[0] == "passed", "\(said)")
+        #expect(said[1].hasSuffix("t.invite: unknown mode 'clinik' (did you mean 'clinic'?)"))
+        #expect(said[2].hasPrefix("p.lua:10: t.invite: unknown mode 'xyz' (your own modes are"))
+        let without = try PluginTest.run(source, setting: PluginSetting(), filter: "own")
+        #expect(without.results[0].problem?.description.contains("mode 'clinic' (your") == true)
+    }
+
     @Test func linesThatNoTestRunsAreMissed() throws {
         let text = """
             on.invite(function(call)

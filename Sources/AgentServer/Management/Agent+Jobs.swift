@@ -91,8 +91,8 @@ extension Agent {
         let (jobs, identity) = (management.jobs, request.identity)
         files(of: request, orAnswer: respond) { kept, configuration in
             let job = jobs.add("test", by: identity) { control throws(AgentError) in
-                let plan = try Deployment(kept, under: configuration, seed: 1).plan
-                return try PluginTests.json(plan, control)
+                let deployment = try Deployment(kept, under: configuration, seed: 1)
+                return try PluginTests.json(deployment, control)
             }
             respond(Management.begun(job))
         }
@@ -160,15 +160,17 @@ extension PluginTrial.Outcome {
 extension PluginTests {
     /// `passed`, `failed`, `tests[]` {`text`, `passed`}, `coverage[]` {`text`, `percent`}.
     fileprivate static func json(
-        _ plan: GenerationPlan, _ control: JobControl
+        _ deployment: Deployment, _ control: JobControl
     ) throws(AgentError) -> JSONValue {
+        let (plan, modes) = (deployment.plan, deployment.configuration.testedModes)
         var outcome = Outcome()
         do throws(ScriptProblems) {
             for (place, plugin) in plan.plugins.enumerated() {
                 guard !control.isCancelled else { break }
                 control.progress = Double(place) / Double(plan.plugins.count)
                 let report = try PluginTest.run(
-                    plugin.source, setting: plugin.setting, cryptography: .system)
+                    plugin.source, setting: plugin.setting, modes: modes,
+                    cryptography: .system)
                 outcome.tests += report.results.map(PluginTestLine.init)
                 outcome.coverage += report.coverage.map(PluginCoverageLine.init)
             }

@@ -28,7 +28,7 @@ public enum PluginDebugging {
             let names = try PluginTest.names(source, setting: setting, cryptography: .system)
             let place = try place(of: test, in: names)
             return TestedPlugin(
-                source: source, setting: setting, test: place,
+                source: source, modes: try PluginTests.modes(of: file), test: place,
                 files: Paths(of: name, file: file).files([source]))
         } catch {
             throw DebugProblem(error.description)
@@ -102,7 +102,7 @@ private struct Paths {
 /// One test, in a world of its own.
 private struct TestedPlugin: DebugTarget {
     let source: PluginSource
-    let setting: PluginSetting
+    let modes: [ModeRow]
     let test: Int
     let files: [DebugFile]
     let notes: [String] = []
@@ -110,7 +110,7 @@ private struct TestedPlugin: DebugTarget {
     func run(_ observer: ScriptObserver) -> DebugResult {
         do throws(ScriptProblems) {
             let result = try PluginTest.run(
-                testAt: test, of: source, setting: setting, cryptography: .system,
+                testAt: test, of: source, modes: modes, cryptography: .system,
                 observer: observer)
             let line = PluginTestLine(result)
             return DebugResult(

@@ -38,11 +38,13 @@ public enum PluginFuzzing {
             try DecisionReplay.sources(of: name, file: order.file)
         }
         do throws(ScriptProblems) {
+            let modes = try PluginTests.modes(of: order.file)
             for (source, setting) in try PluginTests.plugins(order.names, order.file) {
                 var one = PluginFuzz.Order(source)
                 one.setting = setting
                 one.seed = order.seed
                 one.cryptography = .system
+                one.modes = modes
                 one.recorded = order.records.compactMap(\.extendedData)
                 one.other = others?.first { $0.name == source.name }
                 let end = Clock.bootMilliseconds() + order.time

@@ -39,15 +39,18 @@ public enum PluginTests {
     ///   - names: paths of plugin files or names of plugins; none: every listed plugin.
     ///   - file: the operator's file.
     ///   - filter: only tests whose name contains it.
-    /// - Throws: `configuration`, `FILE:LINE: text`, when a plugin cannot be loaded.
+    /// - Throws: `configuration`, `FILE:LINE: text`, when a plugin cannot be loaded or the
+    ///   operator's file is wrong.
     public static func run(
         _ names: [String], file: String?, filter: String? = nil
     ) throws(AgentError) -> Outcome {
         do throws(ScriptProblems) {
             var outcome = Outcome()
+            let modes = try modes(of: file)
             for (source, setting) in try plugins(names, file) {
                 let report = try PluginTest.run(
-                    source, setting: setting, filter: filter, cryptography: .system)
+                    source, setting: setting, modes: modes, filter: filter,
+                    cryptography: .system)
                 outcome.tests += report.results.map(PluginTestLine.init)
                 outcome.coverage += report.coverage.map(PluginCoverageLine.init)
             }
@@ -58,10 +61,15 @@ public enum PluginTests {
     }
 
     /// Runs the test `name` of a plugin as an editor shows it, with no network and no secret.
-    public static func press(_ name: String, of source: PluginSource) -> PluginTestLine {
+    ///
+    /// - Parameter file: the operator's file, which has his own modes; nil: there is none.
+    public static func press(
+        _ name: String, of source: PluginSource, file: String?
+    ) -> PluginTestLine {
         do throws(ScriptProblems) {
             let report = try PluginTest.run(
-                source, setting: PluginSetting(), filter: name, cryptography: .system)
+                source, setting: PluginSetting(), modes: try modes(of: file), filter: name,
+                cryptography: .system)
             // The filter takes any test that has the name within its own.
             let lines = report.results.filter { $0.name == name }.map(PluginTestLine.init)
             let failed = lines.filter { !$0.hasPassed }
@@ -74,15 +82,16 @@ public enum PluginTests {
         }
     }
 
-    /// Runs the tests of a plan's plugins, for a reload; returns how many there are.
+    /// Runs the tests of a deployment's plugins, for a reload; returns how many there are.
     ///
     /// - Throws: `configuration`, one line for each test that failed.
-    static func pass(_ plan: GenerationPlan) throws(AgentError) -> Int {
+    static func pass(_ deployment: Deployment) throws(AgentError) -> Int {
         var lines: [PluginTestLine] = []
+        let modes = deployment.configuration.testedModes
         do throws(ScriptProblems) {
-            for (source, setting) in plan.plugins {
+            for (source, setting) in deployment.plan.plugins {
                 let report = try PluginTest.run(
-                    source, setting: setting, cryptography: .system)
+                    source, setting: setting, modes: modes, cryptography: .system)
                 lines += report.results.map(PluginTestLine.init)
             }
         } catch {
@@ -128,6 +137,11 @@ public enum PluginTests {
         return found
     }
 
+    /// The modes that calls of a test may have: the built-in ones, and the operator's own.
+    static func modes(of file: String?) throws(ScriptProblems) -> [ModeRow] {
+        try Deployment.configuration(at: file, isForTests: true).testedModes
+    }
+
     /// The files of a plugin.
     ///
     /// - Parameters:
@@ -163,6 +177,8 @@ public enum PluginTests {
         if let options { setting.options = options }
         setting.standsIn = true
         setting.grants = source.needs
+        var trial = trial
+        trial.modes = configuration.testedModes
         return try trial.run(source, setting, cryptography: .system)
     }
 
@@ -175,6 +191,11 @@ public enum PluginTests {
         let plan = try Deployment.library(for: file).plan(for: configuration)
         return try trial.run(plan, configuration.settings(hooks: []), cryptography: .system)
     }
+}
+
+extension Configuration {
+    /// See `PluginTests.modes`. The built-in ones are as they come, as plugins are in their tests.
+    var testedModes: [ModeRow] { ModeRow.all + ownModes.map { ModeRow($0) } }
 }
 
 extension PluginCoverageLine {

@@ -370,7 +370,7 @@ extension Reloader.Job {
             case .shadow, .rollBack, .abort: break
             }
             if deployment.configuration.testOnReload {
-                reloaded.tests = try PluginTests.pass(deployment.plan)
+                reloaded.tests = try PluginTests.pass(deployment)
             }
             reloaded.replay = try replay(on: deployment)
             return .success((deployment, reloaded))

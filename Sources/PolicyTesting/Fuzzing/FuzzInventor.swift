@@ -48,7 +48,11 @@ struct FuzzInventor {
     ]
     private static let spans = ["1s", "5s", "30s", "1m", "10m", "1h", "1d", "7d"]
 
-    init(_ source: PluginSource, recorded: [LuaValue], seed: UInt64) {
+    /// The names of modes that calls may have.
+    private let modes: [String]
+
+    init(_ source: PluginSource, recorded: [LuaValue], modes: [String], seed: UInt64) {
+        self.modes = modes
         dice = SeededGenerator(seed: seed)
         self.recorded = recorded
         var (hooks, usesTime): (Set<String>, Bool) = ([], false)
@@ -159,7 +163,7 @@ struct FuzzInventor {
             add("to", user())
         }
         if chance(4) { add("kind", .text(chance(2) ? "video" : text())) }
-        if isSeveral, chance(4) { add("mode", .text(pick(Mode.all.map(\.name)) ?? "common")) }
+        if isSeveral, chance(4) { add("mode", .text(pick(modes) ?? "common")) }
         if chance(6) { add("timeout", .text(pick(["1s", "5s", "30s", "10m"]) ?? "5s")) }
         if !chance(3) { add("extended_data", data()) }
         if chance(usesTime ? 2 : 6) { add("at", .text(time())) }

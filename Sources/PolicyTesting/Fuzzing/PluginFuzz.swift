@@ -20,6 +20,8 @@ public final class PluginFuzz {
         /// Findings after which it ends.
         public var enough = 10
         public var cryptography = Cryptography.none
+        /// The modes that invented calls have.
+        public var modes = ModeRow.all
 
         /// An order to look at `source`.
         public init(_ source: PluginSource) { self.source = source }
@@ -56,7 +58,8 @@ public final class PluginFuzz {
             (try? JSONValue(parsing: text)).map { LuaValue($0) } ?? .text(text)
         }
         recordedTexts = Set(recorded.flatMap(\.texts))
-        inventor = FuzzInventor(order.source, recorded: recorded, seed: order.seed)
+        inventor = FuzzInventor(
+            order.source, recorded: recorded, modes: order.modes.map(\.name), seed: order.seed)
     }
 
     /// Looks for faults until `isOver`.
@@ -90,7 +93,8 @@ public final class PluginFuzz {
         plan.plugins = [(source, setting)]
         plan.isWhole = false
         plan.name = "fuzz"
-        let world = try TestWorld(plan, nil, nil, order.cryptography, order.seed)
+        let world = try TestWorld(
+            plan, .modes(order.modes), nil, order.cryptography, order.seed)
         world.isForgiving = true
         return world
     }

@@ -18,8 +18,9 @@ extension Command {
     ) { (arguments) throws(CommandError) in
         let limit = try arguments.size("--max-message") ?? 64 << 20
         do throws(ScriptProblem) {
-            let server = try LanguageServer { source, name in
-                let test = PluginTests.press(name, of: source)
+            let server = try LanguageServer { source, name, path in
+                let file = Installation.file(of: path)
+                let test = PluginTests.press(name, of: source, file: file)
                 return PressedTest(hasPassed: test.hasPassed, text: test.text)
             }
             return EditorLoop(server: server, limit: limit).run()
