@@ -138,6 +138,11 @@ extension DebugSession {
             add("call", .members(frame.state, call, name, start: 0), isCostly: false)
         }
         let globals = try frame.state.globals()
+        let kept = try frame.state.member(.text("state"), of: globals)
+        let isUnknown = unknownStates.contains(frame.state.plugin)
+        add(
+            isUnknown ? "state (not recorded)" : "state",
+            .members(frame.state, kept, "state", start: 0), isCostly: false)
         add("Globals", .members(frame.state, globals, "", start: 0), isCostly: true)
         add("Waits", .waits(frame.state, frame.frame.handler), isCostly: false)
         reply(request, ["scopes": .array(scopes)])

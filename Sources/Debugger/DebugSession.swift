@@ -47,6 +47,8 @@ public final class DebugSession {
     // What is debugged.
     private var target: (any DebugTarget)?
     var files = DebugFiles()
+    /// See `DebugTarget.unknownStates`.
+    private(set) var unknownStates: Set<String> = []
     var breakpoints = Breakpoints()
     var stopsAtErrors: Set<String> = ["uncaught"]
     private var stopsOnEntry = false
@@ -266,6 +268,7 @@ public final class DebugSession {
         stopsOnEntry = arguments["stopOnEntry"]?.bool ?? false
         ignoresBreakpoints = arguments["noDebug"]?.bool ?? false
         files = DebugFiles(target.files)
+        unknownStates = target.unknownStates
         stage = .launched
         reply(request)
         for point in breakpoints.place(in: files) {

@@ -34,8 +34,14 @@ public protocol DebugTarget {
     var files: [DebugFile] { get }
     /// Said once, before the first run.
     var notes: [String] { get }
+    /// Plugins whose `state` is not the one of then, because that was not recorded.
+    var unknownStates: Set<String> { get }
     /// Runs it from the beginning, in Lua states of its own, while `observer` looks on.
     func run(_ observer: ScriptObserver) -> DebugResult
+}
+
+extension DebugTarget {
+    public var unknownStates: Set<String> { [] }
 }
 
 /// Why something cannot be debugged, or looked at.

@@ -59,5 +59,15 @@ public struct DecisionFiles: Sendable {
         return Int64(String(decoding: digits, as: UTF8.self)).map { Moment($0) }
     }
 
+    /// The record with the copies of `state` that it names, as far as they are kept.
+    public func withStates(_ record: DecisionRecord) -> DecisionRecord {
+        let wanted = Set((record.input?.states ?? []).compactMap(\.id))
+        guard !wanted.isEmpty, let input = record.input else { return record }
+        let found = StateFiles.copies(wanted, in: directory)
+        var record = record
+        record.input = input.finding { found[$0] }
+        return record
+    }
+
     private var paths: [String] { LineFile.all(Self.path(in: directory)) }
 }

@@ -52,8 +52,9 @@ private struct LineRewriting {
         let key = path.split(separator: "/").last.map(String.init) ?? ""
         switch value {
         case .string(let text):
-            // The plugin that decided.
-            if path == "/decision/by" || Self.words.contains(key) { return value }
+            // The plugin that decided; names of copies.
+            let isOurs = path == "/decision/by" || path.hasPrefix("/input/states/")
+            if isOurs || Self.words.contains(key) { return value }
             return .string(gone.replacing(in: text))
         case .array(let all):
             return .array(all.map { rewrite($0, at: path) })

@@ -166,6 +166,7 @@ extension DecisionInput {
             wallOffset: json["wall_offset_ms"]?.integer ?? 0,
             dice: json["dice"]?.string.flatMap { UInt64($0, radix: 16) } ?? 0,
             vars: json["vars"]?.object?.members.map { Vars(plugin: $0.key, json: $0.value) } ?? [],
+            states: json["states"]?.object?.members.map { State(plugin: $0.key, json: $0.value) },
             seen: json["seen"]?.array?.compactMap { Seen($0) } ?? [])
     }
 }
@@ -175,6 +176,12 @@ extension DecisionInput.Vars {
         let writer = PlainWriter()
         writer.json(json)
         self.init(plugin: plugin, bytes: writer.copy)
+    }
+}
+
+extension DecisionInput.State {
+    fileprivate init(plugin: String, json: JSONValue) {
+        self.init(plugin: plugin, id: json.string.flatMap { UInt64($0, radix: 16) })
     }
 }
 

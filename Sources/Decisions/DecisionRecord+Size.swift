@@ -27,8 +27,14 @@ extension DecisionInput {
         let seen = seen.reduce(0) { sum, one in
             sum + 128 + one.request.utf8.count + (one.reply?.bytes ?? 0)
         }
-        return subject.bytesBesideCall + vars + seen + 64 * facts.count
+        let states = (states ?? []).reduce(0) { $0 + 64 + $1.ownBytes }
+        return subject.bytesBesideCall + vars + seen + states + 64 * facts.count
     }
+}
+
+extension DecisionInput.State {
+    /// What the copy takes, in memory and as a line; those who share it do not count it again.
+    fileprivate var ownBytes: Int { isFirst ? (copy?.bytes.count ?? 0) * 3 : 0 }
 }
 
 extension DecisionInput.Subject {

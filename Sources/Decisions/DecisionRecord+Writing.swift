@@ -159,9 +159,20 @@ extension DecisionInput {
         writer.key("call")
         writer.call(call, facts)
         if !vars.isEmpty { write(vars, into: &writer) }
+        if let states { write(states, into: &writer) }
         guard !seen.isEmpty else { return }
         writer.array("seen") {
             for seen in seen { seen.write(into: &$0) }
+        }
+    }
+
+    /// The copies themselves stand in files of their own (`StateFiles`).
+    private func write(_ states: [State], into writer: inout JSONWriter) {
+        writer.object("states") {
+            for state in states {
+                $0.key(text: state.plugin)
+                $0.value(state.id.map { .string(String($0, radix: 16)) } ?? JSONValue.null)
+            }
         }
     }
 

@@ -20,6 +20,10 @@ public final class Replay {
 
     /// What is asked; it must be used for nothing else.
     public let generation: Generation
+    /// Whether plugins are asked with the `state` that a record knows, in the place of their own.
+    public var givesStates = false
+    /// Why some plugins were not, a line each.
+    public private(set) var stateProblems: [String] = []
     private let cryptography: Cryptography
     /// Made at the first question: until then the generation may be given the `state` that it is to
     /// begin with.
@@ -57,6 +61,7 @@ public final class Replay {
         prepare(recorded, input)
         host.patience = time
         if lastQuestion == 0 { take(host.start(at: now)) }
+        if givesStates { stateProblems = generation.give(recorded.copies) }
         lastQuestion += 1
         let question = QuestionID(lastQuestion)
         switch input.subject {
@@ -172,6 +177,17 @@ public final class Replay {
             let keys = (values[plugin] ?? [:]).keys.filter { $0.hasPrefix(prefix) }.sorted()
             return .value(.array(keys.map { .string($0) }))
         }
+    }
+}
+
+extension DecisionRecord {
+    /// The `state` with which each plugin was asked, where that is known.
+    package var copies: [String: StateCopy] {
+        guard let states = input?.states else { return [:] }
+        var copies: [String: StateCopy] = [:]
+        for said in asked where said.verdict != .quarantined { copies[said.plugin] = .empty }
+        for state in states { copies[state.plugin] = state.copy }
+        return copies
     }
 }
 

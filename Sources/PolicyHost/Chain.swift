@@ -123,6 +123,8 @@ struct RecordedInput {
     let place: Int
     let dice: UInt64
     let vars: [DecisionInput.Vars]
+    /// Of the plugins that were asked so far.
+    var states: [DecisionInput.State] = []
 
     /// What was asked about `call`.
     func subject(_ call: Call) -> DecisionInput.Subject {

@@ -211,6 +211,7 @@ extension PolicyHost {
         _ plugin: PluginState, _ reference: Int32, _ chain: inout Chain, _ origin: Origin
     ) -> callua_outcome {
         chain.since = services.now
+        noteState(of: plugin, &chain)
         write(chain)
         begin(plugin, call: chain.view.call.id, account: chain.user, origin)
         return start(plugin, reference)
@@ -460,6 +461,7 @@ extension PolicyHost {
         guard let chain = chains[id] else { return }
         let plugin = chain.generation.plugins[chain.place].name
         chains[id]?.seen.removeAll { $0.plugin == plugin }
+        chains[id]?.recorded?.states.removeAll { $0.plugin == plugin }
         deadlines.add(.advance(id), at: services.now)
     }
 
@@ -509,7 +511,7 @@ extension Chain {
                 subject: recorded.subject(view.call), facts: view.facts,
                 decideIn: deadline - view.now,
                 wallOffset: services.wallOffset, dice: recorded.dice, vars: recorded.vars,
-                seen: seen)
+                states: recorded.states, seen: seen)
         }
         return DecisionRecord(
             hook: hook, call: view.call.id, user: user, cause: cause, at: view.now,

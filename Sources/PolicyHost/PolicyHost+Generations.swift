@@ -346,6 +346,20 @@ extension PluginState {
         try restoreState(try migrate(state, migration))
     }
 
+    /// The `state` that a record names takes the place of its own.
+    func give(_ copy: StateCopy) throws(ScriptProblem) {
+        guard copy.id != StateCopy.empty.id, copy.version != manifest.stateVersion else {
+            return try replaceState(with: copy.bytes)
+        }
+        guard let migration else {
+            throw ScriptProblem(
+                "'state' was written under the state_version \(copy.version), here it is "
+                    + "\(manifest.stateVersion) without migrate", file: file)
+        }
+        let old = SavedState(bytes: copy.bytes, version: copy.version)
+        try replaceState(with: try migrate(old, migration))
+    }
+
     private func migrate(
         _ state: SavedState, _ function: Int32
     ) throws(ScriptProblem) -> [UInt8] {

@@ -55,6 +55,7 @@ public final class PolicyHost {
     var firing: [WaitID: PolicyTimer] = [:]
     /// Plugins whose `state` was changed and not copied yet.
     var unsaved: [PluginState] = []
+    var stateCopies = StateCopies()
     var ended = RecentCalls()
     var isTellingFailure = false
     /// Processor time of all runs, and of what they made others do, in nanoseconds. Who carries out

@@ -6,6 +6,7 @@ import Configuration
 import EventLoop
 import Glibc
 import JSON
+import Lua
 import TestSupport
 import Testing
 
@@ -283,6 +284,111 @@ private final class Place {
             log.flush()
         }
         #expect(place.names == ["decisions.jsonl"])
+    }
+
+    private func record(
+        _ number: UInt64, naming copies: [(String, StateCopy)]
+    ) -> DecisionRecord {
+        var record = record(number)
+        let plain = input(Int(number))
+        record.input = DecisionInput(
+            subject: plain.subject, facts: [], decideIn: 2_000, wallOffset: 0, dice: number,
+            vars: [], states: copies.map { .init(plugin: $0, id: $1.id, copy: $1) }, seen: [])
+        return record
+    }
+
+    private func copy(_ id: UInt64, _ byte: UInt8 = 0x78, count: Int = 100) -> StateCopy {
+        StateCopy(id: id, version: 2, bytes: [UInt8](repeating: byte, count: count))
+    }
+
+    private func lines(_ place: Place, _ name: String) -> Int {
+        let bytes = Files.read("\(place.path)/\(name)", limit: 1 << 30) ?? []
+        return bytes.count { $0 == 0x0A }
+    }
+
+    @Test func aCopyOfStateIsWrittenOnce() throws {
+        let place = try Place()
+        let log = place.log()
+        let (first, second, other) = (copy(0xa1), copy(0xa2, 0x79), copy(0xb1))
+        let named = [[first], [first, other], [second, other], [first]]
+        for (number, copies) in named.enumerated() {
+            let pairs = copies.map { ($0.id == 0xb1 ? "q" : "p", $0) }
+            log.note(.decision(record(UInt64(number), naming: pairs)))
+            log.flush()
+        }
+        #expect(lines(place, "states.jsonl") == 3)
+        let files = DecisionFiles(directory: place.path)
+        let newest = files.newest(10)
+        #expect(newest[2].input?.states?.map(\.id) == [0xa2, 0xb1])
+        #expect(newest[2].copies.values.allSatisfy { $0 === StateCopy.empty })
+        let whole = files.withStates(newest[2])
+        #expect(whole.copies["p"] == second && whole.copies["q"] == other)
+        // In memory nobody needs them.
+        for case .decision(let record) in log.newest(10) {
+            #expect(record.input?.states?.allSatisfy { $0.copy == nil } ?? true)
+        }
+        // Without the files it is not known, and that is no empty table.
+        let gone = DecisionFiles(directory: "/nonexistent").withStates(newest[2])
+        #expect(gone.copies["p"] == nil && gone.copies["q"] == nil)
+    }
+
+    @Test func copiesTakeABoundedPlaceAndThoseInUseStay() throws {
+        let place = try Place()
+        let log = place.log { $0.size = 65_536 }
+        let kept = copy(1, count: 1_000)
+        for number in 2...200 as ClosedRange<UInt64> {
+            log.note(
+                .decision(
+                    record(
+                        number, naming: [("p", copy(number, count: 3_000)), ("kept", kept)])))
+            log.flush()
+        }
+        let names = place.names.filter { $0.hasPrefix("states") }
+        #expect(names == ["states.jsonl", "states.jsonl.1"])
+        let files = DecisionFiles(directory: place.path)
+        let newest = files.newest(2)
+        let last = files.withStates(try #require(newest.last))
+        #expect(last.copies["kept"] == kept && last.copies["p"]?.id == 200)
+        let missing = copy(2, count: 3_000)
+        #expect(files.withStates(record(2, naming: [("p", missing)])).copies["p"] == nil)
+    }
+
+    @Test func aCopyThatNamesWhoIsForgottenGoes() throws {
+        let place = try Place()
+        let log = place.log()
+        func bytes(_ text: String) -> [UInt8] {
+            let writer = PlainWriter()
+            writer.json(["seen": [.string(text)]])
+            return writer.copy
+        }
+        let (hers, theirs) = (
+            StateCopy(id: 1, version: 1, bytes: bytes("ann")),
+            StateCopy(id: 2, version: 1, bytes: bytes("anna"))
+        )
+        log.note(.decision(record(1, naming: [("p", hers), ("q", theirs)])))
+        log.flush()
+        let gone = Forgotten(UserID("ann"), as: UserID("deleted:0000000000000001"))
+        let changed = try log.states?.rewrite(0) { StateFiles.forgetting(gone, in: $0) }
+        #expect(changed == 1)
+        let named = record(1, naming: [("p", hers)]).line
+        let line = try #require(DecisionRecord.forgetting(gone, in: named))
+        #expect(DecisionRecord(line: line)?.input?.states?.first?.id == 1)
+        let files = DecisionFiles(directory: place.path)
+        let found = files.withStates(try #require(files.newest(1).first))
+        #expect(found.copies["p"] == nil && found.copies["q"] == theirs)
+    }
+
+    @Test func onlyTheFirstWhoNamesACopyCountsItAsMemory() throws {
+        let large = copy(7, count: 50_000)
+        func bytes(isFirst: Bool) -> Int {
+            let plain = input(1)
+            var record = record(1)
+            record.input = DecisionInput(
+                subject: plain.subject, facts: [], decideIn: 1, wallOffset: 0, dice: 1, vars: [],
+                states: [.init(plugin: "p", id: 7, copy: large, isFirst: isFirst)], seen: [])
+            return record.bytesBesideCall
+        }
+        #expect(bytes(isFirst: true) >= 150_000 && bytes(isFirst: false) < 1_000)
     }
 
     @Test func aLineThatWasCutOffIsSkipped() throws {

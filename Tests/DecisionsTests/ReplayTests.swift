@@ -116,6 +116,110 @@ private final class Recorder {
         return recorder
     }
 
+    // MARK: state
+
+    private static let counting = """
+        state.n = state.n or 0
+        on.invite(function(call)
+          if call.extended_raw ~= "look" then state.n = state.n + 1 end
+          return reject("no", { extended_data = { n = state.n, gap = (state.list or {})[7] } })
+        end)
+        on.ended(function() state.n, state.list = nil, { [7] = "x" } end)
+        """
+
+    @Test func aRecordNamesTheStateBeforeIt() throws {
+        let recorder = try Recorder([("quiet", "on.invite(function() end)"), ("p", Self.counting)])
+        let rig = recorder.rig
+        for data in ["a", "b", "look", "look"] { recorder.take(rig.ask(rig.call(data: data))) }
+        recorder.take(rig.tell(.ended))
+        recorder.take(rig.ask(rig.call(data: "look")))
+        let states = recorder.records.map { $0.input?.states ?? [] }
+        // A plugin without any is not named.
+        #expect(states.map { $0.map(\.plugin) } == Array(repeating: ["p"], count: 5))
+        let copies = states.compactMap { $0.first?.copy }
+        #expect(copies.count == 5 && Set(copies.map(\.id)).count == 4)
+        #expect(copies[2] === copies[3], "one for each change")
+        #expect(states.map { $0[0].isFirst } == [true, true, true, false, true])
+        // What was copied is what a crash of the Lua state would begin with.
+        #expect(rig.host.generation.plugins[1].lineage.state == copies[4].bytes)
+    }
+
+    @Test func whatWasAskedIsAskedAgainWithTheStateOfThen() throws {
+        let recorder = try Recorder(Self.counting)
+        let rig = recorder.rig
+        for data in ["a", "b", "c"] { recorder.take(rig.ask(rig.call(data: data))) }
+        recorder.take(rig.tell(.ended))
+        recorder.take(rig.ask(rig.call(data: "look")))
+        for record in recorder.records.reversed() {
+            let replay = Replay(try recorder.generation([("p", Self.counting)]))
+            replay.givesStates = true
+            let answered = try #require(replay.ask(record))
+            #expect(answered.outcome == record.outcome && replay.stateProblems.isEmpty)
+        }
+        let without = Replay(try recorder.generation([("p", Self.counting)]))
+        #expect(without.ask(recorder.records[2])?.outcome != recorder.records[2].outcome)
+    }
+
+    @Test func anotherVersionMigratesTheStateOfThen() throws {
+        let recorder = try Recorder(Self.counting)
+        for data in ["a", "b"] {
+            recorder.take(recorder.rig.ask(recorder.rig.call(data: data)))
+        }
+        let record = recorder.records[1]
+        func asked(_ head: String) throws -> (Replay, DecisionRecord.Outcome?) {
+            let text = head + Self.counting
+            let replay = Replay(try recorder.generation([("p", text)]))
+            replay.givesStates = true
+            return (replay, replay.ask(record)?.outcome)
+        }
+        let head = "plugin { state_version = 2 }\n"
+        let (_, migrated) = try asked(
+            head + "migrate(function(old, from) return { n = old.n + 10 * from } end)\n")
+        guard case .answer(.invite(.reject(_, let data), _, _))? = migrated else {
+            Issue.record("\(String(describing: migrated))")
+            return
+        }
+        #expect(data?.contains("\"n\":12") == true, "\(data ?? "")")
+        let (replay, _) = try asked(head)
+        #expect(
+            replay.stateProblems == [
+                "p.lua: 'state' was written under the state_version 1, here it is 2 without migrate"
+            ])
+    }
+
+    @Test func aLineNamesTheCopyAndOlderLinesNone() throws {
+        let recorder = try Recorder(Self.counting)
+        recorder.take(recorder.rig.ask(recorder.rig.call(data: "a")))
+        let record = recorder.records[0]
+        let copy = try #require(record.input?.states?.first?.copy)
+        let read = try #require(DecisionRecord(line: record.line))
+        #expect(read.input?.states?.first?.id == copy.id && read.copies["p"] == nil)
+        let line = String(decoding: record.line, as: UTF8.self)
+        let old = line.replacing(",\"states\":{\"p\":\"\(String(copy.id, radix: 16))\"}", with: "")
+        #expect(old != line)
+        let before = try #require(DecisionRecord(line: Array(old.utf8)))
+        #expect(before.input != nil && before.input?.states == nil && before.copies.isEmpty)
+    }
+
+    @Test func copiesCostNoMoreThanSoMuchInASecond() {
+        var copies = StateCopies()
+        let start = Moment(1_790_000_000_000)
+        var (made, last): (Int, UInt64) = (0, 0)
+        while copies.hasRoom(at: start) {
+            let id = copies.add(65_536, at: start)
+            #expect(id > last)
+            (made, last) = (made + 1, id)
+        }
+        #expect((15...17).contains(made))
+        let rooms = [start + 1, start + 200].map { copies.hasRoom(at: $0) }
+        #expect(rooms == [false, true])
+        last = copies.add(1, at: start + 200)
+        // After a restart.
+        var later = StateCopies()
+        let first = later.add(1, at: start + 1_000)
+        #expect(first > last)
+    }
+
     @Test func aRecordReadsBackAsItWasWritten() throws {
         for record in try recorded().records {
             let again = try #require(DecisionRecord(line: record.line))

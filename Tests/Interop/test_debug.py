@@ -129,7 +129,7 @@ def test_a_decision_of_then_is_debugged_in_the_generation_of_then(bot):
         assert editor.line() == 15
         editor.go("continue")
         assert editor.end() == ([0], 0)
-        assert "`state` was not recorded" in editor.output()
+        assert "not recorded" not in editor.output(), "the plugin keeps nothing in state"
         assert '"action":"accept"' in editor.output()
     # The files on disk decide otherwise on the same.
     record = (agent.folder / agent.state / "decisions.jsonl").read_text().splitlines()[0]
@@ -142,6 +142,52 @@ def test_a_decision_of_then_is_debugged_in_the_generation_of_then(bot):
     after = {p: p.stat().st_mtime_ns for p in agent.folder.rglob("*") if p.is_file()}
     written = {p.name for p in after if after[p] != before.get(p)}
     assert not {n for n in written if not n.startswith("callagent.db-")}, written
+
+
+COUNTING = """local function next_one()
+  state.n = (state.n or 0) + 1
+  return state.n
+end
+on.invite(function(call)
+  local turn = next_one()
+  if turn > 1 then return reject "busy" end
+  return accept {}
+end)
+"""
+
+
+def test_a_decision_is_debugged_with_the_state_of_then(bot):
+    agent = bot(COUNTING)
+    calls = [call(agent, user) for user in ("ann", "ben", "cid")]
+    assert [answer[0] for _, answer in calls] == ["joined", "rejected", "rejected"]
+    agent.stop()
+    path = agent.folder / "plugins" / "support.lua"
+    folder = agent.folder / agent.state
+    for place, (call_id, answer) in enumerate(calls):
+        with Debugger(agent.folder, call_id) as editor:
+            editor.launch(stops=at(path, 6))
+            assert editor.line() == 6
+            assert editor.scope("state") == ({} if place == 0 else {"n": str(place)})
+            editor.go("continue")
+            # It is the decision of then: nothing differs.
+            assert editor.end() == ([0], 0), editor.output()
+            word = "accept" if answer[0] == "joined" else "reject"
+            assert f'"action":"{word}"' in editor.output()
+            assert "not recorded" not in editor.output()
+    # Of the one before the last change there is a copy, once; without it the debugger says so.
+    names = (folder / "states.jsonl").read_text().splitlines()
+    assert len(names) == 2, names
+    (folder / "states.jsonl").unlink()
+    with Debugger(agent.folder, calls[2][0]) as editor:
+        editor.launch(stops=at(path, 6))
+        assert editor.line() == 6
+        assert editor.scope("state (not recorded)") == {}
+        editor.go("continue")
+        assert editor.end() == ([1], 0)
+        assert "state not recorded: that of 'support' begins as the files" in editor.output()
+    with Debugger(agent.folder, calls[0][0]) as editor:
+        editor.launch()
+        assert editor.end() == ([0], 0), "it had no state"
 
 
 def test_what_cannot_be_debugged_is_said(desk):

@@ -131,7 +131,8 @@ import Testing
             state.more = ('x'):rep(60000)
             """
         #expect(Rig.problem(text) == "no problem")
-        #expect(Rig.problem(text + "\nstate.yet_more = ('x'):rep(60000)").contains("over the limit"))
+        let more = "\nstate.yet_more = ('x'):rep(60000)"
+        #expect(Rig.problem(text + more).contains("over the limit"))
     }
 
     @Test func stateIsMigratedOrTheReloadIsRefused() throws {

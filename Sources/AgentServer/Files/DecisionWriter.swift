@@ -2,8 +2,10 @@
 
 import AgentCore
 import Configuration
+import Decisions
 import EventLoop
 import JSON
+import PolicyHost
 
 /// Files of JSON lines; the oldest file is deleted when there are enough. Owner: one thread, to
 /// which it is handed over.
@@ -11,8 +13,17 @@ final class DecisionWriter: @unchecked Sendable {
     typealias System = LineFiles.System
 
     let files: LineFiles
+    /// Copies of `state` that the records name.
+    let states: LineFiles
     private let log: Log
     private var lines = JSONWriter()
+    /// The copies that were written last, into the newest file.
+    private var written: [UInt64] = []
+    private var statesMoved = 0
+    /// So many of them are known; an older one is written again.
+    private static let writtenMax = 64
+    /// Bytes of one file of copies, of which there are two.
+    private static let statesMax = 32 << 20
 
     /// A log in the file `path`, and in the numbered files beside it.
     init(path: String, log: Log, system: System = System()) {
@@ -22,17 +33,28 @@ final class DecisionWriter: @unchecked Sendable {
             words: LineFiles.Words(
                 cannotWrite: "cannot write the decision log",
                 cannotOpen: "cannot open the decision log"), system: system)
+        let folder = path.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+        states = LineFiles(
+            path: StateFiles.path(in: folder.isEmpty ? "." : folder.joined(separator: "/")),
+            log: log,
+            words: LineFiles.Words(
+                cannotWrite: "cannot write the states of plugins",
+                cannotOpen: "cannot open the states of plugins"), system: system)
         configure(Configuration.DecisionLog())
     }
 
     /// Applies other sizes.
     func configure(_ limits: Configuration.DecisionLog) {
         files.limits = (limits.size, limits.files)
+        states.limits = (min(Self.statesMax, limits.size), 2)
     }
 
     /// Writes `entries`; returns how many were left out because of the disk.
     func write(_ entries: [DecisionEntry]) -> Int {
         guard files.isReady() else { return entries.count }
+        for entry in entries {
+            writeStates(of: entry)
+        }
         for entry in entries {
             lines.startText()
             entry.write(into: &lines)
@@ -41,6 +63,26 @@ final class DecisionWriter: @unchecked Sendable {
         defer { lines.removeAll() }
         // A line without its end cannot be read.
         return lines.written.lines(from: files.append(lines.written))
+    }
+
+    /// Writes the copies that `entry` names first. Where that fails the decision is kept all the
+    /// same: who looks at it is told that they were not recorded.
+    private func writeStates(of entry: DecisionEntry) {
+        guard case .decision(let record) = entry, let input = record.input else { return }
+        for state in input.states ?? [] {
+            guard let copy = state.copy, !written.contains(copy.id) else { continue }
+            lines.startText()
+            StateFiles.write(copy, of: state.plugin, at: record.at, into: &lines)
+            lines.append(UInt8(ascii: "\n"))
+            let count = lines.written.count
+            let isWhole = states.append(lines.written) == count
+            lines.removeAll()
+            // Older files go: what is still in use stands in the newest one.
+            if states.moved != statesMoved { (written, statesMoved) = ([], states.moved) }
+            guard isWhole else { continue }
+            written.append(copy.id)
+            if written.count > Self.writtenMax { written.removeFirst() }
+        }
     }
 
     /// Logs that decisions are missing.

@@ -35,6 +35,8 @@ final class LineFiles: @unchecked Sendable {
     private let system: System
     private var file: Int32 = -1
     private var size = 0
+    /// How often a file was moved aside.
+    private(set) var moved = 0
     /// The file ends within a line: the next line must not become a part of it.
     private var isTorn = false
     /// When to try again to open a file.
@@ -107,6 +109,7 @@ final class LineFiles: @unchecked Sendable {
 
     private func moveAside() {
         close(file)
+        moved += 1
         // Deletes surplus files, also when their number was lowered.
         var surplus = limits.files
         while unlink("\(path).\(surplus)") == 0 { surplus += 1 }

@@ -21,6 +21,8 @@ final class DecisionLog {
     let files: FilesThread?
     /// The files themselves, for their thread; nil: there are none.
     let lines: LineFiles?
+    /// The same for copies of `state`.
+    let states: LineFiles?
     private let log: Log
     /// Decisions noted in this turn.
     private var pending: [DecisionEntry] = []
@@ -41,12 +43,12 @@ final class DecisionLog {
     init(directory: String?, log: Log, writer: DecisionWriter? = nil) {
         self.log = log
         guard let directory else {
-            (files, lines) = (nil, nil)
+            (files, lines, states) = (nil, nil, nil)
             return
         }
         let own = writer ?? DecisionWriter(path: DecisionFiles.path(in: directory), log: log)
         files = writer == nil ? FilesThread(own) : FilesThread(here: own)
-        lines = own.files
+        (lines, states) = (own.files, own.states)
     }
 
     /// Puts other sizes into force.
@@ -84,7 +86,8 @@ final class DecisionLog {
         keep(entry)
     }
 
-    private func keep(_ entry: DecisionEntry) {
+    private func keep(_ noted: DecisionEntry) {
+        let entry = noted.withoutCopies
         if ring.count < Self.kept {
             ring.append(entry)
         } else {
@@ -195,6 +198,15 @@ enum DecisionEntry: Sendable {
     var inputBytes: Int? {
         guard case .decision(let record) = self, let input = record.input else { return nil }
         return 1_024 + CallSize.estimate(input.call) + record.bytesBesideCall
+    }
+
+    /// The same without the copies of `state` that it names: only the files have them.
+    fileprivate var withoutCopies: DecisionEntry {
+        guard case .decision(var record) = self, let input = record.input,
+            input.states?.isEmpty == false
+        else { return self }
+        record.input = input.finding { _ in nil }
+        return .decision(record)
     }
 
     /// Drops the input.

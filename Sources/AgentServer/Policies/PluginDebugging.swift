@@ -131,10 +131,16 @@ private struct MadeDecision: DebugTarget {
 
     var notes: [String] {
         let which = isEdited ? "the files on disk" : "generation \(record.generation)"
-        return [
-            "on.\(record.hook.rawValue) of call \(record.call), asked of \(which)",
-            "`state` was not recorded: it begins as the files of the plugins leave it",
-        ]
+        return ["on.\(record.hook.rawValue) of call \(record.call), asked of \(which)"]
+            + unknownStates.sorted().map {
+                "state not recorded: that of '\($0)' begins as the files of the plugin leave it"
+            }
+    }
+
+    /// The plugins that were asked, and nobody knows with what `state`.
+    var unknownStates: Set<String> {
+        let known = record.copies
+        return Set(record.asked.map(\.plugin).filter { known[$0] == nil })
     }
 
     func run(_ observer: ScriptObserver) -> DebugResult {
@@ -144,19 +150,20 @@ private struct MadeDecision: DebugTarget {
             let generation = try Generation(
                 plan, seed: 1, cryptography: .system, wallTime: record.at.milliseconds)
             let replay = Replay(generation, cryptography: .system)
+            replay.givesStates = true
             guard let answered = replay.ask(record) else {
                 return DebugResult(lines: ["nobody answered in time"], isGood: false)
             }
-            return result(answered)
+            return result(answered, replay.stateProblems)
         } catch {
             return DebugResult(lines: error.lines, isGood: false)
         }
     }
 
-    private func result(_ answered: Replay.Answered) -> DebugResult {
+    private func result(_ answered: Replay.Answered, _ problems: [String]) -> DebugResult {
         let now = record.decided(answered.outcome, by: answered.asked)
         let isSame = answered.outcome == record.outcome
-        var lines = ["\(now.inWords) → \(now.decision)"]
+        var lines = problems + ["\(now.inWords) → \(now.decision)"]
         if !isSame { lines.append("it was decided otherwise then: \(record.decision)") }
         for words in answered.missing {
             lines.append("\(words): nobody asked for it when the decision was recorded")

@@ -167,12 +167,14 @@ public final class DecisionInput: Sendable, Equatable {
     public let dice: UInt64
     /// `call.vars` of each plugin that had some.
     public let vars: [Vars]
+    /// `state` of each plugin that had some when it was asked; nil: nobody noted that.
+    public let states: [State]?
     /// What plugins asked for and were told, in the order of asking.
     public let seen: [Seen]
 
     package init(
         subject: Subject, facts: [UserFacts], decideIn: Milliseconds, wallOffset: Milliseconds,
-        dice: UInt64, vars: [Vars], seen: [Seen]
+        dice: UInt64, vars: [Vars], states: [State]? = nil, seen: [Seen]
     ) {
         self.subject = subject
         self.facts = facts
@@ -180,6 +182,7 @@ public final class DecisionInput: Sendable, Equatable {
         self.wallOffset = wallOffset
         self.dice = dice
         self.vars = vars
+        self.states = states
         self.seen = seen
     }
 
@@ -188,7 +191,7 @@ public final class DecisionInput: Sendable, Equatable {
             || one.subject == other.subject && one.facts == other.facts
                 && (one.decideIn, one.wallOffset, one.dice)
                     == (other.decideIn, other.wallOffset, other.dice)
-                && one.vars == other.vars && one.seen == other.seen
+                && one.vars == other.vars && one.states == other.states && one.seen == other.seen
     }
 
     /// `call.vars` of one plugin.
@@ -202,6 +205,36 @@ public final class DecisionInput: Sendable, Equatable {
             self.plugin = plugin
             self.bytes = bytes
         }
+    }
+
+    /// `state` of one plugin.
+    public struct State: Sendable, Equatable {
+        /// The plugin.
+        public let plugin: String
+        /// See `StateCopy.id`; nil: no copy was made.
+        public let id: UInt64?
+        /// Nil: none was made, or it is not at hand.
+        public let copy: StateCopy?
+        /// Whether no record before this one names the copy: others only share it.
+        package let isFirst: Bool
+
+        package init(plugin: String, id: UInt64?, copy: StateCopy? = nil, isFirst: Bool = false) {
+            (self.plugin, self.id, self.copy, self.isFirst) = (plugin, id, copy, isFirst)
+        }
+
+        public static func == (one: State, other: State) -> Bool {
+            one.plugin == other.plugin && one.id == other.id && one.copy == other.copy
+        }
+    }
+
+    /// The same with other copies of `state`: those that `find` knows.
+    package func finding(_ find: (UInt64) -> StateCopy?) -> DecisionInput {
+        let states = states?.map { state in
+            State(plugin: state.plugin, id: state.id, copy: state.id.flatMap(find))
+        }
+        return DecisionInput(
+            subject: subject, facts: facts, decideIn: decideIn, wallOffset: wallOffset, dice: dice,
+            vars: vars, states: states, seen: seen)
     }
 
     /// One wait of a plugin.

@@ -64,6 +64,8 @@ package final class PluginState {
     var health = PluginHealth()
     /// Whether the host will copy `state` soon.
     var isSavePending = false
+    /// The copy of `state` that records name; nil: none was made of what it is now.
+    private var recorded: StateCopy?
     /// Whether it may be asked in the fast lane.
     var lane = LanePass()
     /// Which of the host's generations it belongs to.
@@ -185,6 +187,7 @@ package final class PluginState {
     /// Begins anew from the same files, when the Lua state is of no use any more.
     func rebuild() throws(ScriptProblem) {
         close()
+        recorded = nil
         lives += 1
         lane.begin()
         hooks = [Int32](repeating: -1, count: Hook.allCases.count)
@@ -260,14 +263,40 @@ package final class PluginState {
             tally.droppedWrites += 1
             return
         }
+        readState()
+    }
+
+    /// Returns whether `state` could be read.
+    @discardableResult
+    private func readState() -> Bool {
+        recorded = nil
         var bytes = callua_bytes()
-        guard callua_read_state(vm, &bytes) else { return }
+        guard callua_read_state(vm, &bytes) else { return false }
         lineage.state = Array(UnsafeBufferPointer(start: bytes.start, count: bytes.count))
         lineage.stateVersion = manifest.stateVersion
+        return true
+    }
+
+    /// The copy of `state` that records name, the same one until it changes; nil: there is no room
+    /// for one more at this moment, or what changes here counts no more.
+    func stateCopy(_ copies: inout StateCopies, at now: Moment) -> StateCopy? {
+        let hasChanged = hasChangedState
+        if !hasChanged, let recorded { return recorded }
+        guard !isRetired, copies.hasRoom(at: now), readState(), let bytes = lineage.state else {
+            return nil
+        }
+        let isEmpty = bytes.count == StateCopy.empty.bytes.count
+        recorded =
+            isEmpty
+            ? StateCopy.empty
+            : StateCopy(
+                id: copies.add(bytes.count, at: now), version: manifest.stateVersion, bytes: bytes)
+        return recorded
     }
 
     /// Lays `state`, plain data, over what the top level has set.
     func restoreState(_ state: [UInt8]) throws(ScriptProblem) {
+        recorded = nil
         var problem = callua_bytes()
         let isDone = state.withUnsafeBufferPointer {
             callua_write_state(
@@ -280,9 +309,16 @@ package final class PluginState {
     package func takeState(of other: PluginState) {
         guard let state = other.lineage.state, state != lineage.state else { return }
         lineage.state = state
-        _ = state.withUnsafeBufferPointer {
+        try? replaceState(with: state)
+    }
+
+    /// Puts `state`, plain data, in the place of all of it.
+    func replaceState(with state: [UInt8]) throws(ScriptProblem) {
+        recorded = nil
+        let isDone = state.withUnsafeBufferPointer {
             callua_replace_state(vm, callua_bytes(start: $0.baseAddress, count: $0.count))
         }
+        if !isDone { throw ScriptProblem("there is no room for its 'state'", file: file) }
     }
 
     private func vars(_ values: [LuaValue]) {

@@ -109,8 +109,13 @@ private struct DebugOrder {
         if let plugin {
             return try PluginDebugging.test(test, of: plugin, file: file)
         }
-        let made: DecisionRecord
+        var made: DecisionRecord
         if let record { made = try Self.read(record) } else { made = try found() }
+        do throws(CommandError) {
+            made = try Installation.files(of: file)?.withStates(made) ?? made
+        } catch {
+            throw DebugProblem(error.message)
+        }
         return try PluginDebugging.decision(made, file: file, isEdited: isEdited)
     }
 
@@ -143,14 +148,18 @@ private struct DebugOrder {
 }
 
 extension Installation {
+    /// The files of decisions, of the operator who has this file; nil: none are kept on disk.
+    fileprivate static func files(of file: String?) throws(CommandError) -> DecisionFiles? {
+        var words: [String] = []
+        if let file { words = ["--config", file] }
+        return try decisions(try CommandArguments(words, of: .debug))
+    }
+
     /// The recorded decisions about a call, oldest first.
     fileprivate static func records(
         of call: CallID, file: String?
     ) throws(CommandError) -> [DecisionRecord] {
-        var words: [String] = []
-        if let file { words = ["--config", file] }
-        let arguments = try CommandArguments(words, of: .debug)
-        guard let files = try decisions(arguments) else {
+        guard let files = try files(of: file) else {
             throw .failure("no decision is kept where state_dir is \":memory:\"")
         }
         return files.lines(about: call).compactMap { DecisionRecord(line: $0) }
