@@ -57,7 +57,9 @@ def kept(agent):
         if path.name.startswith("audit"):
             continue
         for line in path.read_text().splitlines():
-            packed = json.loads(line).get("entries", "")
+            read = json.loads(line)
+            # Journals are packed, and so are copies of what plugins keep.
+            packed = read.get("entries") or (read["data"] if "data" in read else "")
             found.append(line + base64.b64decode(packed).decode(errors="replace"))
     store = sqlite3.connect(state / "callagent.db")
     tables = [name for (name,) in store.execute(
@@ -123,6 +125,23 @@ def test_nothing_that_is_kept_names_the_person(make_agent):
     assert agent.stop() == 0
     assert names(agent, WHO, "Carol Smith", "carols-phone") == []
     assert names(agent, substitute)
+
+
+def test_no_copy_of_a_plugins_state_names_the_person(make_agent):
+    keeps = ACCEPT.replace("return accept", "state.last = call.caller.id\n  return accept")
+    agent = make_agent(SUPPORT, {"support": keeps}).start()
+    for user in (WHO, "bob", "dave"):
+        device = agent.connect(user)
+        call_id = invite(device, "support", mode="advanced")
+        device.event("call.changed")
+        device.ok("call.end", call_id=call_id)
+        device.close()
+    path = agent.folder / agent.state / "states.jsonl"
+    wait_for("both copies", lambda: path.exists() and path.read_text().count("\n") == 2)
+    assert forget(agent)["states"] == 1
+    assert agent.stop() == 0
+    assert names(agent, WHO) == []
+    assert [one for one in names(agent, '"state":"') if "bob" in one]
 
 
 def test_what_comes_late_of_a_push_names_nobody(pusher, double):
