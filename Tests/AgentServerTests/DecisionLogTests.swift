@@ -125,7 +125,12 @@ private final class Place {
         #expect(Set(log.newest(40).map(\.user.text)) == [gone.substitute.text, "bob"])
         let lines = try #require(log.lines)
         var (number, changed) = (0, 0)
-        while let more = try lines.rewrite(number, { DecisionRecord.forgetting(gone, in: $0) }) {
+        while let more = try lines.rewriteWhole(
+            number,
+            {
+                DecisionRecord.forgetting(gone, in: $0)
+            })
+        {
             (number, changed) = (number + 1, changed + more)
         }
         let kept = DecisionFiles(directory: place.path).newest(100)
@@ -150,7 +155,7 @@ private final class Place {
         let gone = Forgotten(UserID("ann"), as: UserID("deleted:0123456789012345"))
         let lines = try #require(log.lines)
         #expect(throws: LineFilesError.self) {
-            try lines.rewrite(0) { DecisionRecord.forgetting(gone, in: $0) }
+            try lines.rewriteWhole(0) { DecisionRecord.forgetting(gone, in: $0) }
         }
         let kept = DecisionFiles(directory: place.path).newest(9)
         #expect(kept.map(\.user.text) == ["ann"] && place.names.count == 1)

@@ -1,6 +1,7 @@
 """A person is forgotten: what is kept names nobody in his place."""
 
 import base64
+import itertools
 import json
 import random
 import re
@@ -347,6 +348,47 @@ def test_killed_in_the_middle_it_is_made_up(make_agent):
     assert len(set(SUBSTITUTE.findall(json.dumps(history)))) == 1, "one substitute for all"
     assert agent.stop() == 0
     assert names(agent, WHO) == []
+
+
+def large(agent, size):
+    """Decisions of before, so many bytes of them, every third of which names the person."""
+    path = agent.folder / agent.state / "decisions.jsonl"
+    number = itertools.count()
+    with open(path, "a") as file:
+        while file.tell() < size:
+            place = next(number)
+            file.write(json.dumps({
+                "at": 1_790_000_000_000 + place, "call": f"{place:032x}", "event": "invite",
+                "user": f"dave-{place}" if place % 3 else WHO, "generation": "g", "took_ms": 1,
+                "asked": [], "decision": {"action": "default"}}) + "\n")
+    return path
+
+
+def test_large_files_hold_up_nobody_and_a_crash_loses_nothing(make_agent):
+    """While they are written again other decisions are; killed then, the old file is there."""
+    agent = make_agent(SUPPORT, {"support": ACCEPT}).start()
+    talk(agent, agent.connect(WHO), agent.connect("bob"))
+    assert agent.stop() == 0
+    path = large(agent, 30 << 20)
+    before = path.stat().st_size
+    new = path.with_name("decisions.jsonl.new")
+    agent.start()
+    ben = agent.connect("ben")
+    assert agent.admin("POST", f"/admin/v1/users/{WHO}/forget").status == 202
+    wait_for("a piece", lambda: new.exists() and new.stat().st_size > 0, pause=0.001)
+    call_id = invite(ben, "support")
+    wait_for("its decision", lambda: path.stat().st_size > before, pause=0.001)
+    assert new.exists(), "the decision waited until the file was written again"
+    agent.crash()
+    with open(path) as file:
+        assert sum(1 for line in file if WHO in line) > 10_000
+    agent.start()
+    wait_for("no job", lambda: not pending(agent), patience=120)
+    assert agent.stop() == 0
+    assert not new.exists() and names(agent, WHO) == []
+    lines = path.read_text().splitlines()
+    assert [json.loads(one)["call"] for one in lines].count(call_id) >= 1
+    assert sum(1 for one in lines if SUBSTITUTE.search(one)) > 10_000
 
 
 def pending(agent):

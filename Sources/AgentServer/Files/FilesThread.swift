@@ -129,6 +129,40 @@ final class FilesThread: Sendable {
         return hasRoom
     }
 
+    /// Writes a file again (`LineFiles.rewrite`), in pieces between which the thread does whatever
+    /// else it is given. `done` hears how many lines are other ones; nil: there is no such file.
+    func rewrite(
+        _ lines: LineFiles, _ number: Int, _ change: @escaping LineRewrite.Change,
+        then done: @escaping @Sendable (Result<Int?, LineFilesError>) -> Void
+    ) {
+        give(
+            .run(
+                { [self] in
+                    do throws(LineFilesError) {
+                        guard let rewrite = try lines.rewrite(number, change) else {
+                            return done(.success(nil))
+                        }
+                        goOn(rewrite, then: done)
+                    } catch {
+                        done(.failure(error))
+                    }
+                }, bytes: 0))
+    }
+
+    private func goOn(
+        _ rewrite: LineRewrite,
+        then done: @escaping @Sendable (Result<Int?, LineFilesError>) -> Void
+    ) {
+        do throws(LineFilesError) {
+            switch try rewrite.step() {
+            case .more: give(.run({ [self] in goOn(rewrite, then: done) }, bytes: 0))
+            case .done(let changed): done(.success(changed))
+            }
+        } catch {
+            done(.failure(error))
+        }
+    }
+
     private func give(_ order: Order) {
         switch place {
         case .thread: _ = shared.orders.post(order)

@@ -123,51 +123,34 @@ final class LineFiles: @unchecked Sendable {
 
     // MARK: Writing again
 
-    /// Writes one of the files again, number 0 the newest, without what must not be kept. Whoever
-    /// reads sees the old file or the new one, and so does the next process after a crash.
+    /// Begins to write one of the files again, number 0 the newest, without what must not be kept.
     ///
     /// - Parameter change: what becomes of a line, which may be the same; nil: it goes.
-    /// - Returns: nil: there is no such file; else how many lines are other ones.
-    /// - Throws: a `LineFilesError` of one line; the file is as it was.
+    /// - Returns: nil: there is no such file.
+    /// - Throws: a `LineFilesError` of one line.
     func rewrite(
-        _ number: Int, _ change: (UnsafeRawBufferPointer) -> [UInt8]?
-    ) throws(LineFilesError) -> Int? {
-        let old = number == 0 ? path : "\(path).\(number)"
-        var status = stat()
-        guard stat(old, &status) == 0 else { return nil }
-        let fresh = "\(path).new"
-        let file = Glibc.open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw LineFilesError(fresh) }
-        defer { close(file) }
-        var changed = 0
-        var trouble: LineFilesError?
-        LineFile.visitForward(old) { line in
-            let new = change(line)
-            if new.map({ !$0.elementsEqual(line) }) ?? true { changed += 1 }
-            guard let new, !writeWhole(new + [UInt8(ascii: "\n")], to: file) else { return true }
-            trouble = LineFilesError(fresh)
-            return false
-        }
-        if let trouble {
-            unlink(fresh)
-            throw trouble
-        }
-        guard changed > 0 else {
-            unlink(fresh)
-            return 0
-        }
-        // How old a file is counts by its last line.
-        var times = [status.st_atim, status.st_mtim]
-        guard futimens(file, &times) == 0, fsync(file) == 0, rename(fresh, old) == 0 else {
-            let trouble = LineFilesError(fresh)
-            unlink(fresh)
-            throw trouble
-        }
-        if number == 0 { openAgain() }
-        return changed
+        _ number: Int, _ change: @escaping LineRewrite.Change
+    ) throws(LineFilesError) -> LineRewrite? {
+        // What a crash left of an earlier attempt may name whom nobody may name.
+        unlink(LineRewrite.path(beside: self))
+        let old = Glibc.open(name(number), O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard old >= 0 else { return nil }
+        return try LineRewrite(of: self, old, change)
     }
 
-    private func writeWhole(_ bytes: [UInt8], to file: Int32) -> Bool {
+    private func name(_ number: Int) -> String { number == 0 ? path : "\(path).\(number)" }
+
+    /// Where the file of this status stands now: it may have been moved aside; nil: it is gone.
+    func name(of status: stat) -> String? {
+        for number in 0...max(limits.files, 1) {
+            var found = stat()
+            guard stat(name(number), &found) == 0 else { continue }
+            if found.st_ino == status.st_ino, found.st_dev == status.st_dev { return name(number) }
+        }
+        return nil
+    }
+
+    func writeWhole(_ bytes: [UInt8], to file: Int32) -> Bool {
         bytes.withUnsafeBytes { bytes in
             var done = 0
             while done < bytes.count {
@@ -179,7 +162,8 @@ final class LineFiles: @unchecked Sendable {
         }
     }
 
-    private func openAgain() {
+    /// Another file has the name of the newest one.
+    func openAgain() {
         guard file >= 0 else { return }
         close(file)
         open()
@@ -202,7 +186,7 @@ struct LineFilesError: Error, CustomStringConvertible {
     let description: String
 
     /// The last system call failed for `path`.
-    fileprivate init(_ path: String) {
+    init(_ path: String) {
         description = "\(path): \(String(cString: strerror(errno)))"
     }
 }

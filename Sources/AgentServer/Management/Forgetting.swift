@@ -283,13 +283,10 @@ final class Forgetting {
                 self?.forgetLines(course, records, number + 1)
             }
         }
-        _ = thread.run(bytes: 0) {
-            do throws(LineFilesError) {
-                let changed = try first.lines.rewrite(number) { first.change(gone, $0) }
-                _ = answers.post(Answer(number: order, outcome: .success(changed)))
-            } catch {
-                _ = answers.post(Answer(number: order, outcome: .failure(error)))
-            }
+        thread.rewrite(first.lines, number) {
+            first.change(gone, $0)
+        } then: {
+            _ = answers.post(Answer(number: order, outcome: $0))
         }
     }
 
