@@ -1,6 +1,8 @@
 // Now: figures, alarms, live calls as they change.
 
-import { h, fill, Table, callLink, people, moment, field, choice, say } from "./page.js";
+import {
+  h, fill, Table, callLink, people, peopleText, moment, field, choice, say,
+} from "./page.js";
 import { server, follow, repeat } from "./server.js";
 
 const SHOWN = 200;
@@ -38,11 +40,12 @@ export async function now(main, { signal, query }) {
   const figures = h("section", { "aria-label": "Figures" });
   const calls = new Map();
   const table = new Table("Live calls, the newest first", [
-    ["Call", (one) => callLink(one.call_id)],
-    ["State", (one) => h("span", { class: one.state === "active" ? "good" : "" }, one.state)],
-    ["Mode", (one) => `${one.mode}, ${one.kind}`],
-    ["People", people],
-    ["Since", (one) => moment(one.created_at)],
+    ["Call", (one) => callLink(one.call_id), (one) => one.call_id],
+    ["State", (one) => h("span", { class: one.state === "active" ? "good" : "" }, one.state),
+      (one) => one.state],
+    ["Mode", (one) => `${one.mode}, ${one.kind}`, (one) => `${one.mode}, ${one.kind}`],
+    ["People", people, peopleText],
+    ["Since", (one) => moment(one.created_at), (one) => one.created_at],
   ], (one) => one.call_id, "No live calls.");
   const user = h("input", { name: "user", value: query.get("user") ?? "", maxlength: 64 });
   const which = choice("state", [["", "all"], ["ringing", "ringing"], ["active", "active"]]);
@@ -74,7 +77,9 @@ export async function now(main, { signal, query }) {
       else calls.delete(one.call_id);
     }
     // Only what can be seen is kept.
-    for (const id of [...calls.keys()].sort().reverse().slice(SHOWN)) calls.delete(id);
+    if (calls.size > SHOWN) {
+      for (const id of [...calls.keys()].sort().reverse().slice(SHOWN)) calls.delete(id);
+    }
     draw();
     if (ended) say(`${ended} calls ended`);
   };

@@ -29,9 +29,14 @@ export function fill(element, ...children) {
   return add(element, children);
 }
 
+// Milliseconds for which a table makes rows before the page is drawn and somebody may click.
+const SLICE = 8;
+
 /**
- * A table: columns as [name, cell(row)], rows keyed so that a change touches one row only, and the
- * focus stays where it is.
+ * A table: columns as [name, cell(row), face(row)?], rows keyed so that a change touches one row
+ * only, and the focus stays where it is. A cell whose `face`, the text for which it stands, is the
+ * same stays as it is. A long list is shown in slices, one a frame; what comes meanwhile is shown
+ * with the next one, so that however much changes, nobody waits for the page.
  */
 export class Table {
   constructor(caption, columns, key, empty) {
@@ -46,43 +51,87 @@ export class Table {
       this.body);
     this.rows = new Map();
     this.element = h("div", {}, this.table, this.empty);
+    this.from = 0;
     this.show([]);
   }
 
-  row(item) {
-    return h("tr", {}, this.columns.map(([name, cell]) =>
-      h("td", { "data-name": name || undefined }, cell(item))));
-  }
-
   show(items) {
-    const wanted = new Set(items.map(this.key));
-    // First, so that those behind them need not move.
-    for (const [key, { element }] of this.rows) if (!wanted.has(key)) element.remove();
-    const kept = new Map();
-    let place = this.body.firstChild;
-    for (const item of items) {
-      const key = this.key(item);
-      let known = this.rows.get(key);
-      // What is the very object of before needs no look at its text: most of a long list.
-      const text = known?.item === item ? known.text : JSON.stringify(item);
-      if (known?.text !== text) {
-        const element = this.row(item);
-        if (known) {
-          if (place === known.element) place = element;
-          known.element.replaceWith(element);
-        }
-        known = { element, text, item };
-      }
-      kept.set(key, known);
-      if (known.element === place) {
-        place = place.nextSibling;
-      } else {
-        this.body.insertBefore(known.element, place);
-      }
-    }
-    this.rows = kept;
+    this.wanted = new Map(items.map((item) => [this.key(item), item]));
     this.table.hidden = items.length === 0;
     this.empty.hidden = items.length > 0;
+    // A frame that is due takes the newest.
+    if (!this.isDue) this.draw();
+  }
+
+  draw() {
+    const end = performance.now() + SLICE;
+    const { wanted, rows } = this;
+    // First, so that those behind them need not move.
+    for (const [key, { element }] of rows) {
+      if (wanted.has(key)) continue;
+      element.remove();
+      rows.delete(key);
+    }
+    const keys = [...wanted.keys()];
+    let place = this.body.firstChild;
+    for (const key of keys) {
+      const element = rows.get(key)?.element;
+      if (!element) continue;
+      if (element === place) place = place.nextSibling;
+      else this.body.insertBefore(element, place);
+    }
+    // On from where the last slice ended: no row is passed over for ever.
+    let left = keys.length;
+    for (; left > 0; left -= 1) {
+      if (this.from >= keys.length) this.from = 0;
+      if (this.refresh(keys, this.from) && performance.now() > end) break;
+      this.from += 1;
+    }
+    this.isDue = left > 0;
+    if (this.isDue) requestAnimationFrame(() => this.draw());
+    else this.from = 0;
+  }
+
+  /** The row at `at` shows what is wanted; whether something had to be done for that. */
+  refresh(keys, at) {
+    const item = this.wanted.get(keys[at]);
+    const known = this.rows.get(keys[at]);
+    if (!known) {
+      const row = { item, ...this.row(item) };
+      this.rows.set(keys[at], row);
+      let next = at + 1;
+      while (next < keys.length && !this.rows.has(keys[next])) next += 1;
+      this.body.insertBefore(row.element, this.rows.get(keys[next])?.element ?? null);
+      return true;
+    }
+    // What is the very object of before needs no look: most of a long list.
+    if (known.item === item) return false;
+    this.patch(known, item);
+    known.item = item;
+    return true;
+  }
+
+  row(item) {
+    const faces = this.columns.map((column) => column[2]?.(item));
+    const element = h("tr", {}, this.columns.map(([name, cell]) =>
+      h("td", { "data-name": name || undefined }, cell(item))));
+    return { element, faces };
+  }
+
+  patch(row, item) {
+    let isOther;
+    this.columns.forEach(([, cell, face], place) => {
+      if (face) {
+        const now = face(item);
+        if (now === row.faces[place]) return;
+        row.faces[place] = now;
+      } else {
+        // Without a face any change of the item may show.
+        isOther ??= JSON.stringify(row.item) !== JSON.stringify(item);
+        if (!isOther) return;
+      }
+      fill(row.element.children[place], cell(item));
+    });
   }
 }
 
@@ -102,12 +151,18 @@ export function button(text, act, kind = "") {
 
 // Words
 
+// Made once: to make one takes longer than to make the row.
+const HOURS = { hour: "numeric", minute: "numeric", second: "numeric", hour12: false };
+const TIME = new Intl.DateTimeFormat(undefined, HOURS);
+const DAY = new Intl.DateTimeFormat(undefined,
+  { year: "numeric", month: "numeric", day: "numeric", ...HOURS });
+
 export function moment(at) {
   if (!at) return "";
   const date = new Date(at);
-  const text = date.toLocaleString(undefined, { hour12: false });
+  const text = DAY.format(date);
   return h("time", { datetime: date.toISOString(), title: text },
-    Date.now() - at < 86_400_000 ? date.toLocaleTimeString(undefined, { hour12: false }) : text);
+    Date.now() - at < 86_400_000 ? TIME.format(date) : text);
 }
 
 export function span(milliseconds) {
@@ -139,6 +194,12 @@ export function people(call) {
   const others = (call.participants ?? []).filter((one) => one.user !== call.caller);
   return [userLink(call.caller), " → ", between(others.map((one) =>
     [userLink(one.user), " ", h("span", { class: "faint" }, one.state)]))];
+}
+
+/** All of that as one text. */
+export function peopleText(call) {
+  const all = (call.participants ?? []).map((one) => `${one.user} ${one.state}`);
+  return `${call.caller} ${all.join(",")}`;
 }
 
 /** Says something to people who hear the page. */

@@ -76,11 +76,15 @@ export const server = {
 
 export function pause(milliseconds, signal) {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal?.addEventListener("abort", () => {
+    const leave = () => {
       clearTimeout(timer);
       reject(new DOMException("left", "AbortError"));
-    });
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", leave);
+      resolve();
+    }, milliseconds);
+    signal?.addEventListener("abort", leave);
   });
 }
 
@@ -110,6 +114,9 @@ export async function repeat(signal, milliseconds, turn) {
   }
 }
 
+// Milliseconds of news that are shown at once: nobody reads faster, and the page has time.
+const GATHER = 300;
+
 /**
  * Follows a list that goes on: `begin` asks for it anew and gives `after`, `news` hears of more.
  * A page that is hidden stops asking, and asks anew when it is seen.
@@ -135,7 +142,9 @@ export async function follow(signal, path, query, begin, news) {
       }
       after = page.after;
       if (page.reset) break;
-      if (page.items.length) news(page.items);
+      if (!page.items.length) continue;
+      news(page.items);
+      await pause(GATHER, signal);
     }
   }
 }
