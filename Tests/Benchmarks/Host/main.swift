@@ -166,14 +166,15 @@ func measureCanary() throws {
             + "more_ns=\(max(medians[1], medians[2]) - medians[0])")
 }
 
-/// What the states of plugins without any code take: of 200 in one generation, the bytes of one.
+/// What plugins without any code take: of 200 in one generation, the bytes of one Lua state, and
+/// what the process has more for it, which is also what loading used once.
 func measureEmpty() throws {
     let sources = (1...200).map { ("p\($0)", "on.invite(function() end)") }
-    var kept = [try generation(Array(sources.prefix(1)))]
+    let state = PolicyHost(try generation(sources), seed: 1).status.map(\.memory).max() ?? 0
     let floor = residentBytes()
-    for _ in 0..<3 { kept.append(try generation(sources)) }
-    let bytes = (residentBytes() - floor) / (3 * sources.count)
-    print("empty plugins=\(sources.count) generations=\(kept.count - 1) bytes=\(bytes)")
+    let kept = try (1...3).map { _ in try generation(sources) }
+    let resident = (residentBytes() - floor) / (kept.count * sources.count)
+    print("empty plugins=\(sources.count) bytes=\(state) resident=\(resident)")
 }
 
 /// A reload of plugins of 200 lines: from sources in memory to the swap.
