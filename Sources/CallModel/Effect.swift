@@ -114,6 +114,8 @@ public struct PushJob: Sendable, Equatable {
     public let expiresAt: Moment?
     /// The cause (G71).
     public let cause: Cause
+    /// The trace of the request that led to it; nil: it named none.
+    public var trace: TraceParent?
 
     /// Wake `user` because of `kind` in the call `callID`.
     public init(

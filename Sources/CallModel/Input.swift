@@ -60,6 +60,8 @@ public struct Request: Sendable, Equatable {
     /// It came without a connection, with the user's own token: it counts as a frame on a
     /// connection that ended then (A20).
     public var standsAlone = false
+    /// The trace to which it belongs, for whoever looks at what it caused.
+    public var trace: TraceParent?
 
     /// The request `id` of `user`.
     public init(

@@ -43,6 +43,7 @@ private struct LineRewriting {
     private static let words: Set<String> = [
         "event", "hook", "generation", "shadow", "plugin", "said", "failure", "action", "reason",
         "mode", "kind", "state", "role", "of", "dice", "provider", "call",
+        "traceparent",
     ]
     /// Objects whose members are named by plugins.
     private static let free: Set<String> = ["vars", "payload", "value", "items"]

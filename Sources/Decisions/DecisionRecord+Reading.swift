@@ -27,7 +27,8 @@ extension DecisionRecord {
             Cause($0.user("user"), caller: $0.user("caller"))
         }
         self.init(
-            hook: hook, call: call, user: user, cause: cause ?? .nobody, at: Moment(at),
+            hook: hook, call: call, user: user, cause: cause ?? .nobody,
+            trace: json["traceparent"]?.string.flatMap { TraceParent($0) }, at: Moment(at),
             took: json["took_ms"]?.integer ?? 0, generation: generation,
             asked: json["asked"]?.array?.compactMap { Asked($0) } ?? [], outcome: outcome,
             input: json["input"].flatMap { DecisionInput($0, hook, call, user) })

@@ -15,6 +15,7 @@ extension DecisionRecord {
             $0.field("event", plain: hook.rawValue)
             $0.field("user", user.text)
             if !cause.isNobody { $0.object("cause") { cause.write(into: &$0) } }
+            if let trace { $0.field("traceparent", trace.description) }
             $0.field("generation", generation)
             $0.field("took_ms", took)
             $0.array("asked") {

@@ -57,6 +57,8 @@ struct Chain {
     var inquiry: Inquiry
     /// Who brought it about.
     let cause: Cause
+    /// The trace of the request that led to it; nil: it named none.
+    var trace: TraceParent?
     /// When the answer must be there.
     let deadline: Moment
     /// Whether that is sooner than usual, because the ring time is short.

@@ -54,6 +54,7 @@ extension PolicyHost {
                 deadline: shapingDeadline(question.decideBy), place: 0, since: now)
         }
         chain.hold = question.hold
+        chain.trace = question.trace
         guard now <= question.decideBy else { return passOver(chain) }
         if keepsInputs { chain.recorded = recordedInput(of: chain) }
         advance(&chain)
@@ -120,6 +121,7 @@ extension PolicyHost {
             view: CallView(call: call, facts: facts, now: now, receiver: draft.user),
             inquiry: .push(draft, job: id), cause: cause,
             deadline: shapingDeadline(now + 1_000), place: 0, since: now)
+        chain.trace = draft.trace
         if keepsInputs { chain.recorded = recordedInput(of: chain) }
         advance(&chain)
     }
@@ -514,7 +516,7 @@ extension Chain {
                 states: recorded.states, seen: seen)
         }
         return DecisionRecord(
-            hook: hook, call: view.call.id, user: user, cause: cause, at: view.now,
+            hook: hook, call: view.call.id, user: user, cause: cause, trace: trace, at: view.now,
             took: services.now - view.now, generation: (first ?? generation).name, asked: asked,
             outcome: verdict, input: input)
     }

@@ -70,8 +70,8 @@ public final class StoreReader: CallReader, EmbeddedReader {
             for: "reading push jobs")
         webhooksAfter = try connection.prepare(
             """
-            SELECT id, endpoint, call, type, at, body, attempts, due_at, last_error, caller, user
-            FROM webhook WHERE state = ? AND id > ? ORDER BY id LIMIT ?
+            SELECT id, endpoint, call, type, at, body, attempts, due_at, last_error, caller, user,
+            trace FROM webhook WHERE state = ? AND id > ? ORDER BY id LIMIT ?
             """, for: "reading webhooks")
         // One by one, so that the index skips the other events of each caller.
         nextWebhookCaller = try connection.prepare(
@@ -81,8 +81,8 @@ public final class StoreReader: CallReader, EmbeddedReader {
             """, for: "reading the callers of webhooks")
         webhooksOfCaller = try connection.prepare(
             """
-            SELECT id, endpoint, call, type, at, body, attempts, due_at, last_error, caller, user
-            FROM webhook WHERE state = 'open' AND endpoint = ? AND caller = ? AND id > ?
+            SELECT id, endpoint, call, type, at, body, attempts, due_at, last_error, caller, user,
+            trace FROM webhook WHERE state = 'open' AND endpoint = ? AND caller = ? AND id > ?
             ORDER BY id LIMIT ?
             """, for: "reading the webhooks of a caller")
         pluginValue = try connection.prepare(

@@ -18,6 +18,8 @@ public struct WebhookJob: Sendable, Equatable {
     public let body: [UInt8]
     /// Who brought it about (G71).
     public var cause = Cause.nobody
+    /// The trace of the request that led to it; nil: it named none.
+    public var trace: TraceParent?
 
     /// Who made the call; `Cause.noCaller`: nobody.
     public var caller: UserID { cause.caller ?? Cause.noCaller }

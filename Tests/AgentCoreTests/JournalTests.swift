@@ -6,6 +6,17 @@ import Testing
 
 @testable import AgentCore
 
+extension Journal {
+    fileprivate func asks(
+        _ operation: CallModel.Operation, by address: (UserID, DeviceID), _ code: Refusal.Code?,
+        in id: CallID, at now: Moment
+    ) {
+        let request = Request(
+            id: RequestID(1), user: address.0, device: address.1, operation: operation)
+        asks(request, code, in: id, at: now)
+    }
+}
+
 @Suite struct JournalTests {
     private let start = Moment(1_795_000_000_000)
 
@@ -257,6 +268,42 @@ import Testing
         #expect(refused.map(\.caller.text) == ["ann"])
         journal.forget(UserID("cid"))
         #expect(journal.people.refused(inviting: UserID("cid"), since: start).isEmpty)
+    }
+
+    @Test func entriesHaveTheTraceOfWhatLedToThemAlsoWithoutSomebody() throws {
+        let text = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        let trace = try #require(TraceParent(text))
+        let bob = UserID("bob")
+        let journal = Journal()
+        for (trace, isNamed) in [(trace, true), (nil, false)] as [(TraceParent?, Bool)] {
+            let number: Int64 = isNamed ? 1 : 2
+            var request = Request(
+                id: RequestID(1), user: UserID("ann"), device: DeviceID("phone"),
+                operation: .invite(Invitation(invitees: [bob])))
+            request.trace = trace
+            journal.asks(request, .busy, in: id(number), at: start)
+            journal.changed(call(number), by: ("ann", "phone"), at: start)
+            journal.asked(
+                Question(
+                    id: QuestionID(1), decideBy: start,
+                    subject: .invite(call(number), callee: bob, from: 0),
+                    cause: Cause(bob), trace: trace), at: start)
+            for address in [nil, (bob, DeviceID("tab"))] as [(user: UserID, device: DeviceID?)?] {
+                var delivery = JournalDelivery(to: address, "crm", "sent", status: "200", took: 7)
+                delivery.trace = trace
+                journal.sent(delivery, in: id(number), at: start)
+            }
+            let found = entries(journal, id(number))
+            let kinds = ["request", "change", "asked", "webhook", "push"]
+            #expect(found.map { $0["kind"]?.string } == kinds)
+            let named = [text, nil, text, text, text]
+            #expect(found.map { $0["traceparent"]?.string } == named.map { isNamed ? $0 : nil })
+            journal.forget(Forgotten(bob, as: UserID("deleted:1")), in: id(number))
+            let after = entries(journal, id(number))
+            #expect(after.map { $0["traceparent"]?.string } == named.map { isNamed ? $0 : nil })
+            #expect(after[2]["user"] == "deleted:1" && after[0]["code"] == "busy")
+            #expect(after[4]["ms"] == 7)
+        }
     }
 
     @Test func whatNobodyMadeLeavesNoJournal() {

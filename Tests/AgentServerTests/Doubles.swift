@@ -1,12 +1,12 @@
 // Stand-ins for everything around an exchange, and the loop that it lives on.
 
-import AgentCore
 import CallModel
 import CallWire
 import EventLoop
 import StoreContract
 import Testing
 
+@testable import AgentCore
 @testable import AgentServer
 
 /// A store that answers when a test says so.
@@ -133,10 +133,23 @@ final class PolicyDouble: PolicyLink {
 /// Sends nothing, and is told when the store is back.
 final class OutboxDouble: Outbox {
     var onReturn: () -> Void = {}
+    /// The traces of what would be sent.
+    private(set) var pushed: [TraceParent?] = []
+    private(set) var reported: [TraceParent?] = []
 
-    func entry(for job: PushJob, of records: [Record]) -> OutboxEntry { OutboxEntry() }
+    func entry(for job: PushJob, of records: [Record]) -> OutboxEntry {
+        pushed.append(job.trace)
+        return OutboxEntry()
+    }
+
+    /// The traces since the last time.
+    func takeTraces() -> (pushed: [TraceParent?], reported: [TraceParent?]) {
+        defer { (pushed, reported) = ([], []) }
+        return (pushed, reported)
+    }
+
     func kept(_ records: [Record]) {}
-    func note(_ report: Report) {}
+    func note(_ report: Report, _ trace: TraceParent?) { reported.append(trace) }
     func takeEvents() -> OutboxEntry? { nil }
     func storeIsBack() { onReturn() }
 }
@@ -192,16 +205,16 @@ final class ExchangeRig {
 
     /// Asks for an operation and returns the number of the request.
     @discardableResult
-    func ask(_ operation: CallModel.Operation, as user: String = "alice", key: String? = nil)
-        -> UInt64
-    {
+    func ask(
+        _ operation: CallModel.Operation, as user: String = "alice", key: String? = nil,
+        trace: TraceParent? = nil
+    ) -> UInt64 {
         lastRequest += 1
-        exchange.feed(
-            .request(
-                Request(
-                    id: RequestID(lastRequest), user: UserID(user), device: DeviceID("phone"),
-                    key: key.map { IdempotencyKey($0, bodyHash: 7) },
-                    operation: operation)))
+        var request = Request(
+            id: RequestID(lastRequest), user: UserID(user), device: DeviceID("phone"),
+            key: key.map { IdempotencyKey($0, bodyHash: 7) }, operation: operation)
+        if let trace { exchange.traces.name(trace, in: &request) }
+        exchange.feed(.request(request))
         return lastRequest
     }
 

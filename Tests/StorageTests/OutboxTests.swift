@@ -233,6 +233,28 @@ private let ann = UserID("ann")
         #expect(try callers() == ["", "ann", "mallory"])
     }
 
+    @Test(arguments: Kind.allCases)
+    func theTraceStaysWithWhatIsToBeSent(kind: Kind) throws {
+        let rig = try Rig(kind)
+        let trace = TraceParent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+        #expect(trace != nil)
+        let ann = UserID("ann")
+        for (id, trace) in [(1, trace), (2, nil)] as [(Int64, TraceParent?)] {
+            var job = job(id)
+            (job.cause, job.trace) = (Cause(ann), trace)
+            var push = PushJob(.invite, callID: callID(id), user: ann, cause: job.cause)
+            push.trace = trace
+            try rig.commit(.webhook(.add(job)), .push(.add(JobID(id), push)))
+        }
+        let turn = WebhookTurn(ann, after: nil)
+        let open = try rig.reader.openWebhooks(of: job(1).endpoint, turn, limit: 9)[0]
+        #expect(open.map(\.job.trace) == [trace, nil])
+        let found = try rig.reader.webhooks(.open, after: nil, limit: 9)
+        #expect(found.map(\.job.trace) == [trace, nil])
+        let pushes = try rig.reader.openPushes(after: nil, limit: 9)
+        #expect(pushes.map(\.job.trace) == [trace, nil])
+    }
+
     @Test func memoryLosesTheEventsOfWhoHasMany() throws {
         var limits = StoreLimits()
         limits.endedCallsInMemory = 8

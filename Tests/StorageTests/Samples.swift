@@ -145,7 +145,7 @@ extension Dice {
     }
 
     mutating func pushJob() -> PushJob {
-        PushJob(
+        var job = PushJob(
             one(of: PushJob.Kind.allCases), callID: CallID(high: generator.next(), low: 7),
             user: UserID(identifier()),
             text: maybe {
@@ -156,6 +156,11 @@ extension Dice {
             expiresAt: maybe { $0.moment() },
             cause: Cause(
                 maybe { UserID($0.identifier()) }, caller: maybe { UserID($0.identifier()) }))
+        job.trace =
+            maybe { _ in
+                TraceParent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+            } ?? nil
+        return job
     }
 }
 

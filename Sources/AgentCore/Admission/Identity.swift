@@ -38,6 +38,8 @@ public struct Identity: Sendable, Equatable {
     public var signer: UInt64?
     /// What the token says that the user is called.
     public var name: PersonName?
+    /// The trace that the token names: that of requests which name none.
+    public var trace: TraceParent?
     /// Whether requests are counted (B28): not for development tokens.
     public var isRateLimited = true
 
@@ -90,9 +92,12 @@ public struct Identity: Sendable, Equatable {
 public final class AdmittedAddress: Sendable {
     public let identity: Identity
     public let address: Address
+    /// The trace that a request names, or its token.
+    public let trace: TraceParent?
 
     /// `identity` asks in the name of `address`.
-    public init(_ identity: Identity, for address: Address) {
+    public init(_ identity: Identity, for address: Address, trace: TraceParent? = nil) {
+        self.trace = trace ?? identity.trace
         self.identity = identity
         self.address = address
     }

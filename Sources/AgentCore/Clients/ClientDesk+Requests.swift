@@ -33,6 +33,7 @@ extension ClientDesk {
             var request = Request(
                 id: id, user: asker.address.user, device: asker.address.device, key: key,
                 operation: operation)
+            if let trace = asker.trace { exchange.traces.name(trace, in: &request) }
             if case .exchange(let endpoint, _) = requester {
                 request.standsAlone = !asker.identity.isServer
                 if case .list = operation { return page(request, endpoint) }
@@ -51,24 +52,28 @@ extension ClientDesk {
 
     /// A request over a line, whose answer goes back under `id`.
     func request(
-        _ id: MessageID, key: IdempotencyKey?, _ operation: Operation, from line: Line
+        _ id: MessageID, key: IdempotencyKey?, _ operation: Operation, from line: Line,
+        trace: TraceParent?
     ) {
         guard let live = line.session else { return }
         figures.requests.note(operation.name)
         if exchange.isLoading {
             // Only then his limits are exact.
             return exchange.whenLoaded(live.address.user) { [weak self] in
-                self?.admit(id, key: key, operation, from: line)
+                self?.admit(id, key: key, operation, from: line, trace: trace)
             }
         }
-        admit(id, key: key, operation, from: line)
+        admit(id, key: key, operation, from: line, trace: trace)
     }
 
     private func admit(
-        _ id: MessageID, key: IdempotencyKey?, _ operation: Operation, from line: Line
+        _ id: MessageID, key: IdempotencyKey?, _ operation: Operation, from line: Line,
+        trace: TraceParent?
     ) {
-        guard line.session != nil, let asker = line.asker, let endpoint = line.endpoint
+        guard line.session != nil, let known = line.asker, let endpoint = line.endpoint
         else { return }
+        let asker =
+            trace == nil ? known : AdmittedAddress(known.identity, for: known.address, trace: trace)
         let weight = limits.weight(of: operation)
         let requester = Requester.connection(
             endpoint, id, weight: weight, payer: asker.identity.payer)

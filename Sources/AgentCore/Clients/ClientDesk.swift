@@ -87,7 +87,9 @@ public final class ClientDesk {
     /// A whole message came.
     public func message(_ bytes: UnsafeRawBufferPointer, over line: Line) {
         do throws(Malformed) {
-            handle(.message(try decoder.message(bytes)), of: line)
+            var trace: TraceParent?
+            // In one step: a copy of the message would cost more than the rest of this.
+            handle(.message(try decoder.message(bytes, trace: &trace)), of: line, trace: trace)
         } catch {
             figures.malformed += 1
             handle(.malformed(error), of: line)
@@ -95,14 +97,18 @@ public final class ClientDesk {
     }
 
     /// Something happened to a line.
-    public func handle(_ input: ClientConnection.Input, of line: Line) {
+    ///
+    /// - Parameter trace: that which a message names.
+    public func handle(
+        _ input: ClientConnection.Input, of line: Line, trace: TraceParent? = nil
+    ) {
         switch line.handle(input, at: exchange.now()) {
         case .nothing: break
         case .check(let id, let hello):
             figures.requests.note(.hello)
             owner?.check(hello, id, of: line)
         case .request(let id, let key, let operation):
-            request(id, key: key, operation, from: line)
+            request(id, key: key, operation, from: line, trace: trace)
         case .acknowledge(let seq):
             line.session?.session.acknowledge(seq)
             if let live = line.session, !live.called.isEmpty { enterAcknowledged(seq, live) }

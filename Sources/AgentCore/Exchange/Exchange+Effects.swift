@@ -10,31 +10,42 @@ extension Exchange {
     /// - Parameter input: what led to the effects; nil: a start.
     func sort(_ effects: consuming [Effect], from input: Input? = nil) {
         if let journal, let input { enter(input, effects, into: journal) }
+        let turn = traces.isUsed ? traces.begin(input, effects) : nil
         for place in effects.indices {
             let effect = effects.take(at: place, leaving: .withdraw(QuestionID(0)))
             switch effect {
-            case .persist(let records): keep(records, from: input)
-            case .consult(let question):
+            case .persist(let records): keep(records, from: input, turn)
+            case .consult(var question):
+                if let turn { traces.ask(&question, in: turn) }
                 journal?.asked(question, at: now())
                 if !shows(.lostQuestion) { policies?.ask(named(question)) }
                 if shows(.questionTwice) { policies?.ask(question) }
             case .withdraw(let question):
+                if turn != nil { traces.withdraw(question) }
                 if !shows(.lostWithdrawal) { policies?.withdraw(question) }
             case .tell(let report):
-                outbox?.note(report)
+                outbox?.note(report, trace(of: report.call?.id, in: turn))
                 if report.isForHooks { queue.add(.effect(effect)) }
             case .reply, .welcome, .send, .replace, .recall, .recallKey, .list:
                 if !spoils(effect) { queue.add(.effect(effect)) }
             }
         }
         if let entry = outbox?.takeEvents() { add(entry) }
+        if let turn { traces.end(turn) }
         drain()
         arm()
     }
 
-    func keep(_ records: [Record], from input: Input? = nil) {
+    /// The trace of something about `call` that is done in `turn`; nil: it has none.
+    private func trace(of call: CallID?, in turn: RequestTraces.Turn?) -> TraceParent? {
+        guard let turn, let call else { return nil }
+        return traces.trace(of: call, in: turn)
+    }
+
+    private func keep(_ records: [Record], from input: Input?, _ turn: RequestTraces.Turn?) {
         for place in records.indices {
-            if case .push(let job) = records[place], let outbox {
+            if case .push(var job) = records[place], let outbox {
+                if turn != nil { job.trace = trace(of: job.callID, in: turn) }
                 add(outbox.entry(for: job, of: records))
             } else if !spoils(records[place]) {
                 queue.add(storeRecord(records[place]))
@@ -47,7 +58,9 @@ extension Exchange {
             figures.changes(call, at: now())
             callChanged?(call)
             journal?.changed(call, by: input?.actor ?? ("start", nil), at: now())
-            if !call.isLive { callEnded(call.id) }
+            guard !call.isLive else { continue }
+            callEnded(call.id)
+            if let turn { traces.end(call.id, in: turn) }
         }
     }
 

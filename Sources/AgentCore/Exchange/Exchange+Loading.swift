@@ -78,6 +78,7 @@ extension Exchange {
         while let held = loader?.takeReady(switchboard) {
             switch held {
             case .input(let input):
+                traces.expectHeld()
                 sort(switchboard.handle(input, at: now()), from: input)
             case .action(let action): action()
             }

@@ -90,6 +90,7 @@ extension Exchange {
             drain()
         }
         isReady = false
+        traces = RequestTraces()
         for question in switchboard.unanswered { policies?.withdraw(question) }
         for ticket in queue.removeAll() + counting + submittedCounting {
             stored(ticket, .lost)

@@ -75,6 +75,8 @@ public final class Exchange {
     /// Commits that took longer than `commitWithin`.
     public internal(set) var lateCommits: UInt64 = 0
     var repeated = RepeatedLine()
+    /// Where what happens comes from, for who looks at a whole system.
+    var traces = RequestTraces()
     /// What happens to calls; nil: nobody keeps it.
     public var journal: Journal?
     /// A call has changed; nil: nobody watches.

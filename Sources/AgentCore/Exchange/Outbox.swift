@@ -10,8 +10,8 @@ public protocol Outbox: AnyObject {
     func entry(for job: PushJob, of records: [Record]) -> OutboxEntry
     /// These records are on their way to the store.
     func kept(_ records: [Record])
-    /// Somebody may want to hear of this.
-    func note(_ report: Report)
+    /// Somebody may want to hear of this, which belongs to `trace`.
+    func note(_ report: Report, _ trace: TraceParent?)
     /// What becomes of the reports noted since the last time; nil: nothing.
     func takeEvents() -> OutboxEntry?
     /// The store was away, and is open again with what it kept.

@@ -44,9 +44,7 @@ extension Exchange {
             }
             return
         }
-        journal.asks(
-            request.operation, by: (request.user, request.device), refusal?.code, in: call,
-            at: now())
+        journal.asks(request, refusal?.code, in: call, at: now())
     }
 
     private func refusal(in effects: [Effect]) -> Refusal? {

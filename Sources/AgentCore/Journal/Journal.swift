@@ -36,6 +36,8 @@ public struct JournalDelivery: Sendable {
     public var status: String?
     /// How long it took.
     public var took: Milliseconds
+    /// The trace of what brought it about.
+    public var trace: TraceParent?
 
     /// Something was sent to `target`, and became `state`.
     public init(
@@ -183,18 +185,18 @@ public final class Journal {
     ///
     /// - Parameter code: why it was refused; nil: it was not.
     public func asks(
-        _ operation: Operation, by address: (UserID, DeviceID), _ code: Refusal.Code?,
-        in id: CallID, at now: Moment
+        _ request: Request, _ code: Refusal.Code?, in id: CallID, at now: Moment
     ) {
         // Only a request that makes a call has its beginning.
         var isNew = true
-        if case .call = operation { isNew = false }
+        if case .call = request.operation { isNew = false }
         let journal = journal(id, isWhole: isNew)
         pen.begin(.request)
-        pen.put(operation.name.rawValue)
-        pen.put(address.0.text)
-        pen.put(address.1.text)
+        pen.put(request.operation.name.rawValue)
+        pen.put(request.user.text)
+        pen.put(request.device.text)
         pen.put(optional: code?.rawValue)
+        pen.put(request.trace)
         add(to: journal, at: now)
     }
 
@@ -299,6 +301,7 @@ public final class Journal {
             pen.put("token")
             pen.put(user.text)
         }
+        pen.put(question.trace)
         add(to: journal, at: now)
     }
 
@@ -380,6 +383,7 @@ public final class Journal {
         pen.put(delivery.state)
         pen.put(optional: delivery.status)
         pen.put(number: UInt64(max(0, delivery.took)))
+        pen.put(delivery.trace)
         add(to: journal, at: now)
     }
 

@@ -1,5 +1,7 @@
 // Packed entries of a journal, written and read.
 
+import CallModel
+
 /// Writes one entry as bytes: the length of the rest in two bytes, five bytes of time, and the
 /// fields. An entry is written here at once and then copied in one piece. Each input writes some,
 /// so the room is there beforehand.
@@ -86,6 +88,11 @@ struct JournalPen {
         count += room.withUnsafeMutableBufferPointer { all in
             all.baseAddress.map { body($0 + begin) } ?? 0
         }
+    }
+
+    /// A trace, as the last field of an entry; without one there is no such field.
+    mutating func put(_ trace: TraceParent?) {
+        if let trace { put(trace.description) }
     }
 
     /// A text or none; an empty text counts as none.

@@ -48,6 +48,7 @@ private struct EntryRewriting {
             copy()
             address()
             copy()
+            trace()
         case .change: change()
         case .told:
             pen.put(old.byte())
@@ -60,6 +61,7 @@ private struct EntryRewriting {
         case .asked:
             copy()
             user()
+            trace()
         case .answered: answered()
         case .push, .webhook: sent()
         case .timer, .media: pen.put(old.byte())
@@ -108,9 +110,15 @@ private struct EntryRewriting {
         copy()
         text()
         pen.put(number: old.number())
+        trace()
     }
 
     // MARK: Fields
+
+    /// The trace at the end, which names nobody.
+    private mutating func trace() {
+        if let trace = old.optionalText() { pen.put(trace) }
+    }
 
     private mutating func copy() { pen.put(old.text()) }
     /// What somebody wrote, who may name him.

@@ -83,6 +83,7 @@ public enum JournalText {
         case .asked:
             json["hook"] = .string(fields.text())
             json["user"] = .string(fields.text())
+            trace(&fields, &json)
         case .answered: answered(&fields, &json)
         case .timer:
             json["name"] = .string(word(TimerName.self, fields.byte())?.rawValue ?? "?")
@@ -102,6 +103,12 @@ public enum JournalText {
         json["op"] = .string(fields.text())
         address(&fields, &json)
         if let code = fields.optionalText() { json["code"] = .string(code) }
+        trace(&fields, &json)
+    }
+
+    /// The last field of an entry that has one.
+    private static func trace(_ fields: inout JournalFields, _ json: inout JSONObject) {
+        if let trace = fields.optionalText() { json["traceparent"] = .string(trace) }
     }
 
     private static func change(_ fields: inout JournalFields, _ json: inout JSONObject) {
@@ -152,6 +159,7 @@ public enum JournalText {
         json["state"] = .string(fields.text())
         json["status"] = fields.optionalText().map { .string($0) } ?? .null
         json["ms"] = .integer(Int64(clamping: fields.number()))
+        trace(&fields, &json)
     }
 
     /// The case at `place`, which the bits of an enum without values are.

@@ -180,7 +180,8 @@ extension Gateway {
                     .badRequest, "X-User is missing, and the token names no user",
                     detail: .field("X-User"))
             }
-            return AdmittedAddress(identity, for: Address(identity.user, device))
+            return AdmittedAddress(
+                identity, for: Address(identity.user, device), trace: request.trace)
         }
         guard identity.isServer else {
             throw Refusal(.forbidden, "only a server's token may act for another user")
@@ -193,7 +194,7 @@ extension Gateway {
                 .badRequest, "X-User is not a user: none begins with \(beginning)",
                 detail: .field("X-User"))
         }
-        return AdmittedAddress(identity, for: Address(user, device))
+        return AdmittedAddress(identity, for: Address(user, device), trace: request.trace)
     }
 }
 
@@ -206,6 +207,12 @@ extension HTTPRequest {
             throw Refusal(.badRequest, "\(name) is there twice", detail: .field(name))
         }
         return values.first
+    }
+
+    /// The trace to which it belongs; nil: none, several, or one that is malformed.
+    var trace: TraceParent? {
+        let values = headers.all("traceparent")
+        return values.count == 1 ? TraceParent(values[0]) : nil
     }
 
     /// The token of `Authorization: Bearer TOKEN`.

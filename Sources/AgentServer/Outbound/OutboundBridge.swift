@@ -122,7 +122,7 @@ extension OutboundBridge: Outbox {
         }
     }
 
-    func note(_ report: Report) { webhooks.note(report) }
+    func note(_ report: Report, _ trace: TraceParent?) { webhooks.note(report, trace) }
     func takeEvents() -> OutboxEntry? { webhooks.takeEvents() }
 
     func storeIsBack() {

@@ -242,9 +242,12 @@ final class PushDelivery {
         // Stored jobs without a cause count for the caller.
         let cause = job.cause.isNobody ? Cause(call.caller) : job.cause
         notice.cause = SendingCause(cause)
+        notice.trace = job.trace?.description
+        var draft = PushDraft(notice, for: address.user, at: now)
+        draft.trace = job.trace
         let push = DevicePush(
-            job: id, registration: registration, notice: notice,
-            draft: PushDraft(notice, for: address.user, at: now), since: exchange.now())
+            job: id, registration: registration, notice: notice, draft: draft,
+            since: exchange.now())
         pushes[name] = push
         jobs[id]?.open.insert(name)
         guard plan.shapesPushes, let policies else { return thread.add(.send(notice)) }
@@ -385,6 +388,7 @@ final class PushDelivery {
             push.notice.target.provider.rawValue, result == "sent" ? "sent" : "failed")
         if result != "sent" { delivery.status = result }
         delivery.took = exchange.now() - push.since
+        delivery.trace = job.trace
         exchange.journal?.sent(delivery, in: job.callID, at: exchange.now())
         if push.substitute == nil, !entry.isForgotten {
             endedPushes.add(

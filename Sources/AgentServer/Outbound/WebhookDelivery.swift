@@ -105,9 +105,9 @@ final class WebhookDelivery {
     // MARK: Events
 
     /// A report that receivers may want.
-    func note(_ report: Report) {
+    func note(_ report: Report, _ trace: TraceParent?) {
         guard !windows.isEmpty else { return }
-        gatherer.note(report)
+        gatherer.note(report, trace)
     }
 
     /// The events of what was noted, to be stored with the change; nil: none.
@@ -125,7 +125,7 @@ final class WebhookDelivery {
                 var job = StoreContract.WebhookJob(
                     exchange.newJob(), endpoint: receiver.name, call: event.call.id,
                     type: event.type.rawValue, at: event.event.at, body: body)
-                job.cause = event.cause
+                (job.cause, job.trace) = (event.cause, event.trace)
                 jobs.append(job)
             }
         }
@@ -152,6 +152,7 @@ final class WebhookDelivery {
             body: job.body, attempts: stored.progress.attempts,
             notBefore: stored.progress.dueAt.milliseconds + exchange.wallGap)
         sent.cause = SendingCause(job.cause)
+        sent.trace = job.trace?.description
         thread.add(.deliver(sent))
     }
 
@@ -267,7 +268,7 @@ final class WebhookDelivery {
     /// Enters what became of an event into the journal of its call.
     private func enter(_ outcome: WebhookOutcome, _ id: JobID) {
         guard let journal = exchange.journal,
-            let (call, at) = windows[outcome.endpoint]?.origin(of: id)
+            let (call, at, trace) = windows[outcome.endpoint]?.origin(of: id)
         else { return }
         var delivery: JournalDelivery
         switch outcome.result {
@@ -280,6 +281,7 @@ final class WebhookDelivery {
         case .noRoom: return
         }
         delivery.took = exchange.now() - at
+        delivery.trace = trace
         journal.sent(delivery, in: call, at: exchange.now())
     }
 

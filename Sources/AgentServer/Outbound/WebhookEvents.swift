@@ -22,6 +22,7 @@ struct WebhookEvent {
     let call: Call
     /// The cause (G71).
     let cause: Cause
+    let trace: TraceParent?
 
     /// The protocol's name.
     var type: EventName { EventName(event.kind) }
@@ -38,6 +39,7 @@ struct WebhookGatherer {
         let at: Moment
         let actor: Actor
         let cause: Cause
+        let trace: TraceParent?
         var changes: [(user: UserID, from: Participant.State?)] = []
         var cancelText: String?
         var notices: [CallEvent.Kind] = []
@@ -50,7 +52,8 @@ struct WebhookGatherer {
         ) -> WebhookEvent {
             let event = CallEvent(
                 callID: call.id, revision: call.revision, at: at, actor: actor, kind: kind)
-            return WebhookEvent(event: event, receivers: receivers, call: call, cause: cause)
+            return WebhookEvent(
+                event: event, receivers: receivers, call: call, cause: cause, trace: trace)
         }
     }
 
@@ -61,26 +64,31 @@ struct WebhookGatherer {
 
     init(_ encoder: WireEncoder) { self.encoder = encoder }
 
-    /// Takes note of a report.
-    mutating func note(_ report: Report) {
+    /// Takes note of a report, which belongs to `trace`.
+    mutating func note(_ report: Report, _ trace: TraceParent? = nil) {
         switch report.kind {
         case .participant(let user, let from, _):
-            change(report) {
+            change(report, trace) {
                 $0.changes.append((user, from))
                 $0.cancelText = report.cancelText
             }
-        case .notice(let kind): change(report) { $0.notices.append(kind) }
-        case .ended: change(report) { $0.isEnded = true }
+        case .notice(let kind): change(report, trace) { $0.notices.append(kind) }
+        case .ended: change(report, trace) { $0.isEnded = true }
         case .accepted, .rejected, .cancelled, .timeout, .undelivered, .signal, .presence: break
         }
     }
 
-    private mutating func change(_ report: Report, _ body: (inout Group) -> Void) {
+    private mutating func change(
+        _ report: Report, _ trace: TraceParent?, _ body: (inout Group) -> Void
+    ) {
         guard let call = report.call, let actor = report.actor else { return }
         let last = groups.last
         if last?.call.id != call.id || last?.call.revision != call.revision || last?.actor != actor
         {
-            groups.append(Group(call: call, at: report.at, actor: actor, cause: report.cause))
+            groups.append(
+                Group(
+                    call: call, at: report.at, actor: actor, cause: report.cause,
+                    trace: trace))
         }
         body(&groups[groups.count - 1])
     }

@@ -35,6 +35,7 @@ struct WebhookWindow {
         let call: CallID
         let bytes: Int
         let at: Moment
+        let trace: TraceParent?
     }
 
     /// The longest body: a longer one is never sent, and counts as this.
@@ -89,8 +90,10 @@ struct WebhookWindow {
 
     func has(_ id: JobID) -> Bool { open[id] != nil }
 
-    /// The call of an event in memory, and when it was made.
-    func origin(of id: JobID) -> (call: CallID, at: Moment)? { open[id].map { ($0.call, $0.at) } }
+    /// The call of an event in memory, when it was made, and the trace to which it belongs.
+    func origin(of id: JobID) -> (call: CallID, at: Moment, trace: TraceParent?)? {
+        open[id].map { ($0.call, $0.at, $0.trace) }
+    }
 
     // MARK: Events
 
@@ -125,7 +128,9 @@ struct WebhookWindow {
 
     private mutating func add(_ job: StoreContract.WebhookJob) {
         lookedAt(job)
-        let event = Event(caller: job.caller, call: job.callID, bytes: Self.size(job), at: job.at)
+        let event = Event(
+            caller: job.caller, call: job.callID, bytes: Self.size(job), at: job.at,
+            trace: job.trace)
         open[job.id] = event
         shares.take(Self.cause(event.caller))
         bytes.take(Self.cause(event.caller), event.bytes)

@@ -81,6 +81,7 @@ struct ConfiguredTokens: TokenChecker {
         var identity = Identity(user: user)
         identity.namesUser = claims.user != nil
         identity.name = claims.name.flatMap { PersonName(checking: $0) }
+        identity.trace = claims.trace.flatMap { TraceParent($0) }
         if let device = claims.device {
             guard let device = DeviceID(checking: device) else {
                 throw Refusal(.unauthenticated, "dev is not a device")

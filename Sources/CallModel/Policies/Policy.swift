@@ -11,13 +11,15 @@ public struct Question: Sendable, Equatable {
         let facts: [UserFacts]
         let cause: Cause
         let hold: Hold?
+        let trace: TraceParent?
 
         init(
             _ id: QuestionID, _ decideBy: Moment, _ subject: Subject, _ facts: [UserFacts],
-            _ cause: Cause, _ hold: Hold?
+            _ cause: Cause, _ hold: Hold?, _ trace: TraceParent?
         ) {
             (self.id, self.decideBy, self.subject) = (id, decideBy, subject)
             (self.facts, self.cause, self.hold) = (facts, cause, hold)
+            self.trace = trace
         }
 
         static func == (one: Body, other: Body) -> Bool {
@@ -25,6 +27,7 @@ public struct Question: Sendable, Equatable {
                 || (one.id, one.decideBy) == (other.id, other.decideBy)
                     && one.subject == other.subject && one.facts == other.facts
                     && one.cause == other.cause && one.hold == other.hold
+                    && one.trace == other.trace
         }
     }
 
@@ -44,12 +47,17 @@ public struct Question: Sendable, Equatable {
     /// What is known of the users of the call at the time of the question.
     public var facts: [UserFacts] {
         get { body.facts }
-        set { body = Body(id, decideBy, subject, newValue, cause, hold) }
+        set { body = Body(id, decideBy, subject, newValue, cause, hold, trace) }
     }
     /// Who brought it about (G71).
     public var cause: Cause { body.cause }
     /// How the invitation is held that it is about; nil: it is not held.
     public var hold: Hold? { body.hold }
+    /// The trace of the request that led to it; nil: it named none.
+    public var trace: TraceParent? {
+        get { body.trace }
+        set { body = Body(id, decideBy, subject, facts, cause, hold, newValue) }
+    }
 
     /// How an invitation is held until its questions are answered (H89).
     public struct Hold: Sendable, Equatable {
@@ -71,9 +79,9 @@ public struct Question: Sendable, Equatable {
     /// The question `id`, to be answered by `decideBy`.
     public init(
         id: QuestionID, decideBy: Moment, subject: Subject, facts: [UserFacts] = [],
-        cause: Cause = .nobody, hold: Hold? = nil
+        cause: Cause = .nobody, hold: Hold? = nil, trace: TraceParent? = nil
     ) {
-        body = Body(id, decideBy, subject, facts, cause, hold)
+        body = Body(id, decideBy, subject, facts, cause, hold, trace)
     }
 
     /// What is asked.

@@ -12,6 +12,7 @@ struct Envelope {
     /// `data`; nil when it is not there.
     private(set) var data: UnsafeRawBufferPointer?
     private var ack: UnsafeRawBufferPointer?
+    private var trace: UnsafeRawBufferPointer?
 
     /// The envelope of `message`, or an error when that is no JSON object.
     init(_ message: UnsafeRawBufferPointer) throws(JSONError) {
@@ -24,6 +25,7 @@ struct Envelope {
             case "data": data = try Self.member(&reader)
             case "key": key = try Self.member(&reader)
             case "ack": ack = try reader.readRaw()
+            case "trace": trace = try reader.readRaw()
             default: try reader.skip()
             }
         }
@@ -35,6 +37,16 @@ struct Envelope {
         _ reader: inout JSONReader
     ) throws(JSONError) -> UnsafeRawBufferPointer? {
         try reader.readNullIfPresent() ? nil : try reader.readRaw()
+    }
+
+    /// The trace that `trace` names; nil: it is not there, or malformed.
+    var traceParent: TraceParent? {
+        guard let trace else { return nil }
+        // A well-formed one has no escapes: what stands between the quotes is the text.
+        guard trace.count == TraceParent.length + 2, trace.first == UInt8(ascii: "\"") else {
+            return nil
+        }
+        return TraceParent(UnsafeRawBufferPointer(rebasing: trace[1...TraceParent.length]))
     }
 
     /// Whether the message only acknowledges: with both, `op` wins (B26).

@@ -20,12 +20,23 @@ public struct WireDecoder: Sendable {
 
     /// Decodes one text message.
     public func message(_ bytes: UnsafeRawBufferPointer) throws(Malformed) -> ClientMessage {
+        var trace: TraceParent?
+        return try message(bytes, trace: &trace)
+    }
+
+    /// Decodes one text message.
+    ///
+    /// - Parameter trace: is set to the trace that the message names, if it does.
+    public func message(
+        _ bytes: UnsafeRawBufferPointer, trace: inout TraceParent?
+    ) throws(Malformed) -> ClientMessage {
         let envelope: Envelope
         do {
             envelope = try Envelope(bytes)
         } catch {
             throw malformed(bytes, error)
         }
+        trace = envelope.traceParent
         do {
             return try message(in: envelope)
         } catch {

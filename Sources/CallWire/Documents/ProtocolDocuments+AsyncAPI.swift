@@ -78,6 +78,9 @@ extension ProtocolDocuments {
             SchemaMember("op", Schema.constant(name.rawValue)),
             SchemaMember(
                 "key", Schema.text(1...rules.limits.keyBytes), "idempotency key", optional: true),
+            SchemaMember(
+                "trace", Schema.text(), "a W3C traceparent; a malformed one is ignored",
+                optional: true),
             SchemaMember("data", Schema.ref("\(name.rawValue).data"), optional: !needsData),
         ])
     }

@@ -51,6 +51,8 @@ extension ProtocolDocuments {
                 "X-User", Schema.ref("Name"), "for whom a token with role server acts"),
             "key": header(
                 "Idempotency-Key", Schema.text(1...limits.keyBytes), "see the requests' key"),
+            "trace": header(
+                "traceparent", Schema.text(), "W3C; a malformed one is ignored"),
         ]
     }
 
@@ -104,7 +106,7 @@ extension ProtocolDocuments {
             "operationId": .string(name.split(separator: ".").joined(separator: "_")),
             "summary": .string(descriptor.summary),
             "parameters": .array(
-                ["device", "user", "key"].map {
+                ["device", "user", "key", "trace"].map {
                     ["$ref": .string("#/components/parameters/\($0)")]
                 }),
             "requestBody": [

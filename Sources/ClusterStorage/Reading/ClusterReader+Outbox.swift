@@ -23,7 +23,7 @@ extension ClusterReader {
         WHERE space = $1 AND call = $2 ORDER BY job, usr, device, provider
         """)
     private static let columns =
-        "id, endpoint, call, type, at, body, attempts, due_at, last_error, caller, usr"
+        "id, endpoint, call, type, at, body, attempts, due_at, last_error, caller, usr, trace"
     private static let readWebhooks = PostgresStatement(
         "webhooks",
         """

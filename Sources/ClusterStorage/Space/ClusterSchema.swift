@@ -9,7 +9,7 @@ struct ClusterSchema: Sendable {
     let steps: [[String]]
 
     /// What this program reads and writes.
-    static let current = ClusterSchema(steps: [version1, version2, version3, version4])
+    static let current = ClusterSchema(steps: [version1, version2, version3, version4, version5])
 
     var version: Int { steps.count }
 
@@ -89,6 +89,9 @@ extension PostgresFailure {
 }
 
 extension ClusterSchema {
+    // The trace of the request that brought an event about, which its receiver is told.
+    private static let version5 = ["ALTER TABLE webhook ADD COLUMN trace bytea"]
+
     // Whether a node may own.
     private static let version4 = [
         "ALTER TABLE node ADD COLUMN eligible boolean NOT NULL DEFAULT true"

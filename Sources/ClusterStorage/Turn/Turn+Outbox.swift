@@ -29,15 +29,16 @@ extension Turn {
         "put_webhooks",
         """
         INSERT INTO webhook (space, id, endpoint, call, type, at, body, state, attempts, due_at,
-        last_error, caller, usr)
+        last_error, caller, usr, trace)
         SELECT $1, t.* FROM unnest($2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[],
         $6::bigint[], $7::bytea[], $8::bytea[], $9::bigint[], $10::bigint[], $11::bytea[],
-        $12::bytea[], $13::bytea[])
-        AS t (id, endpoint, call, type, at, body, state, attempts, due_at, last_error, caller, usr)
+        $12::bytea[], $13::bytea[], $14::bytea[])
+        AS t (id, endpoint, call, type, at, body, state, attempts, due_at, last_error, caller, usr,
+        trace)
         ON CONFLICT (space, id) DO UPDATE SET endpoint = excluded.endpoint, call = excluded.call,
         type = excluded.type, at = excluded.at, body = excluded.body, state = excluded.state,
         attempts = excluded.attempts, due_at = excluded.due_at, last_error = excluded.last_error,
-        caller = excluded.caller, usr = excluded.usr
+        caller = excluded.caller, usr = excluded.usr, trace = excluded.trace
         """)
     private static let updateWebhooks = PostgresStatement(
         "update_webhooks",
@@ -142,7 +143,8 @@ extension Turn {
             .integers(all.map { Int64($0.progress.attempts) }),
             .integers(all.map { $0.progress.dueAt.milliseconds }),
             .lists(all.map { $0.progress.lastError.map { Array($0.utf8) } }),
-            texts { $0.job.cause.caller?.text ?? "" }, texts { $0.job.cause.user?.text ?? "" })
+            texts { $0.job.cause.caller?.text ?? "" }, texts { $0.job.cause.user?.text ?? "" },
+            .lists(all.map { $0.job.trace.map { Array($0.description.utf8) } }))
     }
 
     /// Keeps only the newest registrations of a user (G79). A token belongs to the device that

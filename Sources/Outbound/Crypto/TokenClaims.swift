@@ -29,6 +29,8 @@ public struct TokenClaims: Sendable, Equatable {
     }
     /// `name`: what the user is called, as it was written.
     public var name: String?
+    /// `traceparent`: the trace of what is asked for with it, as it was written.
+    public var trace: String?
     /// `exp`, in milliseconds since 1970 UTC, without leeway.
     public var expiresAt: Int64
     /// `iat`, in milliseconds since 1970 UTC.
@@ -75,6 +77,7 @@ extension TokenClaims {
         device = try Self.identifier("dev", payload)
         // Others than we make tokens: what cannot be a name keeps nobody out.
         name = payload["name"]?.string
+        trace = payload["traceparent"]?.string
         capabilities = try Self.texts("caps", payload)
         guard let expiresAt = try Self.moment("exp", payload) else { throw .missing("exp") }
         self.expiresAt = expiresAt

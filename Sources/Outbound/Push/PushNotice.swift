@@ -156,6 +156,8 @@ public struct PushNotice: Sendable, Equatable {
     public let reason: PushKind
     /// Who brought it about; nil: that is not known.
     public var cause: SendingCause?
+    /// The `traceparent` of what brought it about, for the operator's own service; nil: none.
+    public var trace: String?
 
     /// A push with the usual content.
     ///

@@ -106,6 +106,7 @@ struct WebhookPushService {
                 id: "push_" + APNsService.identifier(notice.id), body: body, at: now,
                 signedWith: identity.secrets)
             + [HTTPHeader("content-type", "application/json")]
+        if let trace = notice.trace { request.headers.append(HTTPHeader("traceparent", trace)) }
         return request
     }
 

@@ -40,6 +40,8 @@ public struct WebhookPost: Sendable, Equatable {
     public var notBefore: Int64
     /// Who brought it about; nil: that is not known.
     public var cause: SendingCause?
+    /// The `traceparent` of what brought it about; nil: it has none.
+    public var trace: String?
 
     /// An event.
     public init(

@@ -330,6 +330,7 @@ public struct WebhookSender {
             WebhookSecret.headers(
                 id: job.id, body: job.body, at: now, signedWith: endpoint.secrets)
             + [HTTPHeader("content-type", "application/json")]
+        if let trace = job.trace { request.headers.append(HTTPHeader("traceparent", trace)) }
         request.timeout = limits.timeout
         request.addresses = endpoint.addresses
         request.mayRepeat = true

@@ -68,6 +68,7 @@ public struct DecisionRecord: Sendable, Equatable {
         let call: CallID
         let user: UserID
         let cause: Cause
+        let trace: TraceParent?
         let at: Moment
         let took: Milliseconds
         let generation: String
@@ -75,10 +76,12 @@ public struct DecisionRecord: Sendable, Equatable {
         let outcome: Outcome
 
         init(
-            _ hook: Hook, _ call: CallID, _ user: UserID, _ cause: Cause, _ generation: String,
+            _ hook: Hook, _ call: CallID, _ user: UserID,
+            _ origin: (cause: Cause, trace: TraceParent?), _ generation: String,
             _ time: (at: Moment, took: Milliseconds), _ asked: [Asked], _ outcome: Outcome
         ) {
-            (self.hook, self.call, self.user, self.cause) = (hook, call, user, cause)
+            (self.hook, self.call, self.user) = (hook, call, user)
+            (cause, trace) = origin
             (self.generation, at, took) = (generation, time.at, time.took)
             (self.asked, self.outcome) = (asked, outcome)
         }
@@ -96,6 +99,8 @@ public struct DecisionRecord: Sendable, Equatable {
     public var user: UserID { body.user }
     /// Who brought it about (G71); nobody in records of before it was kept.
     public var cause: Cause { body.cause }
+    /// The trace of the request that led to it; nil: it named none.
+    public var trace: TraceParent? { body.trace }
     /// When it was asked.
     public var at: Moment { body.at }
     /// From the question to the answer.
@@ -108,24 +113,26 @@ public struct DecisionRecord: Sendable, Equatable {
     public var outcome: Outcome { body.outcome }
 
     package init(
-        hook: Hook, call: CallID, user: UserID, cause: Cause = .nobody, at: Moment,
-        took: Milliseconds, generation: String, asked: [Asked], outcome: Outcome,
+        hook: Hook, call: CallID, user: UserID, cause: Cause = .nobody,
+        trace: TraceParent? = nil, at: Moment, took: Milliseconds, generation: String,
+        asked: [Asked], outcome: Outcome,
         input: DecisionInput?
     ) {
-        body = Body(hook, call, user, cause, generation, (at, took), asked, outcome)
+        body = Body(hook, call, user, (cause, trace), generation, (at, took), asked, outcome)
         self.input = input
     }
 
     /// The same question, decided otherwise.
     package func decided(_ outcome: Outcome, by asked: [Asked]) -> DecisionRecord {
         DecisionRecord(
-            hook: hook, call: call, user: user, cause: cause, at: at, took: took,
+            hook: hook, call: call, user: user, cause: cause, trace: trace, at: at, took: took,
             generation: generation, asked: asked, outcome: outcome, input: input)
     }
 
     public static func == (one: DecisionRecord, other: DecisionRecord) -> Bool {
         one.hook == other.hook && one.call == other.call && one.user == other.user
-            && one.cause == other.cause && (one.at, one.took) == (other.at, other.took)
+            && one.cause == other.cause && one.trace == other.trace
+            && (one.at, one.took) == (other.at, other.took)
             && one.generation == other.generation && one.asked == other.asked
             && one.outcome == other.outcome && one.input == other.input
     }

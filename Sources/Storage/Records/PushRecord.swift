@@ -19,6 +19,7 @@ package enum PushRecord {
             $0.present("expires", job.expiresAt)
             $0.present("by", job.cause.user?.text)
             $0.present("caller", job.cause.caller?.text)
+            $0.present("trace", job.trace?.description)
         }
     }
 
@@ -39,7 +40,7 @@ package enum PushRecord {
         var (user, kind): (String?, PushJob.Kind?)
         var (text, expiresAt): (PushText?, Moment?)
         var connected: [DeviceID] = []
-        var (by, caller): (String?, String?)
+        var (by, caller, trace): (String?, String?, String?)
         try reader.members { (reader, name) throws(RecordDamage) in
             switch name {
             case "user": user = try reader.text()
@@ -48,6 +49,7 @@ package enum PushRecord {
             case "expires": expiresAt = try reader.moment()
             case "by": by = try reader.text()
             case "caller": caller = try reader.text()
+            case "trace": trace = try reader.text()
             case "connected":
                 try reader.elements { (reader) throws(RecordDamage) in
                     connected.append(DeviceID(try reader.text()))
@@ -59,10 +61,12 @@ package enum PushRecord {
         try reader.end()
         guard let user else { throw reader.damage("is missing", at: "user") }
         guard let kind else { throw reader.damage("is missing", at: "kind") }
-        return PushJob(
+        var job = PushJob(
             kind, callID: call, user: UserID(user), text: text, connected: connected,
             expiresAt: expiresAt,
             cause: Cause(by.map { UserID($0) }, caller: caller.map { UserID($0) }))
+        job.trace = trace.flatMap { TraceParent($0) }
+        return job
     }
 
     static func readText(

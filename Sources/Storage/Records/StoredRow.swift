@@ -17,7 +17,7 @@ extension Row: StoredRow {}
 
 extension StoredWebhook {
     /// The webhook in a row of id, endpoint, call, type, at, body, attempts, due_at, last_error,
-    /// caller and user.
+    /// caller, user and trace.
     package init(_ row: some StoredRow, _ state: WebhookProgress.State) {
         var job = WebhookJob(
             JobID(row.integer(0)), endpoint: row.text(1),
@@ -26,6 +26,7 @@ extension StoredWebhook {
         let (caller, user) = (row.text(9), row.text(10))
         job.cause = Cause(
             user.isEmpty ? nil : UserID(user), caller: caller.isEmpty ? nil : UserID(caller))
+        job.trace = row.optionalText(11).flatMap { TraceParent($0) }
         let progress = WebhookProgress(
             state, attempts: Int(row.integer(6)), dueAt: row.moment(7),
             lastError: row.optionalText(8))

@@ -57,7 +57,7 @@ final class OutboxTables {
             "INSERT OR REPLACE INTO push_outcome VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             for: "storing a push outcome")
         addWebhook = try connection.prepare(
-            "INSERT OR REPLACE INTO webhook VALUES (?, ?, ?, ?, ?, ?, 'open', 0, ?, NULL, ?, ?)",
+            "INSERT OR REPLACE INTO webhook VALUES (?, ?, ?, ?, ?, ?, 'open', 0, ?, NULL, ?, ?, ?)",
             for: "storing a webhook")
         updateWebhook = try connection.prepare(
             """
@@ -130,7 +130,8 @@ final class OutboxTables {
             try addWebhook.run(
                 .integer(job.id.value), .text(job.endpoint), .id(job.callID), .text(job.type),
                 .moment(job.at), .bytes(job.body), .moment(job.at),
-                .text(job.cause.caller?.text ?? ""), .text(job.cause.user?.text ?? ""))
+                .text(job.cause.caller?.text ?? ""), .text(job.cause.user?.text ?? ""),
+                .optional(job.trace?.description))
         case .update(let id, let progress):
             try updateWebhook.run(
                 .text(progress.state.rawValue), .integer(Int64(progress.attempts)),

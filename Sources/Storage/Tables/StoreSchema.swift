@@ -10,7 +10,10 @@ struct StoreSchema: Sendable {
 
     /// What this program reads and writes.
     static let current = StoreSchema(
-        steps: [version1, version2, version3, version4, version5, version6, version7, version8])
+        steps: [
+            version1, version2, version3, version4, version5, version6, version7, version8,
+            version9,
+        ])
     /// The version since which a token is stored in one form (`PushRegistration.inOneForm`).
     static let tokensInOneForm = 6
 
@@ -152,5 +155,10 @@ extension StoreSchema {
     private static let version8 = """
         CREATE TABLE person_name (
           user TEXT PRIMARY KEY, name TEXT NOT NULL, origin INTEGER NOT NULL) WITHOUT ROWID;
+        """
+
+    // The trace of the request that brought an event about, which its receiver is told.
+    private static let version9 = """
+        ALTER TABLE webhook ADD COLUMN trace TEXT;
         """
 }

@@ -17,7 +17,7 @@ enum DecisionText {
         if entry["shadow"] != nil { return [shadow(entry)] }
         let head = "\(time(entry))  on.\(text(entry, "event")) for \(text(entry, "user"))"
         var lines = [
-            "\(head)  \(people(entry))  generation \(text(entry, "generation"))"
+            "\(head)  \(people(entry))  generation \(text(entry, "generation"))\(trace(entry))"
         ]
         let asked = entry["asked"]?.array ?? []
         let width = asked.map { text($0, "plugin").count }.max() ?? 0
@@ -47,7 +47,13 @@ enum DecisionText {
             "\(time(entry))  \(text(entry, "call"))  on.\(text(entry, "event"))"
                 + " \(people(entry))  [\(asked.joined(separator: ", "))]"
                 + " → \(decision(entry["decision"] ?? .null))"
-                + ", \(entry["took_ms"]?.integer ?? 0) ms, \(spent.reduce(0, +)) µs of CPU")
+                + ", \(entry["took_ms"]?.integer ?? 0) ms, \(spent.reduce(0, +)) µs of CPU"
+                + trace(entry))
+    }
+
+    /// The trace of the request that led to it, behind the rest of the line.
+    static func trace(_ entry: JSONValue) -> String {
+        entry["traceparent"]?.string.map { "  trace \($0)" } ?? ""
     }
 
     /// The result of a replay or a shadow; `nothing` where nothing was asked.

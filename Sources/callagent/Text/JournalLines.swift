@@ -22,7 +22,7 @@ enum JournalLines {
         switch text("kind") {
         case "request":
             let code = entry["code"]?.string.map { ": refused, \($0)" } ?? ""
-            return "→ \(who) \(text("op"))\(code)"
+            return "→ \(who) \(text("op"))\(code)\(DecisionText.trace(entry))"
         case "told": return "← \(text("event")) to \(who)"
         case "acknowledged": return "✓ \(who) has it"
         case "connected": return "+ \(who) is connected"

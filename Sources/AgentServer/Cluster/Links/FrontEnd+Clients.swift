@@ -12,7 +12,9 @@ extension FrontEnd: ClientLinkOwner {
     /// Bytes of messages that one client may have with the owner.
     private static let messageBytes = 65_536
     /// The header fields that the owner looks at.
-    private static let wanted = ["Authorization", "X-Device", "X-User", "Idempotency-Key"]
+    private static let wanted = [
+        "Authorization", "X-Device", "X-User", "Idempotency-Key", "traceparent",
+    ]
 
     func link(_ link: ClientLink, says message: UnsafeRawBufferPointer) {
         let client = client(of: link)
