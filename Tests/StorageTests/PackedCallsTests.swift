@@ -12,6 +12,7 @@ extension Dice {
         call.state = .ended
         call.end = end()
         (call.items, call.views, call.mediaAlarm, call.idleAlarm) = ([], [], nil, nil)
+        call.returns = []
         for index in call.participants.indices {
             call.participants[index].asking = .nothing
             call.participants[index].policyNote = nil
@@ -84,6 +85,7 @@ extension Dice {
             { $0.participants[1].policyAlarm = start },
             { $0.participants[1].asking = .deciding },
             { $0.participants[1].begunBy = 1 },
+            { $0.returns = [Call.Return(UserID("ann"), firstAt: start)] },
             { $0.participants[1].policyNote = PolicyNote(plugin: "p", extendedData: nil) },
         ]
         for (number, change) in changes.enumerated() {
