@@ -154,19 +154,18 @@ extension Exchange {
 // MARK: What the bugs of the exchange do
 
 extension Exchange {
-    /// What is taken for `input`: the answer to one question may be taken for that to another.
-    @inline(__always)
-    func spoiled(_ input: Input) -> Input {
-        #if PLANTED_FAULTS
+    #if PLANTED_FAULTS
+        /// What is taken for `input`: the answer to one question may be taken for that to another.
+        func spoiled(_ input: Input) -> Input {
             if case .answered(let id, let answer) = input,
                 let other = switchboard.unanswered.first(where: { $0 != id }),
                 shows(.answerToAnother)
             {
                 return .answered(other, answer)
             }
-        #endif
-        return input
-    }
+            return input
+        }
+    #endif
 
     /// Whether a bug took the effect, which is not to be queued then.
     @inline(__always)

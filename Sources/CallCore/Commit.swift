@@ -83,13 +83,14 @@ struct Commit: ~Copyable {
     /// The cause of what follows from it (G71).
     var by: Cause { asker?.cause(in: call) ?? Cause(call.caller) }
 
-    /// What was decided about the invitee at `index`; nil: it is left to its devices.
-    func ruling(of index: Int) -> HeldInvitation.Ruling? {
-        rulings.first { $0.index == index && !$0.decision.isRing }
+    /// The plugin that decided about the invitee at `index`; nil: it is left to its devices.
+    func decider(of index: Int) -> String? {
+        let place = rulings.firstIndex { $0.index == index && !$0.decision.isRing }
+        return place.map { rulings[$0].plugin }
     }
 
     /// Who changed the participant at `index`.
-    func actor(of index: Int) -> Actor { ruling(of: index).map { .policy($0.plugin) } ?? actor }
+    func actor(of index: Int) -> Actor { decider(of: index).map { .policy($0) } ?? actor }
 
     /// The actor of the events that come after the invitations: the last plugin that decided.
     var lastActor: Actor {

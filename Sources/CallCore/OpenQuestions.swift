@@ -40,10 +40,8 @@ struct OpenQuestions: Sendable {
         find(invitee).flatMap { slab[$0]?.question }
     }
 
-    func contains(_ invitee: ParticipantKey) -> Bool { find(invitee) != nil }
-
     mutating func open(_ id: QuestionID, _ question: InviteQuestion) {
-        precondition(!contains(question.invitee), "two questions about \(question.invitee)")
+        precondition(find(question.invitee) == nil, "two questions about \(question.invitee)")
         let place = slab.insert((id, question))
         byID.insert(id.hash, place)
         byInvitee.insert(question.invitee.hash, place)

@@ -7,8 +7,8 @@ extension Switchboard {
     /// The part in a held invitation for which this one has to wait; nil: it need not wait. A mode
     /// that refuses nobody for being busy never waits.
     mutating func blocker(of asker: Asker, _ invitation: Invitation) -> HeldUsers.Part? {
-        let mode = mode(of: invitation)
-        guard !held.isEmpty, mode.has(.refusesBusyCaller) || mode.has(.rejectsBusy) else {
+        let row = row(of: invitation)
+        guard !held.isEmpty, row.mode.has(.refusesBusyCaller) || row.mode.has(.rejectsBusy) else {
             return nil
         }
         heldUsers.keep(held)

@@ -35,10 +35,10 @@ extension Switchboard {
     /// Where the mode says so, a call whose caller has left ends, or is cancelled before anybody
     /// joined: nobody would be there to talk to (H90). Who was transferred away has a successor.
     private func endWithoutCaller(_ commit: inout Commit) {
-        let caller = commit.call.participants[0]
-        guard caller.state == .left, caller.reason != .transferred,
-            commit.change(of: 0)?.from == .joined
+        guard commit.call.participants[0].state == .left, commit.change(of: 0)?.from == .joined
         else { return }
+        let caller = commit.call.participants[0]
+        guard caller.reason != .transferred else { return }
         let endsAlways = commit.call.mode.has(.callerLeavesEnds)
         if commit.call.joinedCount == 0, commit.call.pendingCount > 0 {
             guard endsAlways || commit.call.mode.leaveCancels else { return }

@@ -55,11 +55,11 @@ extension Switchboard {
         let id = asker.shaping.draftID ?? newCallID()
         var call = newCall(id, invitation)
         call.participants.reserveCapacity(1 + selection.usable.count)
-        var caller = Participant(asker.user, device: asker.device, of: call, invitation, at: now)
+        call.participants.append(
+            Participant(asker.user, device: asker.device, of: call, invitation, at: now))
         // A caller who disconnects during the hold was in the call, so it can be lost to it (A20).
-        caller.wasConnected = asker.isHeard || isConnected(asker.user)
-        caller.policyNote = asker.plugin.map { PolicyNote(plugin: $0) }
-        call.participants.append(caller)
+        call.participants[0].wasConnected = asker.isHeard || isConnected(asker.user)
+        call.participants[0].policyNote = asker.plugin.map { PolicyNote(plugin: $0) }
         for user in selection.usable {
             call.participants.append(invitee(user, by: asker.user, in: call))
         }
@@ -364,7 +364,7 @@ extension HeldInvitation {
     mutating func rule(
         _ index: Int, _ decision: Decision, by plugin: String, next: Int = 0
     ) {
-        rulings.append(Ruling(index: index, decision: decision, plugin: plugin, next: next))
+        rulings.add(Ruling(index: index, decision: decision, plugin: plugin, next: next))
     }
 }
 

@@ -8,24 +8,24 @@ extension Switchboard {
 
     /// Checks without changing anything, so that it can be asked before shaping too (F65).
     func checkInvite(_ asker: Asker, _ invitation: Invitation) throws(Refusal) -> Selection {
-        let mode = mode(of: invitation)
-        if !invitation.items.isEmpty, !mode.has(.items) { throw .wrongMode(mode) }
+        let row = row(of: invitation)
+        if !invitation.items.isEmpty, !row.mode.has(.items) { throw .wrongMode(row.mode) }
         if invitation.items.count > settings.itemsMax {
             throw Refusal(
                 .badRequest, "at most \(settings.itemsMax) items", detail: .field("items"))
         }
-        if let other = blockingCall(of: asker.user, mode) { throw busy(asker.user, in: other) }
+        if let other = blockingCall(of: asker.user, row.mode) { throw busy(asker.user, in: other) }
         // Glare with a held invitation counts at once (H89). That call is not named: it has not
         // happened, and may never.
-        if mode.has(.refusesBusyCaller),
+        if row.mode.has(.refusesBusyCaller),
             meetsGlare(asker.user, invitation.invitees)
         {
             throw Refusal(.busy, "\(asker.user) is in another call")
         }
         let selection = select(
             invitation.invitees, by: asker.user, in: nil,
-            limit: min(mode.invitees, mode.participants - 1))
-        try selection.refuse(in: mode)
+            limit: min(row.mode.invitees, row.mode.participants - 1))
+        try selection.refuse(in: row.mode)
         return selection
     }
 
@@ -43,19 +43,17 @@ extension Switchboard {
         }
         var selection = try checkInvite(asker, invitation)
         selection.leaveOut(asker.shaping.refused)
-        try selection.refuse(in: mode(of: invitation))
+        try selection.refuse(in: row(of: invitation).mode)
         try hold(asker, invitation, selection)
     }
 
-    /// The mode of the call that `invitation` makes.
-    func mode(of invitation: Invitation) -> Mode {
-        (invitation.mode ?? settings.defaultMode).mode
-    }
+    /// The mode of the call that `invitation` makes. A row: to copy it costs a reference.
+    func row(of invitation: Invitation) -> ModeRow { invitation.mode ?? settings.defaultMode }
 
     /// The call that `invitation` makes, without participants.
     func newCall(_ id: CallID, _ invitation: Invitation) -> Call {
         Call(
-            id, of: invitation, row: invitation.mode ?? settings.defaultMode,
+            id, of: invitation, row: row(of: invitation),
             check: invitation.deliveryCheck ?? settings.deliveryCheckDefault, at: now)
     }
 
@@ -163,7 +161,7 @@ extension Switchboard {
             } else if selection.usable.count >= limit {
                 selection.errors.append(InviteeError(user, .tooMany))
             } else {
-                selection.usable.append(user)
+                selection.usable.add(user)
             }
         }
         return selection

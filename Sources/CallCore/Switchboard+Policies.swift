@@ -25,7 +25,7 @@ extension Switchboard {
             let user = calls[slot].participants[index].user
             let invitee = ParticipantKey(user: user, call: id)
             // The question is open, or its decision is being shaped (F65): not a second time.
-            guard !questions.contains(invitee), !isStaged(user, id) else { continue }
+            guard questions[invitee] == nil, !isStaged(user, id) else { continue }
             let push = push ?? calls[slot].participants[index].policyNote?.push
             if settings.answers(for: user) {
                 ask(calls[slot], index, push: push)

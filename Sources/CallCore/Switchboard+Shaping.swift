@@ -61,7 +61,7 @@ extension Switchboard {
         let invitees = asker.operation.invitees ?? []
         guard invitees.contains(where: { $0.group != nil }) else { return asker }
         var mode = asker.operation.callID.flatMap { calls[$0]?.mode }
-        if case .invite(let invitation) = asker.operation { mode = self.mode(of: invitation) }
+        if case .invite(let invitation) = asker.operation { mode = row(of: invitation).mode }
         let members = settings.members(of: invitees, most: mode?.invitees ?? 0, but: asker.user)
         return Asker(asker, asker.operation.inviting(members), asker.shaping)
     }

@@ -1,6 +1,7 @@
 // Who is told what of a commit (A1-A7, D48).
 
 import CallModel
+import Collections
 
 extension Switchboard {
     /// Tells the devices, then the report hooks. The order of the events is part of the protocol:
@@ -12,8 +13,8 @@ extension Switchboard {
             if !others.isEmpty { send(to: others, event(commit, .created(commit.call))) }
         }
         for change in commit.changes {
-            if let ruling = commit.ruling(of: change.index) {
-                tellDecided(commit, change.index, ruling)
+            if let plugin = commit.decider(of: change.index) {
+                tellDecided(commit, change.index, by: plugin)
                 continue
             }
             if change.isInvitation(in: commit.call) { tellIncoming(commit, change.index) }
@@ -45,7 +46,7 @@ extension Switchboard {
     /// joined: the call, and that it was answered elsewhere. If it rings: the invitation. Else
     /// nothing.
     private mutating func tellDecided(
-        _ commit: borrowing Commit, _ index: Int, _ ruling: HeldInvitation.Ruling
+        _ commit: borrowing Commit, _ index: Int, by plugin: String
     ) {
         let state = commit.call.participants[index].state
         if state.mayAnswer { return tellIncoming(commit, index) }
@@ -55,7 +56,7 @@ extension Switchboard {
         send(to: receivers, invitation(commit, participant))
         send(
             to: receivers,
-            event(commit, .elsewhere(.answered, nil), by: .policy(ruling.plugin)))
+            event(commit, .elsewhere(.answered, nil), by: .policy(plugin)))
     }
 
     /// Tells the devices of an account that joined by a decision before they knew the call: the
@@ -109,9 +110,9 @@ extension Switchboard {
             guard change.from != state else { continue }
             // The reply or invitation shows a new call as it is: only decisions are news (H89).
             if commit.isFirst {
-                guard state != .inviting, commit.ruling(of: change.index) != nil else { continue }
+                guard state != .inviting, commit.decider(of: change.index) != nil else { continue }
             }
-            changes.append(CallEvent.Change(commit.call.participants[change.index]))
+            changes.add(CallEvent.Change(commit.call.participants[change.index]))
         }
         guard !changes.isEmpty else { return }
         sendSeen(commit) { board, index, receivers in
@@ -200,7 +201,7 @@ extension Switchboard {
 
     // MARK: Where it goes
 
-    mutating func send(to receivers: [Address], _ event: CallEvent) {
+    mutating func send(to receivers: [Address], _ event: consuming CallEvent) {
         if !receivers.isEmpty { effects.append(.send(to: receivers, event)) }
     }
 
@@ -216,7 +217,7 @@ extension Switchboard {
     ) {
         guard let place = users.find(user) else { return }
         for index in users[place].devices.indices where users[place].devices[index].id != device {
-            receivers.append(Address(user, users[place].devices[index].id))
+            receivers.add(Address(user, users[place].devices[index].id))
         }
     }
 
@@ -224,7 +225,7 @@ extension Switchboard {
     func addDevice(_ device: DeviceID?, of user: UserID, to receivers: inout [Address]) {
         guard let device, let place = users.find(user) else { return }
         for index in users[place].devices.indices where users[place].devices[index].id == device {
-            receivers.append(Address(user, device))
+            receivers.add(Address(user, device))
         }
     }
 

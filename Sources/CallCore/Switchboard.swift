@@ -78,7 +78,11 @@ public struct Switchboard: Sendable {
     }
 
     /// The only way state changes. Deadlines up to `now` fire first, then `input` is handled.
-    public mutating func handle(_ input: Input, at now: Moment) -> [Effect] {
+    /// `spent`: an empty array whose memory the effects may have.
+    public mutating func handle(
+        _ input: Input, at now: Moment, reusing spent: consuming [Effect] = []
+    ) -> [Effect] {
+        effects = spent
         advance(to: now)
         switch input {
         case .request(let request): receive(request)
@@ -217,10 +221,8 @@ public struct Switchboard: Sendable {
         // Stored and not computed: computing it later would copy the whole switchboard.
         nextDeadline = wheel.nextMoment
         if let next = nextRelease { nextDeadline = min(nextDeadline ?? next, next) }
-        let taken = effects
-        effects = []
-        effects.reserveCapacity(8)
-        return taken
+        defer { effects = [] }
+        return effects
     }
 
     // MARK: New names

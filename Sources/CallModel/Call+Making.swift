@@ -5,7 +5,7 @@ extension Call {
     ///
     /// - Parameter check: the delivery check, if the mode has it.
     package init(
-        _ id: CallID, of invitation: Invitation, row: ModeRow, check: Milliseconds?,
+        _ id: CallID, of invitation: borrowing Invitation, row: ModeRow, check: Milliseconds?,
         at now: Moment
     ) {
         self.init(
@@ -21,9 +21,10 @@ extension Call {
 extension Participant {
     /// The caller of `call`, with `device`; nil: a policy makes the call.
     package init(
-        _ user: UserID, device: DeviceID?, of call: Call, _ invitation: Invitation, at now: Moment
+        _ user: UserID, device: DeviceID?, of call: borrowing Call,
+        _ invitation: borrowing Invitation, at now: Moment
     ) {
-        self.init(user: user, role: .caller, state: .joined, at: now)
+        (self.user, role, state, invitedAt) = (user, .caller, .joined, now)
         self.device = device
         answeredAt = now
         audio = invitation.audio ?? true
@@ -33,9 +34,10 @@ extension Participant {
 
     /// An invitee of `call`; `rings`: the ring time counts from now on.
     package init(
-        _ user: UserID, invitedBy inviter: UserID, to call: Call, rings: Bool, at now: Moment
+        _ user: UserID, invitedBy inviter: UserID, to call: borrowing Call, rings: Bool,
+        at now: Moment
     ) {
-        self.init(user: user, role: .invitee, state: .inviting, at: now)
+        (self.user, role, state, invitedAt) = (user, .invitee, .inviting, now)
         invitedBy = inviter
         video = call.kind == "video"
         if rings { deadlineAt = now + call.ringTime }

@@ -128,6 +128,8 @@ extension Call {
         get { body.fields.rare?.value.end }
         set { change { $0.end = newValue } }
     }
+    /// Of `end`, whose texts need not be copied for it.
+    public var endReason: EndReason? { body.fields.rare?.value.end?.reason }
     /// Every transfer that was asked for, in this order; none any more when the call has ended.
     public var transfers: [Transfer] {
         get { body.fields.rare?.value.transfers ?? [] }
@@ -160,6 +162,6 @@ extension Call {
         var rare = body.fields.rare?.value ?? Rare()
         change(&rare)
         separate()
-        body.fields.rare = rare == Rare() ? nil : RareBox(rare)
+        body.fields.rare = rare.isEmpty ? nil : RareBox(rare)
     }
 }

@@ -51,6 +51,11 @@ extension Call {
         var forks: [Fork] = []
         var receiver: UserID?
         var returns: [Return] = []
+
+        var isEmpty: Bool {
+            end == nil && transfers.isEmpty && removed.isEmpty && forks.isEmpty && receiver == nil
+                && returns.isEmpty
+        }
     }
 
     /// The same in separate memory.

@@ -148,12 +148,14 @@ extension Call {
         visitor.visit(
             .end, end.map { $0.saying(text(of: .end, $0.extendedData, for: viewer)) })
         visitor.visit(.participants, of: self) { place, visitor in
-            let user = viewer == nil ? nil : participants[place].user
-            let own = participants[place].extendedData
-            participants[place].visit(
-                &visitor,
-                text: user.map { text(of: .participant($0), own, for: viewer) } ?? own,
-                name: names?.name(of: participants[place].user))
+            participants.withUnsafeBufferPointer { people in
+                let own = people[place].extendedData
+                let text = viewer.map { _ in
+                    self.text(of: .participant(people[place].user), own, for: viewer)
+                }
+                let name = names?.name(of: people[place].user)
+                people.visit(place, &visitor, text: text ?? own, name: name)
+            }
         }
         visitKept(&visitor)
     }
@@ -177,41 +179,45 @@ extension Call {
     }
 }
 
-extension Participant {
-    /// Hands all fields over; `text` is the extended data as it is to be seen, `name` what the
-    /// user is called.
+extension UnsafeBufferPointer<Participant> {
+    /// Hands over all fields of the participant at `place`; `text` is the extended data as it is to
+    /// be seen, `name` what the user is called. He is looked at where he stands: a copy would count
+    /// references to all his texts.
     @inlinable
-    public func visit<Visitor: CallVisitor & ~Copyable>(
-        _ visitor: inout Visitor, text: String?, name: String?
+    func visit<Visitor: CallVisitor & ~Copyable>(
+        _ place: Int, _ visitor: inout Visitor, text: String?, name: String?
     ) {
-        visitor.visit(.user, user)
+        visitor.visit(.user, self[place].user)
+        let role = self[place].role
         visitor.visit(.role, word: role.rawValue, isUsual: role == .invitee)
-        visitor.visit(.invitedBy, invitedBy)
-        visitor.visit(.state, word: state.rawValue, isUsual: false)
+        visitor.visit(.invitedBy, self[place].invitedBy)
+        visitor.visit(.state, word: self[place].state.rawValue, isUsual: false)
+        let reason = self[place].reason
         visitor.visit(.reason, word: reason?.rawValue, isUsual: reason == nil)
         visitor.visit(.extendedData, text: text)
-        visitor.visit(.invitedAt, invitedAt)
-        visitor.visit(.deadlineAt, deadlineAt)
-        visitor.visit(.answeredAt, answeredAt)
-        visitor.visit(.device, device)
-        visitor.visit(.audio, audio, usual: true)
-        visitor.visit(.video, video, usual: false)
-        visitor.visit(.held, held, usual: false)
+        visitor.visit(.invitedAt, self[place].invitedAt)
+        visitor.visit(.deadlineAt, self[place].deadlineAt)
+        visitor.visit(.answeredAt, self[place].answeredAt)
+        visitor.visit(.device, self[place].device)
+        visitor.visit(.audio, self[place].audio, usual: true)
+        visitor.visit(.video, self[place].video, usual: false)
+        visitor.visit(.held, self[place].held, usual: false)
         visitor.visit(.name, text: name)
-        visitKept(&visitor)
+        visitKept(place, &visitor)
     }
 
     @inlinable
-    func visitKept<Visitor: CallVisitor & ~Copyable>(_ visitor: inout Visitor) {
-        visitor.visit(.mediaConnected, mediaConnected, usual: false)
-        visitor.visit(.wasConnected, wasConnected, usual: false)
-        visitor.visit(.deliveryAlarm, deliveryAlarm)
-        visitor.visit(.isAnsweredFor, isAnsweredFor, usual: false)
-        visitor.visit(.hops, count: Int(hops))
-        visitor.visit(.askFrom, count: Int(askFrom))
-        visitor.visit(.begunBy, count: Int(begunBy))
+    func visitKept<Visitor: CallVisitor & ~Copyable>(_ place: Int, _ visitor: inout Visitor) {
+        visitor.visit(.mediaConnected, self[place].mediaConnected, usual: false)
+        visitor.visit(.wasConnected, self[place].wasConnected, usual: false)
+        visitor.visit(.deliveryAlarm, self[place].deliveryAlarm)
+        visitor.visit(.isAnsweredFor, self[place].isAnsweredFor, usual: false)
+        visitor.visit(.hops, count: Int(self[place].hops))
+        visitor.visit(.askFrom, count: Int(self[place].askFrom))
+        visitor.visit(.begunBy, count: Int(self[place].begunBy))
+        let asking = self[place].asking
         visitor.visit(.asking, word: asking.rawValue, isUsual: asking == .nothing)
-        visitor.visit(.policyAlarm, policyAlarm)
-        visitor.visit(.policyNote, policyNote)
+        visitor.visit(.policyAlarm, self[place].policyAlarm)
+        visitor.visit(.policyNote, self[place].policyNote)
     }
 }

@@ -54,9 +54,12 @@ extension Hasher {
 }
 
 func isIdentifier(_ text: String) -> Bool {
-    let bytes = text.utf8
-    guard (1...64).contains(bytes.count) else { return false }
-    return bytes.allSatisfy { (0x21...0x7E).contains($0) }
+    var text = text
+    return text.withUTF8 { bytes in
+        guard (1...64).contains(bytes.count) else { return false }
+        for byte in bytes where !(0x21...0x7E).contains(byte) { return false }
+        return true
+    }
 }
 
 /// A call: 128 bits, written as 32 lower-case hex digits, sorting by creation time.

@@ -1,4 +1,4 @@
-// Taking elements out of an array without a copy of them.
+// Arrays of few elements, each of which is worth a word.
 
 extension Array {
     /// Takes the element at `place` out and leaves `rest` there: reading it would copy it, and it
@@ -7,5 +7,12 @@ extension Array {
     public mutating func take(at place: Int, leaving rest: consuming Element) -> Element {
         swap(&self[place], &rest)
         return rest
+    }
+
+    /// Appends to an array that mostly gets this one element: growing an empty one asks the
+    /// allocator how much it gave, which costs more than a place for one.
+    @inlinable
+    public mutating func add(_ element: consuming Element) {
+        if capacity == 0 { self = [element] } else { append(element) }
     }
 }

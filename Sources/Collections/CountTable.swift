@@ -9,7 +9,7 @@ public protocol SeededHash: Equatable, Sendable {
 /// Counts by key. Adding returns a place, so that removing needs no search.
 public struct CountTable<Key: SeededHash>: Sendable {
     private var places = HashIndex()
-    private var slab = Slab<(key: Key, count: Int)>()
+    private var slab = Slab<(key: Key, hash: UInt32, count: Int)>()
     /// All counts together.
     public private(set) var total = 0
     /// Makes the hashes differ from process to process.
@@ -31,20 +31,19 @@ public struct CountTable<Key: SeededHash>: Sendable {
             slab[place]?.count += 1
             return place
         }
-        let place = slab.insert((key, 1))
+        let place = slab.insert((key, hash, 1))
         places.insert(hash, place)
         return place
     }
 
     /// Takes one away from the count at `place`; a negative place has none.
     public mutating func remove(at place: Int32) {
-        guard place >= 0, let (key, count) = slab[place] else { return }
+        guard place >= 0, let count = slab[place]?.count else { return }
         total -= 1
         if count > 1 {
             slab[place]?.count = count - 1
-        } else {
-            places.remove(key.hash(seed), place)
-            _ = slab.remove(at: place)
+        } else if let hash = slab.remove(at: place)?.hash {
+            places.remove(hash, place)
         }
     }
 

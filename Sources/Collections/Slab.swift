@@ -32,8 +32,9 @@ public struct Slab<Element> {
     /// The value at `place`; nil: it is free. A value may only be replaced by a value.
     @inlinable
     public subscript(place: Int32) -> Element? {
-        _read { yield places[Int(place)] }
-        _modify { yield &places[Int(place)] }
+        // Inlined always: else memory is allocated to hand a large value out.
+        @inline(__always) _read { yield places[Int(place)] }
+        @inline(__always) _modify { yield &places[Int(place)] }
     }
 
     /// Changes the value at `place` without moving it; nothing happens when the place is free.

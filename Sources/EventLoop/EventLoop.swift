@@ -183,6 +183,7 @@ extension EventLoop {
         swap(&unflushed, &flushing)
         for connection in flushing { connection.flushTurn() }
         flushing.removeAll(keepingCapacity: true)
+        guard !afterSockets.isEmpty else { return }
         for connection in afterSockets { callInNextTurn(connection) }
         afterSockets.removeAll(keepingCapacity: true)
     }

@@ -2,29 +2,31 @@
 
 /// A place in memory and what can be written from there on. The writer makes room once for a whole
 /// member, so that nothing has to be checked for each of its pieces.
+@usableFromInline
 struct JSONPen {
-    private var next: UnsafeMutablePointer<UInt8>
+    @usableFromInline var next: UnsafeMutablePointer<UInt8>
 
+    @inlinable
     init(_ start: UnsafeMutablePointer<UInt8>) { next = start }
 
     /// How far the pen is from `start`.
+    @inlinable
     func distance(from start: UnsafeMutablePointer<UInt8>) -> Int { next - start }
 
-    @inline(__always)
+    @inlinable @inline(__always)
     mutating func put(_ byte: UInt8) {
         next.pointee = byte
         next += 1
     }
 
-    @inline(__always)
+    @inlinable @inline(__always)
     mutating func put(_ text: StaticString) {
         copy(text.utf8Start, text.utf8CodeUnitCount, to: next)
         next += text.utf8CodeUnitCount
     }
 
     @inline(__always)
-    mutating func put(_ text: Slice<UnsafeBufferPointer<UInt8>>) {
-        let text = UnsafeBufferPointer(rebasing: text)
+    mutating func put(_ text: UnsafeBufferPointer<UInt8>) {
         guard let start = text.baseAddress else { return }
         copy(start, text.count, to: next)
         next += text.count
@@ -33,28 +35,49 @@ struct JSONPen {
     // MARK: Names
 
     /// The bytes of a member name with its quotes, colon and a comma before it.
+    @inlinable
     static func room(forName name: StaticString) -> Int { name.utf8CodeUnitCount + 4 }
 
     /// A member name that needs no escapes.
-    @inline(__always)
+    @inlinable @inline(__always)
     mutating func name(_ name: StaticString, comma: Bool) {
         assert(Self.isPlain(name), "a name with escapes")
-        if comma { put(UInt8(ascii: ",")) }
+        // Written in any case: what comes next overwrites a comma that is not wanted.
+        next.pointee = UInt8(ascii: ",")
+        next += comma ? 1 : 0
         put(UInt8(ascii: "\""))
         put(name)
         put(UInt8(ascii: "\""))
         put(UInt8(ascii: ":"))
     }
 
-    private static func isPlain(_ name: StaticString) -> Bool {
+    @usableFromInline
+    static func isPlain(_ name: StaticString) -> Bool {
         name.withUTF8Buffer { firstEscaped(in: $0, from: 0) == $0.count }
     }
 
     // MARK: Strings
 
     /// The most bytes of a string with its quotes and escapes; without escapes exactly those.
+    @inline(__always)
     static func room(forString text: UnsafeBufferPointer<UInt8>) -> Int {
         let raw = UnsafeRawBufferPointer(text)
+        var index = 0
+        var marks: UInt64 = 0
+        while index &+ 8 <= raw.count {
+            let word = raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            marks |= markEscapedBytes(UInt64(littleEndian: word))
+            index &+= 8
+        }
+        if index < raw.count { marks |= markEscapedBytes(lastWord(of: raw)) }
+        return raw.count &+ 2 &+ (marks == 0 ? 0 : roomForEscapes(in: raw))
+    }
+
+    /// What the escapes of a text take beyond its bytes.
+    @inline(never)
+    private static func roomForEscapes(in raw: UnsafeRawBufferPointer) -> Int {
+        // To count takes longer than to have room that is not used.
+        guard raw.count > 256 else { return raw.count &* (longestEscape - 1) }
         var index = 0
         var escapes = 0
         while index &+ 8 <= raw.count {
@@ -66,7 +89,7 @@ struct JSONPen {
         if index < raw.count {
             escapes &+= markEscapedBytes(lastWord(of: raw)).nonzeroBitCount
         }
-        return raw.count &+ 2 &+ escapes &* (longestEscape - 1)
+        return escapes &* (longestEscape - 1)
     }
 
     /// The last eight bytes of a text that is not empty; a shorter one is filled up with its own
@@ -88,10 +111,11 @@ struct JSONPen {
     private static let longestEscape = 6
 
     /// A string; `room` is what `room(forString:)` says.
+    @usableFromInline
     mutating func string(_ text: UnsafeBufferPointer<UInt8>, room: Int) {
         put(UInt8(ascii: "\""))
         if room == text.count + 2 {
-            put(text[...])
+            put(text)
         } else {
             escaped(text)
         }
@@ -124,16 +148,21 @@ struct JSONPen {
         byte < 0x20 || byte == 0x22 || byte == 0x5C
     }
 
+    @inline(__always)
     private mutating func escape(_ byte: UInt8) {
+        guard byte == 0x22 || byte == 0x5C else { return escapeControl(byte) }
+        put(UInt8(ascii: "\\"))
+        put(byte)
+    }
+
+    @inline(never)
+    private mutating func escapeControl(_ byte: UInt8) {
         switch byte {
         case 0x08: put("\\b")
         case 0x09: put("\\t")
         case 0x0A: put("\\n")
         case 0x0C: put("\\f")
         case 0x0D: put("\\r")
-        case 0x22, 0x5C:
-            put(UInt8(ascii: "\\"))
-            put(byte)
         default:
             put("\\u00")
             put(Self.hexDigit(byte >> 4))
@@ -165,9 +194,10 @@ struct JSONPen {
     // MARK: Other values
 
     /// The most digits of an integer and its sign.
-    static let roomForInteger = 20
+    @inlinable static var roomForInteger: Int { 20 }
 
     /// An integer.
+    @usableFromInline
     mutating func integer(_ value: Int64) {
         if value < 0 { put(UInt8(ascii: "-")) }
         // Written from the end of the room, then moved: that is less than to count digits first.

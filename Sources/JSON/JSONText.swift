@@ -59,15 +59,32 @@ public struct JSONText {
     @inline(__always)
     private static func equal(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
         guard a.count == b.count else { return false }
-        var index = 0
-        while index &+ 8 <= a.count {
-            let left = a.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-            let right = b.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-            guard left == right else { return false }
-            index &+= 8
+        switch a.count {
+        case 8...:
+            var index = 0
+            while index &+ 8 < a.count {
+                guard areEqual(a, b, at: index, UInt64.self) else { return false }
+                index &+= 8
+            }
+            return areEqual(a, b, at: a.count &- 8, UInt64.self)
+        case 4...7:
+            return areEqual(a, b, at: 0, UInt32.self)
+                && areEqual(a, b, at: a.count &- 4, UInt32.self)
+        case 2...3:
+            return areEqual(a, b, at: 0, UInt16.self)
+                && areEqual(a, b, at: a.count &- 2, UInt16.self)
+        case 1: return a[0] == b[0]
+        default: return true
         }
-        while index < a.count, a[index] == b[index] { index &+= 1 }
-        return index == a.count
+    }
+
+    /// Whether both have the same word there; the last one of a text may overlap the one before.
+    @inline(__always)
+    private static func areEqual<Word: BitwiseCopyable & Equatable>(
+        _ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer, at place: Int, _: Word.Type
+    ) -> Bool {
+        a.loadUnaligned(fromByteOffset: place, as: Word.self)
+            == b.loadUnaligned(fromByteOffset: place, as: Word.self)
     }
 }
 

@@ -10,11 +10,12 @@
 ///
 /// Keys are literals (`field("id", …)`), which are not searched for escapes, so they must be plain
 /// text; names from outside go through `key(text:)`. The closures do not escape and cost nothing.
+/// Members are inlined where they are written: there the bytes of the name are known.
 /// The writer does not check that names and values alternate: that is visible at the call site.
 public struct JSONWriter: ~Copyable {
-    private var buffer: TextBuffer
+    @usableFromInline var buffer: TextBuffer
     /// Whether something stands before the next value in the same object or array.
-    private var needsComma = false
+    @usableFromInline var needsComma = false
 
     /// A writer with room for `capacity` bytes before it has to grow.
     public init(capacity: Int = 512) { buffer = TextBuffer(capacity: capacity) }
@@ -122,6 +123,7 @@ public struct JSONWriter: ~Copyable {
     // MARK: Member names
 
     /// Writes a member name; its value must follow. The literal must need no escapes.
+    @inlinable @inline(__always)
     public mutating func key(_ key: StaticString) {
         let comma = needsComma
         needsComma = false
@@ -138,7 +140,13 @@ public struct JSONWriter: ~Copyable {
     // MARK: Values
 
     /// Writes a string.
-    public mutating func value(_ value: String) { writeString(nil, value) }
+    public mutating func value(_ value: consuming String) {
+        // A `String` on this platform is contiguous UTF-8, so nothing is copied here.
+        value.withUTF8 { bytes in
+            let room = JSONPen.room(forString: bytes)
+            write(nil, room: room) { $0.string(bytes, room: room) }
+        }
+    }
 
     /// Writes a string that needs no escapes, such as a name of the protocol.
     public mutating func value(literal: StaticString) {
@@ -208,24 +216,9 @@ public struct JSONWriter: ~Copyable {
 // MARK: Writing a member at once
 
 extension JSONWriter {
-    /// Writes a string, as a member if there is a `key`.
-    fileprivate mutating func writeString(_ key: StaticString?, _ text: String) {
-        // A `String` on this platform is contiguous UTF-8, so nothing is copied here.
-        let done: Void? = text.utf8.withContiguousStorageIfAvailable { writeString(key, $0) }
-        if done == nil { Array(text.utf8).withUnsafeBufferPointer { writeString(key, $0) } }
-    }
-
-    @inline(__always)
-    private mutating func writeString(
-        _ key: StaticString?, _ text: UnsafeBufferPointer<UInt8>
-    ) {
-        let room = JSONPen.room(forString: text)
-        write(key, room: room) { $0.string(text, room: room) }
-    }
-
     /// Writes a value of at most `room` bytes, as a member if there is a `key`.
-    @inline(__always)
-    fileprivate mutating func write(
+    @inlinable @inline(__always)
+    mutating func write(
         _ key: StaticString?, room: Int, _ value: (inout JSONPen) -> Void
     ) {
         let comma = needsComma
@@ -241,8 +234,8 @@ extension JSONWriter {
     }
 
     /// Appends what `body` writes, at most `room` bytes.
-    @inline(__always)
-    private mutating func append(room: Int, _ body: (inout JSONPen) -> Void) {
+    @inlinable @inline(__always)
+    mutating func append(room: Int, _ body: (inout JSONPen) -> Void) {
         let start = buffer.reserve(room)
         var pen = JSONPen(start)
         body(&pen)
@@ -252,7 +245,11 @@ extension JSONWriter {
 
 extension JSONWriter {
     /// Writes a member that is a string.
-    public mutating func field(_ key: StaticString, _ value: String) { writeString(key, value) }
+    @inlinable @inline(__always)
+    public mutating func field(_ key: StaticString, _ value: String) {
+        self.key(key)
+        self.value(value)
+    }
 
     /// Writes a member that is a string needing no escapes.
     public mutating func field(_ key: StaticString, literal: StaticString) {
@@ -261,19 +258,21 @@ extension JSONWriter {
     }
 
     /// Writes a member that is a string of our own, known to need no escapes.
-    public mutating func field(_ key: StaticString, plain text: String) {
-        var text = text
+    @inlinable @inline(__always)
+    public mutating func field(_ key: StaticString, plain text: consuming String) {
         text.withUTF8 { bytes in
             write(key, room: bytes.count + 2) { $0.string(bytes, room: bytes.count + 2) }
         }
     }
 
     /// Writes a member that is a string, or `null`.
+    @inlinable @inline(__always)
     public mutating func field(_ key: StaticString, _ value: String?) {
-        if let value { writeString(key, value) } else { null(key) }
+        if let value { field(key, value) } else { null(key) }
     }
 
     /// Writes a member that is an integer.
+    @inlinable @inline(__always)
     public mutating func field(_ key: StaticString, _ value: Int64) {
         write(key, room: JSONPen.roomForInteger) { $0.integer(value) }
     }
@@ -282,6 +281,7 @@ extension JSONWriter {
     public mutating func field(_ key: StaticString, _ value: Int) { field(key, Int64(value)) }
 
     /// Writes a member that is an integer, or `null`.
+    @inlinable @inline(__always)
     public mutating func field(_ key: StaticString, _ value: Int64?) {
         if let value { field(key, value) } else { null(key) }
     }
@@ -293,11 +293,13 @@ extension JSONWriter {
     }
 
     /// Writes a member that is `true` or `false`.
+    @inlinable @inline(__always)
     public mutating func field(_ key: StaticString, _ value: Bool) {
         write(key, room: 5) { $0.put(value ? "true" : "false") }
     }
 
     /// Writes a member that is `null`.
+    @inlinable @inline(__always)
     public mutating func null(_ key: StaticString) {
         write(key, room: 4) { $0.put("null") }
     }

@@ -4,17 +4,18 @@
 ///
 /// Whoever appends asks for room once for all that it may need, writes, and says how much it was:
 /// checks for uniqueness and room at every byte would cost more than the bytes.
+@usableFromInline
 struct TextBuffer: ~Copyable {
-    private var start: UnsafeMutablePointer<UInt8>
-    private var capacity: Int
-    private(set) var count = 0
+    @usableFromInline var start: UnsafeMutablePointer<UInt8>
+    @usableFromInline var capacity: Int
+    @usableFromInline var count = 0
 
     init(capacity: Int) {
         self.capacity = max(capacity, 16)
         start = .allocate(capacity: self.capacity)
     }
 
-    deinit { start.deallocate() }
+    @inlinable deinit { start.deallocate() }
 
     /// What was appended; valid until the next change.
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
@@ -25,14 +26,14 @@ struct TextBuffer: ~Copyable {
     }
 
     /// Where `size` more bytes may be written; `commit` says how many were.
-    @inline(__always)
+    @inlinable @inline(__always)
     mutating func reserve(_ size: Int) -> UnsafeMutablePointer<UInt8> {
         if size > capacity &- count { grow(by: size) }
         return start + count
     }
 
     /// The first `size` bytes of the reserved room are part of the text now.
-    @inline(__always)
+    @inlinable @inline(__always)
     mutating func commit(_ size: Int) {
         assert(size <= capacity - count, "more was written than reserved")
         count &+= size
@@ -45,8 +46,8 @@ struct TextBuffer: ~Copyable {
         commit(bytes.count)
     }
 
-    @inline(never)
-    private mutating func grow(by size: Int) {
+    @inline(never) @usableFromInline
+    mutating func grow(by size: Int) {
         let grown = max(capacity * 2, count + size)
         let memory = UnsafeMutablePointer<UInt8>.allocate(capacity: grown)
         memory.update(from: start, count: count)
@@ -57,7 +58,7 @@ struct TextBuffer: ~Copyable {
 }
 
 /// Copies `count` bytes; up to sixteen, as most names and values are, without a call.
-@inline(__always)
+@inlinable @inline(__always)
 func copy(_ source: UnsafeRawPointer, _ count: Int, to target: UnsafeMutablePointer<UInt8>) {
     let target = UnsafeMutableRawPointer(target)
     switch count {
@@ -71,8 +72,8 @@ func copy(_ source: UnsafeRawPointer, _ count: Int, to target: UnsafeMutablePoin
 }
 
 /// Copies the first and the last word, which may overlap.
-@inline(__always)
-private func copyEnds<Word: BitwiseCopyable>(
+@inlinable @inline(__always)
+func copyEnds<Word: BitwiseCopyable>(
     of source: UnsafeRawPointer, _ count: Int, to target: UnsafeMutableRawPointer, as _: Word.Type
 ) {
     let last = count &- MemoryLayout<Word>.size

@@ -2,6 +2,7 @@
 
 import CLua
 import CallModel
+import Collections
 import Configuration
 import JSON
 import Lua
@@ -397,7 +398,7 @@ extension PolicyHost {
         chain.spent += spent
         guard recordsDecisions else { return }
         let message = message ?? chain.changeOfGeneration
-        chain.asked.append(
+        chain.asked.add(
             DecisionRecord.Asked(
                 plugin: plugin.name, processor: spent, wall: wall,
                 verdict: verdict, message: message.map { String($0.prefix(500)) }))

@@ -253,12 +253,13 @@ public final class Store: CallStore {
 
 /// The places in a batch whose call has a later version in it.
 package struct Superseded {
-    private var isSuperseded: [Bool]
+    /// Empty: none is.
+    private var isSuperseded: [Bool] = []
 
     /// Looks for them in `batch`.
     package init(_ batch: [StoreChange]) {
-        isSuperseded = Array(repeating: false, count: batch.count)
         guard batch.count > 1 else { return }
+        isSuperseded = Array(repeating: false, count: batch.count)
         var newest = HashIndex()
         for place in batch.indices.reversed() {
             guard let id = batch[place].writtenCall else { continue }
@@ -269,7 +270,7 @@ package struct Superseded {
     }
 
     /// Whether the call at `place` has a later version in the batch.
-    package func contains(_ place: Int) -> Bool { isSuperseded[place] }
+    package func contains(_ place: Int) -> Bool { !isSuperseded.isEmpty && isSuperseded[place] }
 }
 
 extension StoreChange {

@@ -47,6 +47,10 @@ import Testing
                 #expect((try? JSONValue(parsing: json))?.string == text)
             }
         }
+        for count in [1, 7, 8, 9, 255, 256, 257, 2_000] {
+            let text = String(repeating: "\u{1}", count: count) + "tail"
+            #expect((try? JSONValue(parsing: written { $0.value(text) }))?.string == text)
+        }
         #expect(written { $0.value("\u{1}\u{1F}\n\"\\/") } == #""\u0001\u001f\n\"\\/""#)
         #expect(written { $0.value("€𝄞\u{2028}") } == "\"€𝄞\u{2028}\"")
     }

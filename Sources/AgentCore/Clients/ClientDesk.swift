@@ -26,8 +26,9 @@ public final class ClientDesk {
     public private(set) var decoder: WireDecoder
     private(set) var welcomeSettings: WelcomeSettings
     private let server: String
-    /// Set before the first line comes.
-    public weak var owner: (any ClientDeskOwner)?
+    /// Holds this desk; set before the first line comes. Not weak: with each message the owner is
+    /// used, which would cost three times as much.
+    public unowned var owner: (any ClientDeskOwner)?
     /// Why a device cannot register for pushes like that; nil: it can.
     public var registrationRefusal: (PushRegistration) -> Refusal? = { _ in nil }
     /// A user invites so many: how long it has to wait before that; nil: it may. Counts them.

@@ -1,6 +1,7 @@
 // The order of effects: nothing behind a `persist` is performed before it is durable.
 
 import CallModel
+import Collections
 
 /// Effects that wait for their turn, and the changes that wait for the store. What a change is
 /// only the store knows, and a ticket only whoever waits for one.
@@ -55,7 +56,7 @@ public struct EffectQueue<Change, Ticket> {
     }
 
     /// Adds a change that must be durable before anything behind it.
-    @inlinable public mutating func add(_ change: Change) { changes.append(change) }
+    @inlinable public mutating func add(_ change: Change) { changes.add(change) }
 
     /// The turn is over: what came in it could go to the store `now`.
     @inlinable public mutating func turnEnded(at now: @autoclosure () -> Moment) {
@@ -88,6 +89,9 @@ public struct EffectQueue<Change, Ticket> {
             held.removeAll(keepingCapacity: true)
         }
     }
+
+    /// Whether something may leave now.
+    @inlinable public var hasReady: Bool { !ready.isEmpty }
 
     /// Moves what may leave now into `items`, which is empty; returns whether there is any.
     @inlinable public mutating func takeReady(into items: inout [Item]) -> Bool {

@@ -7,14 +7,18 @@ import Collections
 import StoreContract
 
 extension Exchange {
-    /// - Parameter input: what led to the effects; nil: a start.
-    func sort(_ effects: consuming [Effect], from input: Input? = nil) {
-        if let journal, let input { enter(input, effects, into: journal) }
-        let turn = traces.isUsed ? traces.begin(input, effects) : nil
+    /// - Parameters:
+    ///   - actor: whose doing the effects are, for a journal.
+    ///   - turn: the traces that they belong to.
+    func sort(
+        _ effects: consuming [Effect],
+        by actor: (name: String, device: String?) = ("start", nil),
+        in turn: RequestTraces.Turn? = nil
+    ) {
         for place in effects.indices {
             let effect = effects.take(at: place, leaving: .withdraw(QuestionID(0)))
             switch effect {
-            case .persist(let records): keep(records, from: input, turn)
+            case .persist(let records): keep(records, by: actor, turn)
             case .consult(var question):
                 if let turn { traces.ask(&question, in: turn) }
                 journal?.asked(question, at: now())
@@ -30,11 +34,18 @@ extension Exchange {
                 if !spoils(effect) { queue.add(.effect(effect)) }
             }
         }
+        if effects.capacity <= Self.keptEffects {
+            effects.removeAll(keepingCapacity: true)
+            spentEffects = effects
+        }
         if let entry = outbox?.takeEvents() { add(entry) }
         if let turn { traces.end(turn) }
         drain()
         arm()
     }
+
+    /// The effects of a start are many, and their memory is not kept.
+    private static let keptEffects = 32
 
     /// The trace of something about `call` that is done in `turn`; nil: it has none.
     private func trace(of call: CallID?, in turn: RequestTraces.Turn?) -> TraceParent? {
@@ -42,7 +53,10 @@ extension Exchange {
         return traces.trace(of: call, in: turn)
     }
 
-    private func keep(_ records: [Record], from input: Input?, _ turn: RequestTraces.Turn?) {
+    private func keep(
+        _ records: [Record], by actor: (name: String, device: String?),
+        _ turn: RequestTraces.Turn?
+    ) {
         for place in records.indices {
             if case .push(var job) = records[place], let outbox {
                 if turn != nil { job.trace = trace(of: job.callID, in: turn) }
@@ -57,7 +71,7 @@ extension Exchange {
             guard case .call(let call) = records[index] else { continue }
             figures.changes(call, at: now())
             callChanged?(call)
-            journal?.changed(call, by: input?.actor ?? ("start", nil), at: now())
+            journal?.changed(call, by: actor, at: now())
             guard !call.isLive else { continue }
             callEnded(call.id)
             if let turn { traces.end(call.id, in: turn) }
@@ -93,7 +107,7 @@ extension Exchange {
 
     /// Performs what nothing holds back. Performing may feed: that only adds to the queue.
     func drain() {
-        guard !isDraining else { return }
+        guard !isDraining, queue.hasReady else { return }
         isDraining = true
         let deliverer = deliverer
         var items: [Effects.Item] = []

@@ -79,7 +79,7 @@ extension Exchange {
             switch held {
             case .input(let input):
                 traces.expectHeld()
-                sort(switchboard.handle(input, at: now()), from: input)
+                carryOut(input)
             case .action(let action): action()
             }
         }

@@ -42,6 +42,8 @@ public final class Exchange {
     var queue = Effects()
     /// What is being performed; kept for its memory.
     var leaving: [Effects.Item] = []
+    /// The memory of effects that were sorted, for the next ones.
+    var spentEffects: [Effect] = []
     var isDraining = false
     /// Until all live calls are loaded.
     var loader: LiveCallLoader<Held>?
@@ -122,6 +124,10 @@ public final class Exchange {
         wakesAt = nil
         // The turn may have begun before it.
         turn = nil
+        // Mostly what it was set for is over, as a call that was held is decided.
+        if isReady, loader == nil, (switchboard.nextDeadline ?? Moment(.max)) > now() {
+            return arm()
+        }
         feed(.deadlineReached)
     }
 
@@ -171,7 +177,22 @@ public final class Exchange {
     public func feed(_ input: Input) {
         guard isReady else { return }
         if loader != nil, !shows(.answerUnloaded), holds(input) { return }
-        sort(switchboard.handle(spoiled(input), at: now()), from: input)
+        // Whoever hands an input on copies it, so that nothing is called where nothing is spoiled.
+        #if PLANTED_FAULTS
+            carryOut(spoiled(input))
+        #else
+            carryOut(input)
+        #endif
+    }
+
+    /// Has the switchboard handle an input that nothing holds back.
+    func carryOut(_ input: Input) {
+        var memory: [Effect] = []
+        swap(&memory, &spentEffects)
+        let effects = switchboard.handle(input, at: now(), reusing: memory)
+        if let journal { enter(input, effects, into: journal) }
+        let turn = traces.isUsed ? traces.begin(input, effects) : nil
+        sort(effects, by: input.actor, in: turn)
     }
 
     /// The devices of a user that are connected or may resume.

@@ -46,8 +46,8 @@ public struct CallFigures {
     /// A change of a call that happened `now` is on its way to the store.
     mutating func changes(_ call: borrowing Call, at now: Moment) {
         if let answered = call.answeredAt, answered == now { noteAnswer(of: call, at: now) }
-        guard let end = call.end else { return }
-        ended[place(row(of: call.row), end.reason)] &+= 1
+        guard let reason = call.endReason else { return }
+        ended[place(row(of: call.row), reason)] &+= 1
     }
 
     private mutating func noteAnswer(of call: borrowing Call, at now: Moment) {

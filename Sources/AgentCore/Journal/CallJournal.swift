@@ -12,6 +12,8 @@ final class CallJournal {
     static let bytesMax = 32_768
 
     let id: CallID
+    /// Where the table of journals has it.
+    var place: Int32 = -1
     /// Since when its times count.
     let since: Moment
     /// Whether it has all from the call's beginning; else the file may have what came before.
@@ -40,13 +42,13 @@ final class CallJournal {
 
     init(_ id: CallID, since: Moment, isWhole: Bool) {
         (self.id, self.since, self.isWhole) = (id, since, isWhole)
-        bytes.reserveCapacity(384)
+        bytes = [UInt8](unsafeUninitializedCapacity: 384) { $1 = 0 }
     }
 
     /// Adds the entry that `pen` has written.
-    func add(_ pen: inout JournalPen, at now: Moment) {
+    func add(_ pen: JournalPen, at now: Moment) {
         pen.end(after: UInt64(max(0, now - since)))
-        pen.withBytes { bytes.append(contentsOf: $0) }
+        bytes.append(contentsOf: pen.bytes)
         count += 1
         // Large entries at the beginning leave room for those at the end.
         let isHead = count == Self.firstMax || bytes.count >= Self.bytesMax / 2

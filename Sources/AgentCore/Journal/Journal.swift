@@ -94,7 +94,9 @@ public final class Journal {
     public var isWritten = false
     /// Requests and devices of people, for who asks why a phone did not ring.
     public private(set) var people = PeopleJournal()
-    private var calls: [CallID: CallJournal] = [:]
+    private var journals = Slab<CallJournal>()
+    private var places = HashIndex()
+    private var count = 0
     /// Those of ended calls, in the order in which they ended.
     private var ended = Queue<CallID>()
     /// The ends of the list of all, by their beginnings.
@@ -102,7 +104,7 @@ public final class Journal {
     private unowned(unsafe) var newest: CallJournal?
     private var bytes = 0
     private var dirty: [CallJournal] = []
-    private var pen = JournalPen()
+    private let pen = JournalPen()
     /// The journal that was written to last: mostly the next entry is of the same call.
     private var recent: CallJournal?
 
@@ -110,7 +112,7 @@ public final class Journal {
 
     /// The packed journal of a call; nil: there is none in memory.
     public func found(_ id: CallID) -> Found? {
-        calls[id].map {
+        find(id).map {
             Found(
                 bytes: $0.bytes, since: $0.since, leftOut: $0.leftOut, signals: $0.signals,
                 isWhole: $0.isWhole)
@@ -118,7 +120,7 @@ public final class Journal {
     }
 
     /// How many journals there are, and their bytes.
-    public var size: (calls: Int, bytes: Int) { (calls.count, bytes) }
+    public var size: (calls: Int, bytes: Int) { (count, bytes) }
 
     /// What is to be written to the file since the last time.
     public func takeParts() -> [Part] {
@@ -132,11 +134,11 @@ public final class Journal {
     // MARK: Forgetting
 
     /// The calls that it has.
-    public var callIDs: [CallID] { Array(calls.keys) }
+    public var callIDs: [CallID] { journals.values.map(\.id) }
 
     /// The journal of a call names `gone` no more.
     public func forget(_ gone: Forgotten, in id: CallID) {
-        guard let journal = calls[id] else { return }
+        guard let journal = find(id) else { return }
         let before = journal.bytes.count
         journal.forget(gone)
         bytes += journal.bytes.count - before
@@ -149,12 +151,14 @@ public final class Journal {
 
     private func journal(_ id: CallID, isWhole: Bool) -> CallJournal {
         if let recent, recent.id == id { return recent }
-        if let known = calls[id] {
+        if let known = find(id) {
             recent = known
             return known
         }
         let new = CallJournal(id, since: id.createdAt, isWhole: isWhole)
-        calls[id] = new
+        new.place = journals.insert(new)
+        places.insert(id.hash, new.place)
+        count += 1
         recent = new
         new.older = newest
         newest?.newer = new
@@ -165,16 +169,20 @@ public final class Journal {
         return new
     }
 
+    private func find(_ id: CallID) -> CallJournal? {
+        places.find(id.hash) { journals[$0]?.id == id }.flatMap { journals[$0] }
+    }
+
     private func known(_ id: CallID) -> CallJournal? {
         if let recent, recent.id == id { return recent }
-        guard let found = calls[id] else { return nil }
+        guard let found = find(id) else { return nil }
         recent = found
         return found
     }
 
     private func add(to journal: CallJournal, at now: Moment) {
         let before = journal.bytes.count
-        journal.add(&pen, at: now)
+        journal.add(pen, at: now)
         bytes += journal.bytes.count - before
         guard isWritten, !journal.isDirty else { return }
         journal.isDirty = true
@@ -210,8 +218,9 @@ public final class Journal {
         pen.put(actor.name)
         pen.put(optional: actor.device)
         pen.put(call.state.place)
-        pen.put(optional: call.end?.reason.rawValue)
-        if let end = call.end {
+        let end = call.end
+        pen.put(optional: end?.reason.rawValue)
+        if let end {
             pen.put(optional: end.detail?.rawValue)
             pen.put(optional: end.by?.text)
         }
@@ -228,27 +237,34 @@ public final class Journal {
 
     /// The participants whose state is another one than at the last change.
     private func putChanges(of call: borrowing Call, _ journal: CallJournal) {
-        let participants = call.participants
-        var states: [UInt8] = []
-        states.reserveCapacity(participants.count * 2)
-        var count: UInt64 = 0
-        for place in participants.indices {
-            states.append(participants[place].state.place)
-            states.append(participants[place].reason.map { $0.place + 1 } ?? 0)
-            if !isSame(states, journal.states, place) { count += 1 }
+        // With its end the states are forgotten.
+        let isKept = call.isLive || journal.hasEnded
+        call.participants.withUnsafeBufferPointer { people in
+            var count: UInt64 = 0
+            for place in people.indices where isNews(place, people, journal) { count += 1 }
+            pen.put(number: count)
+            for place in people.indices where isNews(place, people, journal) {
+                pen.put(people[place].user.text)
+                pen.put(people[place].state.place)
+                pen.put(Self.place(of: people[place].reason))
+            }
+            guard isKept else { return }
+            journal.states = people.indices.flatMap {
+                [people[$0].state.place, Self.place(of: people[$0].reason)]
+            }
         }
-        pen.put(number: count)
-        for place in participants.indices where !isSame(states, journal.states, place) {
-            pen.put(participants[place].user.text)
-            pen.put(states[2 * place])
-            pen.put(states[2 * place + 1])
-        }
-        journal.states = states
     }
 
-    private func isSame(_ new: [UInt8], _ old: [UInt8], _ place: Int) -> Bool {
-        2 * place + 1 < old.count && new[2 * place] == old[2 * place]
-            && new[2 * place + 1] == old[2 * place + 1]
+    private func isNews(
+        _ place: Int, _ people: UnsafeBufferPointer<Participant>, _ journal: CallJournal
+    ) -> Bool {
+        2 * place + 1 >= journal.states.count
+            || journal.states[2 * place] != people[place].state.place
+            || journal.states[2 * place + 1] != Self.place(of: people[place].reason)
+    }
+
+    private static func place(of reason: Participant.Reason?) -> UInt8 {
+        reason.map { $0.place + 1 } ?? 0
     }
 
     private func ends(_ journal: CallJournal) {
@@ -257,7 +273,7 @@ public final class Journal {
         journal.states = []
         ended.append(journal.id)
         while ended.count > limits.calls, let id = ended.removeFirst() {
-            if let old = calls[id] { forget(old) }
+            if let old = find(id) { forget(old) }
         }
     }
 
@@ -272,7 +288,9 @@ public final class Journal {
         if newest === old { newest = old.older }
         bytes -= old.bytes.count + Self.headBytes
         if recent === old { recent = nil }
-        calls[old.id] = nil
+        places.remove(old.id.hash, old.place)
+        _ = journals.remove(at: old.place)
+        count -= 1
     }
 
     /// A question about a call goes to the policies.

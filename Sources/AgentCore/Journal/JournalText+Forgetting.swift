@@ -21,7 +21,7 @@ private struct EntryRewriting {
     private let time: UInt64
     private let kind: JournalKind
     private var old: JournalFields
-    private var pen = JournalPen()
+    private let pen = JournalPen()
 
     init(_ entry: ArraySlice<UInt8>, _ gone: Forgotten) {
         self.gone = gone

@@ -214,7 +214,7 @@ final class ClientLink: ConnectionHandler, Endpoint, Beginner {
             case .closing: rest = .init(rebasing: rest[rest.count...])
             }
         }
-        behind.append(contentsOf: rest)
+        if !rest.isEmpty { behind.append(contentsOf: rest) }
         isConsuming = false
     }
 

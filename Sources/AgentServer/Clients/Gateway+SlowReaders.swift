@@ -24,6 +24,8 @@ extension Gateway {
 
     /// Runs at the end of a turn, before its writes.
     func judgeSlowReaders() {
+        // Mostly there is nobody; this runs in every turn.
+        guard !judged.isEmpty || !watched.isEmpty else { return }
         for link in judged {
             link.isWatched = false
             if isStranger(link) {
@@ -36,8 +38,8 @@ extension Gateway {
                 boundUser(of: link)
             }
         }
-        judged = watched
-        watched.removeAll(keepingCapacity: true)
+        judged.removeAll(keepingCapacity: true)
+        swap(&judged, &watched)
     }
 
     /// The socket has had its turn. What a client without a session has not read counts like the

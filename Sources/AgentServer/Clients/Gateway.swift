@@ -104,6 +104,8 @@ final class Gateway {
         loop.atEndOfTurn { [unowned self] in judgeSlowReaders() }
     }
 
+    deinit { desk.owner = nil }
+
     /// Applies other limits; open connections keep their buffer sizes.
     func configure(_ limits: ServerLimits, modes: [ModeRow], origins: Origins) {
         self.limits = limits

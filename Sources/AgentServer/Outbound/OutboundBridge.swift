@@ -91,9 +91,11 @@ final class OutboundBridge {
         }
     }
 
-    /// The mailbox is made before the bridge exists.
+    /// The mailbox is made before the bridge exists, which the exchange holds for good. A weak
+    /// reference would make each use of the bridge dear: its counts would lie in memory of their
+    /// own.
     private final class Box {
-        weak var bridge: OutboundBridge?
+        unowned var bridge: OutboundBridge?
     }
 }
 

@@ -1,6 +1,7 @@
 // What the policies were asked, what each plugin said and what was committed: JSON lines.
 
 import CallModel
+import Collections
 import Configuration
 import Decisions
 import EventLoop
@@ -31,7 +32,7 @@ final class DecisionLog {
     /// The number of the newest entry.
     private var last = 0
     /// Entries that have their input, the oldest first, and their bytes.
-    private var inputs: [(number: Int, bytes: Int)] = []
+    private var inputs = Queue<(number: Int, bytes: Int)>()
     private var inputBytes = 0
     private var inputLimit = 8 << 20
     /// Until when somebody follows along, who may want to see the inputs.
@@ -99,7 +100,7 @@ final class DecisionLog {
         inputBytes += bytes
         let old = last - Self.keptInputs
         while let first = inputs.first, first.number <= old || inputBytes > inputLimit {
-            inputs.removeFirst()
+            _ = inputs.removeFirst()
             inputBytes -= first.bytes
             // A newer entry has taken the place of a very old one.
             guard first.number > last - Self.kept else { continue }

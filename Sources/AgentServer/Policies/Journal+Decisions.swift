@@ -9,12 +9,16 @@ extension Journal {
     func enter(_ record: DecisionRecord, at now: Moment) {
         for place in record.asked.indices {
             let asked = record.asked[place]
+            let (decision, detail): (String, String?)
+            if case .decided = asked.verdict {
+                (decision, detail) = record.outcome.words
+            } else {
+                (decision, detail) = ("\(asked.verdict.word)", nil)
+            }
             var answer = JournalAnswer(
                 hook: record.hook.rawValue, user: record.user, plugin: asked.plugin,
-                generation: record.generation, decision: "\(asked.verdict.word)")
-            if case .decided = asked.verdict {
-                (answer.decision, answer.detail) = record.outcome.words
-            }
+                generation: record.generation, decision: decision)
+            answer.detail = detail
             if case .failed(let failure) = asked.verdict { answer.failure = failure.rawValue }
             answer.processor = asked.processor
             answer.wall = asked.wall

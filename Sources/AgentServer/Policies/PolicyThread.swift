@@ -187,7 +187,7 @@ final class PolicyThread: PolicyLink {
         _ = worker.withLockIfFree { worker in
             let taken = worker.takeLane(
                 time, for: Self.laneTime,
-                { [unowned self] in $0 < gathered.count ? gathered[$0] : nil }, carryOut)
+                { $0 < gathered.count ? gathered[$0] : nil }, carryOut)
             for place in 0..<taken {
                 guard case .input(.asked) = gathered[place] else { continue }
                 gatheredQuestions -= 1

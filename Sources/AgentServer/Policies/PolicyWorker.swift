@@ -1,6 +1,7 @@
 // The policy host at work, on the policy thread or in the fast lane.
 
 import CallModel
+import Collections
 import Decisions
 import EventLoop
 import Glibc
@@ -247,9 +248,12 @@ final class PolicyWorker {
     }
 
     /// Writes lines of the log at once; the account for whom they are has that time from its turn.
-    private func carryOut(_ effects: [PolicyEffect], _ another: (PolicyEffect) -> Void) {
+    private func carryOut(
+        _ effects: consuming [PolicyEffect], _ another: (PolicyEffect) -> Void
+    ) {
         var begin: UInt64?
-        for effect in effects {
+        for place in effects.indices {
+            let effect = effects.take(at: place, leaving: .thinking(QuestionID(0)))
             if case .log(let line) = effect {
                 begin = begin ?? Self.processorTime
                 write(line)

@@ -95,13 +95,22 @@ public final class OperationDescriptor: Sendable {
     /// Every operation, the frequent ones first.
     public static let all = ringing + inCall + asking + session + people
 
-    private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
-
-    /// The operation `name`.
-    public static func of(_ name: OperationName) -> OperationDescriptor {
-        guard let found = byName[name] else { preconditionFailure("\(name) is not described") }
+    /// In the order of the names.
+    private static let byName = OperationName.allCases.enumerated().map {
+        (place, name) -> OperationDescriptor in
+        guard place == name.place, let found = all.first(where: { $0.name == name }) else {
+            preconditionFailure("\(name) is not described, or has another place")
+        }
         return found
     }
+
+    /// The operation `name`.
+    public static func of(_ name: OperationName) -> OperationDescriptor { byName[name.place] }
+}
+
+extension OperationName {
+    /// The place among all: an enum without values is stored as that.
+    fileprivate var place: Int { withUnsafeBytes(of: self) { Int($0[0]) } }
 }
 
 extension Operation {

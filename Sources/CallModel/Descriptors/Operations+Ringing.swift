@@ -20,7 +20,7 @@ extension OperationDescriptor {
                 + "these modes, and in `managed` while one is in any (`busy`, with "
                 + "`detail.call_id`). People who cannot be invited come back in `errors[]`; if "
                 + "nobody is left, the operation fails and no call is made.",
-            make: { .invite($0.invitation) },
+            make: { .invite(Invitation($0)) },
             give: { operation, values in
                 if case .invite(let invitation) = operation { values.give(invitation) }
             }),
@@ -92,25 +92,21 @@ extension FieldValues {
         give(.push, invitation.push, \.push)
     }
 
-    fileprivate var invitation: Invitation {
-        var invitation = Invitation(invitees: users)
-        invitation.mode = mode
-        invitation.kind = kind
-        invitation.timeout = timeout
-        invitation.extendedData = extendedData
-        invitation.deliveryCheck = deliveryCheck
-        invitation.audio = flag(.audio)
-        invitation.video = flag(.video)
-        invitation.items = texts
-        invitation.push = push
-        return invitation
-    }
-
     fileprivate var acceptance: Acceptance {
         var acceptance = Acceptance()
         acceptance.audio = flag(.audio)
         acceptance.video = flag(.video)
         acceptance.holdActive = isOn(.holdActive)
         return acceptance
+    }
+}
+
+extension Invitation {
+    /// What a request's fields say.
+    fileprivate init(_ values: borrowing FieldValues) {
+        (invitees, mode, kind, timeout) = (values.users, values.mode, values.kind, values.timeout)
+        (extendedData, deliveryCheck) = (values.extendedData, values.deliveryCheck)
+        (audio, video) = (values.flag(.audio), values.flag(.video))
+        (items, push) = (values.texts, values.push)
     }
 }

@@ -36,7 +36,9 @@ struct Envelope {
     private static func member(
         _ reader: inout JSONReader
     ) throws(JSONError) -> UnsafeRawBufferPointer? {
-        try reader.readNullIfPresent() ? nil : try reader.readRaw()
+        let value = try reader.readRaw()
+        // No other value begins like that one.
+        return value.first == UInt8(ascii: "n") ? nil : value
     }
 
     /// The trace that `trace` names; nil: it is not there, or malformed.

@@ -5,17 +5,20 @@ import JSON
 
 extension JSONWriter {
     /// Writes a member that is a call id, without making a `String` of it: every event has one.
+    @inline(__always)
     mutating func field(_ key: StaticString, _ id: CallID) {
         self.key(key)
         value(hex: id.high, id.low)
     }
 
     /// Writes a member that is a moment.
+    @inline(__always)
     mutating func field(_ key: StaticString, _ moment: Moment) {
         field(key, moment.milliseconds)
     }
 
     /// Writes a member that is a moment, or null.
+    @inline(__always)
     mutating func field(_ key: StaticString, _ moment: Moment?) {
         field(key, moment?.milliseconds)
     }

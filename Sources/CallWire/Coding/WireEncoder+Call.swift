@@ -22,59 +22,73 @@ extension JSONWriter {
     }
 }
 
-/// Every field that clients are shown, at its default too.
+/// Every field that clients are shown, at its default too. All of this is inlined where a call is
+/// visited: there it is known which field it is, and what that is called.
 extension JSONWriter: CallVisitor {
+    @inline(__always)
     public mutating func visit(_ field: CallField, _ id: CallID) {
         if let name = field.shown { self.field(name, id) }
     }
 
+    @inline(__always)
     public mutating func visit(_ field: CallField, _ mode: ModeRow) {
         if let key = field.shown { self.field(key, plain: mode.name) }
     }
 
+    @inline(__always)
     public mutating func visit(_ field: CallField, text: String?) {
         if let name = field.shown { self.field(name, text) }
     }
 
+    @inline(__always)
     public mutating func visit(_ field: CallField, word: String?, isUsual: Bool) {
         guard let name = field.shown else { return }
         if let word { self.field(name, plain: word) } else { null(name) }
     }
 
+    @inline(__always)
     public mutating func visit(_ field: CallField, _ user: UserID?) {
         if let name = field.shown { self.field(name, user?.text) }
     }
 
+    @inline(__always)
     public mutating func visit(_ field: CallField, _ device: DeviceID?) {
         if let name = field.shown { self.field(name, device?.text) }
     }
 
+    @inline(__always)
     public mutating func visit(_ field: CallField, _ flag: Bool, usual: Bool) {
         if let name = field.shown { self.field(name, flag) }
     }
 
+    @inline(__always)
     public mutating func visit(_ field: CallField, _ moment: Moment?) {
         if let name = field.shown { self.field(name, moment) }
     }
 
+    @inline(__always)
     public mutating func visit(_ field: CallField, time: Milliseconds?) {
         if let name = field.shown { self.field(name, time) }
     }
 
+    @inline(__always)
     public mutating func visit(_ field: CallField, count: Int) {
         if let name = field.shown { self.field(name, Int64(count)) }
     }
 
+    @inline(__always)
     public mutating func visit(_ field: CallField, _ items: [Call.Item]) {
         if let name = field.shown { self.field(name, items) }
     }
 
+    @inline(__always)
     public mutating func visit(_ field: CallField, _ end: Call.End?) {
         guard let name = field.shown else { return }
         key(name)
         if let end { value(end) } else { null() }
     }
 
+    @inline(__always)
     public mutating func visit(
         _ field: CallField, of call: Call, _ show: (Int, inout JSONWriter) -> Void
     ) {

@@ -50,33 +50,45 @@ extension WireEncoder {
 }
 
 extension JSONWriter: EventVisitor {
+    @inline(__always)
     public mutating func member(_ name: StaticString, _ user: UserID?) { field(name, user?.text) }
 
+    @inline(__always)
     public mutating func member(_ name: StaticString, _ device: DeviceID?) {
         field(name, device?.text)
     }
 
+    @inline(__always)
     public mutating func member(_ name: StaticString, text: String?) { field(name, text) }
 
+    @inline(__always)
     public mutating func member(_ name: StaticString, word: String) { field(name, plain: word) }
 
+    @inline(__always)
     public mutating func member(_ name: StaticString, _ flag: Bool) { field(name, flag) }
 
+    @inline(__always)
     public mutating func member(_ name: StaticString, _ moment: Moment) { field(name, moment) }
 
+    @inline(__always)
     public mutating func member(_ name: StaticString, time: Milliseconds?) { field(name, time) }
 
+    @inline(__always)
     public mutating func member(_ name: StaticString, count: Int) { field(name, Int64(count)) }
 
+    @inline(__always)
     public mutating func member(_ name: StaticString, _ end: Call.End) {
         key(name)
         value(end)
     }
 
+    @inline(__always)
     public mutating func member(_ name: StaticString, _ texts: [String]) { field(name, texts) }
 
+    @inline(__always)
     public mutating func member(_ name: StaticString, _ items: [Call.Item]) { field(name, items) }
 
+    @inline(__always)
     public mutating func member(_ name: StaticString, json: [UInt8]) { field(name, raw: json) }
 
     public mutating func member(_ name: StaticString, _ changes: [CallEvent.Change]) {

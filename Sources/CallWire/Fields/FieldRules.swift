@@ -3,10 +3,13 @@
 import CallModel
 import JSON
 
-/// What fields may hold: the limits and the names of the modes.
-struct FieldRules: Sendable {
+/// What fields may hold: the limits and the names of the modes. An object, because each message has
+/// the decoder handed on with it.
+final class FieldRules: Sendable {
     let limits: WireLimits
     let modes: [ModeRow]
+
+    init(limits: WireLimits, modes: [ModeRow]) { (self.limits, self.modes) = (limits, modes) }
 
     // MARK: Lists
 
@@ -18,7 +21,9 @@ struct FieldRules: Sendable {
         try form.beginArray(path)
         while try form.nextElement() {
             try checkRoom(path, users.count)
-            users.append(try form.user("\(path)[\(users.count)]"))
+            let user = try form.user("\(path)[\(users.count)]")
+            // Mostly it is one: a literal has just that room.
+            if users.isEmpty { users = [user] } else { users.append(user) }
         }
         guard sizes.contains(users.count) else { throw .badField(path, "must not be empty") }
         return users

@@ -176,9 +176,11 @@ extension Cause {
 
     /// Never 0. The one account of most causes is looked at once.
     fileprivate var shortHash: Int {
-        var hasher = Hasher()
-        caller.hash(into: &hasher)
-        if user != caller { user.hash(into: &hasher) }
-        return hasher.finalize() | 1 << 62
+        var hash = UInt64(caller?.hash(Self.seed) ?? 0)
+        if user != caller { hash.mix(UInt64(user?.hash(Self.seed) ?? 0) + 1 << 32) }
+        return Int(truncatingIfNeeded: hash) | 1 << 62
     }
+
+    /// Nobody outside knows it, so nobody can choose names that meet.
+    private static let seed = UInt64.random(in: .min ... .max)
 }

@@ -45,10 +45,10 @@ enum CallBytes {
     /// Whether `call` can be written: it has ended and has nothing that is rare in ended calls,
     /// such as items or texts for single users.
     static func canWrite(_ call: Call) -> Bool {
-        guard !call.isLive, call.end != nil, call.row.place != nil, !call.participants.isEmpty,
-            call.items.isEmpty, call.views.isEmpty, call.mediaAlarm == nil, call.idleAlarm == nil,
-            call.transfers.isEmpty, call.removed.isEmpty, call.forks.isEmpty, call.receiver == nil,
-            call.returns.isEmpty
+        guard !call.isLive, call.endReason != nil, call.row.place != nil,
+            !call.participants.isEmpty, call.items.isEmpty, call.views.isEmpty,
+            call.mediaAlarm == nil, call.idleAlarm == nil, call.transfers.isEmpty,
+            call.removed.isEmpty, call.forks.isEmpty, call.receiver == nil, call.returns.isEmpty
         else { return false }
         return withParticipants(of: call) { first, count in
             for place in 0..<count where !isOver(first + place) { return false }
@@ -76,17 +76,12 @@ enum CallBytes {
 
     // MARK: Writing
 
-    /// How many bytes `call`, which `canWrite`, takes.
-    static func size(of call: Call) -> Int {
-        var pen = Pen(start: nil)
+    /// Writes `call`, which `canWrite`, into `room` as far as it goes, and returns how many bytes
+    /// the whole takes.
+    static func write(_ call: Call, into room: UnsafeMutableRawBufferPointer) -> Int {
+        var pen = Pen(room: room)
         write(call, &pen)
         return pen.count
-    }
-
-    /// Writes `call`, which `canWrite`, from `start` on, where its `size` is free.
-    static func write(_ call: Call, from start: UnsafeMutableRawPointer) {
-        var pen = Pen(start: start)
-        write(call, &pen)
     }
 
     private static func write(_ call: Call, _ pen: inout Pen) {
@@ -128,17 +123,17 @@ enum CallBytes {
         pen.put(participant.pointee.device?.text)
     }
 
-    /// Writes one value behind the other, or only counts their bytes.
+    /// Writes one value behind the other while there is room, and counts their bytes.
     private struct Pen {
-        /// Nil: to count.
-        let start: UnsafeMutableRawPointer?
+        let room: UnsafeMutableRawBufferPointer
         private(set) var count = 0
 
-        init(start: UnsafeMutableRawPointer?) { self.start = start }
+        init(room: UnsafeMutableRawBufferPointer) { self.room = room }
 
         mutating func put<Value: BitwiseCopyable>(_ value: Value) {
-            start?.storeBytes(of: value, toByteOffset: count, as: Value.self)
-            count += MemoryLayout<Value>.size
+            let end = count + MemoryLayout<Value>.size
+            if end <= room.count { room.storeBytes(of: value, toByteOffset: count, as: Value.self) }
+            count = end
         }
 
         /// One byte says nil (0) or how long the text is, up to 253; 255 that four more say it.
@@ -151,10 +146,12 @@ enum CallBytes {
                     put(255 as UInt8)
                     put(UInt32(bytes.count))
                 }
-                if let start, let source = bytes.baseAddress {
-                    (start + count).copyMemory(from: source, byteCount: bytes.count)
+                let end = count + bytes.count
+                if end <= room.count {
+                    UnsafeMutableRawBufferPointer(rebasing: room[count...])
+                        .copyMemory(from: UnsafeRawBufferPointer(bytes))
                 }
-                count += bytes.count
+                count = end
             }
         }
     }

@@ -51,16 +51,23 @@ struct PackedCalls {
 
     private mutating func pack(_ call: Call) -> Record {
         guard CallBytes.canWrite(call) else { return .whole(call) }
-        return withUnsafeTemporaryAllocation(
-            byteCount: CallBytes.size(of: call), alignment: 1
-        ) { bytes in
-            guard let first = bytes.baseAddress else { preconditionFailure("no memory") }
-            CallBytes.write(call, from: first)
-            let piece = pieceWithRoom(for: bytes.count)
-            let start = Int32(pieces[Int(piece)].bytes.count)
-            pieces[Int(piece)].add(UnsafeRawBufferPointer(bytes))
-            return .packed(piece: piece, start: start)
+        return pack(call, within: Self.usualSize)
+    }
+
+    /// Most calls take less, so that they are written only once.
+    private static let usualSize = 1_024
+
+    private mutating func pack(_ call: Call, within room: Int) -> Record {
+        var record: Record?
+        let size = withUnsafeTemporaryAllocation(byteCount: room, alignment: 1) { bytes -> Int in
+            let size = CallBytes.write(call, into: bytes)
+            guard size <= room else { return size }
+            let piece = pieceWithRoom(for: size)
+            record = .packed(piece: piece, start: Int32(pieces[Int(piece)].bytes.count))
+            pieces[Int(piece)].add(UnsafeRawBufferPointer(rebasing: bytes[..<size]))
+            return size
         }
+        return record ?? pack(call, within: size)
     }
 
     private mutating func pieceWithRoom(for size: Int) -> Int32 {
