@@ -12,7 +12,7 @@ public enum CallField: Sendable {
     case policyAlarm, policyNote
 
     /// Its name where clients read it; nil: they are not shown it.
-    @inlinable public var shown: StaticString? {
+    @inlinable @inline(__always) public var shown: StaticString? {
         switch self {
         case .callID: "call_id"
         case .mode: "mode"
