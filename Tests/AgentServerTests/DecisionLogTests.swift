@@ -373,7 +373,7 @@ private final class Place {
         log.note(.decision(record(1, naming: [("p", hers), ("q", theirs)])))
         log.flush()
         let gone = Forgotten(UserID("ann"), as: UserID("deleted:0000000000000001"))
-        let changed = try log.states?.rewrite(0) { StateFiles.forgetting(gone, in: $0) }
+        let changed = try log.states?.rewriteWhole(0) { StateFiles.forgetting(gone, in: $0) }
         #expect(changed == 1)
         let named = record(1, naming: [("p", hers)]).line
         let line = try #require(DecisionRecord.forgetting(gone, in: named))
