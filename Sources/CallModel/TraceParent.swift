@@ -45,7 +45,7 @@ public struct TraceParent: Sendable, Hashable, BitwiseCopyable, CustomStringConv
             case UInt8(ascii: "0")...UInt8(ascii: "9"): value = value << 4 | UInt64(byte & 0xF)
             case UInt8(ascii: "a")...UInt8(ascii: "f"):
                 value = value << 4 | UInt64(byte - UInt8(ascii: "a") + 10)
-            default: return nil
+            default: return nil  // external: bytes of a text that somebody sent
             }
         }
         return value

@@ -14,12 +14,11 @@ from websockets.exceptions import WebSocketException
 from agent import free_port, wait_for
 from calls import changes, ended, invite, states
 from cluster import answers, shown, stands_by, tool
-from crowd import Crowd, room_for
 from device import Device
 from link import RawLink, counted, frame, word
 from raw import RawSocket
 from test_admission import KEYS, token
-from test_cluster_faults import FULL, Way
+from test_cluster_faults import Way
 
 
 def linked_config(name, place, more=""):
@@ -145,115 +144,6 @@ def test_a_newer_connection_replaces_the_one_at_another_node(linked):
     assert second.closed() == 4209
     assert b.connect("alice").ok("ping") == {}
     assert third.closed() == 4209
-
-
-def test_a_takeover_keeps_clients_in_no_call_and_their_numbers(linked):
-    owner, b, c = linked()
-    idle = {node: node.connect("carl", f"at-{node.folder.name}") for node in (b, c)}
-    talking = {node: node.connect(f"dora-{node.folder.name}") for node in (b, c)}
-    # They have been told of a call that is over.
-    caller = b.connect("eve")
-    over = invite(caller, "carl")
-    for phone in idle.values():
-        phone.event("call.incoming")
-    caller.ok("call.cancel", call_id=over)
-    for phone in idle.values():
-        phone.event("call.cancelled")
-    live = {node: invite(phone, "fred", timeout_ms=600_000) for node, phone in talking.items()}
-    owner.crash()
-    new = serving_owner(b)
-    other = c if new is b else b
-    kept = idle[other]
-    wait_for("the other one has a link to it", lambda: answers(other))
-    # In a call: sent away, and the next node has the call.
-    assert talking[other].closed() == 4001
-    assert talking[new].closed() == 4001
-    again = other.connect(f"dora-{other.folder.name}")
-    assert [one["call_id"] for one in again.hello["calls"]] == [live[other]]
-    assert not again.hello["resumed"]
-    # In no call: connected still, under the same session and the next number, also at the node that
-    # owns now.
-    call = invite(again, "carl")
-    for phone in idle.values():
-        assert phone.ok("ping") == {}
-        assert phone.event("call.incoming")["call_id"] == call
-    # It counts no link to itself.
-    wait_for("the links", lambda: links_of(new) == [other.folder.name])
-    kept.vanish()
-    back = other.connect("carl", kept.name, resume=kept.resume)
-    assert back.hello["resumed"], "the session that the owner before had named"
-
-
-def test_clients_that_a_new_owner_kept_leave_with_it(linked):
-    owner, b, c = linked()
-    idle = b.connect("carl")
-    assert tool(c, "hand-over", "b")[0] == 0
-    wait_for("b serves", lambda: shown(b)["owner"] == "b" and answers(b))
-    assert idle.ok("ping") == {}
-    # Whoever comes now is the server's own, and both are one user.
-    call = invite(b.connect("dora"), "carl")
-    assert idle.event("call.incoming")["call_id"] == call
-    idle.ok("call.reject", call_id=call)
-    # Another one takes over: the process begins anew, and says so to all.
-    assert tool(c, "hand-over", "c")[0] == 0
-    assert idle.closed() == 4001
-    wait_for("c serves", lambda: shown(c)["owner"] == "c" and answers(c))
-    back = arrival(b, "carl")
-    assert back or wait_for("b serves for c", lambda: arrival(b, "carl"))
-    # It ends in good order with one of them.
-    assert tool(c, "hand-over", "b")[0] == 0
-    wait_for("b serves", lambda: shown(b)["owner"] == "b" and answers(b))
-    assert b.stop() == 0
-
-
-def test_a_takeover_closes_those_who_talk_and_nobody_else(linked):
-    """10,000 that do nothing and 500 in a call in full measure: at most 6 % of them all."""
-    wanted, talkers = (10_000, 500) if FULL else (600, 30)
-    count = room_for(wanted)
-    owner, b, c = linked(config="limits = { connections_per_address = 100000 }\n")
-    crowds = [Crowd(b.port), Crowd(c.port)]
-    for place, crowd in enumerate(crowds):
-        crowd.come(range(place, count, 2), patience=120)
-    talking = [(b, c)[number % 2].connect(f"talker-{number}") for number in range(talkers)]
-    for phone in talking:
-        invite(phone, "fred", timeout_ms=600_000)
-    owner.crash()
-    new = serving_owner(b)
-    wait_for("all serve", lambda: answers(new) and answers(c if new is b else b))
-    assert {phone.closed() for phone in talking} == {4001}
-    again = [(b, c)[number % 2].connect(f"talker-{number}") for number in range(talkers)]
-    assert all(len(phone.hello["calls"]) == 1 for phone in again)
-    closed = talkers + sum(len(crowd.gone()) for crowd in crowds)
-    share = closed / (count + talkers)
-    print(f"{closed} of {count + talkers} clients were closed: {share:.1%}")
-    for crowd in crowds:
-        crowd.vanish()
-    assert share <= 0.06
-
-
-def serving_owner(*nodes):
-    """The node that owns now, once it is another one than the first."""
-    def owner():
-        state = shown(nodes[0])
-        return state["owner"] if state["epoch"] > 1 and state["owner"] else None
-
-    return {"b": nodes[0]}.get(name := wait_for("an owner", owner)) or sibling(nodes[0], name)
-
-
-def sibling(node, name):
-    return next(one for one in node.siblings if one.folder.name == name)
-
-
-def test_a_hand_over_keeps_them_too(linked):
-    _, b, c = linked()
-    idle, talking = b.connect("carl"), b.connect("dora")
-    call = invite(talking, "fred", timeout_ms=600_000)
-    assert tool(b, "hand-over", "c")[0] == 0
-    assert talking.closed() == 4001
-    wait_for("c serves", lambda: answers(c))
-    wait_for("b has its link", lambda: answers(b) and "c" in links_of(b))
-    assert idle.ok("call.list")["calls"] == []
-    assert [one["call_id"] for one in b.connect("dora").hello["calls"]] == [call]
 
 
 def links_of(node):

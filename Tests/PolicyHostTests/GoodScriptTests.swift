@@ -31,6 +31,7 @@ import Testing
         "PluginTestTests: 'reject' without 'return' decides nothing",
         "PluginTestTests: on.invite returns a reply of http, which is no decision "
             + "(write 'return reject \"busy\"')",
+        "TheLifeOfAPolicy: a call has no field 'calee' (did you mean 'callee'?)",
     ]
 
     private static var root: URL {

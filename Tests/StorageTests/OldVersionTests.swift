@@ -65,9 +65,9 @@ private let calls: [Int: String] = [
 ]
 
 /// Versions that wrote the same rows as an earlier one, but for those that follow.
-private let likeEarlier = [2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 7: 1, 8: 1]
+private let likeEarlier = [2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 7: 1, 8: 1, 9: 1]
 
-/// Version 5 added who brought a webhook about.
+/// Version 5 added who brought a webhook about, version 9 the trace of his request.
 private let webhooks: [Int: String] = [
     1: """
     INSERT INTO webhook VALUES (12, 'crm', x'01A1EE565E0000010000000000000001', 'call.ended',
@@ -76,6 +76,10 @@ private let webhooks: [Int: String] = [
     5: """
     INSERT INTO webhook VALUES (12, 'crm', x'01A1EE565E0000010000000000000001', 'call.ended',
       1795000000500, x'7B7D', 'open', 2, 1795000000900, 'HTTP 503', 'ann', 'bob');
+    """,
+    9: """
+    INSERT INTO webhook VALUES (12, 'crm', x'01A1EE565E0000010000000000000001', 'call.ended',
+      1795000000500, x'7B7D', 'open', 2, 1795000000900, 'HTTP 503', 'ann', 'bob', NULL);
     """,
 ]
 
@@ -143,7 +147,7 @@ private let names = "INSERT INTO person_name VALUES ('ann', 'Ann Smith', 1)"
         try disk.execute(try #require(written, "a new version needs its rows here"))
         try disk.execute(try #require(calls[version < 7 ? 1 : 7]))
         try disk.execute(try #require(registrations[version < 3 ? 1 : 3]))
-        try disk.execute(try #require(webhooks[version < 5 ? 1 : 5]))
+        try disk.execute(try #require(webhooks[version < 5 ? 1 : version < 9 ? 5 : 9]))
         if version >= 4 { try disk.execute(participations) }
         if version >= 8 { try disk.execute(names) }
         let store = try disk.open()

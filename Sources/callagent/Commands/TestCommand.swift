@@ -4,7 +4,7 @@ import AgentServer
 
 extension Command {
     static let test = Command(
-        "test", "run the plugins' own tests; calls may have your own modes", operands: .any("FILE"),
+        "test", "run the plugins' own tests, with your own modes", operands: .any("FILE"),
         options: Installation.options + [
             Option("--only", "TEXT", "only tests whose name contains it"),
             Option("--coverage", "PERCENT", "fail if fewer lines of a file were run"),
