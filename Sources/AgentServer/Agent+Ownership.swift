@@ -17,6 +17,7 @@ extension Agent {
         remote = try member.linkPlan.map { plan throws(EventLoopError) in
             try OwnerLinks(plan, member, gateway, admin.desk, on: loop, log: log)
         }
+        ownership?.fingerprintsRead = { [unowned self] in remote?.fingerprintsAre($0, asked: $1) }
     }
 
     /// Figures of the cluster; none where there is none.

@@ -30,9 +30,11 @@ def frame(kind, body, epoch, number):
 class RawLink:
     """One connection to the owner's listener for links."""
 
-    def __init__(self, port, epoch=1, node="x", greets=True):
+    def __init__(self, port, epoch=1, node="x", greets=True, tls=None):
         self.epoch, self.number, self.buffer = epoch, 0, b""
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        if tls:
+            self.socket = tls.wrap_socket(self.socket)
         if greets:
             self.say("greets", b"\x01" + counted("default") + counted(node))
             assert self.hear("greets")

@@ -23,9 +23,12 @@ enum MemberNews: Sendable {
     case replaced(by: Term)
     /// Another owner than before was seen, while it waits.
     case sees(LeaseRow)
-    /// The row was read while it waits, and where the owner is reached; empty: nowhere. Only of a
-    /// node that has links.
-    case looked(LeaseRow, ownerLink: String)
+    /// The row was read while it waits, and where the owner is reached. Only of a node that has
+    /// links.
+    case looked(LeaseRow, owner: NodePlace)
+    /// The digest of each node's certificate, read after this was asked for so many times; nil:
+    /// the database does not answer.
+    case fingerprints([String: [UInt8]]?, asked: Int)
     /// The database does not answer; nil: it does again.
     case trouble(StoreError?)
     /// The days of calls cannot be kept; nil: they can again.
@@ -41,6 +44,7 @@ public final class ClusterMember: Sendable {
         case giveUp(String)
         case settings([String: String])
         case links([String])
+        case fingerprints(asked: Int)
     }
 
     /// Who hears the news, and what nobody has heard yet.
@@ -59,7 +63,7 @@ public final class ClusterMember: Sendable {
         /// Of each kind the last one, where it still matters to whoever listens next.
         private mutating func keep(_ news: MemberNews) {
             switch news {
-            case .owns, .sees, .looked, .days, .sight: return
+            case .owns, .sees, .looked, .fingerprints, .days, .sight: return
             case .trouble: unheard.removeAll { if case .trouble = $0 { true } else { false } }
             case .asked: unheard.removeAll { if case .asked = $0 { true } else { false } }
             case .lost: unheard.removeAll { if case .lost = $0 { true } else { false } }
@@ -147,6 +151,7 @@ public final class ClusterMember: Sendable {
             node, process: "\(Self.machine):\(getpid())", program: Agent.version,
             settings: settings, link: linkPlan?.link.description ?? "")
         note.isEligible = isEligible
+        note.fingerprint = linkPlan?.fingerprint ?? []
         let (address, node, times, isEligible) = (address, node, times, isEligible)
         do throws(EventLoopError) {
             let thread = try WorkerThread(name: "lease") { [self, note] in
@@ -177,7 +182,7 @@ public final class ClusterMember: Sendable {
             if let row = lease.seen, row.term != before, lease.grant == nil { hear(.sees(row)) }
             if let news { hear(news, lease) }
             if order == .look, linkPlan != nil, let row = lease.seen, case .row = result {
-                hear(.looked(row, ownerLink: connection.ownerLink))
+                hear(.looked(row, owner: connection.ownerPlace))
             }
         }
         let now = Clock.bootMilliseconds()
@@ -191,6 +196,8 @@ public final class ClusterMember: Sendable {
             case .giveUp(let target): lease.giveUp(to: target)
             case .settings(let settings): connection.note.settings = settings
             case .links(let names): connection.note.links = names
+            case .fingerprints(let asked):
+                hear(.fingerprints(connection.fingerprints(), asked: asked))
             }
         }
         publish(lease)
@@ -242,6 +249,9 @@ public final class ClusterMember: Sendable {
 
     /// It has links to these nodes.
     func note(links: [String]) { _ = wishes.post(.links(links.sorted())) }
+
+    /// Reads what certificates the nodes have; `fingerprints` comes with this number.
+    func readFingerprints(asked: Int) { _ = wishes.post(.fingerprints(asked: asked)) }
 
     /// The settings in force have changed.
     func note(_ configuration: Configuration) {

@@ -6,6 +6,7 @@ import ClusterStorage
 import Configuration
 import EventLoop
 import JSON
+import Outbound
 import Storage
 import StoreContract
 
@@ -36,8 +37,7 @@ public struct ClusterTool {
     /// - Returns: what was done, in one line.
     public func prepare() throws(AgentError) -> String {
         do throws(StoreError) {
-            let version = try database.prepare()
-            return "\(name): ready (tables of version \(version))"
+            return "\(name): ready (\(try database.prepare()))"
         } catch {
             throw .store(error)
         }
@@ -175,6 +175,7 @@ extension ClusterState {
                         $0.field("alive", node.isAlive)
                         $0.field("process", node.note.process)
                         $0.field("program", node.note.program)
+                        $0.field("tables", node.tables)
                         $0.field("lost", node.isLost)
                         $0.field("eligible", node.note.isEligible)
                         if let why = node.whyNot {
@@ -183,6 +184,7 @@ extension ClusterState {
                             $0.null("why_not")
                         }
                         $0.field("link", node.note.link)
+                        $0.field("fingerprint", node.note.fingerprint.hex)
                         $0.array("links") { for name in node.note.links { $0.value(name) } }
                         $0.array("differs") { for name in differing(node) { $0.value(name) } }
                     }
@@ -191,7 +193,8 @@ extension ClusterState {
             $0.object("database") {
                 $0.field("synchronous", isSynchronous)
                 $0.field("timeline", timeline)
-                $0.field("schema", schema)
+                $0.field("schema", tables.version)
+                $0.field("readable_from", tables.readableFrom)
             }
         }
         return String(decoding: writer.bytes, as: UTF8.self)

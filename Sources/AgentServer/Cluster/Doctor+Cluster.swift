@@ -22,7 +22,7 @@ extension Doctor {
     }
 
     private mutating func examine(_ state: ClusterState, at name: String) {
-        note(.good("\(name): tables of version \(state.schema)"))
+        note(.good("\(name): \(state.tables)"))
         if !state.isSynchronous {
             note(
                 .warning(

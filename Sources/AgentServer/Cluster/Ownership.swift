@@ -26,6 +26,8 @@ final class Ownership {
     private(set) var successor = ""
     /// What it saw of the cluster last.
     private(set) var sight: ClusterSight?
+    /// Hears the digests of the nodes' certificates; see `MemberNews`.
+    var fingerprintsRead: (([String: [UInt8]]?, Int) -> Void)?
     /// Hears of what the operator should know until a reload.
     var alarmed: ((String) -> Void)?
     private let exchange: Exchange
@@ -91,6 +93,7 @@ final class Ownership {
         case .trouble(nil): log.info("the database answers")
         case .sees, .looked: break
         case .sight(let sight): saw(sight)
+        case .fingerprints(let found, let asked): fingerprintsRead?(found, asked)
         case .days(let error?):
             log.warn("the days of calls are not kept", ("error", "\(error)"))
         case .days(nil): log.info("the days of calls are kept again")

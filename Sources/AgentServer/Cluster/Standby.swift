@@ -235,7 +235,7 @@ private final class Standby {
             failure = nil
             log.info("the database answers", ("database", member.address.name))
             if isReached { systemd?.tell(status) }
-        case .asked, .lost, .replaced, .days, .sight: break
+        case .asked, .lost, .replaced, .fingerprints, .days, .sight: break
         }
     }
 

@@ -113,8 +113,6 @@ extension Agent {
         ]
     }
 
-    private static let hostName: String = Machine.name
-
     /// What is wrong, as far as it is known without looking at files.
     func tellFindings(_ done: @escaping ([Finding]) -> Void) {
         let (own, files) = (status, filesShown)

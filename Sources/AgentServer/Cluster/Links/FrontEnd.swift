@@ -54,6 +54,10 @@ final class FrontEnd {
     /// Hears which node it is linked to; nil: to none.
     var linked: (String?) -> Void = { _ in }
     private(set) var clients: [FrontClient] = []
+    /// How many of them are tools of the operator.
+    private var tools = 0
+    /// How many are not.
+    var connections: Int { clients.count - tools }
     var streams: [StreamID: FrontClient] = [:]
     private var lastStream: UInt32 = 0
     var admission = AdmissionControl<Connection, PeerAddress.Source>()
@@ -136,6 +140,7 @@ final class FrontEnd {
         var limits = limits
         limits.http.body = max(limits.http.body, 1 << 20)
         let link = ClientLink(transport, owner: self, limits: limits, at: now)
+        tools += 1
         add(FrontClient(link, isTool: true))
     }
 
@@ -450,7 +455,7 @@ final class FrontEnd {
         clients.swapAt(link.index, clients.count - 1)
         clients[link.index].link.index = link.index
         clients.removeLast()
-        if !client.isTool { admission.leaves(link.transport) }
+        if client.isTool { tools -= 1 } else { admission.leaves(link.transport) }
     }
 }
 
@@ -460,7 +465,7 @@ extension FrontEnd {
         [
             .gauge("ready", "Whether clients are served.", isReady ? 1 : 0),
             .gauge("cluster_links", "Links to an owner.", owner.isOpen ? 1 : 0),
-            .gauge("connections", "Client connections.", clients.count),
+            .gauge("connections", "Client connections.", connections),
             .gauge(
                 "connections_limit", "Client connections that there may be.", limits.connections),
             .gauge("link_unsent_bytes", "What the owner has not read.", owner.unsentBytes),

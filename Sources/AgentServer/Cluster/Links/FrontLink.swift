@@ -69,8 +69,9 @@ final class FrontLink: ConnectionHandler {
 
     private func carryOut(_ message: LinkMessage) throws(LinkFault) {
         switch message {
-        case .greets: join()
+        case .greets: begin()
         case .lives: break
+        case _ where !isJoined: throw .tooMuch("what it says before it is let in")
         case .opens(let stream, let opening): try open(stream, opening)
         case .returns(let stream, let client): try streams.client(stream)?.returns(client)
         case .says(let stream, let text): try streams.client(stream)?.says(text)
@@ -85,11 +86,26 @@ final class FrontLink: ConnectionHandler {
         }
     }
 
-    private func join() {
-        guard let owner else { return }
-        guard plan.accepting == nil || transport.peerIsNamed(node) else {
+    private func begin() {
+        guard plan.accepting != nil else { return join() }
+        guard transport.peerIsNamed(node) else {
             return giveUp("its certificate is not that of node \(node)")
         }
+        owner?.confirm(self)
+    }
+
+    /// What the node has written into the node table: whoever has another certificate of its name
+    /// is not this node, or an earlier one of it.
+    func isConfirmed(_ fingerprint: [UInt8]?) {
+        guard !isOver else { return }
+        guard let fingerprint, fingerprint == transport.peerFingerprint else {
+            return giveUp("its certificate is not the one that node \(node) has now")
+        }
+        join()
+    }
+
+    private func join() {
+        guard let owner else { return }
         guard owner.gateway.exchange.isReady else { return end() }
         isJoined = true
         send { $0.append(.greets(LinkGreeting(space: OwnerLinks.space, node: owner.node))) }

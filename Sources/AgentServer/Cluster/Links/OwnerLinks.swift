@@ -25,6 +25,9 @@ final class OwnerLinks {
     private let log: Log
     private var listener: Listener?
     private var links: [FrontLink] = []
+    /// Links of whose certificates the database is asked, and with which question.
+    private var unconfirmed: [(link: FrontLink, number: Int)] = []
+    private var confirmations = 0
     private var watch: Timer?
     /// Looks after the rest of the clients.
     private var lookTimer: Timer?
@@ -73,6 +76,28 @@ final class OwnerLinks {
     var clientCount: Int { links.reduce(0) { $0 + $1.clientCount } }
     /// Nodes that have a link.
     var nodes: [String] { links.filter(\.isJoined).map(\.node).sorted() }
+
+    /// A node has shown its certificate: whether it is the one that stands in the database is asked
+    /// there, because the node has written it just before it connected.
+    func confirm(_ link: FrontLink) {
+        confirmations += 1
+        unconfirmed.append((link, confirmations))
+        member.readFingerprints(asked: confirmations)
+    }
+
+    /// The digests of all certificates, as they were after `confirm` was called so many times.
+    func fingerprintsAre(_ found: [String: [UInt8]]?, asked: Int) {
+        let judged = unconfirmed.prefix { $0.number <= asked }
+        unconfirmed.removeFirst(judged.count)
+        for (link, _) in judged {
+            if let found {
+                link.isConfirmed(found[link.node])
+            } else {
+                // It tries again.
+                link.end()
+            }
+        }
+    }
 
     private func accept(_ transport: Connection) {
         if links.count >= Self.linksMax {
