@@ -286,9 +286,18 @@ public struct Deployment: Sendable {
 
     /// The plugins that a file on disk names, and its settings, as they would be kept.
     static func filesOnDisk(of file: String?) throws(AgentError) -> StoredGeneration {
+        try onDisk(of: file).files
+    }
+
+    /// The same with what the operator's file says.
+    static func onDisk(
+        of file: String?
+    ) throws(AgentError) -> (configuration: Configuration, files: StoredGeneration) {
         do throws(ScriptProblems) {
             let configuration = try configuration(at: file)
-            return kept(try library(for: file).plan(for: configuration), configuration)
+            return (
+                configuration, kept(try library(for: file).plan(for: configuration), configuration)
+            )
         } catch {
             throw .configuration(error.description)
         }

@@ -87,6 +87,8 @@ public final class LeaseConnection {
     public private(set) var trouble: StoreError?
     /// Where the owner was reached when this node looked last.
     public private(set) var ownerPlace = NodePlace()
+    /// The generation in force when this node looked last; empty: there is none.
+    public private(set) var generation = ""
 
     /// Connects with the first order.
     public init(
@@ -141,6 +143,9 @@ public final class LeaseConnection {
         SELECT node.link, node.fingerprint FROM node JOIN space ON space.id = node.space
         AND space.owner = node.name WHERE space.id = $1
         """)
+    private static let findGeneration = PostgresStatement(
+        "find_generation",
+        "SELECT name FROM generation WHERE space = $1 ORDER BY place DESC LIMIT 1")
     private static let noteLeaving = PostgresStatement(
         "note_leaving",
         "UPDATE node SET has_left = true WHERE space = $1 AND name = $2 AND process = $3")
@@ -186,7 +191,7 @@ public final class LeaseConnection {
         switch order {
         case .look:
             sendNote(id, link)
-            if !note.link.isEmpty { return .row(try look(id, link)) }
+            return .row(try look(id, link))
         case .beat(let grant):
             sendNote(id, link)
             link.run(Self.beat, id, .integer(Int64(grant.term.epoch)), .bytes(grant.token))
@@ -212,11 +217,12 @@ public final class LeaseConnection {
         return .row(LeaseRow(row))
     }
 
-    /// The row, and where its owner is reached.
+    /// The row, where its owner is reached, and the generation in force.
     private func look(
         _ id: PostgresValue, _ link: PostgresConnection
     ) throws(PostgresFailure) -> LeaseRow {
         link.run(Self.findOwner, id)
+        link.run(Self.findGeneration, id)
         link.run(LeaseRow.read, id)
         let found = try link.finish()
         guard let row = found.last?.first else {
@@ -225,6 +231,7 @@ public final class LeaseConnection {
         ownerPlace =
             found[1].first.map { NodePlace(link: $0.text(0), fingerprint: $0.bytes(1)) }
             ?? NodePlace()
+        generation = found[2].first?.text(0) ?? ""
         return LeaseRow(row)
     }
 

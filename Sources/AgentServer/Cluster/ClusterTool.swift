@@ -117,11 +117,10 @@ public struct ClusterTool {
             throw .refused(
                 target.isEmpty ? "there is no other living node" : "no living node is '\(target)'")
         }
-        guard named.contains(where: \.note.isEligible) else {
-            throw .refused(
-                target.isEmpty
-                    ? "no other living node may own: \(ClusterNodeState.notEligible)"
-                    : "\(target) may not own: \(ClusterNodeState.notEligible)")
+        let reasons = named.compactMap(\.whyNot)
+        if reasons.count == named.count, let first = reasons.first {
+            let who = target.isEmpty ? "no other living node may own" : "\(target) may not own"
+            throw .refused("\(who): \(first)")
         }
         do throws(StoreError) {
             try database.askOwner(toGiveUpTo: target)
@@ -142,9 +141,12 @@ public struct ClusterTool {
 
 extension ClusterNodeState {
     /// Why it may not own; nil: it may.
-    public var whyNot: String? { note.isEligible ? nil : Self.notEligible }
+    public var whyNot: String? {
+        note.isEligible ? trouble : "cluster.eligible is false in its file"
+    }
 
-    fileprivate static let notEligible = "cluster.eligible is false in its file"
+    /// Why it cannot own although it should be able to; nil: it can.
+    var trouble: String? { note.whyNot.isEmpty ? nil : note.whyNot }
 }
 
 extension ClusterState {
@@ -176,6 +178,11 @@ extension ClusterState {
                         $0.field("process", node.note.process)
                         $0.field("program", node.note.program)
                         $0.field("tables", node.tables)
+                        if node.note.generation.isEmpty {
+                            $0.null("generation")
+                        } else {
+                            $0.field("generation", node.note.generation)
+                        }
                         $0.field("lost", node.isLost)
                         $0.field("eligible", node.note.isEligible)
                         if let why = node.whyNot {

@@ -91,7 +91,7 @@ final class Ownership {
         case .trouble(let error?):
             log.warn("the database does not answer", ("error", "\(error)"))
         case .trouble(nil): log.info("the database answers")
-        case .sees, .looked: break
+        case .sees, .looked, .warmed: break
         case .sight(let sight): saw(sight)
         case .fingerprints(let found, let asked): fingerprintsRead?(found, asked)
         case .days(let error?):
@@ -136,6 +136,9 @@ final class Ownership {
             if node.isLost {
                 return "node \(node.note.name) is lost: start it, or callagent cluster forget "
                     + node.note.name
+            }
+            if node.isAlive, let why = node.trouble {
+                return "node \(node.note.name) may not own: \(why)"
             }
             let names = state.differing(node)
             guard node.isAlive, !names.isEmpty else { return nil }

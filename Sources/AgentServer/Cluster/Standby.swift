@@ -29,14 +29,15 @@ extension ClusterMember {
     /// - Throws: what is wrong with the file, or with the database: wrong password, no rights, no
     ///   tables; also that it did not answer within `start_within`.
     public static func standBy(
-        file: String?, log makeLog: (Configuration) -> Log
+        file: String?, takingFilesOnDisk: Bool, log makeLog: (Configuration) -> Log
     ) throws(AgentError) -> Standing {
         guard let file else { return .alone }
         guard let configuration = Deployment.serverPart(of: file),
             let cluster = configuration.cluster
         else { return .alone }
         let member = try ClusterMember(
-            cluster, settings: configuration.settingsOfAllNodes, file: configuration.file)
+            cluster, settings: configuration.settingsOfAllNodes, file: configuration.file,
+            takingFilesOnDisk: takingFilesOnDisk)
         let standby = try Standby(member, configuration, makeLog(configuration))
         return try standby.wait(atMost: cluster.startWithin) ? .owns(member) : .stopped
     }
@@ -235,6 +236,13 @@ private final class Standby {
             failure = nil
             log.info("the database answers", ("database", member.address.name))
             if isReached { systemd?.tell(status) }
+        case .warmed(let state):
+            let why = ("why", state.whyNot)
+            if !state.whyNot.isEmpty {
+                log.error("may not own: the generation in force cannot be loaded", why)
+            } else if !state.generation.isEmpty {
+                log.info("generation loaded", ("generation", state.generation))
+            }
         case .asked, .lost, .replaced, .fingerprints, .days, .sight: break
         }
     }
