@@ -80,11 +80,17 @@ private final class Standby {
     /// What serves clients for the owner; nil: this node has no links.
     private let front: FrontEnd?
     private var ownFiles: OwnFiles?
+    private let consoleOptions: ConsoleOptions?
+    private var console: FrontConsole?
 
     init(
         _ member: ClusterMember, _ configuration: Configuration, _ log: Log
     ) throws(AgentError) {
         (self.member, self.configuration, self.log) = (member, configuration, log)
+        consoleOptions = try AgentOptions.console(configuration)
+        if consoleOptions != nil, configuration.auth.isEmpty {
+            throw AgentOptions.consoleWithoutKeys
+        }
         do throws(EventLoopError) {
             let loop = try EventLoop()
             self.loop = loop
@@ -123,6 +129,7 @@ private final class Standby {
         if !owns { member.tell(nil) }
         for listener in listeners { listener.close() }
         for link in links { link.transport.abort() }
+        console?.close()
         ownFiles?.close()
         loop.close()
         let hasEnded = owns || isToldToStop
@@ -150,6 +157,11 @@ private final class Standby {
             listener.turnedBack = { [unowned front] in front.admission.leaves($0) }
         }
         try listenForTools()
+        if let front, let consoleOptions {
+            let made = try FrontConsole(consoleOptions, front, trouble)
+            log.info("the console can be used", ("listen", "\(consoleOptions.listen)"))
+            console = made
+        }
         front?.linked = { [member] in member.note(links: $0.map { [$0] } ?? []) }
     }
 

@@ -55,11 +55,14 @@ public struct StreamRequest: Sendable, Equatable {
 public struct StreamManager: Sendable, Equatable {
     /// For the audit.
     public var name: String
-    /// `operator` or `viewer`.
+    /// `operator` or `viewer`; empty: the token of the request says who asks and as what.
     public var role: String
     /// The token of the owner's term, which stands in the database: that the node knows it shows
     /// that it holds the database's password.
     public var proof: [UInt8]
+
+    /// Whoever has the token of the request.
+    public static let bearer = StreamManager(name: "", role: "", proof: [])
 
     /// `name` with `role`.
     public init(name: String, role: String, proof: [UInt8]) {

@@ -59,6 +59,8 @@ final class FrontEnd {
     /// How many are not.
     var connections: Int { clients.count - tools }
     var streams: [StreamID: FrontClient] = [:]
+    /// Who waits for what the owner answers, beside clients; each has a stream of its own.
+    var inquiries: [StreamID: (HTTPResponse) -> Void] = [:]
     private var lastStream: UInt32 = 0
     var admission = AdmissionControl<Connection, PeerAddress.Source>()
     var beginners = Beginners<ClientLink>()
@@ -154,16 +156,20 @@ final class FrontEnd {
     /// The client has a stream from now on, if it had none.
     func stream(of client: FrontClient) -> StreamID {
         if let stream = client.stream { return stream }
-        lastStream += 1
-        let stream = StreamID(lastStream)
-        client.stream = stream
-        streams[stream] = client
         let host =
             admission.source(of: client.link.transport) == nil
             ? "" : client.link.transport.peer.host
-        owner.send {
-            $0.append(.opens(stream, StreamOpening(host: host, agent: client.link.agent ?? "")))
-        }
+        let stream = newStream(StreamOpening(host: host, agent: client.link.agent ?? ""))
+        client.stream = stream
+        streams[stream] = client
+        return stream
+    }
+
+    /// A number that the link has not had before.
+    func newStream(_ opening: StreamOpening) -> StreamID {
+        lastStream += 1
+        let stream = StreamID(lastStream)
+        owner.send { $0.append(.opens(stream, opening)) }
         return stream
     }
 
@@ -198,6 +204,9 @@ final class FrontEnd {
     /// Numbers of streams mean something over one link only.
     private func forgetStreams() {
         (streams, lastStream) = ([:], 0)
+        let asked = inquiries
+        inquiries = [:]
+        for done in asked.values { done(HTTPResponse(HTTPReply(.notReady))) }
         for client in clients {
             client.stream = nil
             (client.toldBytes, client.reportedBytes) = (0, 0)
@@ -293,6 +302,8 @@ final class FrontEnd {
         case .settles(let stream, let mark):
             guard let client = streams[stream] else { return }
             settle(client, client.state.settles(mark))
+        case .answers(let stream, let reply) where inquiries[stream] != nil:
+            answer(stream, HTTPResponse(reply))
         case .answers(let stream, let reply):
             guard let client = streams[stream], client.isAsking else { return }
             client.isAsking = false
@@ -303,6 +314,8 @@ final class FrontEnd {
                 keepPlace(of: client, reply.status)
             }
             client.link.respond(response)
+        case .ends(let stream, _, _) where inquiries[stream] != nil:
+            inquiries.removeValue(forKey: stream)?(HTTPResponse(HTTPReply(.notReady)))
         case .ends(let stream, let code, let reason):
             guard let client = streams.removeValue(forKey: stream) else { return }
             client.stream = nil
