@@ -7,8 +7,8 @@ PATIENCE = 15
 
 KINDS = {
     "greets": 1, "lives": 2, "opens": 3, "returns": 4, "says": 5, "asks": 6, "took": 7,
-    "leaves": 8, "manages": 9, "tells": 65, "begins": 66, "keeps": 67, "settles": 68,
-    "answers": 69, "ends": 70,
+    "leaves": 8, "manages": 9, "reports": 10, "tells": 65, "begins": 66, "keeps": 67, "settles": 68,
+    "answers": 69, "ends": 70, "inquires": 71,
 }
 NAMES = {number: name for name, number in KINDS.items()}
 

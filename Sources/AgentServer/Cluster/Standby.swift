@@ -82,6 +82,7 @@ private final class Standby {
     private var ownFiles: OwnFiles?
     private let consoleOptions: ConsoleOptions?
     private var console: FrontConsole?
+    private var frontDesk: FrontDesk?
 
     init(
         _ member: ClusterMember, _ configuration: Configuration, _ log: Log
@@ -169,10 +170,14 @@ private final class Standby {
     private func listenForTools() throws(EventLoopError) {
         guard let front else { return }
         front.tellFigures = { [unowned self] in figures }
-        let ownFiles = try OwnFiles(of: configuration.file, on: loop)
+        let directory = AgentOptions.place(configuration)
+        let ownFiles = try OwnFiles(
+            of: configuration.file, in: directory == ":memory:" ? nil : directory, on: loop)
         self.ownFiles = ownFiles
         front.ownFiles = ownFiles
-        let directory = AgentOptions.place(configuration)
+        let frontDesk = FrontDesk(front, configuration, ownFiles)
+        front.desk = frontDesk.desk
+        self.frontDesk = frontDesk
         // What is wrong with it the listener says.
         if directory != ":memory:" { try? StateDirectory.make(at: directory) }
         let place = NetworkAddress.admin(
@@ -249,6 +254,7 @@ private final class Standby {
             log.info("the database answers", ("database", member.address.name))
             if isReached { systemd?.tell(status) }
         case .warmed(let state):
+            frontDesk?.warm = state
             let why = ("why", state.whyNot)
             if !state.whyNot.isEmpty {
                 log.error("may not own: the generation in force cannot be loaded", why)

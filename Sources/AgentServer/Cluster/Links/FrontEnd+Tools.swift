@@ -20,6 +20,8 @@ extension FrontEnd {
         case (.get, "/metrics"): return link.respond(HTTPResponse(200, text: tellFigures()))
         default: break
         }
+        // What is about this node does not need another one.
+        if let desk, request.target.query("node") == node { return answer(request, client, desk) }
         guard owner.isOpen else {
             return link.respond(.refused(.unavailable, "node \(node) has no link to an owner"))
         }
@@ -28,6 +30,33 @@ extension FrontEnd {
             [weak self, weak client] given in
             if let self, let client { handOn(given, client) }
         }
+    }
+
+    private func answer(_ request: HTTPRequest, _ client: FrontClient, _ desk: ManagementDesk) {
+        let link = client.link
+        do throws(Refusal) {
+            let identity = try socketUsers.identity(of: link.transport, request)
+            desk.answer(request, by: identity) { [weak link] in link?.respond($0) }
+        } catch {
+            link.respond(HTTPResponse(HTTPReply(error)))
+        }
+    }
+
+    /// The owner asks about this node, for somebody whom it knows.
+    func inquired(_ number: StreamID, _ manager: StreamManager, _ request: StreamRequest) {
+        let link = owner.linkNumber
+        let report = { [weak self] (response: HTTPResponse) -> Void in
+            guard let self, self.owner.linkNumber == link else { return }
+            let fits = response.body.count <= plan.buffer / 2
+            let told = fits ? response : .refused(.tooLarge, "ask node \(node) itself for this")
+            owner.send { $0.append(.reports(number, StreamReply(told))) }
+        }
+        guard let desk, let role = ManagementIdentity.Role(rawValue: manager.role),
+            let asked = try? HTTPRequest(request), asked.method == .get
+        else {
+            return report(.refused(.badRequest, "a node is asked about itself, and not changed"))
+        }
+        desk.answer(asked, by: ManagementIdentity(manager.name, role, ofNode: ownerName), report)
     }
 
     /// Whether it reads the files of this node.

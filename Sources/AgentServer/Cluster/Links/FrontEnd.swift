@@ -49,6 +49,8 @@ final class FrontEnd {
     let decoder: WireDecoder
     /// Reads the files of plugins and settings that this node has; nil: nobody can.
     var ownFiles: OwnFiles?
+    /// Answers what is asked about this node itself; nil: nobody does.
+    var desk: ManagementDesk?
     /// The figures of this node, as one text.
     var tellFigures: () -> String = { "" }
     /// Hears which node it is linked to; nil: to none.
@@ -322,7 +324,9 @@ final class FrontEnd {
             client.isLeaving = true
             forgetMessages(of: client)
             client.link.close(CloseCode(rawValue: code) ?? .draining, reason)
-        case .keeps, .greets, .lives, .opens, .returns, .says, .asks, .took, .leaves, .manages:
+        case .inquires(let number, let manager, let request): inquired(number, manager, request)
+        case .keeps, .greets, .lives, .opens, .returns, .says, .asks, .took, .leaves, .manages,
+            .reports:
             break
         }
     }
@@ -488,8 +492,8 @@ extension FrontEnd {
 }
 
 extension HTTPResponse {
-    /// The owner's answer.
-    fileprivate init(_ reply: StreamReply) {
+    /// What another node has answered.
+    init(_ reply: StreamReply) {
         var headers: HTTPHeaders = [:]
         for place in stride(from: 0, to: reply.headers.count, by: 2) {
             headers.append(reply.headers[place], reply.headers[place + 1])

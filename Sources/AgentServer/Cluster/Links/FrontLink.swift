@@ -26,6 +26,9 @@ final class FrontLink: ConnectionHandler {
     /// Bytes of messages that wait because their clients have enough under way.
     private var waitingBytes = 0
     private var lookedAt = 0
+    /// What the node was asked about itself.
+    private var questions: [StreamID: (HTTPResponse) -> Void] = [:]
+    private var lastQuestion: UInt32 = 0
     /// Bytes of one answer at most.
     var most: Int { plan.buffer / 2 }
     private let plan: LinkPlan
@@ -78,11 +81,14 @@ final class FrontLink: ConnectionHandler {
         case .asks(let stream, let request): try streams.client(stream)?.asks(request)
         case .manages(let stream, let manager, let request):
             try streams.client(stream)?.manages(manager, request)
+        case .reports(let number, let reply):
+            questions.removeValue(forKey: number)?(HTTPResponse(reply))
         case .took(let stream, let count): try streams.client(stream)?.took(count)
         case .leaves(let stream, let isSilent):
             _ = try streams.client(stream)
             streams.close(stream)?.isGone(isSilent: isSilent)
-        case .tells, .begins, .keeps, .settles, .answers, .ends: throw .wrongSide
+        case .tells, .begins, .keeps, .settles, .answers, .ends, .inquires:
+            throw .wrongSide
         }
     }
 
@@ -119,6 +125,21 @@ final class FrontLink: ConnectionHandler {
     }
 
     // MARK: What it is told
+
+    /// Asks the node about itself.
+    func ask(
+        _ request: HTTPRequest, by identity: ManagementIdentity,
+        _ done: @escaping (HTTPResponse) -> Void
+    ) {
+        guard questions.count < FrontEnd.inquiriesMax else {
+            return done(.refused(.rateLimited, "\(questions.count) questions to node \(node) wait"))
+        }
+        lastQuestion += 1
+        let number = StreamID(lastQuestion)
+        questions[number] = done
+        let manager = StreamManager(name: identity.name, role: identity.role.rawValue, proof: [])
+        send { $0.append(.inquires(number, manager, StreamRequest(request))) }
+    }
 
     /// Sends what `write` writes.
     func send(_ write: (inout LinkWriter) -> Void) {
@@ -191,6 +212,11 @@ final class FrontLink: ConnectionHandler {
     }
 
     private func part() {
+        let asked = questions
+        questions = [:]
+        for done in asked.values {
+            done(.refused(.unavailable, "the link to node \(node) is gone"))
+        }
         let clients = streams.removeAll()
         owner?.leaving.append(contentsOf: clients)
         owner?.hasLeft(self)

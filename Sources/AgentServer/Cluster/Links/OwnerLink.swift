@@ -36,6 +36,8 @@ final class OwnerLink: ConnectionHandler {
     /// Whether both sides have said who they are.
     private(set) var isOpen = false
     private var isOver = false
+    /// Grows with each link: numbers mean something over one only.
+    private(set) var linkNumber = 0
 
     /// How often it looks whether there is something to do, in milliseconds.
     private static let lookEvery: Int64 = 100
@@ -127,6 +129,7 @@ final class OwnerLink: ConnectionHandler {
             made.isKnown = true
             made.handler = self
             (transport, reached) = (made, target)
+            linkNumber += 1
             heardAt = Clock.bootMilliseconds()
             saidAt = heardAt
             let epoch = target.term.epoch

@@ -127,6 +127,18 @@ final class OwnerLinks {
         }
     }
 
+    /// Asks a front end about itself; false: it has no link.
+    func ask(
+        _ node: String, _ request: HTTPRequest, by identity: ManagementIdentity,
+        _ done: @escaping (HTTPResponse) -> Void
+    ) -> Bool {
+        guard let link = links.first(where: { $0.isJoined && $0.node == node }) else {
+            return false
+        }
+        link.ask(request, by: identity, done)
+        return true
+    }
+
     /// Enters why a link was given up.
     func tell(_ line: StaticString, _ node: String, _ peer: String, _ reason: String) {
         trouble.tell(line, node, "\(reason) (\(peer))")

@@ -226,10 +226,7 @@ final class RemoteClient: Endpoint {
     func respond(_ response: HTTPResponse) {
         guard isAsking else { return }
         isAsking = false
-        let reply = StreamReply(
-            status: response.status.rawValue,
-            headers: response.headers.fields.flatMap { [$0.name, $0.value] }, body: response.body)
-        link?.send { $0.append(.answers(stream, reply)) }
+        link?.send { $0.append(.answers(stream, StreamReply(response))) }
     }
 
     func begins(_ weight: Int) { load += weight }
@@ -310,9 +307,18 @@ final class RemoteClient: Endpoint {
     }
 }
 
+extension StreamReply {
+    /// What was answered.
+    init(_ response: HTTPResponse) {
+        self.init(
+            status: response.status.rawValue,
+            headers: response.headers.fields.flatMap { [$0.name, $0.value] }, body: response.body)
+    }
+}
+
 extension HTTPRequest {
     /// What a client or a tool of another node asks.
-    fileprivate init(_ request: StreamRequest) throws(LinkFault) {
+    init(_ request: StreamRequest) throws(LinkFault) {
         guard let method = HTTPMethod(rawValue: request.method) else { throw .malformed }
         var headers: HTTPHeaders = [:]
         for place in stride(from: 0, to: request.headers.count, by: 2) {
