@@ -1,8 +1,11 @@
 // The lease of a process that is a node of a cluster.
 
+import AgentCore
+import CallModel
 import ClusterStorage
 import EventLoop
 import StoreContract
+import WebProtocols
 
 extension Agent {
     /// What becomes of the process now that `run` has ended.
@@ -17,8 +20,30 @@ extension Agent {
         remote = try member.linkPlan.map { plan throws(EventLoopError) in
             try OwnerLinks(plan, member, gateway, admin.desk, on: loop, log: log)
         }
+        admin.desk.nodes = OtherNodes(
+            own: member.node,
+            names: { [unowned self] in
+                let known = ownership?.sight?.state.nodes.map(\.note.name) ?? []
+                return Set(known).union(remote?.nodes ?? []).union([member.node]).sorted()
+            },
+            ask: { [unowned self] in askNode($0, $1, $2, $3) })
+        ownership?.fingerprintsRead = { [unowned self] in remote?.fingerprintsAre($0, asked: $1) }
         // From now on there is somebody to link to.
         try member.keptFront?.begin()
+    }
+
+    /// Asks another node about itself.
+    private func askNode(
+        _ name: String, _ request: HTTPRequest, _ identity: ManagementIdentity,
+        _ respond: @escaping (HTTPResponse) -> Void
+    ) {
+        if remote?.ask(name, request, by: identity, respond) == true { return }
+        let nodes = ownership?.sight?.state.nodes ?? []
+        guard let known = nodes.first(where: { $0.note.name == name }) else {
+            return respond(.refused(.notFound, "there is no node '\(name)'"))
+        }
+        let why = known.isAlive ? "has no link to \(member?.node ?? "")" : "does not run"
+        respond(.refused(.unavailable, "node \(name) \(why)"))
     }
 
     /// Figures of the cluster; none where there is none.

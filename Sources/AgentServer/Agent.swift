@@ -158,6 +158,7 @@ public final class Agent {
     func configureFiles(_ configuration: Configuration) {
         log.configure(configuration)
         member?.note(configuration)
+        if let reloader { member?.note(generation: reloader.active.name) }
         policies?.isLaneOpen = configuration.fastLane
         policies?.decisions.configure(
             configuration.decisionLog, backlog: configuration.limits.decisionBacklog)
@@ -196,6 +197,7 @@ public final class Agent {
             record(deployment, takenBack: takenBack, andThen: done)
         }
         self.reloader = reloader
+        member?.note(generation: active.name)
         try prepareCanaries(reloader, canary)
         watchFiles(of: active.configuration)
         do throws(EventLoopError) {

@@ -14,6 +14,8 @@ enum Alarm: Hashable {
     case lossOfCommits(from: Int64, to: Int64)
     /// A node of the cluster is gone, and nobody ended it.
     case lostNode(String)
+    /// A node of the cluster cannot load what is in force, and why.
+    case unfitNode(String, String)
     /// A node of the cluster has other settings under these names.
     case differingNode(String, [String])
 
@@ -21,7 +23,9 @@ enum Alarm: Hashable {
     var isAboutCanary: Bool {
         switch self {
         case .policies(.canaryFails), .lostCanary: true
-        case .policies(.noWayBack), .file, .lossOfCommits, .lostNode, .differingNode: false
+        case .policies(.noWayBack), .file, .lossOfCommits, .lostNode, .unfitNode,
+            .differingNode:
+            false
         }
     }
 
@@ -47,6 +51,7 @@ extension Alarm: CustomStringConvertible {
                 + "without a standby in step"
         case .lostNode(let name):
             "node \(name) is lost: start it, or callagent cluster forget \(name)"
+        case .unfitNode(let name, let problem): "node \(name) may not own: \(problem)"
         case .differingNode(let name, let settings):
             "node \(name) has other settings: \(settings.joined(separator: ", "))"
         }

@@ -286,9 +286,18 @@ public struct Deployment: Sendable {
 
     /// The plugins that a file on disk names, and its settings, as they would be kept.
     static func filesOnDisk(of file: String?) throws(AgentError) -> StoredGeneration {
+        try onDisk(of: file).files
+    }
+
+    /// The same with what the operator's file says.
+    static func onDisk(
+        of file: String?
+    ) throws(AgentError) -> (configuration: Configuration, files: StoredGeneration) {
         do throws(ScriptProblems) {
             let configuration = try configuration(at: file)
-            return kept(try library(for: file).plan(for: configuration), configuration)
+            return (
+                configuration, kept(try library(for: file).plan(for: configuration), configuration)
+            )
         } catch {
             throw .configuration(error.description)
         }
@@ -411,7 +420,7 @@ extension AgentOptions {
     }
 
     /// Where people look after the server; nil: nothing listens.
-    private static func console(
+    static func console(
         _ configuration: Configuration
     ) throws(AgentError) -> ConsoleOptions? {
         guard let console = configuration.console else { return nil }
@@ -444,15 +453,16 @@ extension AgentOptions {
     /// Refuses doors that are open to everybody: without keys everybody may be anybody.
     public func check() throws(AgentError) {
         guard tokens == nil else { return }
-        guard console == nil else {
-            throw .refused("console without keys: configure auth with a key of roles = { … }")
-        }
+        guard console == nil else { throw Self.consoleWithoutKeys }
         for endpoint in listen where !endpoint.isLoopback {
             throw .refused(
                 "refusing to listen on \(endpoint) without keys: configure auth, or listen on "
                     + "loopback")
         }
     }
+
+    static let consoleWithoutKeys = AgentError.refused(
+        "console without keys: configure auth with a key of roles = { … }")
 
     /// What the tests of the whole process let fail, such as `write:120:3:full` (see `FaultPlan`).
     /// One plan for all stores that the process opens, one after the other. A process with a plan

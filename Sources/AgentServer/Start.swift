@@ -30,7 +30,8 @@ struct Start {
         log makeLog: (Configuration) -> Log
     ) throws(AgentError) {
         if let file, Files.read(file) == nil { throw .configuration(Files.complaint(file)) }
-        let found = Self.found(file, seed)
+        let isWarm = member?.isWarm == true && !takingFilesOnDisk
+        let found = isWarm ? Self.read(file) : Self.found(file, seed)
         let readable = (try? found.get())?.configuration ?? Self.serverPart(file)
         let place = AgentOptions.place(readable ?? Self.guess(file))
         let isFirst = member == nil && !Self.isThere(place)
@@ -49,7 +50,7 @@ struct Start {
             log = makeLog(configuration)
             if readable == nil { alarms.append(Self.alarm(found, memory)) }
             for alarm in alarms { log.error("started with an alarm", ("alarm", "\(alarm)")) }
-            let recorded = try opened.recorded(configuration, memory.grants, seed)
+            let recorded = try opened.recorded(configuration, memory.grants, seed, member)
             try memory.check(configuration)
             if recorded != nil, !takingFilesOnDisk {
                 let (kept, trouble) = try opened.canary(beside: configuration, seed)
@@ -63,7 +64,13 @@ struct Start {
             if let chosen = fresh ?? recorded?.deployment {
                 deployment = chosen
             } else {
-                deployment = try found.get()
+                deployment = try found.get().loaded(file, seed)
+            }
+            if member != nil {
+                let when = recorded?.wasWarm == true ? "while it waited" : "now"
+                log.info(
+                    "begins with the generation in force", ("generation", deployment.name),
+                    ("loaded", when))
             }
             if readable != nil { memory.note(configuration) }
             if fresh != nil || memory.grants == nil {
@@ -79,25 +86,25 @@ struct Start {
 
     /// The files on disk, if they are to be put into force (E54).
     private static func mayTake(
-        _ found: Result<Deployment, AgentError>, _ kept: (Recorded?, canary: CanaryInForce?),
+        _ found: Result<FilesOnDisk, AgentError>, _ kept: (Recorded?, canary: CanaryInForce?),
         _ opened: OpenedStore, _ takingFilesOnDisk: Bool, _ log: Log
     ) -> Deployment? {
         let (recorded, canary) = kept
         switch (found, recorded) {
         case (.failure, nil): return nil
-        case (.success(let fresh), nil): return fresh
+        case (.success(let fresh), nil): return fresh.deployment
         case (.failure(let error), .some(let kept)):
             log.warn(
                 "the files on disk are not good: going on with the generation last in force",
                 ("error", "\(error)"), ("generation", kept.deployment.generation.name))
             return nil
-        case (.success(let fresh), .some) where canary?.deployment.name == fresh.name:
+        case (.success(let fresh), .some) where canary?.deployment.name == fresh.files.name:
             return nil
         case (.success(let fresh), .some(let kept)):
             let differing = fresh.files.difference(from: kept.deployment.files)
             let mayBeBad = !opened.state.endedCleanly || kept.isRolledBack(fresh)
             let goesOn = mayBeBad || opened.isShared || canary != nil
-            guard !takingFilesOnDisk, !differing.isEmpty, goesOn else { return fresh }
+            guard !takingFilesOnDisk, !differing.isEmpty, goesOn else { return fresh.deployment }
             log.warn(
                 "going on with the generation last in force: reload to take the files on disk",
                 ("or", "start with --from-disk"),
@@ -107,9 +114,18 @@ struct Start {
         }
     }
 
-    private static func found(_ file: String?, _ seed: UInt64) -> Result<Deployment, AgentError> {
+    private static func found(_ file: String?, _ seed: UInt64) -> Result<FilesOnDisk, AgentError> {
         do throws(AgentError) {
-            return .success(try Deployment(file: file, seed: seed))
+            return .success(FilesOnDisk(try Deployment(file: file, seed: seed)))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// The same where another generation is loaded already: nobody waits for these plugins.
+    private static func read(_ file: String?) -> Result<FilesOnDisk, AgentError> {
+        do throws(AgentError) {
+            return .success(try FilesOnDisk(reading: file))
         } catch {
             return .failure(error)
         }
@@ -160,7 +176,7 @@ struct Start {
     /// - Throws: what is wrong with the file, when none was kept or it cannot be used.
     private static func kept(
         _ memory: ServerMemory, _ file: String?, _ place: String,
-        _ found: Result<Deployment, AgentError>
+        _ found: Result<FilesOnDisk, AgentError>
     ) throws(AgentError) -> Configuration {
         guard let values = memory.values else {
             _ = try found.get()
@@ -179,7 +195,7 @@ struct Start {
     }
 
     private static func alarm(
-        _ found: Result<Deployment, AgentError>, _ memory: ServerMemory
+        _ found: Result<FilesOnDisk, AgentError>, _ memory: ServerMemory
     ) -> Alarm {
         var problem: String?
         if case .failure(let error) = found { problem = "\(error)" }
@@ -190,16 +206,40 @@ struct Start {
     private static func isThere(_ path: String) -> Bool { access(path, F_OK) == 0 }
 }
 
+/// What stands on the disk of a node.
+struct FilesOnDisk {
+    let configuration: Configuration
+    let files: StoredGeneration
+    /// The plugins, loaded; nil: they were only read.
+    let deployment: Deployment?
+
+    init(_ deployment: Deployment) {
+        (configuration, files) = (deployment.configuration, deployment.files)
+        self.deployment = deployment
+    }
+
+    /// Reads them, and loads nothing.
+    init(reading file: String?) throws(AgentError) {
+        (configuration, files) = try Deployment.onDisk(of: file)
+        deployment = nil
+    }
+
+    func loaded(_ file: String?, _ seed: UInt64) throws(AgentError) -> Deployment {
+        if let deployment { return deployment }
+        return try Deployment(file: file, seed: seed)
+    }
+}
+
 /// The generation last in force, as the store kept it.
 struct Recorded {
     let deployment: Deployment
+    /// Whether it was loaded before this node owned.
+    let wasWarm: Bool
     /// Names of generations that were rolled back.
     let rolledBack: Set<String>
 
     /// Whether these files were in force and then rolled back.
-    func isRolledBack(_ fresh: Deployment) -> Bool {
-        rolledBack.contains(fresh.generation.name)
-    }
+    func isRolledBack(_ fresh: FilesOnDisk) -> Bool { rolledBack.contains(fresh.files.name) }
 }
 
 extension StoredGeneration {
@@ -299,15 +339,19 @@ struct OpenedStore {
 
     /// The generation last in force; nil when none is kept or it cannot be loaded any more.
     fileprivate func recorded(
-        _ configuration: Configuration, _ grants: Grants?, _ seed: UInt64
+        _ configuration: Configuration, _ grants: Grants?, _ seed: UInt64,
+        _ member: ClusterMember?
     ) throws(AgentError) -> Recorded? {
         do throws(StoreError) {
             let reader = try store.makeReader()
             let marks = try reader.generations()
             guard let active = marks.first(where: \.isActive),
-                let kept = try reader.generation(active),
-                let deployment = try? Deployment(
-                    kept, under: configuration, grants: grants, seed: seed)
+                let kept = try reader.generation(active)
+            else { return nil }
+            let warm = member?.takeWarm(active.name, configuration, grants)
+            guard
+                let loaded = warm
+                    ?? (try? Deployment(kept, under: configuration, grants: grants, seed: seed))
             else { return nil }
             var rolledBack: Set<String> = []
             for mark in marks where mark.rolledBackAt != nil {
@@ -315,7 +359,8 @@ struct OpenedStore {
                 guard let files = try reader.generation(mark) else { continue }
                 rolledBack.insert(Deployment.name(of: files, of: configuration.file))
             }
-            return Recorded(deployment: deployment, rolledBack: rolledBack)
+            return Recorded(
+                deployment: loaded, wasWarm: warm != nil, rolledBack: rolledBack)
         } catch {
             throw .store(error)
         }
@@ -323,7 +368,7 @@ struct OpenedStore {
 }
 
 extension CallReader {
-    fileprivate func generations() throws(StoreError) -> [GenerationMark] {
+    func generations() throws(StoreError) -> [GenerationMark] {
         guard case .generations(let marks) = try answer(.generations) else { return [] }
         return marks
     }
@@ -332,7 +377,7 @@ extension CallReader {
         try generation(named: mark.name)
     }
 
-    fileprivate func generation(named name: String) throws(StoreError) -> StoredGeneration? {
+    func generation(named name: String) throws(StoreError) -> StoredGeneration? {
         guard case .generation(let kept) = try answer(.generation(named: name)) else {
             return nil
         }

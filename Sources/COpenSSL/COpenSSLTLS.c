@@ -139,6 +139,23 @@ int cossl_tls_peer_is(SSL *session, const char *name) {
     return is_named;
 }
 
+static int fingerprint(const X509 *certificate, unsigned char digest[32]) {
+    unsigned count = 0;
+    return certificate != NULL && X509_digest(certificate, EVP_sha256(), digest, &count) == 1 &&
+           count == 32;
+}
+
+int cossl_tls_own_fingerprint(const SSL_CTX *context, unsigned char digest[32]) {
+    return fingerprint(SSL_CTX_get0_certificate(context), digest);
+}
+
+int cossl_tls_peer_fingerprint(SSL *session, unsigned char digest[32]) {
+    X509 *certificate = session == NULL ? NULL : SSL_get1_peer_certificate(session);
+    int is_made = fingerprint(certificate, digest);
+    X509_free(certificate);
+    return is_made;
+}
+
 static SSL *session_over(SSL_CTX *context, int socket) {
     SSL *session = SSL_new(context);
     if (session == NULL) return NULL;

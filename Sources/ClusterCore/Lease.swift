@@ -96,7 +96,7 @@ public struct Lease: Sendable {
     /// See `LeaseTimes`.
     public let times: LeaseTimes
     /// Whether it may own at all; false: it only looks.
-    public let isEligible: Bool
+    public private(set) var isEligible: Bool
     /// What it owns; nil: it does not.
     public private(set) var grant: Grant?
     /// The row as it was read last; nil: never.
@@ -261,6 +261,13 @@ public struct Lease: Sendable {
         guard grant != nil else { return }
         givesUpTo = target
         nextAt = nil
+    }
+
+    /// It may own from now on, or not; whoever owns goes on.
+    public mutating func mayOwn(_ isEligible: Bool) {
+        // What is free is not left alone until the next look.
+        if isEligible, !self.isEligible { nextAt = nil }
+        self.isEligible = isEligible
     }
 
     /// Whether this node may tell anybody anything as the owner at `now`.

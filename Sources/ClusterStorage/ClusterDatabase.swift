@@ -13,6 +13,8 @@ public struct ClusterNodeState: Sendable, Equatable {
     public let isAlive: Bool
     /// Whether it ended as it should.
     public let hasLeft: Bool
+    /// Which version of the tables its program knows.
+    public let tables: Int
 
     /// Whether it is gone, and nobody ended it.
     public var isLost: Bool { !isAlive && !hasLeft }
@@ -23,7 +25,10 @@ public struct ClusterNodeState: Sendable, Equatable {
             settings: NodeNote.settings(row.text(5)), link: row.text(6))
         note.links = NodeNote.links(row.text(7))
         note.isEligible = row.integer(8) == 1
+        (note.generation, note.whyNot) = (row.text(9), row.text(10))
+        note.fingerprint = row.bytes(11)
         self.note = note
+        tables = Int(row.integer(12))
         isAlive = row.integer(3) == 1
         hasLeft = row.integer(4) == 1
     }
@@ -45,8 +50,8 @@ public struct ClusterState: Sendable, Equatable {
     public let isSynchronous: Bool
     /// Changes when a standby of the database becomes the primary.
     public let timeline: Int64
-    /// The version of the tables.
-    public let schema: Int
+    /// The tables.
+    public let tables: ClusterTables
 
     /// The names of settings that `node` has otherwise than the owner, in order.
     public func differing(_ node: ClusterNodeState) -> [String] {
@@ -74,14 +79,14 @@ public final class ClusterDatabase {
 
     /// Makes the tables, or what a newer program needs beside those that are there.
     ///
-    /// - Returns: the version of the tables.
+    /// - Returns: the tables that are there then.
     @discardableResult
-    public func prepare() throws(StoreError) -> Int {
+    public func prepare() throws(StoreError) -> ClusterTables {
         // Making an index of a large table takes its time.
         try link.waitLonger(upTo: Self.longPatience)
-        try ClusterSchema.current.migrate(link)
+        let tables = try ClusterSchema.current.migrate(link)
         try Space.make(name, by: link)
-        return ClusterSchema.current.version
+        return tables
     }
 
     /// How long something may take that no client waits for.
@@ -91,7 +96,7 @@ public final class ClusterDatabase {
     ///
     /// - Parameter silence: how long a living node may say nothing.
     public func state(silence: Milliseconds = 3_000) throws(StoreError) -> ClusterState {
-        try ClusterSchema.current.require(link)
+        let tables = try ClusterSchema.current.require(link)
         let id = PostgresValue.integer(try Space(name, by: link).id)
         return try ask("looking at the cluster") { () throws(PostgresFailure) in
             link.run(LeaseRow.read, id)
@@ -99,7 +104,8 @@ public final class ClusterDatabase {
                 """
                 SELECT name, process, program,
                 (NOT has_left AND clock_timestamp() - at < interval '\(silence) ms')::int::bigint,
-                has_left::int::bigint, settings, link, links, eligible::int::bigint
+                has_left::int::bigint, settings, link, links, eligible::int::bigint,
+                generation, why_not, fingerprint, tables
                 FROM node WHERE space = $1 ORDER BY name
                 """, id)
             link.query(
@@ -120,7 +126,7 @@ public final class ClusterDatabase {
                 importing: rows[3].first?.optionalText(0),
                 nodes: rows[1].all.map { ClusterNodeState($0) },
                 isSynchronous: rows[2].first?.integer(0) == 1,
-                timeline: rows[2].first?.integer(1) ?? 0, schema: ClusterSchema.current.version)
+                timeline: rows[2].first?.integer(1) ?? 0, tables: tables)
         }
     }
 

@@ -20,6 +20,12 @@ public struct NodeNote: Sendable, Equatable {
     public var isEligible = true
     /// The nodes to which it has a link, in order.
     public var links: [String] = []
+    /// The digest of the certificate that it shows over links; empty: it shows none.
+    public var fingerprint: [UInt8] = []
+    /// The generation that it has loaded; empty: none.
+    public var generation = ""
+    /// Why it may not own although its file says so; empty: it may.
+    public var whyNot = ""
 
     /// The node `name`.
     public init(
@@ -53,6 +59,21 @@ public struct NodeNote: Sendable, Equatable {
     }
 }
 
+/// Where a node is reached, and how it is known there.
+public struct NodePlace: Sendable, Equatable {
+    /// Empty: nowhere.
+    public var link = ""
+    /// The digest of the certificate that it shows; empty: it shows none.
+    public var fingerprint: [UInt8] = []
+
+    /// Nowhere.
+    public init() {}
+
+    init(link: String, fingerprint: [UInt8]) {
+        (self.link, self.fingerprint) = (link, fingerprint)
+    }
+}
+
 /// The connection over which a node beats and looks. Used by one thread at a time; opened again
 /// by itself after a failure.
 public final class LeaseConnection {
@@ -64,8 +85,10 @@ public final class LeaseConnection {
     private var open: (link: PostgresConnection, space: Space)?
     /// Why the last order failed; nil: it did not.
     public private(set) var trouble: StoreError?
-    /// Where the owner was reached when this node looked last; empty: nowhere.
-    public private(set) var ownerLink = ""
+    /// Where the owner was reached when this node looked last.
+    public private(set) var ownerPlace = NodePlace()
+    /// The generation in force when this node looked last; empty: there is none.
+    public private(set) var generation = ""
 
     /// Connects with the first order.
     public init(
@@ -105,19 +128,24 @@ public final class LeaseConnection {
     private static let noteNode = PostgresStatement(
         "note_node",
         """
-        INSERT INTO node (space, name, process, program, at, settings, link, links, eligible)
-        VALUES ($1, $2, $3, $4, clock_timestamp(), $5, $6, $7, $8::bigint = 1)
+        INSERT INTO node (space, name, process, program, at, settings, link, links, eligible,
+        generation, why_not, fingerprint, tables)
+        VALUES ($1, $2, $3, $4, clock_timestamp(), $5, $6, $7, $8::bigint = 1, $9, $10, $11, $12)
         ON CONFLICT (space, name) DO UPDATE SET process = excluded.process,
         program = excluded.program, at = excluded.at, settings = excluded.settings,
         link = excluded.link, links = excluded.links, eligible = excluded.eligible,
-        has_left = false
+        generation = excluded.generation, why_not = excluded.why_not,
+        fingerprint = excluded.fingerprint, tables = excluded.tables, has_left = false
         """)
     private static let findOwner = PostgresStatement(
         "find_owner",
         """
-        SELECT node.link FROM node JOIN space ON space.id = node.space
+        SELECT node.link, node.fingerprint FROM node JOIN space ON space.id = node.space
         AND space.owner = node.name WHERE space.id = $1
         """)
+    private static let findGeneration = PostgresStatement(
+        "find_generation",
+        "SELECT name FROM generation WHERE space = $1 ORDER BY place DESC LIMIT 1")
     private static let noteLeaving = PostgresStatement(
         "note_leaving",
         "UPDATE node SET has_left = true WHERE space = $1 AND name = $2 AND process = $3")
@@ -163,7 +191,7 @@ public final class LeaseConnection {
         switch order {
         case .look:
             sendNote(id, link)
-            if !note.link.isEmpty { return .row(try look(id, link)) }
+            return .row(try look(id, link))
         case .beat(let grant):
             sendNote(id, link)
             link.run(Self.beat, id, .integer(Int64(grant.term.epoch)), .bytes(grant.token))
@@ -189,17 +217,21 @@ public final class LeaseConnection {
         return .row(LeaseRow(row))
     }
 
-    /// The row, and where its owner is reached.
+    /// The row, where its owner is reached, and the generation in force.
     private func look(
         _ id: PostgresValue, _ link: PostgresConnection
     ) throws(PostgresFailure) -> LeaseRow {
         link.run(Self.findOwner, id)
+        link.run(Self.findGeneration, id)
         link.run(LeaseRow.read, id)
         let found = try link.finish()
         guard let row = found.last?.first else {
             throw PostgresFailure(text: "the space is gone")
         }
-        ownerLink = found[1].first?.text(0) ?? ""
+        ownerPlace =
+            found[1].first.map { NodePlace(link: $0.text(0), fingerprint: $0.bytes(1)) }
+            ?? NodePlace()
+        generation = found[2].first?.text(0) ?? ""
         return LeaseRow(row)
     }
 
@@ -207,7 +239,25 @@ public final class LeaseConnection {
         link.run(
             Self.noteNode, id, .text(note.name), .text(note.process), .text(note.program),
             .text(note.settingsText), .text(note.link), .text(note.linksText),
-            .integer(note.isEligible ? 1 : 0))
+            .integer(note.isEligible ? 1 : 0), .text(note.generation), .text(note.whyNot),
+            .bytes(note.fingerprint), .integer(Int64(ClusterSchema.current.version)))
+    }
+
+    private static let readFingerprints = PostgresStatement(
+        "fingerprints", "SELECT name, fingerprint FROM node WHERE space = $1")
+
+    /// The digest of each node's certificate, by its name; nil: the database does not answer now.
+    public func fingerprints() -> [String: [UInt8]]? {
+        guard let open else { return nil }
+        do throws(PostgresFailure) {
+            open.link.run(Self.readFingerprints, .integer(open.space.id))
+            let found = try open.link.finish().first?.all.map { ($0.text(0), $0.bytes(1)) } ?? []
+            return Dictionary(found, uniquingKeysWith: { one, _ in one })
+        } catch {
+            // The next order connects again, and says why where it cannot.
+            self.open = nil
+            return nil
+        }
     }
 
     /// Notes that this process ends as it should, if the database answers: nobody misses it.

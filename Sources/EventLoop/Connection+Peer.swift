@@ -21,4 +21,7 @@ extension Connection {
     /// Whether the peer has shown a certificate with exactly this DNS name, which an authority that
     /// is trusted here has signed. False without TLS.
     public func peerIsNamed(_ name: String) -> Bool { session?.peerIs(name) ?? false }
+
+    /// The SHA-256 digest of the certificate that the peer has shown; nil: it has shown none.
+    public var peerFingerprint: [UInt8]? { session?.peerFingerprint }
 }

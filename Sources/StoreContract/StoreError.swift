@@ -22,6 +22,8 @@ public struct StoreError: Error, Sendable, Equatable {
         case foreign
         /// The store was written by a newer version.
         case newer(found: Int, known: Int)
+        /// The store was written by an older version, and is to be brought up to date first.
+        case older(found: Int, known: Int)
         /// One stored record cannot be read; `detail` names it and its field.
         case damagedRecord
         /// Another server has taken the store over, and this is its term. Nothing of the refused
@@ -68,7 +70,11 @@ extension StoreError: CustomStringConvertible {
         case .inUse(nil): "\(path): in use by another process"
         case .newer(let found, let known):
             "\(path): written by a newer version (store version \(found), this program knows "
-                + "\(known)); start that version or give another state_dir"
+                + "\(known)); "
+                + (detail.isEmpty ? "start that version or give another state_dir" : detail)
+        case .older(let found, let known):
+            "\(path): written by an older version (store version \(found), this program needs "
+                + "\(known)); \(detail)"
         case .notOwner(let term):
             "\(path): belongs to \(term), and takes nothing from \(detail) while \(operation)"
         case .diskFull, .readOnly, .cannotOpen, .inputOutput, .busy, .corrupt, .foreign,
@@ -88,6 +94,7 @@ extension StoreError: CustomStringConvertible {
         case .corrupt: "damaged"
         case .foreign: "not a store of callagent, or damaged"
         case .newer: "too new"
+        case .older: "too old"
         case .damagedRecord: "a record is damaged"
         case .notOwner: "belongs to another"
         case .replaced: "not the file that was opened"
@@ -111,7 +118,7 @@ extension StoreError: CustomStringConvertible {
         case .replaced: "; put it back, or restart to go on with what is there"
         case .noSchema: "; make them with callagent cluster init"
         case .notAllowed: "; check the user, the password and the rights"
-        case .inUse, .busy, .newer, .notOwner, .unreachable, .notOpen, .other: ""
+        case .inUse, .busy, .newer, .older, .notOwner, .unreachable, .notOpen, .other: ""
         }
     }
 }

@@ -13,12 +13,23 @@ struct Explanation {
     private let call: CallID
     private var answer: AdminAnswer
     private var journal: [JSONValue] = []
+    /// Nodes that may know more and could not be asked.
+    private var missing: [NodeReport.Item] = []
 
     /// Asks the process, which keeps the newest decisions only and may have ended, and reads the
     /// files, which have older ones.
     init(_ call: CallID, _ arguments: CommandArguments) throws(CommandError) {
         self.call = call
         let server = try Installation.admin(arguments)
+        if arguments.has("--all") {
+            let values = ["call_id": "\(call)"]
+            let every = NodeReport.everyNode
+            let known = NodeReport(.explain, values, of: every, at: server)
+            answer = Self.joined(known)
+            journal = Self.joinedJournal(NodeReport(.journal, values, of: every, at: server))
+            missing = known.items.filter { !$0.isReached }
+            if known.isAnswered { return }
+        }
         answer = .ask(.explain, ["call_id": "\(call)"], of: server)
         if case .answer(let page) = AdminAnswer.ask(.journal, ["call_id": "\(call)"], of: server) {
             journal = page["items"]?.array ?? []
@@ -30,6 +41,28 @@ struct Explanation {
         let filesMax = try Installation.configuration(arguments).decisionLog.files
         add(kept, since: files.keptSince(filesAtMost: filesMax))
     }
+
+    /// What the nodes know together: calls outlive their owners, and each has its own records.
+    private static func joined(_ report: NodeReport) -> AdminAnswer {
+        let answers = report.items.compactMap(\.answer)
+        // Only the owner knows of pushes.
+        guard let first = answers.first(where: { $0["pushes"] != nil }) ?? answers.first else {
+            return .refused("no node knows such a call")
+        }
+        var all = first.object ?? JSONObject()
+        let entries = answers.flatMap { $0["decisions"]?.array ?? [] }
+        all["decisions"] = .array(entries.sorted { moment($0) < moment($1) })
+        return .answer(.object(all))
+    }
+
+    /// The parts of a call's journal in the order of those who wrote them; in each the order is
+    /// that of the numbers, and no clock of two nodes is compared within it.
+    private static func joinedJournal(_ report: NodeReport) -> [JSONValue] {
+        report.items.compactMap { $0.answer?["items"]?.array }.filter { !$0.isEmpty }
+            .sorted { moment($0[0]) < moment($1[0]) }.flatMap { $0 }
+    }
+
+    private static func moment(_ entry: JSONValue) -> Int64 { entry["at"]?.integer ?? 0 }
 
     private mutating func add(_ kept: [[UInt8]], since oldest: Moment?) {
         var all = JSONObject()
@@ -54,7 +87,13 @@ struct Explanation {
         var answer = answer
         if isJSON, case .answer(let value) = answer, var all = value.object {
             all["journal"] = .array(journal)
+            if !missing.isEmpty {
+                all["missing"] = .array(missing.map { .string($0.node) })
+            }
             answer = .answer(.object(all))
+        }
+        defer {
+            if !isJSON { for item in missing { Screen.say(NodeReport.missing(item)) } }
         }
         return answer.show(isJSON: isJSON) { answer in
             for line in JournalLines.ladder(journal) { Screen.say(line) }

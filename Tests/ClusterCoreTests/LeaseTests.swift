@@ -58,6 +58,22 @@ import Testing
         #expect(orders(&again, from: 0, Array(repeating: own, count: 40)) == .look)
     }
 
+    @Test func whoeverMayOwnLaterTakesWhatIsFreeAtOnce() {
+        var released = row()
+        released.isReleased = true
+        var lease = Lease(node: "b", isEligible: false)
+        #expect(lease.next(at: 0, token: token) == .look)
+        #expect(lease.came(.row(released), at: 1) == nil)
+        #expect(lease.next(at: 2, token: token) == nil, "it waits for its next look")
+        lease.mayOwn(true)
+        #expect(lease.next(at: 2, token: token) == .take(released, token: token))
+        // One that may not any more keeps what it has.
+        let grant = Grant(Term(owner: "b", epoch: released.term.epoch + 1), token: token)
+        #expect(lease.came(.taken(grant), at: 3) == .owns(grant))
+        lease.mayOwn(false)
+        #expect(lease.grant == grant && lease.maySpeak(at: 4))
+    }
+
     @Test func aBeatThatMovesIsNot() {
         var lease = Lease(node: "b")
         let rows = (0..<40).map { row(Int64($0 / 4)) }

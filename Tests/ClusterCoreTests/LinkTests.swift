@@ -21,12 +21,16 @@ import Testing
         .manages(
             stream, StreamManager(name: "unix:ann", role: "viewer", proof: [1, 2]),
             StreamRequest(method: "GET", target: "/admin/v1/calls", headers: [], body: [])),
+        .reports(stream, StreamReply(status: 404, headers: [], body: [7])),
         .took(stream, 1 << 40), .leaves(stream, isSilent: true), .leaves(stream, isSilent: false),
     ]
     private static let ofOwner: [LinkMessage] = [
         greeting, .lives, .tells(stream, [1, 2, 3]), .begins(stream, session), .keeps(stream),
         .settles(stream, StreamMark(settled: 3, isIdle: true)),
         .answers(stream, StreamReply(status: 503, headers: ["Retry-After", "1"], body: [])),
+        .inquires(
+            stream, StreamManager(name: "unix:ann", role: "viewer", proof: []),
+            StreamRequest(method: "GET", target: "/admin/v1/log?node=b", headers: [], body: [])),
         .ends(stream, 4001, "so"),
     ]
 

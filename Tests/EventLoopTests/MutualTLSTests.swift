@@ -39,8 +39,11 @@ import Testing
         let b = try TestCertificate("b", in: folder, names: "DNS:b,DNS:*.wild")
         var options = Listener.Options()
         options.tls = try node("a", trusting: [b], showing: a).accepting
+        let (own, shown) = (options.tls, try node("b", trusting: [a], showing: b).connecting)
         let listener = try rig.listen(options: options) { connection in
             #expect(connection.peerIsNamed("b"))
+            #expect(connection.peerFingerprint == shown.fingerprint)
+            #expect(shown.fingerprint?.count == 32 && own?.fingerprint != shown.fingerprint)
             for name in ["a", "", "callagent test", "x.wild", "b.c"] {
                 #expect(!connection.peerIsNamed(name), "\(name)")
             }
@@ -53,9 +56,12 @@ import Testing
             rig.finish()
         }
         var connecting = Connector.Options()
-        connecting.tls = try node("b", trusting: [a], showing: b).connecting
+        connecting.tls = shown
         connecting.serverName = "a"
-        rig.connect(to: listener.endpoint, options: connecting) { $0.handler = client }
+        rig.connect(to: listener.endpoint, options: connecting) {
+            #expect($0.peerFingerprint == own?.fingerprint)
+            $0.handler = client
+        }
         rig.run()
     }
 

@@ -84,6 +84,9 @@ def begin(nodes):
         node.launch()
     for node in nodes[1:]:
         wait_for("standing by", lambda one=node: stands_by(one))
+    names = {node.folder.name for node in nodes}
+    wait_for("all are seen", lambda: names <= {
+        node["name"] for node in shown(nodes[0])["nodes"] if node["alive"]})
 
 
 def serving(nodes):

@@ -7,8 +7,8 @@ PATIENCE = 15
 
 KINDS = {
     "greets": 1, "lives": 2, "opens": 3, "returns": 4, "says": 5, "asks": 6, "took": 7,
-    "leaves": 8, "manages": 9, "tells": 65, "begins": 66, "keeps": 67, "settles": 68,
-    "answers": 69, "ends": 70,
+    "leaves": 8, "manages": 9, "reports": 10, "tells": 65, "begins": 66, "keeps": 67, "settles": 68,
+    "answers": 69, "ends": 70, "inquires": 71,
 }
 NAMES = {number: name for name, number in KINDS.items()}
 
@@ -30,9 +30,11 @@ def frame(kind, body, epoch, number):
 class RawLink:
     """One connection to the owner's listener for links."""
 
-    def __init__(self, port, epoch=1, node="x", greets=True):
+    def __init__(self, port, epoch=1, node="x", greets=True, tls=None):
         self.epoch, self.number, self.buffer = epoch, 0, b""
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        if tls:
+            self.socket = tls.wrap_socket(self.socket)
         if greets:
             self.say("greets", b"\x01" + counted("default") + counted(node))
             assert self.hear("greets")

@@ -17,6 +17,10 @@ from cluster import (
 from device import Device
 from systemd import Manager
 
+# The version of the tables that this program makes.
+SCHEMA = 5
+
+
 def test_a_killed_owner_is_followed_and_nothing_acknowledged_is_lost(nodes):
     begin(nodes)
     first, *others = nodes
@@ -283,6 +287,35 @@ def test_no_node_owns_half_an_import(nodes, database):
            "failed while importing (there is no import that did not end)\n")
 
 
+def test_tables_one_version_newer_are_used_where_they_say_so(nodes, database):
+    """The first node of the next version has run `cluster init`; the others follow."""
+    first, second, third = nodes
+    first.start()
+    alice = first.connect("alice")
+    call = invite(alice, "bob", timeout_ms=600_000)
+    note = f"INSERT INTO migration (version, readable_from) VALUES ({SCHEMA + 1}, %d)"
+    database.run(note % SCHEMA)
+    second.launch()
+    wait_for("standing by", lambda: stands_by(second))
+    state = shown(second)
+    assert state["database"]["schema"] == SCHEMA + 1
+    assert {node["name"]: node["tables"] for node in state["nodes"]} == {"a": SCHEMA, "b": SCHEMA}
+    assert f"tables of version {SCHEMA + 1}, for programs from version {SCHEMA} on" in (
+        tool(second, "init")[1])
+    first.crash()
+    wait_for("b serves", lambda: answers(second))
+    assert [c["call_id"] for c in second.connect("alice").hello["calls"]] == [call]
+    # The version after that has taken something away, which nobody may do while b runs.
+    assert second.stop() == 0
+    database.run(note.replace(f"{SCHEMA + 1}", f"{SCHEMA + 2}") % (SCHEMA + 1))
+    third.refuses_to_start()
+    line = lines_of(third)[-1]
+    assert f"store version {SCHEMA + 2}, this program knows {SCHEMA}" in line, line
+    assert "install a newer callagent on this machine" in line, line
+    code, line = tool(third, "init")
+    assert code == 1 and "install a newer callagent on this machine" in line, line
+
+
 def alarms(node):
     return node.admin("GET", "/admin/v1/status").body["alarms"]
 
@@ -326,7 +359,8 @@ def test_another_database_without_a_standby_in_step_raises_an_alarm(nodes, datab
     begin(nodes)
     before = wait_for("its timeline is known", lambda: database.run(
         "SELECT count(*) FROM term WHERE timeline IS NOT NULL") == "1" and shown(nodes[0]))
-    assert before["database"] == {"synchronous": False, "timeline": 1, "schema": 4}
+    assert before["database"] == {"synchronous": False, "timeline": 1, "schema": SCHEMA,
+                                  "readable_from": SCHEMA}
     # A standby becomes the primary: the same data on a new timeline.
     database.control("stop", "-m", "fast")
     (pathlib.Path(database.folder) / "data" / "standby.signal").touch()

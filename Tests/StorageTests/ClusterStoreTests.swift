@@ -276,21 +276,10 @@ import Testing
         }
     }
 
-    /// A database of its own, because others must not see its tables.
-    private func database() throws -> DatabaseAddress {
-        let name = "own\(UInt64.random(in: 0 ... .max))"
-        let text = TestDatabase.shared.address
-        let link = try PostgresConnection(to: DatabaseAddress(text), patience: 20_000)
-        // A database is made outside of a pipeline's transaction, by a statement of its own.
-        link.query("CREATE DATABASE \(name)")
-        try link.finish()
-        return try DatabaseAddress(text.replacing("dbname=postgres", by: "dbname=\(name)"))
-    }
-
     /// A store in a database of its own. The days are shared by the spaces of a database: whoever
     /// lets thousands of them pass drops those of others.
     private func loneStore(_ limits: StoreLimits) throws -> ClusterStore {
-        let address = try database()
+        let address = try Cluster.newDatabase()
         let link = try PostgresConnection(to: address, patience: 20_000)
         try ClusterSchema.current.migrate(link)
         try Space.make(Space.usual, by: link)
@@ -300,7 +289,7 @@ import Testing
     }
 
     @Test func aDatabaseWithoutTablesOrWithNewerOnesIsRefused() throws {
-        let address = try database()
+        let address = try Cluster.newDatabase()
         var options = ClusterStoreOptions()
         options.patience = 20_000
         let none = #expect(throws: StoreError.self) { _ = try ClusterStore(at: address, options) }
@@ -323,7 +312,7 @@ import Testing
 
     @Test func twoWhoMakeTheTablesAtOnceAreNotInEachOthersWay() async throws {
         for _ in 0..<10 {
-            let address = try database()
+            let address = try Cluster.newDatabase()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<2 {
                     group.addTask {
@@ -380,7 +369,7 @@ import Testing
 
 extension String {
     /// The first `part` replaced.
-    fileprivate func replacing(_ part: String, by other: String) -> String {
+    func replacing(_ part: String, by other: String) -> String {
         guard let found = ranges(of: part).first else { return self }
         return String(self[..<found.lowerBound]) + other + self[found.upperBound...]
     }

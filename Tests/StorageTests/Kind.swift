@@ -52,6 +52,17 @@ enum Cluster {
         return name
     }
 
+    /// A database of its own, because others must not see its tables.
+    static func newDatabase() throws -> DatabaseAddress {
+        let name = "own\(UInt64.random(in: 0 ... .max))"
+        let text = TestDatabase.shared.address
+        let link = try PostgresConnection(to: DatabaseAddress(text), patience: 20_000)
+        // A database is made outside of a pipeline's transaction, by a statement of its own.
+        link.query("CREATE DATABASE \(name)")
+        try link.finish()
+        return try DatabaseAddress(text.replacing("dbname=postgres", by: "dbname=\(name)"))
+    }
+
     static func store(
         of name: String, _ limits: StoreLimits = StoreLimits(),
         _ change: (inout ClusterStoreOptions) -> Void = { _ in }

@@ -82,19 +82,54 @@ import Testing
         let (a, b) = (try node("a", space), try node("b", space))
         b.note.link = "127.0.0.1:2"
         _ = try look(b)
-        #expect(b.ownerLink == "", "nobody owns")
+        #expect(b.ownerPlace.link == "", "nobody owns")
         let grant = try take(a, [1])
         _ = try look(b)
-        #expect(b.ownerLink == "", "it has none")
+        #expect(b.ownerPlace.link == "", "it has none")
         a.note.link = "127.0.0.1:1"
         a.note.links = ["b", "c"]
         #expect(a.carryOut(.beat(grant)) == .beaten(wish: nil))
         #expect(try look(b).term == grant.term)
-        #expect(b.ownerLink == "127.0.0.1:1")
+        #expect(b.ownerPlace.link == "127.0.0.1:1")
         let tool = try ClusterDatabase(at: Cluster.address.get(), space: space, patience: 20_000)
         let notes = try tool.state().nodes.map(\.note)
         #expect(notes.map(\.link) == ["127.0.0.1:1", "127.0.0.1:2"])
         #expect(notes.map(\.links) == [["b", "c"], []])
+    }
+
+    @Test func aNodeWritesItsCertificateAndReadsThoseOfTheOthers() throws {
+        let space = try Cluster.newSpace()
+        let (a, b) = (try node("a", space), try node("b", space))
+        #expect(b.fingerprints() == nil, "it is not connected")
+        a.note.fingerprint = [1, 2, 3]
+        let grant = try take(a, [1])
+        _ = try look(b)
+        #expect(b.ownerPlace.fingerprint == [1, 2, 3])
+        #expect(b.fingerprints() == ["a": [1, 2, 3], "b": []])
+        a.note.fingerprint = [4]
+        #expect(a.carryOut(.beat(grant)) == .beaten(wish: nil))
+        #expect(b.fingerprints() == ["a": [4], "b": []])
+    }
+
+    @Test func whoeverLooksSeesTheGenerationInForceAndShowsItsOwn() throws {
+        let space = try Cluster.newSpace()
+        let (a, b) = (try node("a", space), try node("b", space))
+        _ = try look(b)
+        #expect(b.generation == "")
+        let grant = try take(a, [1])
+        let store = try Cluster.store(of: space) { $0.grant = grant }
+        _ = try store.restore(at: start)
+        for name in ["one", "two"] {
+            let files = StoredGeneration(name: name, files: [])
+            try store.commit([.generation(.activate(files, at: start))], at: start)
+            _ = try look(b)
+            #expect(b.generation == name)
+        }
+        (b.note.generation, b.note.whyNot) = ("one", "two cannot be loaded")
+        _ = try look(b)
+        let tool = try ClusterDatabase(at: Cluster.address.get(), space: space, patience: 20_000)
+        let note = try #require(tool.state().nodes.last).note
+        #expect(note.generation == "one" && note.whyNot == "two cannot be loaded")
     }
 
     @Test func aTakeoverEndsATransactionThatIsHeldOpen() throws {

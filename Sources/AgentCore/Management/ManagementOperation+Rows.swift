@@ -13,6 +13,8 @@ extension ManagementParameter {
     static let files = ManagementParameter("files", .object, "texts by path, instead of the kept")
     static let generation = ManagementParameter("generation", .text(atMost: 256))
     static let job = ManagementParameter("job", .number())
+    static let node = ManagementParameter(
+        "node", .text(atMost: 64), "in a cluster: what this node knows; *: each")
 
     /// Those of a list with pages.
     static let pages = [limit, cursor]
@@ -26,7 +28,8 @@ extension ManagementParameter {
 extension ManagementOperation {
     static let reading: [ManagementOperation] = [
         ManagementOperation(
-            .status, .get, "/status", "Version, readiness, figures, alarms, the clock."),
+            .status, .get, "/status", "Version, readiness, figures, alarms, the clock.",
+            [.node]),
         ManagementOperation(
             .calls, .get, "/calls", "Live calls, newest first; with after: what changed.",
             [
@@ -37,10 +40,13 @@ extension ManagementOperation {
         ManagementOperation(
             .journal, .get, "/calls/{call_id}/journal",
             "What happened in a call, in the order in which it happened.",
-            [.callID, ManagementParameter("after", .number(), "only what came behind this entry")]),
+            [
+                .callID, .node,
+                ManagementParameter("after", .number(), "only what came behind this entry"),
+            ]),
         ManagementOperation(
             .explain, .get, "/calls/{call_id}/explain",
-            "What was decided about a call, and what became of its pushes.", [.callID]),
+            "What was decided about a call, and what became of its pushes.", [.callID, .node]),
         ManagementOperation(
             .history, .get, "/history", "Ended calls, newest first.",
             [
@@ -94,13 +100,15 @@ extension ManagementOperation {
             .log, .get, "/log", "The newest lines of the log; with after: those that follow.",
             [
                 ManagementParameter("level", .word(["debug", "info", "warn", "error"])), .plugin,
-                .callID,
+                .callID, .node,
             ] + ManagementParameter.pages + ManagementParameter.stream),
         ManagementOperation(
             .audit, .get, "/audit", "Who changed what, newest first.", ManagementParameter.pages),
         ManagementOperation(
-            .doctor, .get, "/doctor", "What is found at once; POST looks at the files too."),
-        ManagementOperation(.config, .get, "/config", "What is in force, secrets as ***."),
+            .doctor, .get, "/doctor", "What is found at once; POST looks at the files too.",
+            [.node]),
+        ManagementOperation(
+            .config, .get, "/config", "What is in force, secrets as ***.", [.node]),
         ManagementOperation(.job, .get, "/jobs/{job}", "How far a job is.", [.job]),
         ManagementOperation(
             .document, .get, "/openapi.json", "This API as an OpenAPI document."),

@@ -23,9 +23,14 @@ enum MemberNews: Sendable {
     case replaced(by: Term)
     /// Another owner than before was seen, while it waits.
     case sees(LeaseRow)
-    /// The row was read while it waits, and where the owner is reached; empty: nowhere. Only of a
-    /// node that has links.
-    case looked(LeaseRow, ownerLink: String)
+    /// The row was read while it waits, and where the owner is reached. Only of a node that has
+    /// links.
+    case looked(LeaseRow, owner: NodePlace)
+    /// The digest of each node's certificate, read after this was asked for so many times; nil:
+    /// the database does not answer.
+    case fingerprints([String: [UInt8]]?, asked: Int)
+    /// The generation in force is loaded here too, or why it cannot be.
+    case warmed(WarmState)
     /// The database does not answer; nil: it does again.
     case trouble(StoreError?)
     /// The days of calls cannot be kept; nil: they can again.
@@ -41,6 +46,9 @@ public final class ClusterMember: Sendable {
         case giveUp(String)
         case settings([String: String])
         case links([String])
+        case fingerprints(asked: Int)
+        case warmed(WarmState)
+        case generation(String)
     }
 
     /// Who hears the news, and what nobody has heard yet.
@@ -59,7 +67,7 @@ public final class ClusterMember: Sendable {
         /// Of each kind the last one, where it still matters to whoever listens next.
         private mutating func keep(_ news: MemberNews) {
             switch news {
-            case .owns, .sees, .looked, .days, .sight: return
+            case .owns, .sees, .looked, .fingerprints, .warmed, .days, .sight: return
             case .trouble: unheard.removeAll { if case .trouble = $0 { true } else { false } }
             case .asked: unheard.removeAll { if case .asked = $0 { true } else { false } }
             case .lost: unheard.removeAll { if case .lost = $0 { true } else { false } }
@@ -102,10 +110,14 @@ public final class ClusterMember: Sendable {
 
     /// What the note says of settings at first.
     private let settings: [String: String]
+    /// Loads the generation in force while this node waits; nil: it may not own, or takes the files
+    /// on disk.
+    private let warmer: Warmer?
 
     /// A node of `cluster`; nothing happens before `keep`.
     init(
-        _ cluster: Configuration.Cluster, settings: [String: String] = [:], file: String? = nil
+        _ cluster: Configuration.Cluster, settings: [String: String] = [:],
+        file: String? = nil, takingFilesOnDisk: Bool = false
     ) throws(AgentError) {
         self.settings = settings
         do throws(StoreError) {
@@ -120,6 +132,7 @@ public final class ClusterMember: Sendable {
         self.times = times
         if let problem = times.problem { throw .configuration("cluster.\(problem)") }
         linkPlan = try LinkPlan(cluster, file: file)
+        warmer = isEligible && !takingFilesOnDisk ? Warmer(from: address, file: file) : nil
     }
 
     /// The name of this machine.
@@ -154,15 +167,19 @@ public final class ClusterMember: Sendable {
             node, process: "\(Self.machine):\(getpid())", program: Agent.version,
             settings: settings, link: linkPlan?.link.description ?? "")
         note.isEligible = isEligible
-        let (address, node, times, isEligible) = (address, node, times, isEligible)
+        note.fingerprint = linkPlan?.fingerprint ?? []
+        let (address, node, times) = (address, node, times)
+        let isReadyAtOnce = isEligible && warmer == nil
         do throws(EventLoopError) {
             let thread = try WorkerThread(name: "lease") { [self, note] in
                 let connection = LeaseConnection(to: address, of: note)
-                var lease = Lease(node: node, times: times, isEligible: isEligible)
+                // It may own as soon as it can: when the generation in force is loaded.
+                var lease = Lease(node: node, times: times, isEligible: isReadyAtOnce)
                 while turn(&lease, connection) {}
                 connection.noteLeaving()
             }
             self.thread.withLock { $0 = thread }
+            try warmer?.begin { [weak self] in _ = self?.wishes.post(.warmed($0)) }
             let upkeep = Upkeep(of: address, silence: max(3_000, times.lease)) { [weak self] in
                 self?.hear($0)
             }
@@ -183,8 +200,9 @@ public final class ClusterMember: Sendable {
             if hadTrouble != (connection.trouble != nil) { hear(.trouble(connection.trouble)) }
             if let row = lease.seen, row.term != before, lease.grant == nil { hear(.sees(row)) }
             if let news { hear(news, lease) }
-            if order == .look, linkPlan != nil, let row = lease.seen, case .row = result {
-                hear(.looked(row, ownerLink: connection.ownerLink))
+            if order == .look, let row = lease.seen, case .row = result {
+                if linkPlan != nil { hear(.looked(row, owner: connection.ownerPlace)) }
+                if epoch == 0 { warmer?.warm(connection.generation) }
             }
         }
         let now = Clock.bootMilliseconds()
@@ -198,10 +216,25 @@ public final class ClusterMember: Sendable {
             case .giveUp(let target): lease.giveUp(to: target)
             case .settings(let settings): connection.note.settings = settings
             case .links(let names): connection.note.links = names
+            case .fingerprints(let asked):
+                hear(.fingerprints(connection.fingerprints(), asked: asked))
+            case .warmed(let state): warmed(state, &lease, connection)
+            case .generation(let name): connection.note.generation = name
             }
         }
         publish(lease)
         return true
+    }
+
+    /// Whoever cannot load what is in force may not own.
+    private func warmed(
+        _ state: WarmState, _ lease: inout Lease, _ connection: LeaseConnection
+    ) {
+        // Whoever has owned says itself what it has in force.
+        guard epoch == 0 else { return }
+        (connection.note.generation, connection.note.whyNot) = (state.generation, state.whyNot)
+        lease.mayOwn(state.whyNot.isEmpty)
+        hear(.warmed(state))
     }
 
     private func publish(_ lease: Lease) {
@@ -250,6 +283,22 @@ public final class ClusterMember: Sendable {
     /// It has links to these nodes.
     func note(links: [String]) { _ = wishes.post(.links(links.sorted())) }
 
+    /// This generation is in force here, where it owns.
+    func note(generation: String) { _ = wishes.post(.generation(generation)) }
+
+    /// What a waiting node has loaded, once; nil: it is not this generation with these settings.
+    func takeWarm(
+        _ name: String, _ configuration: Configuration, _ grants: Grants?
+    ) -> Deployment? {
+        warmer?.take(name, configuration, grants)
+    }
+
+    /// Whether the generation in force was loaded while this node waited.
+    var isWarm: Bool { warmer?.isWarm ?? false }
+
+    /// Reads what certificates the nodes have; `fingerprints` comes with this number.
+    func readFingerprints(asked: Int) { _ = wishes.post(.fingerprints(asked: asked)) }
+
     /// The settings in force have changed.
     func note(_ configuration: Configuration) {
         _ = wishes.post(.settings(configuration.settingsOfAllNodes))
@@ -291,6 +340,7 @@ public final class ClusterMember: Sendable {
     /// database does not answer, the lease runs out instead.
     public func leave(to target: String) {
         upkeep.withLock { $0.take() }?.end()
+        warmer?.end()
         let end = Clock.bootMilliseconds() + Self.leavePatience
         leavesBy.store(end, ordering: .releasing)
         _ = wishes.post(.giveUp(target))

@@ -6,6 +6,7 @@ import ClusterStorage
 import Configuration
 import EventLoop
 import JSON
+import Outbound
 import Storage
 import StoreContract
 
@@ -36,8 +37,7 @@ public struct ClusterTool {
     /// - Returns: what was done, in one line.
     public func prepare() throws(AgentError) -> String {
         do throws(StoreError) {
-            let version = try database.prepare()
-            return "\(name): ready (tables of version \(version))"
+            return "\(name): ready (\(try database.prepare()))"
         } catch {
             throw .store(error)
         }
@@ -117,11 +117,10 @@ public struct ClusterTool {
             throw .refused(
                 target.isEmpty ? "there is no other living node" : "no living node is '\(target)'")
         }
-        guard named.contains(where: \.note.isEligible) else {
-            throw .refused(
-                target.isEmpty
-                    ? "no other living node may own: \(ClusterNodeState.notEligible)"
-                    : "\(target) may not own: \(ClusterNodeState.notEligible)")
+        let reasons = named.compactMap(\.whyNot)
+        if reasons.count == named.count, let first = reasons.first {
+            let who = target.isEmpty ? "no other living node may own" : "\(target) may not own"
+            throw .refused("\(who): \(first)")
         }
         do throws(StoreError) {
             try database.askOwner(toGiveUpTo: target)
@@ -142,9 +141,12 @@ public struct ClusterTool {
 
 extension ClusterNodeState {
     /// Why it may not own; nil: it may.
-    public var whyNot: String? { note.isEligible ? nil : Self.notEligible }
+    public var whyNot: String? {
+        note.isEligible ? trouble : "cluster.eligible is false in its file"
+    }
 
-    fileprivate static let notEligible = "cluster.eligible is false in its file"
+    /// Why it cannot own although it should be able to; nil: it can.
+    var trouble: String? { note.whyNot.isEmpty ? nil : note.whyNot }
 }
 
 extension ClusterState {
@@ -175,6 +177,12 @@ extension ClusterState {
                         $0.field("alive", node.isAlive)
                         $0.field("process", node.note.process)
                         $0.field("program", node.note.program)
+                        $0.field("tables", node.tables)
+                        if node.note.generation.isEmpty {
+                            $0.null("generation")
+                        } else {
+                            $0.field("generation", node.note.generation)
+                        }
                         $0.field("lost", node.isLost)
                         $0.field("eligible", node.note.isEligible)
                         if let why = node.whyNot {
@@ -183,6 +191,7 @@ extension ClusterState {
                             $0.null("why_not")
                         }
                         $0.field("link", node.note.link)
+                        $0.field("fingerprint", node.note.fingerprint.hex)
                         $0.array("links") { for name in node.note.links { $0.value(name) } }
                         $0.array("differs") { for name in differing(node) { $0.value(name) } }
                     }
@@ -191,7 +200,8 @@ extension ClusterState {
             $0.object("database") {
                 $0.field("synchronous", isSynchronous)
                 $0.field("timeline", timeline)
-                $0.field("schema", schema)
+                $0.field("schema", tables.version)
+                $0.field("readable_from", tables.readableFrom)
             }
         }
         return String(decoding: writer.bytes, as: UTF8.self)

@@ -22,7 +22,7 @@ extension Doctor {
     }
 
     private mutating func examine(_ state: ClusterState, at name: String) {
-        note(.good("\(name): tables of version \(state.schema)"))
+        note(.good("\(name): \(state.tables)"))
         if !state.isSynchronous {
             note(
                 .warning(
@@ -41,6 +41,11 @@ extension Doctor {
             if node.isLost {
                 let mend = "start it, or callagent cluster forget \(name)"
                 note(.warning("node \(name) is lost", mend))
+            } else if node.isAlive, let why = node.trouble {
+                note(
+                    .trouble(
+                        "node \(name) may not own: \(why)",
+                        "mend it there; the node tries again by itself"))
             } else if node.isAlive, !names.isEmpty {
                 note(.warning("node \(name) has other settings: \(names)", "make them the same"))
             }

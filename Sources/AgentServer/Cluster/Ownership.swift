@@ -26,6 +26,8 @@ final class Ownership {
     private(set) var successor = ""
     /// What it saw of the cluster last.
     private(set) var sight: ClusterSight?
+    /// Hears the digests of the nodes' certificates; see `MemberNews`.
+    var fingerprintsRead: (([String: [UInt8]]?, Int) -> Void)?
     /// Hears of what the operator should know until a reload.
     var alarmed: ((Alarm) -> Void)?
     private let exchange: Exchange
@@ -89,8 +91,9 @@ final class Ownership {
         case .trouble(let error?):
             log.warn("the database does not answer", ("error", "\(error)"))
         case .trouble(nil): log.info("the database answers")
-        case .sees, .looked: break
+        case .sees, .looked, .warmed: break
         case .sight(let sight): saw(sight)
+        case .fingerprints(let found, let asked): fingerprintsRead?(found, asked)
         case .days(let error?):
             log.warn("the days of calls are not kept", ("error", "\(error)"))
         case .days(nil): log.info("the days of calls are kept again")
@@ -128,6 +131,7 @@ final class Ownership {
         guard let state = sight?.state else { return [] }
         return state.nodes.compactMap { node in
             if node.isLost { return .lostNode(node.note.name) }
+            if node.isAlive, let why = node.trouble { return .unfitNode(node.note.name, why) }
             let names = state.differing(node)
             guard node.isAlive, !names.isEmpty else { return nil }
             return .differingNode(node.note.name, names)

@@ -29,14 +29,15 @@ extension ClusterMember {
     /// - Throws: what is wrong with the file, or with the database: wrong password, no rights, no
     ///   tables; also that it did not answer within `start_within`.
     public static func standBy(
-        file: String?, log makeLog: (Configuration) -> Log
+        file: String?, takingFilesOnDisk: Bool, log makeLog: (Configuration) -> Log
     ) throws(AgentError) -> Standing {
         guard let file else { return .alone }
         guard let configuration = Deployment.serverPart(of: file),
             let cluster = configuration.cluster
         else { return .alone }
         let member = try ClusterMember(
-            cluster, settings: configuration.settingsOfAllNodes, file: configuration.file)
+            cluster, settings: configuration.settingsOfAllNodes, file: configuration.file,
+            takingFilesOnDisk: takingFilesOnDisk)
         let standby = try Standby(member, configuration, makeLog(configuration))
         return try standby.wait(atMost: cluster.startWithin) ? .owns(member) : .stopped
     }
@@ -81,11 +82,18 @@ private final class Standby {
     /// What serves clients for the owner; nil: this node has no links.
     private let front: FrontEnd?
     private var ownFiles: OwnFiles?
+    private let consoleOptions: ConsoleOptions?
+    private var console: FrontConsole?
+    private var frontDesk: FrontDesk?
 
     init(
         _ member: ClusterMember, _ configuration: Configuration, _ log: Log
     ) throws(AgentError) {
         (self.member, self.configuration, self.log) = (member, configuration, log)
+        consoleOptions = try AgentOptions.console(configuration)
+        if consoleOptions != nil, configuration.auth.isEmpty {
+            throw AgentOptions.consoleWithoutKeys
+        }
         do throws(EventLoopError) {
             let loop = try EventLoop()
             self.loop = loop
@@ -124,6 +132,7 @@ private final class Standby {
         if !owns { member.tell(nil) }
         for listener in listeners { listener.close() }
         for link in links { link.transport.abort() }
+        console?.close()
         ownFiles?.close()
         let isKept = try keepClients()
         if !isKept { loop.close() }
@@ -167,6 +176,11 @@ private final class Standby {
             listener.turnedBack = { [unowned front] in front.admission.leaves($0) }
         }
         try listenForTools()
+        if let front, let consoleOptions {
+            let made = try FrontConsole(consoleOptions, front, trouble)
+            log.info("the console can be used", ("listen", "\(consoleOptions.listen)"))
+            console = made
+        }
         front?.linked = { [member] in member.note(links: $0.map { [$0] } ?? []) }
     }
 
@@ -174,10 +188,14 @@ private final class Standby {
     private func listenForTools() throws(EventLoopError) {
         guard let front else { return }
         front.tellFigures = { [unowned self] in figures }
-        let ownFiles = try OwnFiles(of: configuration.file, on: loop)
+        let directory = AgentOptions.place(configuration)
+        let ownFiles = try OwnFiles(
+            of: configuration.file, in: directory == ":memory:" ? nil : directory, on: loop)
         self.ownFiles = ownFiles
         front.ownFiles = ownFiles
-        let directory = AgentOptions.place(configuration)
+        let frontDesk = FrontDesk(front, configuration, ownFiles)
+        front.desk = frontDesk.desk
+        self.frontDesk = frontDesk
         // What is wrong with it the listener says.
         if directory != ":memory:" { try? StateDirectory.make(at: directory) }
         let place = NetworkAddress.admin(
@@ -252,7 +270,15 @@ private final class Standby {
             failure = nil
             log.info("the database answers", ("database", member.address.name))
             if isReached { systemd?.tell(status) }
-        case .asked, .lost, .replaced, .days, .sight: break
+        case .warmed(let state):
+            frontDesk?.warm = state
+            let why = ("why", state.whyNot)
+            if !state.whyNot.isEmpty {
+                log.error("may not own: the generation in force cannot be loaded", why)
+            } else if !state.generation.isEmpty {
+                log.info("generation loaded", ("generation", state.generation))
+            }
+        case .asked, .lost, .replaced, .fingerprints, .days, .sight: break
         }
     }
 

@@ -69,7 +69,8 @@ extension Agent {
     private var status: JSONValue {
         [
             "version": .string(Self.version),
-            "node": .string(Self.hostName),
+            "node": .string(member?.node ?? Machine.name),
+            "role": member == nil ? .null : "owner",
             "generation": reloader.map { .string($0.active.name) } ?? .null,
             "canary": reloader?.canary.map { .string($0.deployment.name) } ?? .null,
             "since_at": .integer(startedAt),
@@ -114,8 +115,6 @@ extension Agent {
         ]
     }
 
-    private static let hostName: String = Machine.name
-
     /// What is wrong, as far as it is known without looking at files.
     func tellFindings(_ done: @escaping ([Finding]) -> Void) {
         let (own, files) = (status, filesShown)
@@ -141,7 +140,7 @@ extension Agent {
 extension Configuration {
     /// Each name with its value, secrets as `***`: `items[]` {`name`, `value`, `written`, `about`},
     /// `text_keys[]`.
-    fileprivate var shown: JSONValue {
+    var shown: JSONValue {
         let written = generation.values.shown + server.values.shown
         let known = Dictionary(written, uniquingKeysWith: { first, _ in first })
         var items: [JSONValue] = []

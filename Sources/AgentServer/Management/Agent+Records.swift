@@ -16,10 +16,8 @@ extension Agent {
                 listDecisions(of: policies.decisions, request, respond)
             }
         }
-        admin.serve(.log) { [unowned self] request, respond in
-            request.integer("after") == nil
-                ? listLog(request, respond) : followLog(request, respond)
-        }
+        let pages = LogPages(log, management.numbers, management.pieces, management.polls)
+        admin.serve(.log) { pages.answer($0, $1) }
         admin.serve(.audit) { [unowned self] request, respond in listAudit(request, respond) }
     }
 
@@ -87,79 +85,6 @@ extension Agent {
         }
         let cursor = number >= oldest ? "\(management.numbers.base + number + 1)" : nil
         respond(page.end(cursor: cursor, after: management.numbers.base + last))
-    }
-
-    // MARK: The log
-
-    /// Which lines are wanted.
-    private struct LogChoice {
-        let level: LogLevel
-        let plugin: String?
-        let call: String?
-
-        init(_ request: ManagementRequest) {
-            level = request.text("level").flatMap { LogLevel(rawValue: $0) } ?? .debug
-            plugin = request.text("plugin")
-            call = request.callID.map { "\($0)" }
-        }
-
-        func admits(_ line: LogLine) -> Bool {
-            guard line.level >= level else { return false }
-            if let plugin, line.field("plugin") != plugin { return false }
-            return call.map { line.field("call") == $0 } ?? true
-        }
-    }
-
-    /// Lines that one piece of work looks at.
-    private static let linesStep = 500
-
-    private func listLog(
-        _ request: ManagementRequest, _ respond: @escaping (HTTPResponse) -> Void
-    ) {
-        let (choice, lines, base) = (LogChoice(request), log.newest, management.numbers.base)
-        let last = lines.last
-        var before = request.text("cursor").flatMap { Int($0) }.map { $0 - base } ?? last + 1
-        var found: [LogLine] = []
-        let limit = request.limit
-        management.pieces.run {
-            let next = lines.lines(before: before, Self.linesStep)
-            for line in next where found.count < limit {
-                if choice.admits(line) { found.append(line) }
-                before = line.number
-            }
-            guard next.isEmpty || found.count >= limit else { return true }
-            var page = ManagementPage(limit: limit)
-            for line in found where !page.isFull { page.add { line.write(into: &$0) } }
-            if let first = found.dropFirst(page.count).first { before = first.number + 1 }
-            let isEnd = next.isEmpty && page.count == found.count
-            respond(page.end(cursor: isEnd ? nil : "\(base + before)", after: base + last))
-            return false
-        }
-    }
-
-    private func followLog(
-        _ request: ManagementRequest, _ respond: @escaping (HTTPResponse) -> Void
-    ) {
-        let (choice, lines, base) = (LogChoice(request), log.newest, management.numbers.base)
-        let after = request.integer("after") ?? 0
-        let number = management.numbers.number(of: after, last: lines.last)
-        var place = number ?? 0
-        management.polls.wait(
-            number == nil ? 0 : request.integer("wait_ms") ?? 0, by: request.identity.name,
-            for: { isLast in
-                let (next, areMissing) = lines.lines(after: place, Self.linesStep)
-                let wanted = number == nil ? [] : next.filter { choice.admits($0) }
-                let isReset = number == nil || areMissing && after != 0
-                guard isLast || isReset || !wanted.isEmpty else {
-                    place = next.last?.number ?? place
-                    return nil
-                }
-                var page = ManagementPage(limit: .max)
-                for line in wanted where !page.isFull { page.add { line.write(into: &$0) } }
-                let cut = wanted.dropFirst(page.count).first.map { $0.number - 1 }
-                let end = number == nil ? lines.last : cut ?? next.last?.number ?? place
-                return page.end(after: base + end, isReset: isReset)
-            }, respond)
     }
 
     // MARK: The audit

@@ -71,7 +71,7 @@ final class ConsoleServer {
         _ respond: @escaping (HTTPResponse) -> Void
     ) {
         do throws(Refusal) {
-            let identity = try gateway.manager(asking: request, from: peer)
+            let identity = try gateway.manager(asking: request, from: peer.host)
             isKnown(identity.name)
             desk.answer(request, by: identity, respond)
         } catch {
@@ -85,15 +85,15 @@ extension Gateway {
     /// Who asks with the token of `request`.
     ///
     /// - Throws: `unauthenticated`, or `forbidden` for a token without such a role.
-    fileprivate func manager(
-        asking request: HTTPRequest, from peer: PeerAddress
+    func manager(
+        asking request: HTTPRequest, from host: String
     ) throws(Refusal) -> ManagementIdentity {
         let token = try request.bearerToken()
         let (identity, role) = try tokens.manager(in: token, at: Clock.wallMilliseconds())
         guard !revocations.cover(identity, on: Self.consoleDevice) else {
             throw Refusal(.unauthenticated, "the token is not good")
         }
-        let manager = ManagementIdentity(identity.user.text, role, from: peer.host)
+        let manager = ManagementIdentity(identity.user.text, role, from: host)
         guard let text = try request.only(SocketUsers.roleHeader) else { return manager }
         guard let lower = ManagementIdentity.Role(rawValue: text) else {
             throw .bad(SocketUsers.roleHeader, "must be operator or viewer")

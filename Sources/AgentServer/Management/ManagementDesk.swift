@@ -18,6 +18,8 @@ final class ManagementDesk {
     private var handlers: [ManagementOperation.Name: Handler] = [:]
     /// Who changed what; nil: nobody notes it.
     var audit: AuditLog?
+    /// The other nodes; nil: this process is alone.
+    var nodes: OtherNodes?
     /// Requests that were refused before it was known who asks.
     private(set) var refusedStrangers: UInt64 = 0
 
@@ -41,7 +43,8 @@ final class ManagementDesk {
             guard let handler = handlers[asked.operation.name] else {
                 throw Refusal(.unavailable, "the server begins or ends")
             }
-            handler(asked, respond)
+            guard let node = asked.text("node") else { return handler(asked, respond) }
+            try answer(request, asked, of: node, handler, respond)
         } catch {
             respond(HTTPResponse(error, at: request.target.rawPath))
         }

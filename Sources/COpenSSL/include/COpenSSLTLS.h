@@ -41,6 +41,11 @@ void cossl_tls_require_certificate(SSL_CTX *context);
 /// Whether the peer has shown a certificate with exactly this DNS name.
 int cossl_tls_peer_is(SSL *session, const char *name);
 
+/// The SHA-256 digest of the certificate that a context shows, or that the peer of a session has
+/// shown. Returns 1, or 0 if there is none.
+int cossl_tls_own_fingerprint(const SSL_CTX *context, unsigned char digest[32]);
+int cossl_tls_peer_fingerprint(SSL *session, unsigned char digest[32]);
+
 /// A server's session over a non-blocking socket, which it does not own. NULL if out of memory.
 SSL *cossl_tls_accept(SSL_CTX *context, int socket);
 

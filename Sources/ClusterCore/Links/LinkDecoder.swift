@@ -129,11 +129,8 @@ private struct FrameBody {
         case .says: return .says(try stream(), try content())
         case .asks:
             return .asks(try stream(), try request())
-        case .manages:
-            return .manages(
-                try stream(),
-                StreamManager(name: try text(), role: try text(), proof: try content()),
-                try request())
+        case .manages: return .manages(try stream(), try manager(), try request())
+        case .inquires: return .inquires(try stream(), try manager(), try request())
         case .took: return .took(try stream(), try long())
         case .leaves: return .leaves(try stream(), isSilent: try flag())
         case .tells: return .tells(try stream(), try content())
@@ -141,10 +138,8 @@ private struct FrameBody {
         case .keeps: return .keeps(try stream())
         case .settles:
             return .settles(try stream(), StreamMark(settled: try long(), isIdle: try flag()))
-        case .answers:
-            return .answers(
-                try stream(),
-                StreamReply(status: try short(), headers: try pairs(), body: try content()))
+        case .answers: return .answers(try stream(), try reply())
+        case .reports: return .reports(try stream(), try reply())
         case .ends: return .ends(try stream(), try short(), try text())
         }
     }
@@ -158,6 +153,14 @@ private struct FrameBody {
     private mutating func request() throws(LinkFault) -> StreamRequest {
         StreamRequest(
             method: try text(), target: try text(), headers: try pairs(), body: try content())
+    }
+
+    private mutating func manager() throws(LinkFault) -> StreamManager {
+        StreamManager(name: try text(), role: try text(), proof: try content())
+    }
+
+    private mutating func reply() throws(LinkFault) -> StreamReply {
+        StreamReply(status: try short(), headers: try pairs(), body: try content())
     }
 
     private mutating func stream() throws(LinkFault) -> StreamID {

@@ -51,13 +51,14 @@ public struct LinkWriter: Sendable {
         case .asks(let stream, let request):
             put(stream.value)
             put(request)
-        case .manages(let stream, let manager, let request):
+        case .manages(let stream, let manager, let request),
+            .inquires(let stream, let manager, let request):
             put(stream.value)
             put(manager.name)
             put(manager.role)
             put(manager.proof)
             put(request)
-        case .answers(let stream, let reply):
+        case .answers(let stream, let reply), .reports(let stream, let reply):
             put(stream.value)
             put(UInt32(reply.status))
             put(reply.headers)
@@ -164,9 +165,9 @@ public struct LinkWriter: Sendable {
 /// The byte that names what a frame says.
 enum LinkKind: UInt8, CaseIterable {
     case greets = 1
-    case lives, opens, returns, says, asks, took, leaves, manages
+    case lives, opens, returns, says, asks, took, leaves, manages, reports
     case tells = 65
-    case begins, keeps, settles, answers, ends
+    case begins, keeps, settles, answers, ends, inquires
 
     /// Whether an owner says it, or both sides do.
     var isOfOwner: Bool { rawValue >= LinkKind.tells.rawValue || isOfBoth }
@@ -187,12 +188,14 @@ extension LinkMessage {
         case .took: .took
         case .leaves: .leaves
         case .manages: .manages
+        case .reports: .reports
         case .tells: .tells
         case .begins: .begins
         case .keeps: .keeps
         case .settles: .settles
         case .answers: .answers
         case .ends: .ends
+        case .inquires: .inquires
         }
     }
 }

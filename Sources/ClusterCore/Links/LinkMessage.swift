@@ -55,11 +55,14 @@ public struct StreamRequest: Sendable, Equatable {
 public struct StreamManager: Sendable, Equatable {
     /// For the audit.
     public var name: String
-    /// `operator` or `viewer`.
+    /// `operator` or `viewer`; empty: the token of the request says who asks and as what.
     public var role: String
     /// The token of the owner's term, which stands in the database: that the node knows it shows
     /// that it holds the database's password.
     public var proof: [UInt8]
+
+    /// Whoever has the token of the request.
+    public static let bearer = StreamManager(name: "", role: "", proof: [])
 
     /// `name` with `role`.
     public init(name: String, role: String, proof: [UInt8]) {
@@ -136,6 +139,8 @@ public enum LinkMessage: Sendable, Equatable {
     case asks(StreamID, StreamRequest)
     /// A tool at that node asks the management API.
     case manages(StreamID, StreamManager, StreamRequest)
+    /// What this node answers about itself to the question of this number.
+    case reports(StreamID, StreamReply)
     /// A client has been given so many bytes in all of what it was told.
     case took(StreamID, UInt64)
     /// A client is gone; `isSilent`: because nothing was heard of it.
@@ -153,6 +158,9 @@ public enum LinkMessage: Sendable, Equatable {
     case settles(StreamID, StreamMark)
     /// The answer over HTTP.
     case answers(StreamID, StreamReply)
+    /// Somebody asks the management API about the front end itself. The owner knows who it is, and
+    /// gives each question a number of its own, which is no stream's.
+    case inquires(StreamID, StreamManager, StreamRequest)
     /// The client's connection is to be closed with this code and reason.
     case ends(StreamID, UInt16, String)
 }

@@ -25,6 +25,18 @@ public final class TLSContext: @unchecked Sendable {
     /// From when on the certificate counts, in seconds since 1970 UTC; nil: there is none.
     public var validFrom: Int64? { moment(X509_get0_notBefore) }
 
+    /// The SHA-256 digest of the certificate; nil: there is none.
+    public var fingerprint: [UInt8]? {
+        Self.digest { cossl_tls_own_fingerprint(context, $0) }
+    }
+
+    /// The digest that `write` writes; nil: it writes none.
+    static func digest(_ write: (UnsafeMutablePointer<UInt8>?) -> Int32) -> [UInt8]? {
+        var digest = [UInt8](repeating: 0, count: 32)
+        let isMade = digest.withUnsafeMutableBufferPointer { write($0.baseAddress) == 1 }
+        return isMade ? digest : nil
+    }
+
     private func moment(
         _ read: (OpaquePointer?) -> UnsafePointer<ASN1_TIME>?
     ) -> Int64? {

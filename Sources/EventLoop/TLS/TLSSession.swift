@@ -55,6 +55,11 @@ final class TLSSession {
     /// Whether the peer has shown a certificate with exactly this DNS name.
     func peerIs(_ name: String) -> Bool { cossl_tls_peer_is(session, name) == 1 }
 
+    /// The SHA-256 digest of the certificate that the peer has shown; nil: it has shown none.
+    var peerFingerprint: [UInt8]? {
+        TLSContext.digest { cossl_tls_peer_fingerprint(session, $0) }
+    }
+
     /// Whether OpenSSL has heard of the peer.
     var hasBegun: Bool { session != nil }
 

@@ -74,7 +74,7 @@ public enum RandomBytes {
 
 extension [UInt8] {
     /// The bytes in lower-case hexadecimal digits.
-    var hex: String {
+    public var hex: String {
         let digits = Array<UInt8>("0123456789abcdef".utf8)
         return String(
             decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)

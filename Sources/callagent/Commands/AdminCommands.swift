@@ -9,9 +9,13 @@ extension Command {
 
     static let status = Command(
         "status", "tell whether the server runs, with its figures",
-        options: json + Installation.options
+        options: json + NodeReport.options + Installation.options
     ) { (arguments) throws(CommandError) in
         let server = try Installation.admin(arguments)
+        if let node = try NodeReport.node(arguments) {
+            return NodeReport(.status, of: node, at: server)
+                .show(isJSON: arguments.has("--json"), NodeText.status)
+        }
         let health = AdminAnswer.get("/healthz", from: server)
         guard case .answer = health else { return health.show(isJSON: false) { _ in } }
         let figures = MetricsText(AdminAnswer.get("/metrics", from: server))

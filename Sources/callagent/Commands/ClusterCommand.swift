@@ -73,7 +73,8 @@ extension Command {
             let note = node.note
             Screen.say(
                 "\(note.name): \(state.role(of: node)), \(life), \(note.process), "
-                    + "version \(note.program)")
+                    + "version \(note.program)"
+                    + (note.generation.isEmpty ? "" : ", generation \(note.generation)"))
             if node.isAlive, !note.links.isEmpty {
                 Screen.say("  links: \(note.links.joined(separator: ", "))")
             }

@@ -10,8 +10,12 @@ import JSON
 extension Command {
     static let doctor = Command(
         "doctor", "look the installation over and say what to do",
-        options: Installation.options
+        options: NodeReport.options + Installation.options
     ) { (arguments) throws(CommandError) in
+        if let node = try NodeReport.node(arguments) {
+            return NodeReport(.doctor, of: node, at: try Installation.admin(arguments))
+                .show(isJSON: false, NodeText.findings)
+        }
         var doctor = Doctor(file: Installation.file(arguments.text("--config")))
         doctor.examine()
         if let process = doctor.process {

@@ -66,7 +66,8 @@ extension Command {
         "explain", "how a call went, or why a phone of USER did not ring",
         operands: .one("CALL|USER"),
         options: json + [
-            Option("--since", "2h", "for a USER: calls of so long ago at most")
+            Option("--since", "2h", "for a USER: calls of so long ago at most"),
+            Option("--all", nil, "for a CALL: what every node of a cluster knows"),
         ] + Installation.options
     ) { (arguments) throws(CommandError) in
         let text = arguments.operands.first ?? ""
@@ -75,6 +76,7 @@ extension Command {
             guard !arguments.has("--since") else { throw .usage("--since goes with USER") }
             return try Explanation(call, arguments).show(isJSON: isJSON)
         }
+        guard !arguments.has("--all") else { throw .usage("--all goes with CALL") }
         let user = try CommandArguments.user(text, "CALL|USER")
         let span = try arguments.duration("--since") ?? 7_200_000
         let answer = AdminAnswer.ask(

@@ -17,7 +17,9 @@ extension Command {
             let file = Installation.file(arguments.operands.first)
             let takesFiles = arguments.has("--from-disk")
             let member: ClusterMember?
-            switch try ClusterMember.standBy(file: file, log: { Log($0) }) {
+            let standing = try ClusterMember.standBy(
+                file: file, takingFilesOnDisk: takesFiles, log: { Log($0) })
+            switch standing {
             case .alone: member = nil
             case .owns(let one): member = one
             case .stopped: return ExitCode.success

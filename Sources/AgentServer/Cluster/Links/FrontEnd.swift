@@ -49,6 +49,8 @@ final class FrontEnd {
     let decoder: WireDecoder
     /// Reads the files of plugins and settings that this node has; nil: nobody can.
     var ownFiles: OwnFiles?
+    /// Answers what is asked about this node itself; nil: nobody does.
+    var desk: ManagementDesk?
     /// The figures of this node, as one text.
     var tellFigures: () -> String = { "" }
     /// Hears which node it is linked to; nil: to none.
@@ -56,7 +58,13 @@ final class FrontEnd {
     /// Hears that the last client has gone.
     var emptied: () -> Void = {}
     private(set) var clients: [FrontClient] = []
+    /// How many of them are tools of the operator.
+    private var tools = 0
+    /// How many are not.
+    var connections: Int { clients.count - tools }
     var streams: [StreamID: FrontClient] = [:]
+    /// Who waits for what the owner answers, beside clients; each has a stream of its own.
+    var inquiries: [StreamID: (HTTPResponse) -> Void] = [:]
     private var lastStream: UInt32 = 0
     var admission = AdmissionControl<Connection, PeerAddress.Source>()
     var beginners = Beginners<ClientLink>()
@@ -138,6 +146,7 @@ final class FrontEnd {
         var limits = limits
         limits.http.body = max(limits.http.body, 1 << 20)
         let link = ClientLink(transport, owner: self, limits: limits, at: now)
+        tools += 1
         add(FrontClient(link, isTool: true))
     }
 
@@ -151,16 +160,20 @@ final class FrontEnd {
     /// The client has a stream from now on, if it had none.
     func stream(of client: FrontClient) -> StreamID {
         if let stream = client.stream { return stream }
-        lastStream += 1
-        let stream = StreamID(lastStream)
-        client.stream = stream
-        streams[stream] = client
         let host =
             admission.source(of: client.link.transport) == nil
             ? "" : client.link.transport.peer.host
-        owner.send {
-            $0.append(.opens(stream, StreamOpening(host: host, agent: client.link.agent ?? "")))
-        }
+        let stream = newStream(StreamOpening(host: host, agent: client.link.agent ?? ""))
+        client.stream = stream
+        streams[stream] = client
+        return stream
+    }
+
+    /// A number that the link has not had before.
+    func newStream(_ opening: StreamOpening) -> StreamID {
+        lastStream += 1
+        let stream = StreamID(lastStream)
+        owner.send { $0.append(.opens(stream, opening)) }
         return stream
     }
 
@@ -195,6 +208,9 @@ final class FrontEnd {
     /// Numbers of streams mean something over one link only.
     private func forgetStreams() {
         (streams, lastStream) = ([:], 0)
+        let asked = inquiries
+        inquiries = [:]
+        for done in asked.values { done(HTTPResponse(HTTPReply(.notReady))) }
         for client in clients {
             client.stream = nil
             (client.toldBytes, client.reportedBytes) = (0, 0)
@@ -277,6 +293,8 @@ final class FrontEnd {
         case .settles(let stream, let mark):
             guard let client = streams[stream] else { return }
             settle(client, client.state.settles(mark))
+        case .answers(let stream, let reply) where inquiries[stream] != nil:
+            answer(stream, HTTPResponse(reply))
         case .answers(let stream, let reply):
             guard let client = streams[stream], client.isAsking else { return }
             client.isAsking = false
@@ -287,13 +305,17 @@ final class FrontEnd {
                 keepPlace(of: client, reply.status)
             }
             client.link.respond(response)
+        case .ends(let stream, _, _) where inquiries[stream] != nil:
+            inquiries.removeValue(forKey: stream)?(HTTPResponse(HTTPReply(.notReady)))
         case .ends(let stream, let code, let reason):
             guard let client = streams.removeValue(forKey: stream) else { return }
             client.stream = nil
             client.isLeaving = true
             forgetMessages(of: client)
             client.link.close(CloseCode(rawValue: code) ?? .draining, reason)
-        case .keeps, .greets, .lives, .opens, .returns, .says, .asks, .took, .leaves, .manages:
+        case .inquires(let number, let manager, let request): inquired(number, manager, request)
+        case .keeps, .greets, .lives, .opens, .returns, .says, .asks, .took, .leaves, .manages,
+            .reports:
             break
         }
     }
@@ -439,7 +461,7 @@ final class FrontEnd {
         clients.swapAt(link.index, clients.count - 1)
         clients[link.index].link.index = link.index
         clients.removeLast()
-        if !client.isTool { admission.leaves(link.transport) }
+        if client.isTool { tools -= 1 } else { admission.leaves(link.transport) }
         if clients.isEmpty { emptied() }
     }
 }
@@ -450,7 +472,7 @@ extension FrontEnd {
         [
             .gauge("ready", "Whether clients are served.", isReady ? 1 : 0),
             .gauge("cluster_links", "Links to an owner.", owner.isOpen ? 1 : 0),
-            .gauge("connections", "Client connections.", clients.count),
+            .gauge("connections", "Client connections.", connections),
             .gauge(
                 "connections_limit", "Client connections that there may be.", limits.connections),
             .gauge("link_unsent_bytes", "What the owner has not read.", owner.unsentBytes),
@@ -460,8 +482,8 @@ extension FrontEnd {
 }
 
 extension HTTPResponse {
-    /// The owner's answer.
-    fileprivate init(_ reply: StreamReply) {
+    /// What another node has answered.
+    init(_ reply: StreamReply) {
         var headers: HTTPHeaders = [:]
         for place in stride(from: 0, to: reply.headers.count, by: 2) {
             headers.append(reply.headers[place], reply.headers[place + 1])

@@ -26,6 +26,9 @@ final class FrontLink: ConnectionHandler {
     /// Bytes of messages that wait because their clients have enough under way.
     private var waitingBytes = 0
     private var lookedAt = 0
+    /// What the node was asked about itself.
+    private var questions: [StreamID: (HTTPResponse) -> Void] = [:]
+    private var lastQuestion: UInt32 = 0
     /// Bytes of one answer at most.
     var most: Int { plan.buffer / 2 }
     private let plan: LinkPlan
@@ -69,27 +72,46 @@ final class FrontLink: ConnectionHandler {
 
     private func carryOut(_ message: LinkMessage) throws(LinkFault) {
         switch message {
-        case .greets: join()
+        case .greets: begin()
         case .lives: break
+        case _ where !isJoined: throw .tooMuch("what it says before it is let in")
         case .opens(let stream, let opening): try open(stream, opening)
         case .returns(let stream, let client): try streams.client(stream)?.returns(client)
         case .says(let stream, let text): try streams.client(stream)?.says(text)
         case .asks(let stream, let request): try streams.client(stream)?.asks(request)
         case .manages(let stream, let manager, let request):
             try streams.client(stream)?.manages(manager, request)
+        case .reports(let number, let reply):
+            questions.removeValue(forKey: number)?(HTTPResponse(reply))
         case .took(let stream, let count): try streams.client(stream)?.took(count)
         case .leaves(let stream, let isSilent):
             _ = try streams.client(stream)
             streams.close(stream)?.isGone(isSilent: isSilent)
-        case .tells, .begins, .keeps, .settles, .answers, .ends: throw .wrongSide
+        case .tells, .begins, .keeps, .settles, .answers, .ends, .inquires:
+            throw .wrongSide
         }
+    }
+
+    private func begin() {
+        guard plan.accepting != nil else { return join() }
+        guard transport.peerIsNamed(node) else {
+            return giveUp("its certificate is not that of node \(node)")
+        }
+        owner?.confirm(self)
+    }
+
+    /// What the node has written into the node table: whoever has another certificate of its name
+    /// is not this node, or an earlier one of it.
+    func isConfirmed(_ fingerprint: [UInt8]?) {
+        guard !isOver else { return }
+        guard let fingerprint, fingerprint == transport.peerFingerprint else {
+            return giveUp("its certificate is not the one that node \(node) has now")
+        }
+        join()
     }
 
     private func join() {
         guard let owner else { return }
-        guard plan.accepting == nil || transport.peerIsNamed(node) else {
-            return giveUp("its certificate is not that of node \(node)")
-        }
         guard owner.gateway.exchange.isReady else { return end() }
         isJoined = true
         send { $0.append(.greets(LinkGreeting(space: OwnerLinks.space, node: owner.node))) }
@@ -103,6 +125,21 @@ final class FrontLink: ConnectionHandler {
     }
 
     // MARK: What it is told
+
+    /// Asks the node about itself.
+    func ask(
+        _ request: HTTPRequest, by identity: ManagementIdentity,
+        _ done: @escaping (HTTPResponse) -> Void
+    ) {
+        guard questions.count < FrontEnd.inquiriesMax else {
+            return done(.refused(.rateLimited, "\(questions.count) questions to node \(node) wait"))
+        }
+        lastQuestion += 1
+        let number = StreamID(lastQuestion)
+        questions[number] = done
+        let manager = StreamManager(name: identity.name, role: identity.role.rawValue, proof: [])
+        send { $0.append(.inquires(number, manager, StreamRequest(request))) }
+    }
 
     /// Sends what `write` writes.
     func send(_ write: (inout LinkWriter) -> Void) {
@@ -175,6 +212,11 @@ final class FrontLink: ConnectionHandler {
     }
 
     private func part() {
+        let asked = questions
+        questions = [:]
+        for done in asked.values {
+            done(.refused(.unavailable, "the link to node \(node) is gone"))
+        }
         let clients = streams.removeAll()
         owner?.leaving.append(contentsOf: clients)
         owner?.hasLeft(self)

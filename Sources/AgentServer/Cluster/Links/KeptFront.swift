@@ -3,6 +3,7 @@
 
 import AgentCore
 import ClusterCore
+import ClusterStorage
 import EventLoop
 import StoreContract
 
@@ -44,11 +45,11 @@ extension FrontEnd {
     /// This node owns from now on: clients that talk stay, and are brought to the server of this
     /// process as to any new owner. Whoever only asks connects to it anew.
     func follow(_ term: Term, _ token: [UInt8]) {
-        ownFiles = nil
+        (ownFiles, desk) = (nil, nil)
         (linked, tellFigures) = ({ _ in }, { "" })
         for client in clients where !client.link.isWebSocket { client.link.endWhenAnswered() }
-        owner.follow(
-            OwnerLink.Target(term: term, token: token, address: plan.link.description))
+        let place = NodePlace(link: plan.link.description, fingerprint: plan.fingerprint)
+        owner.follow(OwnerLink.Target(term: term, token: token, place: place))
     }
 
     /// Whether it has clients that talk.

@@ -12,6 +12,9 @@ struct LinkPlan: Sendable {
     /// What it shows and asks for when others connect, and when it does; nil: no TLS, on loopback.
     let accepting: TLSContext?
     let connecting: TLSContext?
+    /// The digest of the certificate that it shows, which stands in the node table so that whoever
+    /// has another one of the same name is refused; empty: no TLS.
+    let fingerprint: [UInt8]
     /// Bytes that may wait for another node to read.
     let buffer: Int
     let times: LinkTimes
@@ -33,13 +36,14 @@ struct LinkPlan: Sendable {
             guard let authority = cluster.authority, let certificate = cluster.certificate,
                 let key = cluster.key
             else {
-                (accepting, connecting) = (nil, nil)
+                (accepting, connecting, fingerprint) = (nil, nil, [])
                 return
             }
             let made = try TLSContext.mutual(
                 authorities: AgentOptions.path(authority, in: place),
                 certificate: AgentOptions.path(certificate, in: place), key: key.text)
             (accepting, connecting) = (made.accepting, made.connecting)
+            fingerprint = made.accepting.fingerprint ?? []
         } catch {
             throw .configuration("cluster.link: \(error)")
         }

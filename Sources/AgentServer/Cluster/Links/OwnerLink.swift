@@ -3,6 +3,7 @@
 import AgentCore
 import CallModel
 import ClusterCore
+import ClusterStorage
 import EventLoop
 import StoreContract
 
@@ -12,7 +13,7 @@ final class OwnerLink: ConnectionHandler {
     struct Target: Equatable {
         let term: Term
         let token: [UInt8]
-        let address: String
+        let place: NodePlace
     }
 
     private unowned let front: FrontEnd
@@ -35,6 +36,8 @@ final class OwnerLink: ConnectionHandler {
     /// Whether both sides have said who they are.
     private(set) var isOpen = false
     private var isOver = false
+    /// Grows with each link: numbers mean something over one only.
+    private(set) var linkNumber = 0
 
     /// How often it looks whether there is something to do, in milliseconds.
     private static let lookEvery: Int64 = 100
@@ -57,15 +60,15 @@ final class OwnerLink: ConnectionHandler {
     /// Bytes that wait for the owner.
     var unsentBytes: Int { transport?.unsentBytes ?? 0 }
 
-    /// Who owns, and where it is reached; empty: nowhere.
-    func sees(_ row: LeaseRow, at address: String) {
+    /// Who owns, and where it is reached.
+    func sees(_ row: LeaseRow, at place: NodePlace) {
         let now = Clock.bootMilliseconds()
         front.state.sees(row.term, beat: row.beat, at: now)
-        guard !row.isReleased, row.term.owner != front.node, !address.isEmpty else {
+        guard !row.isReleased, row.term.owner != front.node, !place.link.isEmpty else {
             target = nil
             return
         }
-        follow(Target(term: row.term, token: row.token, address: address))
+        follow(Target(term: row.term, token: row.token, place: place))
     }
 
     /// This is the owner from now on.
@@ -99,7 +102,7 @@ final class OwnerLink: ConnectionHandler {
     private func connect(to target: Target) {
         let address: NetworkAddress
         do throws(EventLoopError) {
-            address = try NetworkAddress(parsing: target.address)
+            address = try NetworkAddress(parsing: target.place.link)
         } catch {
             return trouble.tell("no link", target.term.owner, "\(error)")
         }
@@ -122,9 +125,15 @@ final class OwnerLink: ConnectionHandler {
         do throws(EventLoopError) {
             let made = try result.get()
             guard !isOver, target == self.target else { return made.abort() }
+            guard plan.connecting == nil || made.peerFingerprint == target.place.fingerprint else {
+                made.abort()
+                let reason = "its certificate is not the one that the node has now"
+                return trouble.tell("no link", target.term.owner, reason)
+            }
             made.isKnown = true
             made.handler = self
             (transport, reached) = (made, target)
+            linkNumber += 1
             heardAt = Clock.bootMilliseconds()
             saidAt = heardAt
             let epoch = target.term.epoch

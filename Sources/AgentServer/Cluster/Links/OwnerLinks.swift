@@ -25,6 +25,9 @@ final class OwnerLinks {
     private let log: Log
     private var listener: Listener?
     private var links: [FrontLink] = []
+    /// Links of whose certificates the database is asked, and with which question.
+    private var unconfirmed: [(link: FrontLink, number: Int)] = []
+    private var confirmations = 0
     private var watch: Timer?
     /// Looks after the rest of the clients.
     private var lookTimer: Timer?
@@ -76,6 +79,28 @@ final class OwnerLinks {
         links.filter { $0.isJoined && $0.node != node }.map(\.node).sorted()
     }
 
+    /// A node has shown its certificate: whether it is the one that stands in the database is asked
+    /// there, because the node has written it just before it connected.
+    func confirm(_ link: FrontLink) {
+        confirmations += 1
+        unconfirmed.append((link, confirmations))
+        member.readFingerprints(asked: confirmations)
+    }
+
+    /// The digests of all certificates, as they were after `confirm` was called so many times.
+    func fingerprintsAre(_ found: [String: [UInt8]]?, asked: Int) {
+        let judged = unconfirmed.prefix { $0.number <= asked }
+        unconfirmed.removeFirst(judged.count)
+        for (link, _) in judged {
+            if let found {
+                link.isConfirmed(found[link.node])
+            } else {
+                // It tries again.
+                link.end()
+            }
+        }
+    }
+
     private func accept(_ transport: Connection) {
         if links.count >= Self.linksMax {
             guard let stranger = links.first(where: { !$0.isJoined }) else {
@@ -102,6 +127,18 @@ final class OwnerLinks {
             log.info("front end gone", ("node", link.node))
             member.note(links: nodes)
         }
+    }
+
+    /// Asks a front end about itself; false: it has no link.
+    func ask(
+        _ node: String, _ request: HTTPRequest, by identity: ManagementIdentity,
+        _ done: @escaping (HTTPResponse) -> Void
+    ) -> Bool {
+        guard let link = links.first(where: { $0.isJoined && $0.node == node }) else {
+            return false
+        }
+        link.ask(request, by: identity, done)
+        return true
     }
 
     /// Enters why a link was given up.

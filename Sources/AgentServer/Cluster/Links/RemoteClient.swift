@@ -144,26 +144,45 @@ final class RemoteClient: Endpoint {
         gateway.answer(asked, of: self)
     }
 
-    /// Somebody at its node asks the management API. Who it is the node says, which must hold the
-    /// database's password: whoever is the operator of one node is that of all. A certificate is
-    /// not enough, and on loopback there may be none.
+    /// Somebody at its node asks the management API.
     func manages(
         _ manager: StreamManager, _ request: StreamRequest
     ) throws(LinkFault) {
         guard !isAsking else { throw .tooMuch("two requests at once") }
-        guard let role = ManagementIdentity.Role(rawValue: manager.role) else { throw .malformed }
+        let role = ManagementIdentity.Role(rawValue: manager.role)
+        guard role != nil || manager == .bearer else { throw .malformed }
         let asked = try HTTPRequest(request)
         guard let link, let desk = link.desk else { return }
         isAsking = true
-        guard link.isProof(manager.proof) else {
-            return respond(.refused(.unauthenticated, "the node does not know the database"))
+        let identity: ManagementIdentity
+        do throws(Refusal) {
+            identity = try self.identity(of: manager, role, asked, link)
+        } catch {
+            desk.noteStranger()
+            return respond(HTTPResponse(HTTPReply(error)))
         }
-        let identity = ManagementIdentity(manager.name, role, ofNode: link.node)
         let most = link.most
         desk.answer(asked, by: identity) { [weak self] response in
             let fits = response.body.count <= most
             self?.respond(fits ? response : .refused(.tooLarge, "ask the node that owns for this"))
         }
+    }
+
+    /// Who asks at the socket of its node the node says, which must hold the database's password:
+    /// whoever is the operator of one node is that of all. A certificate is not enough, and on
+    /// loopback there may be none. Who asks at its console a token says, as at this node's.
+    private func identity(
+        of manager: StreamManager, _ role: ManagementIdentity.Role?, _ request: HTTPRequest,
+        _ link: FrontLink
+    ) throws(Refusal) -> ManagementIdentity {
+        guard let role else {
+            let asking = try gateway.manager(asking: request, from: "")
+            return ManagementIdentity(asking.name, asking.role, ofNode: link.node)
+        }
+        guard link.isProof(manager.proof) else {
+            throw Refusal(.unauthenticated, "the node does not know the database")
+        }
+        return ManagementIdentity(manager.name, role, ofNode: link.node)
     }
 
     /// It has been given so many bytes of what it was told.
@@ -207,10 +226,7 @@ final class RemoteClient: Endpoint {
     func respond(_ response: HTTPResponse) {
         guard isAsking else { return }
         isAsking = false
-        let reply = StreamReply(
-            status: response.status.rawValue,
-            headers: response.headers.fields.flatMap { [$0.name, $0.value] }, body: response.body)
-        link?.send { $0.append(.answers(stream, reply)) }
+        link?.send { $0.append(.answers(stream, StreamReply(response))) }
     }
 
     func begins(_ weight: Int) { load += weight }
@@ -291,9 +307,18 @@ final class RemoteClient: Endpoint {
     }
 }
 
+extension StreamReply {
+    /// What was answered.
+    init(_ response: HTTPResponse) {
+        self.init(
+            status: response.status.rawValue,
+            headers: response.headers.fields.flatMap { [$0.name, $0.value] }, body: response.body)
+    }
+}
+
 extension HTTPRequest {
     /// What a client or a tool of another node asks.
-    fileprivate init(_ request: StreamRequest) throws(LinkFault) {
+    init(_ request: StreamRequest) throws(LinkFault) {
         guard let method = HTTPMethod(rawValue: request.method) else { throw .malformed }
         var headers: HTTPHeaders = [:]
         for place in stride(from: 0, to: request.headers.count, by: 2) {
