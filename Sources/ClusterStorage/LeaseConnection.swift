@@ -69,7 +69,8 @@ public struct NodePlace: Sendable, Equatable {
     /// Nowhere.
     public init() {}
 
-    init(link: String, fingerprint: [UInt8]) {
+    /// A node that is reached at `link` and shows a certificate with this digest.
+    public init(link: String, fingerprint: [UInt8]) {
         (self.link, self.fingerprint) = (link, fingerprint)
     }
 }
