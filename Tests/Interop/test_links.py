@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import threading
 import time
@@ -157,25 +156,6 @@ def arrival(node, user):
         return node.connect(user)
     except (AssertionError, OSError, WebSocketException):
         return None
-
-
-def test_an_owner_that_is_stopped_is_followed_and_hears_no_more(linked):
-    owner, b, c = linked()
-    alice = b.connect("alice")
-    call = invite(alice, "bob", mode="common", timeout_ms=600_000)
-    owner.signal(signal.SIGSTOP)
-    assert alice.closed() == 4001
-    new = serving_owner(b)
-    other = c if new is b else b
-    wait_for("a link to it", lambda: answers(other))
-    bob = other.connect("bob")
-    bob.ok("call.reject", call_id=call)
-    owner.signal(signal.SIGCONT)
-    # At first it does not know that another one owns, and refuses.
-    carl = wait_for("it serves as a front end", lambda: arrival(owner, "carl"))
-    assert carl.hello["calls"] == []
-    over = bob.ok("call.get", call_id=call)["call"]
-    assert over["end"]["reason"] == "rejected"
 
 
 def test_a_link_that_swallows_everything_costs_the_clients_two_seconds(linked):

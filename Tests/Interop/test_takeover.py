@@ -1,5 +1,7 @@
 """What clients of front ends see when another node owns."""
 
+import signal
+
 from agent import wait_for
 from calls import invite
 from cluster import answers, shown, tool
@@ -90,6 +92,25 @@ def test_a_takeover_closes_those_who_talk_and_nobody_else(linked):
     for crowd in crowds:
         crowd.vanish()
     assert share <= 0.06
+
+
+def test_an_owner_that_is_stopped_is_followed_and_hears_no_more(linked):
+    owner, b, c = linked()
+    alice = b.connect("alice")
+    call = invite(alice, "bob", mode="common", timeout_ms=600_000)
+    owner.signal(signal.SIGSTOP)
+    assert alice.closed() == 4001
+    new = serving_owner(b)
+    other = c if new is b else b
+    wait_for("a link to it", lambda: answers(other))
+    bob = other.connect("bob")
+    bob.ok("call.reject", call_id=call)
+    owner.signal(signal.SIGCONT)
+    # At first it does not know that another one owns, and refuses.
+    carl = wait_for("it serves as a front end", lambda: arrival(owner, "carl"))
+    assert carl.hello["calls"] == []
+    over = bob.ok("call.get", call_id=call)["call"]
+    assert over["end"]["reason"] == "rejected"
 
 
 def serving_owner(*nodes):

@@ -7,7 +7,7 @@ import pytest
 from agent import wait_for
 from calls import invite as call_somebody
 from console import ROLES, token
-from support import ACCEPT, SUPPORT
+from support import ACCEPT
 from test_push import pushes, register
 from test_webhooks import events, hooked, types
 
