@@ -7,7 +7,7 @@ ATTACK = Attack(
     aims_at="lines of the log of one plugin", rules=(78, 87), answer_for=("bot",),
     house=house(asked="""
   if call.callee.id == "bot" then
-    for _ = 1, 90 do log.warn(call.extended_raw or "", { pad = string.rep("x", 1000) }) end
+    for _ = 1, 70 do log.warn(call.extended_raw or "", { pad = string.rep("x", 1000) }) end
     return reject "busy"
   end
 """))

@@ -6,7 +6,7 @@ from registry import Attack, house
 ATTACK = Attack(
     aims_at="the memory of a plugin", rules=(70, 71), answer_for=("bot",), house=house(asked="""
   if call.callee.id == "bot" then
-    local pad = string.rep("x", 6 << 20)
+    local pad = string.rep("x", 4 << 20)
     return reject("busy", { extended_data = { size = #pad } })
   end
 """))
