@@ -343,7 +343,7 @@ public struct Deployment: Sendable {
         PluginLibrary(folders: bundledPlugins.map { [$0] } ?? [])
     }
 
-    /// The folder at which the paths in a file start.
+    /// The folder that a file is in; paths in it start there.
     static func folder(of file: String?) -> String {
         guard let file, let slash = file.lastIndex(of: "/") else { return "." }
         return slash == file.startIndex ? "/" : String(file[..<slash])

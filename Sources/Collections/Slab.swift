@@ -10,9 +10,13 @@ public struct Slab<Element> {
     @inlinable
     public init() {}
 
+    /// How many values there are.
+    @inlinable
+    public var count: Int { places.count - free.count }
+
     /// Whether no place is taken.
     @inlinable
-    public var isEmpty: Bool { free.count == places.count }
+    public var isEmpty: Bool { count == 0 }
 
     /// How many places there are, taken or free.
     @inlinable

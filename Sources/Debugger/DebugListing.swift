@@ -7,7 +7,6 @@ import WebProtocols
 
 /// Plays an editor: prints the lines that run, the values that they read, and what changed.
 public final class DebugListing {
-    private var launch: JSONObject
     /// Lines that are printed; the run goes on to its end without the others.
     private let most: Int
     private let say: (String) -> Void
@@ -24,8 +23,8 @@ public final class DebugListing {
     /// The expressions that are still asked for, by the number of the request.
     private var reads: [Int64: String] = [:]
     private var values: [String] = []
-    /// What was seen last in each function under way: thread, depth and scope, then names.
-    private var seen: [String: [String: String]] = [:]
+    /// The values that were seen last in each function under way, by their names.
+    private var seen: [ListedFrame: [String: String]] = [:]
     private var waits: [Int64: Int] = [:]
     private var handler = ""
     /// The lines of files, by how an editor reaches them.
@@ -37,10 +36,11 @@ public final class DebugListing {
     ///   - most: how many lines are printed at most.
     ///   - say: gets each line.
     public init(_ launch: JSONObject, most: Int, say: @escaping (String) -> Void) {
-        (self.launch, self.most, self.say) = (launch, most, say)
-        self.launch["stopOnEntry"] = true
+        (self.most, self.say) = (most, say)
+        var launch = launch
+        launch["stopOnEntry"] = true
         ask("initialize", ["adapterID": "callagent"])
-        ask("launch", self.launch)
+        ask("launch", launch)
         ask("configurationDone")
     }
 
@@ -137,22 +137,14 @@ public final class DebugListing {
         place.line = Int(line)
         place.frame = own["id"] ?? 0
         place.source = own["source"] ?? .null
-        place.function = "\(place.thread) \(stack.count)"
+        place.depth = stack.count
         // A function that is over may be called again, with the same depth.
-        for key in seen.keys where Self.depth(key, of: place.thread) > stack.count {
-            seen[key] = nil
-        }
+        seen = seen.filter { $0.key.thread != place.thread || $0.key.depth <= place.depth }
         if texts[place.file] == nil {
             ask("source", ["source": place.source])
         } else {
             askForScopes()
         }
-    }
-
-    private static func depth(_ key: String, of thread: Int64) -> Int {
-        let parts = key.split(separator: " ")
-        guard parts.count == 3, Int64(parts[0]) == thread else { return 0 }
-        return Int(parts[1]) ?? 0
     }
 
     private func askForScopes() { ask("scopes", ["frameId": place.frame]) }
@@ -179,7 +171,7 @@ public final class DebugListing {
             waits[place.thread] = rows.count
             return
         }
-        let key = "\(place.function) \(scope.rawValue)"
+        let key = ListedFrame(thread: place.thread, depth: place.depth, scope: scope)
         let before = seen[key]
         var now: [String: String] = [:]
         for row in rows { now[row.name] = row.value }
@@ -230,7 +222,7 @@ public final class DebugListing {
     }
 
     /// What a line reads: names with the fields behind them, without what is called.
-    static func paths(in line: String) -> [String] {
+    private static func paths(in line: String) -> [String] {
         let tokens = LuaLexer.words(of: Array(line.utf8)).tokens
         var paths: [String] = []
         var index = 0
@@ -270,8 +262,15 @@ private struct ListedPlace {
     var frame: JSONValue = 0
     var source: JSONValue = .null
     var file: String { String(decoding: source.bytes, as: UTF8.self) }
-    /// The thread, and how many functions are under way in it.
-    var function = ""
+    /// How many functions are under way in the thread.
+    var depth = 0
+}
+
+/// A scope of a function under way.
+private struct ListedFrame: Hashable {
+    let thread: Int64
+    let depth: Int
+    let scope: ListedScope
 }
 
 /// Scopes of a function that are looked at.

@@ -5,12 +5,13 @@
 /// Whoever appends asks for room once for all that it may need, writes, and says how much it was:
 /// checks for uniqueness and room at every byte would cost more than the bytes.
 @usableFromInline
-struct TextBuffer: ~Copyable {
-    @usableFromInline var start: UnsafeMutablePointer<UInt8>
+package struct TextBuffer: ~Copyable {
+    /// Where it begins; moves when it grows.
+    @usableFromInline package var start: UnsafeMutablePointer<UInt8>
     @usableFromInline var capacity: Int
     @usableFromInline var count = 0
 
-    init(capacity: Int) {
+    package init(capacity: Int) {
         self.capacity = max(capacity, 16)
         start = .allocate(capacity: self.capacity)
     }
@@ -18,23 +19,23 @@ struct TextBuffer: ~Copyable {
     @inlinable deinit { start.deallocate() }
 
     /// What was appended; valid until the next change.
-    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
+    package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
 
-    mutating func cut(to count: Int) {
+    package mutating func cut(to count: Int) {
         precondition(0...self.count ~= count, "cut beyond the end")
         self.count = count
     }
 
     /// Where `size` more bytes may be written; `commit` says how many were.
     @inlinable @inline(__always)
-    mutating func reserve(_ size: Int) -> UnsafeMutablePointer<UInt8> {
+    package mutating func reserve(_ size: Int) -> UnsafeMutablePointer<UInt8> {
         if size > capacity &- count { grow(by: size) }
         return start + count
     }
 
     /// The first `size` bytes of the reserved room are part of the text now.
     @inlinable @inline(__always)
-    mutating func commit(_ size: Int) {
+    package mutating func commit(_ size: Int) {
         assert(size <= capacity - count, "more was written than reserved")
         count &+= size
     }

@@ -9,7 +9,7 @@ import Testing
     private func expectOwnNumbers<Key: Hashable & Sendable & CaseIterable>(of type: Key.Type) {
         var tally = Tally<Key>()
         for (place, key) in Key.allCases.enumerated() {
-            #expect(Tally.place(of: key) == place)
+            #expect(key.casePlace == place)
             for _ in 0...place { tally.note(key) }
         }
         for (place, key) in Key.allCases.enumerated() {

@@ -4,6 +4,8 @@ import dataclasses
 import importlib.util
 import pathlib
 
+from test_admission import SECRET
+
 HERE = pathlib.Path(__file__).resolve().parent
 
 HOUSE = """
@@ -22,6 +24,14 @@ def house(asked="", before=""):
     `before` at its top.
     """
     return before + HOUSE % asked.strip()
+
+
+def console(more=""):
+    """A file with keys and a console, of which `more` is said."""
+    return (
+        f'auth = {{ {{ alg = "HS256", key = "{SECRET}", aud = "calls",'
+        ' roles = { "operator", "viewer" } } }\n'
+        f'console = {{ listen = "127.0.0.1:@CONSOLE@"{more} }}\n')
 
 
 @dataclasses.dataclass(frozen=True)

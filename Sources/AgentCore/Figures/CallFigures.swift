@@ -29,7 +29,7 @@ public struct CallFigures {
     public func ended(_ reason: EndReason, mode: Int) -> UInt64 { ended[place(mode, reason)] }
 
     private func place(_ mode: Int, _ reason: EndReason) -> Int {
-        mode * EndReason.allCases.count + Tally.place(of: reason)
+        mode * EndReason.allCases.count + reason.casePlace
     }
 
     private mutating func row(of mode: ModeRow) -> Int {

@@ -17,6 +17,6 @@ public struct ClientFigures {
 
     /// A request that was let in at `since` is answered `now`.
     mutating func answered(_ operation: OperationName, since: Moment, at now: Moment) {
-        durations.note(now - since, row: Tally.place(of: operation))
+        durations.note(now - since, row: operation.casePlace)
     }
 }

@@ -12,21 +12,18 @@ public struct Tally<Key: CaseIterable & Sendable> {
         counts = [UInt64](repeating: 0, count: Key.allCases.count)
         // Should the bits ever mean something else, nothing is to be counted wrong in silence.
         precondition(
-            Key.allCases.enumerated().allSatisfy { Self.place(of: $1) == $0 },
+            Key.allCases.enumerated().allSatisfy { $1.casePlace == $0 },
             "the cases of \(Key.self) have other places")
     }
 
     /// Counts one more.
-    public mutating func note(_ key: Key) { counts[Self.place(of: key)] &+= 1 }
+    public mutating func note(_ key: Key) { counts[key.casePlace] &+= 1 }
 
     /// How often it was counted.
-    public subscript(key: Key) -> UInt64 { counts[Self.place(of: key)] }
+    public subscript(key: Key) -> UInt64 { counts[key.casePlace] }
 
     /// Of all cases.
     public var total: UInt64 { counts.reduce(0, +) }
-
-    /// The place of a case in `allCases`: enums without values are stored as that.
-    static func place(of key: Key) -> Int { withUnsafeBytes(of: key) { Int($0[0]) } }
 }
 
 /// How long something took, counted below a few bounds; in rows, where it is told apart by

@@ -96,7 +96,6 @@ public final class Journal {
     public private(set) var people = PeopleJournal()
     private var journals = Slab<CallJournal>()
     private var places = HashIndex()
-    private var count = 0
     /// Those of ended calls, in the order in which they ended.
     private var ended = Queue<CallID>()
     /// The ends of the list of all, by their beginnings.
@@ -120,7 +119,7 @@ public final class Journal {
     }
 
     /// How many journals there are, and their bytes.
-    public var size: (calls: Int, bytes: Int) { (count, bytes) }
+    public var size: (calls: Int, bytes: Int) { (journals.count, bytes) }
 
     /// What is to be written to the file since the last time.
     public func takeParts() -> [Part] {
@@ -158,7 +157,6 @@ public final class Journal {
         let new = CallJournal(id, since: id.createdAt, isWhole: isWhole)
         new.place = journals.insert(new)
         places.insert(id.hash, new.place)
-        count += 1
         recent = new
         new.older = newest
         newest?.newer = new
@@ -290,7 +288,6 @@ public final class Journal {
         if recent === old { recent = nil }
         places.remove(old.id.hash, old.place)
         _ = journals.remove(at: old.place)
-        count -= 1
     }
 
     /// A question about a call goes to the policies.
@@ -419,6 +416,6 @@ public final class Journal {
 }
 
 extension CaseIterable where Self: RawRepresentable<String> {
-    /// The place among the cases, which the bits of an enum without values are.
-    fileprivate var place: UInt8 { withUnsafeBytes(of: self) { $0[0] } }
+    /// The place among the cases, as an entry has it.
+    fileprivate var place: UInt8 { UInt8(truncatingIfNeeded: casePlace) }
 }

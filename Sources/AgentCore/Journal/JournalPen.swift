@@ -1,6 +1,7 @@
 // Packed entries of a journal, written and read.
 
 import CallModel
+import JSON
 
 /// Writes one entry as bytes: the length of the rest in two bytes, five bytes of time, and the
 /// fields. An entry is written here at once and then copied in one piece. Each input writes some,
@@ -12,24 +13,22 @@ final class JournalPen {
     /// What a number may take.
     private static let numberRoom = 10
 
-    private var room = UnsafeMutablePointer<UInt8>.allocate(capacity: 1_024)
-    private var capacity = 1_024
-    private var count = 0
-
-    deinit { room.deallocate() }
+    private var buffer = TextBuffer(capacity: 1_024)
 
     /// The entry as it is so far; valid until the next change.
-    var bytes: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(start: room, count: count) }
+    var bytes: UnsafeRawBufferPointer { buffer.bytes }
 
     /// Begins the next entry and keeps the memory.
     func begin(_ kind: JournalKind) {
-        count = Self.head
+        buffer.cut(to: 0)
+        _ = buffer.reserve(Self.head)
+        buffer.commit(Self.head)
         put(kind.rawValue)
     }
 
     /// Ends the entry: its fields are there, so its length is known.
     func end(after time: UInt64) {
-        let size = count - 2
+        let (room, size) = (buffer.start, buffer.bytes.count - 2)
         // Five bytes are enough for a call of 397 days; then the time stands still.
         let time = min(time, 1 << 35 - 1)
         room[0] = UInt8(truncatingIfNeeded: size)
@@ -40,13 +39,13 @@ final class JournalPen {
     }
 
     func put(_ byte: UInt8) {
-        reserve(1).pointee = byte
-        count += 1
+        buffer.reserve(1).pointee = byte
+        buffer.commit(1)
     }
 
     /// A number of seven bits a byte, the lower ones first.
     func put(number: UInt64) {
-        let start = reserve(Self.numberRoom)
+        let start = buffer.reserve(Self.numberRoom)
         var (rest, place) = (number, 0)
         while rest >= 0x80 {
             start[place] = UInt8(truncatingIfNeeded: rest) | 0x80
@@ -54,7 +53,7 @@ final class JournalPen {
             place += 1
         }
         start[place] = UInt8(rest)
-        count += place + 1
+        buffer.commit(place + 1)
     }
 
     /// A text of at most 255 bytes; of a longer one its beginning.
@@ -62,26 +61,11 @@ final class JournalPen {
         // Texts of this platform are contiguous UTF-8, so nothing is copied here.
         text.withUTF8 { utf8 in
             let size = min(utf8.count, Self.textRoom - 1)
-            let start = reserve(Self.textRoom)
+            let start = buffer.reserve(Self.textRoom)
             start.pointee = UInt8(size)
             if let text = utf8.baseAddress { (start + 1).update(from: text, count: size) }
-            count += size + 1
+            buffer.commit(size + 1)
         }
-    }
-
-    /// Where `most` bytes or fewer may be written.
-    @inline(__always)
-    private func reserve(_ most: Int) -> UnsafeMutablePointer<UInt8> {
-        if count + most > capacity { grow() }
-        return room + count
-    }
-
-    @inline(never)
-    private func grow() {
-        let larger = UnsafeMutablePointer<UInt8>.allocate(capacity: 2 * capacity)
-        larger.update(from: room, count: count)
-        room.deallocate()
-        (room, capacity) = (larger, 2 * capacity)
     }
 
     /// A trace, as the last field of an entry; without one there is no such field.

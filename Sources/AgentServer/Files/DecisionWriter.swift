@@ -33,10 +33,8 @@ final class DecisionWriter: @unchecked Sendable {
             words: LineFiles.Words(
                 cannotWrite: "cannot write the decision log",
                 cannotOpen: "cannot open the decision log"), system: system)
-        let folder = path.split(separator: "/", omittingEmptySubsequences: false).dropLast()
         states = LineFiles(
-            path: StateFiles.path(in: folder.isEmpty ? "." : folder.joined(separator: "/")),
-            log: log,
+            path: StateFiles.path(in: Deployment.folder(of: path)), log: log,
             words: LineFiles.Words(
                 cannotWrite: "cannot write the states of plugins",
                 cannotOpen: "cannot open the states of plugins"), system: system)

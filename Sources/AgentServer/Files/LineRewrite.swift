@@ -144,9 +144,8 @@ final class LineRewrite: @unchecked Sendable {
 
     /// After a crash of the machine, too, the old file does not come back.
     private func keepName() {
-        let end = path.lastIndex(of: "/")
         let folder = open(
-            end.map { String(path[..<$0]) } ?? ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            Deployment.folder(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else { return }
         fsync(folder)
         close(folder)

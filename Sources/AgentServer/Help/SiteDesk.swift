@@ -18,15 +18,12 @@ final class SiteDesk {
     /// The header fields of every answer. Its scripts write HTML, so its pages are apart from the
     /// console (`sandbox`, without an origin): they can neither read its token nor ask the API.
     /// What they load is therefore asked for by no origin, as pages of others may ask too.
-    static let protection: HTTPHeaders = [
-        "Content-Security-Policy":
-            "sandbox allow-scripts; default-src 'none'; script-src 'self'; style-src 'self'; "
-            + "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-            + "frame-ancestors 'none'",
-        "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
-        "X-Frame-Options": "DENY", "Cross-Origin-Resource-Policy": "cross-origin",
-        "Access-Control-Allow-Origin": "null",
-    ]
+    static let protection = ConsolePages.ownFilesOnly(
+        ["sandbox allow-scripts"],
+        [
+            "Cross-Origin-Resource-Policy": "cross-origin",
+            "Access-Control-Allow-Origin": "null",
+        ])
 
     private struct Order: Sendable {
         let number: Int

@@ -8,15 +8,33 @@ import WebProtocols
 /// Answers browsers with the console's files. They hold no data, so they need no token.
 enum ConsolePages {
     /// The header fields of every response: nothing from elsewhere runs, and no page frames it.
-    static let protection: HTTPHeaders = [
-        "Content-Security-Policy":
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-            + "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-            + "require-trusted-types-for 'script'; trusted-types 'none'",
-        "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
-        "X-Frame-Options": "DENY", "Cross-Origin-Opener-Policy": "same-origin",
-        "Cross-Origin-Resource-Policy": "same-origin",
-    ]
+    static let protection = ownFilesOnly(
+        ["require-trusted-types-for 'script'", "trusted-types 'none'"],
+        [
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Cross-Origin-Resource-Policy": "same-origin",
+        ])
+
+    /// The header fields of pages that load and ask for nothing but their own server's files.
+    ///
+    /// - Parameters:
+    ///   - policy: more of the content security policy.
+    ///   - more: fields beside those that all such pages have.
+    static func ownFilesOnly(_ policy: [String], _ more: HTTPHeaders) -> HTTPHeaders {
+        let directives =
+            policy + [
+                "default-src 'none'", "script-src 'self'", "style-src 'self'",
+                "img-src 'self' data:", "connect-src 'self'", "base-uri 'none'",
+                "form-action 'none'", "frame-ancestors 'none'",
+            ]
+        var headers: HTTPHeaders = [
+            "Content-Security-Policy": directives.joined(separator: "; "),
+            "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+            "X-Frame-Options": "DENY",
+        ]
+        headers.append(more)
+        return headers
+    }
 
     /// Makes the pages of the help, which takes a while, on a thread of its own.
     static func prepare() {

@@ -98,19 +98,14 @@ public final class OperationDescriptor: Sendable {
     /// In the order of the names.
     private static let byName = OperationName.allCases.enumerated().map {
         (place, name) -> OperationDescriptor in
-        guard place == name.place, let found = all.first(where: { $0.name == name }) else {
+        guard place == name.casePlace, let found = all.first(where: { $0.name == name }) else {
             preconditionFailure("\(name) is not described, or has another place")
         }
         return found
     }
 
     /// The operation `name`.
-    public static func of(_ name: OperationName) -> OperationDescriptor { byName[name.place] }
-}
-
-extension OperationName {
-    /// The place among all: an enum without values is stored as that.
-    fileprivate var place: Int { withUnsafeBytes(of: self) { Int($0[0]) } }
+    public static func of(_ name: OperationName) -> OperationDescriptor { byName[name.casePlace] }
 }
 
 extension Operation {

@@ -83,14 +83,9 @@ private struct RecordVisitor: ~Copyable, CallVisitor {
     }
 
     mutating func visit(_ field: CallField, _ items: [Call.Item]) {
-        guard let name = field.kept, !items.isEmpty else { return }
-        writer.array(name) {
-            for item in items {
-                $0.object {
-                    $0.field("key", item.key)
-                    $0.field("value", item.value)
-                }
-            }
+        write(field, items) {
+            $1.field("key", $0.key)
+            $1.field("value", $0.value)
         }
     }
 
@@ -105,29 +100,19 @@ private struct RecordVisitor: ~Copyable, CallVisitor {
     }
 
     mutating func visit(_ field: CallField, _ views: [Call.View]) {
-        guard let name = field.kept, !views.isEmpty else { return }
-        writer.array(name) {
-            for view in views {
-                $0.object {
-                    $0.field("to", view.receiver.text)
-                    $0.owner(view.owner)
-                    $0.present("text", view.text)
-                }
-            }
+        write(field, views) {
+            $1.field("to", $0.receiver.text)
+            $1.owner($0.owner)
+            $1.present("text", $0.text)
         }
     }
 
     mutating func visit(_ field: CallField, _ transfers: [Call.Transfer]) {
-        guard let name = field.kept, !transfers.isEmpty else { return }
-        writer.array(name) {
-            for transfer in transfers {
-                $0.object {
-                    $0.field("to", transfer.to.text)
-                    $0.field("by", transfer.by.text)
-                    $0.present("data", transfer.extendedData)
-                    if transfer.isPending { $0.field("pending", true) }
-                }
-            }
+        write(field, transfers) {
+            $1.field("to", $0.to.text)
+            $1.field("by", $0.by.text)
+            $1.present("data", $0.extendedData)
+            if $0.isPending { $1.field("pending", true) }
         }
     }
 
@@ -139,30 +124,31 @@ private struct RecordVisitor: ~Copyable, CallVisitor {
     }
 
     mutating func visit(_ field: CallField, _ forks: [Call.Fork]) {
-        guard let name = field.kept, !forks.isEmpty else { return }
-        writer.array(name) {
-            for fork in forks {
-                $0.object {
-                    $0.field("by", fork.by.text)
-                    $0.array("waiting") {
-                        for user in fork.waiting { $0.value(user.text) }
-                    }
-                    if let each = fork.each { $0.field("each", each) }
-                    $0.field("until", fork.until.milliseconds)
-                }
+        write(field, forks) { fork, writer in
+            writer.field("by", fork.by.text)
+            writer.array("waiting") {
+                for user in fork.waiting { $0.value(user.text) }
             }
+            if let each = fork.each { writer.field("each", each) }
+            writer.field("until", fork.until.milliseconds)
         }
     }
 
     mutating func visit(_ field: CallField, _ returns: [Call.Return]) {
-        guard let name = field.kept, !returns.isEmpty else { return }
+        write(field, returns) {
+            $1.field("user", $0.user.text)
+            $1.field("at", $0.firstAt.milliseconds)
+        }
+    }
+
+    /// An array of objects, of which `show` writes the members of each; nothing where it is empty.
+    @inline(__always)
+    private mutating func write<Element>(
+        _ field: CallField, _ all: [Element], _ show: (Element, inout JSONWriter) -> Void
+    ) {
+        guard let name = field.kept, !all.isEmpty else { return }
         writer.array(name) {
-            for one in returns {
-                $0.object {
-                    $0.field("user", one.user.text)
-                    $0.field("at", one.firstAt.milliseconds)
-                }
-            }
+            for one in all { $0.object { show(one, &$0) } }
         }
     }
 

@@ -4,14 +4,9 @@ import json
 import socket
 
 from blows import Flood
-from registry import Attack
-from test_admission import SECRET
+from registry import Attack, console
 
-CONSOLE = (
-    f'auth = {{ {{ alg = "HS256", key = "{SECRET}", aud = "calls",'
-    ' roles = { "operator", "viewer" } } }\n'
-    'console = { listen = "127.0.0.1:@CONSOLE@", audit = "1MB" }\n')
-ATTACK = Attack(aims_at="jobs and the audit", config=CONSOLE, is_taken=False)
+ATTACK = Attack(aims_at="jobs and the audit", config=console(', audit = "1MB"'), is_taken=False)
 ENDLESS = "on.invite(function() while true do end end)\n"
 
 

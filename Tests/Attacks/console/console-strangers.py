@@ -3,14 +3,9 @@
 import socket
 
 from blows import Flood
-from registry import Attack
-from test_admission import SECRET
+from registry import Attack, console
 
-CONSOLE = (
-    f'auth = {{ {{ alg = "HS256", key = "{SECRET}", aud = "calls",'
-    ' roles = { "operator", "viewer" } } }\n'
-    'console = { listen = "127.0.0.1:@CONSOLE@" }\n')
-ATTACK = Attack(aims_at="the console's door", config=CONSOLE, is_taken=False)
+ATTACK = Attack(aims_at="the console's door", config=console(), is_taken=False)
 
 
 class Way:

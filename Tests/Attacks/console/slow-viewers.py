@@ -3,14 +3,9 @@
 import select
 import socket
 
-from registry import Attack
-from test_admission import SECRET
+from registry import Attack, console
 
-CONSOLE = (
-    f'auth = {{ {{ alg = "HS256", key = "{SECRET}", aud = "calls",'
-    ' roles = { "operator", "viewer" } } }\n'
-    'console = { listen = "127.0.0.1:@CONSOLE@" }\n')
-ATTACK = Attack(aims_at="whoever looks on", config=CONSOLE, is_taken=False)
+ATTACK = Attack(aims_at="whoever looks on", config=console(), is_taken=False)
 VIEWERS = 50
 PATHS = (
     "/calls?limit=500", "/calls?after=0&wait_ms=25000", "/history?limit=500", "/log?limit=500",

@@ -3,14 +3,9 @@
 import select
 import socket
 
-from registry import Attack
-from test_admission import SECRET
+from registry import Attack, console
 
-CONSOLE = (
-    f'auth = {{ {{ alg = "HS256", key = "{SECRET}", aud = "calls",'
-    ' roles = { "operator", "viewer" } } }\n'
-    'console = { listen = "127.0.0.1:@CONSOLE@" }\n')
-ATTACK = Attack(aims_at="the documentation at the console", config=CONSOLE, is_taken=False)
+ATTACK = Attack(aims_at="the documentation at the console", config=console(), is_taken=False)
 STRANGERS = 90
 ASKS = b"GET /help/site/data/long.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
