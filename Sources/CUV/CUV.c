@@ -5,14 +5,17 @@
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/un.h>
 #include <sys/timex.h>
+#include <unistd.h>
 
 int cuv_accept(int listener, struct sockaddr_storage *peer, socklen_t *length) {
     *length = sizeof *peer;
@@ -96,4 +99,21 @@ void cuv_name_thread(const char *name) {
     char kept[16];
     snprintf(kept, sizeof kept, "%s", name);
     pthread_setname_np(pthread_self(), kept);
+}
+
+int cuv_open_signals(const int *signals, size_t count) {
+    sigset_t held;
+    sigemptyset(&held);
+    for (size_t i = 0; i < count; i++) sigaddset(&held, signals[i]);
+    int code = pthread_sigmask(SIG_BLOCK, &held, NULL);
+    if (code != 0) return -code;
+    int descriptor = signalfd(-1, &held, SFD_NONBLOCK | SFD_CLOEXEC);
+    return descriptor < 0 ? -errno : descriptor;
+}
+
+int cuv_take_signals(int descriptor) {
+    struct signalfd_siginfo taken[8];
+    int any = 0;
+    while (read(descriptor, taken, sizeof taken) > 0) any = 1;
+    return any;
 }

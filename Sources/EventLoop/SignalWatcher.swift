@@ -5,7 +5,9 @@ import Glibc
 /// Calls its action for every arrival of one signal, instead of what the system would do.
 /// Thread-confined.
 ///
-/// It lives until `close` or the loop's end, whoever holds it.
+/// A signal that nobody watches waits for the next who does: between two loops of one process, and
+/// while a process begins its program anew. So no order to end is lost. It lives until `close` or
+/// the loop's end, whoever holds it.
 public final class SignalWatcher: LoopHandle {
     /// What an operator sends.
     public enum Signal: Int32, Sendable, CaseIterable {
@@ -18,6 +20,13 @@ public final class SignalWatcher: LoopHandle {
     }
 
     private let action: () -> Void
+    private let descriptor: Int32
+
+    /// Lets all these signals wait until somebody watches them. To be called before the process has
+    /// a second thread: a thread that does not hold a signal back would be ended by it.
+    public static func holdBack() throws(EventLoopError) {
+        Glibc.close(try open(Signal.allCases))
+    }
 
     /// Begins to watch. Signals of one kind that come close together may be one call.
     @discardableResult
@@ -25,22 +34,46 @@ public final class SignalWatcher: LoopHandle {
         for signal: Signal, on loop: EventLoop, _ action: @escaping () -> Void
     ) throws(EventLoopError) {
         self.action = action
-        super.init(on: loop, type: UV_SIGNAL)
-        try start(uv_signal_t.self, doing: "watching", "signal \(signal)") { handle in
-            uv_signal_init(loop.uv, handle)
+        let descriptor = try Self.open([signal])
+        self.descriptor = descriptor
+        super.init(on: loop, type: UV_POLL)
+        do throws(EventLoopError) {
+            try start(uv_poll_t.self, doing: "watching", "signal \(signal)") {
+                uv_poll_init(loop.uv, $0, descriptor)
+            }
+        } catch {
+            Glibc.close(descriptor)
+            throw error
         }
         _ = Unmanaged.passRetained(self)
-        guard let handle = handle(uv_signal_t.self) else { return }
-        let code = uv_signal_start(
-            handle, { handle, _ in owner(handle, SignalWatcher.self)?.action() }, signal.rawValue)
+        guard let handle = handle(uv_poll_t.self) else { return }
+        let code = uv_poll_start(handle, Int32(UV_READABLE.rawValue)) { handle, _, _ in
+            owner(handle, SignalWatcher.self)?.take()
+        }
         if code < 0 {
             close()
             throw EventLoopError(code: code, doing: "watching", "signal \(signal)")
         }
     }
 
-    /// Gives the signal back to the system.
+    /// Watches no more: the signal waits from now on.
     public func close() { closeHandle() }
 
-    override func handleDidClose() { Unmanaged.passUnretained(self).release() }
+    override func handleDidClose() {
+        Glibc.close(descriptor)
+        Unmanaged.passUnretained(self).release()
+    }
+
+    private func take() {
+        if cuv_take_signals(descriptor) != 0 { action() }
+    }
+
+    private static func open(_ signals: [Signal]) throws(EventLoopError) -> Int32 {
+        let numbers = signals.map(\.rawValue)
+        let descriptor = cuv_open_signals(numbers, numbers.count)
+        guard descriptor >= 0 else {
+            throw EventLoopError(code: descriptor, doing: "watching", "signals")
+        }
+        return descriptor
+    }
 }

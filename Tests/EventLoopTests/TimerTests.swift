@@ -165,6 +165,16 @@ import Testing
         }
     }
 
+    @Test func aSignalBetweenTwoWatchersIsToldToTheSecond() async {
+        await #expect(processExitsWith: .success) {
+            for signal in SignalWatcher.Signal.allCases {
+                try receive(signal)
+                pthread_kill(pthread_self(), signal.rawValue)
+                try receive(signal, sends: false)
+            }
+        }
+    }
+
     @Test func aLoopIgnoresSIGPIPE() throws {
         let rig = try Rig()
         defer { rig.close() }
@@ -175,7 +185,9 @@ import Testing
     }
 }
 
-private func receive(_ signal: SignalWatcher.Signal) throws {
+/// Watches one signal on a loop until it was told of. The signal goes to this thread, because a
+/// process of tests has others that do not hold it back.
+private func receive(_ signal: SignalWatcher.Signal, sends: Bool = true) throws {
     let rig = try Rig()
     defer { rig.close() }
     var count = 0
@@ -183,7 +195,7 @@ private func receive(_ signal: SignalWatcher.Signal) throws {
         count += 1
         rig.finish()
     }
-    rig.later { kill(getpid(), signal.rawValue) }
+    if sends { rig.later { pthread_kill(pthread_self(), signal.rawValue) } }
     rig.run()
     #expect(count == 1)
 }

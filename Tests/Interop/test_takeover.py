@@ -113,6 +113,16 @@ def test_an_owner_that_is_stopped_is_followed_and_hears_no_more(linked):
     assert over["end"]["reason"] == "rejected"
 
 
+def test_a_stopped_owner_that_is_told_to_end_ends(linked):
+    """Its order to end and the news that another node owns come at once."""
+    owner, b, _ = linked()
+    owner.signal(signal.SIGSTOP)
+    serving_owner(b)
+    owner.signal(signal.SIGTERM)
+    owner.signal(signal.SIGCONT)
+    assert owner.wait(patience=15) == 0, owner.log_text()
+
+
 def serving_owner(*nodes):
     """The node that owns now, once it is another one than the first."""
     def owner():

@@ -21,7 +21,9 @@ public enum Aftermath: Sendable, Equatable {
 final class Ownership {
     let member: ClusterMember
     /// What becomes of the process.
-    private(set) var aftermath = Aftermath.ends
+    var aftermath: Aftermath { isToldToEnd && meant == .standsBy ? .ends : meant }
+    private var meant = Aftermath.ends
+    private var isToldToEnd = false
     /// To whom it gives up at its end; empty: to anybody.
     private(set) var successor = ""
     /// What it saw of the cluster last.
@@ -60,8 +62,8 @@ final class Ownership {
         look()
     }
 
-    /// The process ends after it has served, whatever else was meant.
-    func endForGood() { if aftermath == .standsBy { aftermath = .ends } }
+    /// The process ends after it has served, whatever else was meant or comes to be meant.
+    func endForGood() { isToldToEnd = true }
 
     /// Hears nothing more.
     func close() {
@@ -99,7 +101,7 @@ final class Ownership {
         case .days(nil): log.info("the days of calls are kept again")
         case .asked(let target):
             log.info("hands over", ("to", target.isEmpty ? "any node" : target))
-            (aftermath, successor) = (.standsBy, target)
+            (meant, successor) = (.standsBy, target)
             stop()
         case .lost(let term):
             log.warn("another node owns: standing by", ("owner", "\(term)"))
@@ -141,7 +143,7 @@ final class Ownership {
     private func end(_ aftermath: Aftermath, _ term: Term) {
         guard !isOver else { return }
         isOver = true
-        self.aftermath = aftermath
+        meant = aftermath
         member.keptFront?.end()
         if exchange.isReady {
             exchange.receive(

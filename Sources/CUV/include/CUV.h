@@ -33,6 +33,13 @@ int cuv_clock_is_kept(void);
 /// The bytes that malloc has handed out and that were not freed, by jemalloc's count or mallinfo2.
 size_t cuv_heap_in_use(void);
 
+/// Opens a descriptor that is readable while one of `count` signals waits for the process or for
+/// the thread that reads; the calling thread holds them back from now on. Returns it or -errno.
+int cuv_open_signals(const int *signals, size_t count);
+
+/// Takes the signals that wait at a descriptor of `cuv_open_signals`. Returns whether any did.
+int cuv_take_signals(int descriptor);
+
 /// Names the calling thread; the kernel keeps 15 bytes.
 void cuv_name_thread(const char *name);
 

@@ -1,6 +1,7 @@
 // The command `run`: the server itself.
 
 import AgentServer
+import EventLoop
 import Glibc
 
 extension Command {
@@ -14,6 +15,7 @@ extension Command {
         defer { Log.flush() }
         do throws(AgentError) {
             DescriptorLimit.raise()
+            try holdSignals()
             let file = Installation.file(arguments.operands.first)
             let takesFiles = arguments.has("--from-disk")
             let member: ClusterMember?
@@ -31,6 +33,16 @@ extension Command {
             }
         } catch {
             throw .failure("\(error)")
+        }
+    }
+
+    /// An order to end waits if it comes before the server watches, or while a node changes
+    /// its part.
+    private static func holdSignals() throws(AgentError) {
+        do throws(EventLoopError) {
+            try SignalWatcher.holdBack()
+        } catch {
+            throw .system(error)
         }
     }
 
