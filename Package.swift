@@ -251,8 +251,9 @@ let package = Package(
         tests(
             "ConformanceTests",
             [
-                "AgentServer", "CallClient", "CallCore", "CallModel", "CallSimulator", "CallWire",
-                "EventLoop", "JSON", "Storage", "TestSupport",
+                "AgentCore", "AgentServer", "CallClient", "CallClientCore", "CallCore", "CallModel",
+                "CallSimulator", "CallWire", "ClusterStorage", "Configuration", "EventLoop", "JSON",
+                "Storage", "StoreContract", "TestSupport",
             ]),
         tests("TidyTests", []),
         tests(

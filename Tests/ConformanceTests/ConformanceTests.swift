@@ -1,4 +1,4 @@
-// Every scenario on the real server over sockets.
+// Every scenario on the real server over sockets, and with every phone at another node.
 
 import CallSimulator
 import Foundation
@@ -27,9 +27,18 @@ struct ScenarioFile: Sendable, CustomTestStringConvertible {
 
     @Test(arguments: ScenarioFile.all.filter { leftOut[$0.testDescription] == nil })
     func everybodySeesWhatIsWrittenOverSockets(_ file: ScenarioFile) throws {
+        try play(file, .direct)
+    }
+
+    @Test(arguments: ScenarioFile.all.filter { leftOut[$0.testDescription] == nil })
+    func everybodySeesWhatIsWrittenAtAnotherNode(_ file: ScenarioFile) throws {
+        try play(file, .frontEnd)
+    }
+
+    private func play(_ file: ScenarioFile, _ way: SocketRig.Way) throws {
         let text = try String(contentsOf: file.url, encoding: .utf8)
         let scenario = try Scenario(named: file.testDescription, text)
-        var rig = try SocketRig()
+        var rig = try SocketRig(way)
         defer { rig.close() }
         let outcome = scenario.run(on: &rig)
         #expect(outcome.lacking == nil)

@@ -19,6 +19,14 @@ import TestSupport
 /// stands still until a scenario lets time pass. The policies are the scenario's, so the policy
 /// thread has no part in it.
 final class SocketRig: Rig {
+    /// Where the phones connect.
+    enum Way: Sendable, CaseIterable {
+        /// To the server.
+        case direct
+        /// To another node of its cluster, which brings them over its link.
+        case frontEnd
+    }
+
     let abilities: Abilities = [.virtualTime, .policies, .restarts, .pushes]
 
     private let waiter: LoopWaiter
@@ -26,6 +34,7 @@ final class SocketRig: Rig {
     private let directory: StateDirectory
     private var listener: Listener?
     private var server: ServerLife
+    private var front: FrontNode?
     private var earlier: [ServerLife] = []
     private var settings = Settings()
     private var now: Moment
@@ -42,7 +51,7 @@ final class SocketRig: Rig {
         init(_ address: Address) { self.address = address }
     }
 
-    init() throws {
+    init(_ way: Way) throws {
         waiter = try LoopWaiter()
         directory = try StateDirectory(claiming: folder.path)
         // Ahead of the wall clock, by which a life begins before it is told to stand.
@@ -52,12 +61,25 @@ final class SocketRig: Rig {
         listener = try Listener(
             at: .tcp(host: "127.0.0.1", port: 0), on: waiter.loop,
             failed: { [unowned self] in trouble = RigFailure("accepting failed: \($0)") },
-            accepted: { [unowned self] in server.gateway.accept($0) })
+            accepted: { [unowned self] in
+                if let front { front.accept($0) } else { server.gateway.accept($0) }
+            })
+        guard way == .frontEnd else { return }
+        front = try FrontNode(on: waiter.loop, log: Log(level: .error, descriptor: -1))
+        try link()
+    }
+
+    /// The front end follows the server.
+    private func link() throws {
+        guard let front else { return }
+        try front.follow(server.gateway)
+        try waiter.wait(for: "a link") { front.isLinked }
     }
 
     /// Must be called: a loop is closed, not dropped.
     func close() {
         for life in earlier + [server] { life.kill() }
+        front?.close()
         for phone in Array(phones.values) + retired { phone.client?.disconnect() }
         waiter.close()
     }
@@ -73,6 +95,9 @@ final class SocketRig: Rig {
             throw RigFailure("\(error)")
         }
         if let trouble { throw trouble }
+        guard front == nil || server.gateway.links.isEmpty else {
+            throw RigFailure("a phone is connected to the server itself")
+        }
         return seen
     }
 
@@ -257,5 +282,6 @@ final class SocketRig: Rig {
         server = try ServerLife(settings, in: directory, at: now, on: waiter.loop) {
             [unowned self] in seen.append(Observation($0, $1))
         }
+        try link()
     }
 }

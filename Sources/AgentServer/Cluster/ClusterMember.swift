@@ -347,3 +347,5 @@ public final class ClusterMember: Sendable {
         thread.withLock { $0.take() }?.join()
     }
 }
+
+extension ClusterMember: LinkHome {}

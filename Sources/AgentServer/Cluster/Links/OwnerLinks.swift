@@ -8,6 +8,20 @@ import ClusterStorage
 import EventLoop
 import WebProtocols
 
+/// What the links of an owner know of the cluster, and what they tell it.
+protocol LinkHome: AnyObject {
+    /// This node's name.
+    var node: String { get }
+    /// The takeover since which it owns.
+    var epoch: UInt32 { get }
+    /// Whether this is the token of what it owns.
+    func isToken(_ shown: [UInt8]) -> Bool
+    /// It has links to these nodes.
+    func note(links: [String])
+    /// Asks the database for the certificates' digests; `OwnerLinks.fingerprintsAre` hears them.
+    func readFingerprints(asked: Int)
+}
+
 /// All links of an owner. Owner: the loop's thread.
 final class OwnerLinks {
     /// Links at once. For one more the oldest goes that has not said who it is.
@@ -20,7 +34,7 @@ final class OwnerLinks {
     let desk: ManagementDesk
     /// This node's name.
     let node: String
-    private let member: ClusterMember
+    private let home: any LinkHome
     private let loop: EventLoop
     private let log: Log
     private var listener: Listener?
@@ -47,11 +61,11 @@ final class OwnerLinks {
 
     /// Listens at once.
     init(
-        _ plan: LinkPlan, _ member: ClusterMember, _ gateway: Gateway, _ desk: ManagementDesk,
+        _ plan: LinkPlan, _ home: any LinkHome, _ gateway: Gateway, _ desk: ManagementDesk,
         on loop: EventLoop, log: Log
     ) throws(EventLoopError) {
-        (self.plan, self.member, self.gateway, self.desk) = (plan, member, gateway, desk)
-        (self.loop, self.log, node) = (loop, log, member.node)
+        (self.plan, self.home, self.gateway, self.desk) = (plan, home, gateway, desk)
+        (self.loop, self.log, node) = (loop, log, home.node)
         var options = Listener.Options()
         options.tls = plan.accepting
         options.handshakeTimeout = plan.times.silence
@@ -69,7 +83,10 @@ final class OwnerLinks {
     }
 
     /// Whether a node that shows this holds the database's password.
-    func isProof(_ shown: [UInt8]) -> Bool { member.isToken(shown) }
+    func isProof(_ shown: [UInt8]) -> Bool { home.isToken(shown) }
+
+    /// Where it listens, with the port that the system chose; nil: no more.
+    var endpoint: NetworkAddress? { listener?.endpoint }
 
     /// Clients of all front ends.
     var clients: [RemoteClient] { links.flatMap(\.clients) }
@@ -84,7 +101,7 @@ final class OwnerLinks {
     func confirm(_ link: FrontLink) {
         confirmations += 1
         unconfirmed.append((link, confirmations))
-        member.readFingerprints(asked: confirmations)
+        home.readFingerprints(asked: confirmations)
     }
 
     /// The digests of all certificates, as they were after `confirm` was called so many times.
@@ -110,14 +127,14 @@ final class OwnerLinks {
         }
         // A node of the cluster is no stranger.
         transport.isKnown = true
-        links.append(FrontLink(transport, owner: self, epoch: member.epoch))
+        links.append(FrontLink(transport, owner: self, epoch: home.epoch))
     }
 
     /// A front end has said who it is: an earlier link of it is over.
     func hasJoined(_ link: FrontLink) {
         for old in links where old !== link && old.node == link.node { old.end() }
         log.info("front end linked", ("node", link.node))
-        member.note(links: nodes)
+        home.note(links: nodes)
     }
 
     /// The link is over.
@@ -125,7 +142,7 @@ final class OwnerLinks {
         links.removeAll { $0 === link }
         if link.isJoined {
             log.info("front end gone", ("node", link.node))
-            member.note(links: nodes)
+            home.note(links: nodes)
         }
     }
 
