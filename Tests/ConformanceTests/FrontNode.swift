@@ -66,6 +66,7 @@ private final class OwningNode {
         let node = "a"
         let epoch: UInt32
         let token: [UInt8] = [1, 2, 3, 4]
+        let maySpeak = true
 
         init(_ epoch: UInt32) { self.epoch = epoch }
 

@@ -113,6 +113,22 @@ def test_an_owner_that_is_stopped_is_followed_and_hears_no_more(linked):
     assert over["end"]["reason"] == "rejected"
 
 
+def test_what_an_owner_was_asked_while_it_was_stopped_is_not_answered_from_before(linked):
+    """Its calls are those of another node: it says nothing of them, not even to who only reads."""
+    owner, b, _ = linked()
+    alice = owner.connect("alice")
+    call = invite(alice, "bob", mode="common", timeout_ms=600_000)
+    owner.signal(signal.SIGSTOP)
+    new = serving_owner(b)
+    bob = wait_for("it serves", lambda: arrival(new, "bob"))
+    bob.ok("call.reject", call_id=call)
+    asked = alice.post("call.get", {"call_id": call})
+    owner.signal(signal.SIGCONT)
+    assert alice.closed() == 4001
+    reply = alice.replies.get(asked)
+    assert reply is None or reply.get("error", {}).get("code") == "unavailable", reply
+
+
 def test_a_stopped_owner_that_is_told_to_end_ends(linked):
     """Its order to end and the news that another node owns come at once."""
     owner, b, _ = linked()

@@ -12,6 +12,7 @@ extension Gateway {
     static let subprotocol = "callagent.v1.json"
 
     func link(_ link: ClientLink, asks request: HTTPRequest) {
+        looksAtLease?()
         let file = WebFiles.clientFile(of: request)
         guard file != nil || origins.admit(request, from: link.transport.peer) else {
             return link.respond(HTTPReply(Origins.refusal))

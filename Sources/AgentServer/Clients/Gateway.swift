@@ -33,6 +33,9 @@ final class Gateway {
     private(set) var links: [ClientLink] = []
     /// Clients of other nodes; nil: there are none.
     weak var remote: OwnerLinks?
+    /// Falls silent where the lease was lost, called before anything is answered: a process that
+    /// stood still may have lost its calls to another node, and does not know. Nil: no lease.
+    var looksAtLease: (() -> Void)?
     var beginners = Beginners<ClientLink>()
     /// Links that have begun too much and are closed, a few in each turn.
     var greedy: [ClientLink] = []
@@ -224,6 +227,9 @@ extension Gateway: ClientDeskOwner {
 
 extension Gateway: ClientLinkOwner {
     func link(_ link: ClientLink, says message: UnsafeRawBufferPointer) {
+        looksAtLease?()
+        // A lost lease sends everybody away.
+        guard link.isWebSocket else { return }
         desk.message(message, over: link.line)
     }
 

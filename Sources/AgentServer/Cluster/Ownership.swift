@@ -72,6 +72,12 @@ final class Ownership {
     }
 
     private func look() {
+        lookAtLease()
+        watch?.arm(at: Clock.bootMilliseconds() + Self.lookEvery)
+    }
+
+    /// Sends everybody away if this process may not speak as the owner.
+    func lookAtLease() {
         if member.maySpeak {
             isSilent = false
         } else if !isSilent, exchange.isReady {
@@ -83,7 +89,6 @@ final class Ownership {
                         .unreachable, path: member.address.name, operation: "keeping the lease",
                         detail: "no beat within \(member.times.voice) ms")))
         }
-        watch?.arm(at: Clock.bootMilliseconds() + Self.lookEvery)
     }
 
     private func hear(_ news: MemberNews) {

@@ -61,6 +61,8 @@ final class FrontLink: ConnectionHandler {
 
     func connection(_ connection: Connection, received bytes: UnsafeRawBufferPointer) {
         guard !isOver else { return }
+        // What it would say after it stood still may be of before.
+        guard owner?.maySpeak == true else { return end() }
         heardAt = Clock.bootMilliseconds()
         decoder.add(bytes)
         do throws(LinkFault) {

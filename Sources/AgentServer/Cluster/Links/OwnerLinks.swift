@@ -14,6 +14,8 @@ protocol LinkHome: AnyObject {
     var node: String { get }
     /// The takeover since which it owns.
     var epoch: UInt32 { get }
+    /// Whether it may speak as the owner.
+    var maySpeak: Bool { get }
     /// Whether this is the token of what it owns.
     func isToken(_ shown: [UInt8]) -> Bool
     /// It has links to these nodes.
@@ -81,6 +83,9 @@ final class OwnerLinks {
         gateway.remote = self
         log.info("listens for front ends", ("bind", "\(plan.bind)"))
     }
+
+    /// Whether it may speak as the owner.
+    var maySpeak: Bool { home.maySpeak }
 
     /// Whether a node that shows this holds the database's password.
     func isProof(_ shown: [UInt8]) -> Bool { home.isToken(shown) }
