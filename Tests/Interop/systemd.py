@@ -1,24 +1,45 @@
 """A service manager, as far as a server can tell: it listens where NOTIFY_SOCKET says."""
 
+import queue
 import socket
+import threading
 
 
 class Manager:
-    """Hears what sd_notify of systemd would."""
+    """Hears what sd_notify of systemd would.
+
+    It reads all the time, as systemd does: where few messages wait, the kernel takes no more, and
+    the server does not wait for a manager that does not read.
+    """
 
     def __init__(self, address):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(address)
-        self.socket.settimeout(30)
+        self.told = queue.Queue()
         self.heard = []
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        while True:
+            try:
+                text = self.socket.recv(4_096)
+            except OSError:
+                return
+            if not text:
+                return
+            self.told.put(text.decode().splitlines())
 
     def hears(self, line):
         """The next message that has this line; those before it are passed over."""
         while True:
-            lines = self.socket.recv(4_096).decode().splitlines()
+            try:
+                lines = self.told.get(timeout=30)
+            except queue.Empty:
+                raise AssertionError(f"not told {line}, but {self.heard}") from None
             self.heard += lines
             if line in lines:
                 return lines
 
     def close(self):
+        self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
