@@ -134,7 +134,8 @@ sanitized() {
 
 # They play the same few lines very often, on one thread or in plain Swift.
 SLOW="InvariantTests ReloadUnderLoadTests FuzzTests GoodScriptTests allStoresAgree
-everyCallReadsBackAsItWas ofAVeryLongChainNothingIsSaid aVeryLongWayEnds"
+everyCallReadsBackAsItWas ofAVeryLongChainNothingIsSaid aVeryLongWayEnds
+everybodySeesWhatIsWrittenAtAnotherNode"
 
 # The thread sanitizer takes what has more than one thread; the address sanitizer what takes memory
 # by hand, or calls a library in C.

@@ -43,25 +43,42 @@ done
 allowed="warning: Parameter '.*' is missing documentation"
 
 python3 "$parts/catalogues.py" "${SOURCES:-Sources}" "$scratch/catalogues"
-wrong=
-mkdir -p "$scratch/archives"
-for catalogue in "$scratch"/catalogues/*.docc; do
+mkdir -p "$scratch/archives" "$scratch/said"
+
+# Makes the archive of one catalogue. What is not clean is left in said/TARGET.
+convert() {
+    catalogue=$1
     target=$(basename "$catalogue" .docc)
+    shift
     mkdir -p "$scratch/symbols/$target"
-    swift symbolgraph-extract -module-name "$target" -I "$built/Modules" "$@" \
-        -target "$triple" -output-dir "$scratch/symbols/$target" \
-        -minimum-access-level public -skip-synthesized-members
-    if ! docc convert "$catalogue" --additional-symbol-graph-dir "$scratch/symbols/$target" \
-        --fallback-display-name "$target" --fallback-bundle-identifier "callagent.$target" \
-        --fallback-default-module-kind Module --hosting-base-path "$base" \
-        --output-dir "$scratch/archives/$target.doccarchive" \
-        >"$scratch/said" 2>&1 ||
-        grep -E '^(warning|error):' "$scratch/said" | grep -qvE "^$allowed"; then
-        sed "s|$scratch/catalogues|Sources/$target|" "$scratch/said" >&2
-        wrong="$wrong $target"
-    fi
+    {
+        swift symbolgraph-extract -module-name "$target" -I "$built/Modules" "$@" \
+            -target "$triple" -output-dir "$scratch/symbols/$target" \
+            -minimum-access-level public -skip-synthesized-members &&
+            docc convert "$catalogue" --additional-symbol-graph-dir "$scratch/symbols/$target" \
+                --fallback-display-name "$target" \
+                --fallback-bundle-identifier "callagent.$target" \
+                --fallback-default-module-kind Module --hosting-base-path "$base" \
+                --output-dir "$scratch/archives/$target.doccarchive" || echo "error: it failed"
+    } >"$scratch/converting.$target" 2>&1
+    grep -E '^(warning|error):' "$scratch/converting.$target" | grep -qvE "^$allowed" || return 0
+    sed "s|$scratch/catalogues|Sources/$target|" "$scratch/converting.$target" \
+        >"$scratch/said/$target"
+}
+
+# As many at a time as there are processors: each one takes one.
+begun=0
+for catalogue in "$scratch"/catalogues/*.docc; do
+    convert "$catalogue" "$@" &
+    begun=$((begun + 1))
+    [ $((begun % $(nproc))) != 0 ] || wait
 done
-[ -z "$wrong" ] || fail "not clean:$wrong"
+wait
+wrong=$(ls "$scratch/said")
+[ -z "$wrong" ] || {
+    cat "$scratch"/said/* >&2
+    fail "not clean: $(echo $wrong)"
+}
 
 docc merge "$scratch"/archives/*.doccarchive --output-path "$scratch/site" \
     --synthesized-landing-page-name callagent --synthesized-landing-page-kind Documentation

@@ -51,6 +51,9 @@ echo "==> the site"
 CONFIGURATION=${CONFIGURATION:-debug}
 export CONFIGURATION
 sources doc 'See <doc:NoSuchPage>.'
+for catalogue in "$scratch"/doc/*; do
+    [ "${catalogue##*/}" = CallCore ] || rm -r "$catalogue"
+done
 planted "'NoSuchPage' doesn't exist" \
     env SOURCES="$scratch/doc" sh examples/site.sh "$scratch/doc.out"
 sh examples/site.sh "$site"
