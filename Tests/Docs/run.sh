@@ -50,10 +50,10 @@ planted "Rules.md#nowhere: to a page, not to a place" \
 echo "==> the site"
 CONFIGURATION=${CONFIGURATION:-debug}
 export CONFIGURATION
-sources doc 'See <doc:NoSuchPage>.'
-for catalogue in "$scratch"/doc/*; do
-    [ "${catalogue##*/}" = CallCore ] || rm -r "$catalogue"
-done
+catalogue=$scratch/doc/CallCore/CallCore.docc
+mkdir -p "$catalogue"
+printf '# ``CallCore``\n\nA catalogue.\n\n## Overview\n\nSee <doc:NoSuchPage>.\n' \
+    >"$catalogue/CallCore.md"
 planted "'NoSuchPage' doesn't exist" \
     env SOURCES="$scratch/doc" sh examples/site.sh "$scratch/doc.out"
 sh examples/site.sh "$site"
