@@ -13,8 +13,8 @@ cd "$(dirname "$0")/.."
 logs=.build/checks
 mkdir -p "$logs"
 
-STEPS="install installer format luacheck build docs release tests address hardened thread plugins
-fuzz quickstart guide packages interop instructions attacks autobahn"
+STEPS="install installer format luacheck build docs release tests plugins fuzz quickstart guide
+packages interop address hardened thread instructions attacks autobahn"
 
 # A step that ends with this code was skipped, and said why in its last line.
 SKIPPED=77
@@ -59,15 +59,16 @@ step() {
     docs) sh Tests/Docs/run.sh ;;
     release) swift build -c release ;;
     tests) swift test ;;
-    address) ASAN_OPTIONS=$address_options sanitized address ;;
+    address) ASAN_OPTIONS=$address_options sanitized test address ;;
     hardened) hardened ;;
-    thread) sanitized thread -Xcc -mllvm -Xcc -tsan-instrument-func-entry-exit=0 ;;
+    address-build) sanitized build address ;;
+    thread) sanitized test thread ;;
     plugins) sh Tests/Plugins/run.sh ;;
     fuzz) swift run -c release fuzz "$([ -n "$CALLAGENT_FULL" ] && echo full || echo smoke)" ;;
     quickstart) PORT=$(free_port) sh examples/quickstart.sh --once ;;
     guide) guides ;;
     packages) sh Tests/Packages/run.sh ;;
-    interop) sh Tests/Interop/run.sh ;;
+    interop) interop ;;
     instructions) instructions ;;
     attacks) sh Tests/Attacks/run.sh ;;
     autobahn) sh Tests/Autobahn/run.sh ;;
@@ -120,16 +121,36 @@ hardened() {
 # The thread sanitizer does not see Lua's jump out of an error (__longjmp_chk), and its own stack of
 # C frames would only grow: it keeps none. Without --full each sanitizer builds and takes what it
 # can find something in.
+#
+# usage: sanitized test|build SANITIZER
 sanitized() {
-    sanitizer=$1
-    shift
-    set -- --skip TidyTests "$@"
+    action=$1
+    sanitizer=$2
+    set --
     if [ -z "$CALLAGENT_FULL" ]; then
-        for name in $SLOW; do set -- --skip "$name" "$@"; done
         CALLAGENT_TESTS=$(targets_for "$sanitizer")
         export CALLAGENT_TESTS
     fi
-    swift test --sanitize="$sanitizer" --scratch-path ".build/$sanitizer" "$@"
+    if [ "$action" = build ]; then
+        set -- --build-tests
+    else
+        set -- --skip TidyTests
+        [ -n "$CALLAGENT_FULL" ] || for name in $SLOW; do set -- --skip "$name" "$@"; done
+    fi
+    [ "$sanitizer" != thread ] ||
+        set -- "$@" -Xcc -mllvm -Xcc -tsan-instrument-func-entry-exit=0
+    swift "$action" --sanitize="$sanitizer" --scratch-path ".build/$sanitizer" "$@"
+}
+
+# These tests mostly wait. What they leave of the processors goes to the build of the step after
+# them, which waits for the rest of it and says what is wrong with it.
+interop() {
+    CALLAGENT=${CALLAGENT:-$(swift build -c release --show-bin-path)/callagent}
+    export CALLAGENT
+    if is_in address "$NAMES"; then
+        nice -n 19 sh Tests/run.sh --alone address-build >"$logs/address-build.log" 2>&1 &
+    fi
+    sh Tests/Interop/run.sh
 }
 
 # They play the same few lines very often, on one thread or in plain Swift.
@@ -236,7 +257,8 @@ for word in "$@"; do
         ;;
     esac
 done
-export CALLAGENT_FULL
+NAMES=${names:-$STEPS}
+export CALLAGENT_FULL NAMES
 MINUTES=${MINUTES:-$([ -n "$CALLAGENT_FULL" ] && echo 240 || echo 20)}
 
 passed=0
@@ -244,7 +266,7 @@ failed=0
 skipped=0
 failures=
 started=$(date +%s)
-for name in ${names:-$STEPS}; do
+for name in $NAMES; do
     run_step "$name"
 done
 
