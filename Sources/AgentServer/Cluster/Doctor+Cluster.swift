@@ -39,13 +39,13 @@ extension Doctor {
         for node in state.nodes {
             let (name, names) = (node.note.name, state.differing(node).joined(separator: ", "))
             if node.isLost {
-                let mend = "start it, or callagent cluster forget \(name)"
-                note(.warning("node \(name) is lost", mend))
+                let advice = "start it, or callagent cluster forget \(name)"
+                note(.warning("node \(name) is lost", advice))
             } else if node.isAlive, let why = node.trouble {
                 note(
                     .trouble(
                         "node \(name) may not own: \(why)",
-                        "mend it there; the node tries again by itself"))
+                        "fix it there; the node tries again by itself"))
             } else if node.isAlive, !names.isEmpty {
                 note(.warning("node \(name) has other settings: \(names)", "make them the same"))
             }

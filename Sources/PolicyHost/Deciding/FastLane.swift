@@ -36,7 +36,7 @@ struct LanePass {
         if nanoseconds > UInt64(limits.laneTime) * 500 { slowRuns += 1 }
     }
 
-    /// A handler took too long, or failed in a way that is costly to mend.
+    /// A handler took too long, or failed in a way that is costly to make good.
     mutating func shut(at now: Moment) {
         overruns += 1
         shutUntil = now + pause

@@ -20,7 +20,7 @@ extension PolicyHost {
             if left > 0 { line.fields["left_out"] = .integer(Int64(left)) }
             services.emit(.log(line))
         }
-        if failure == .cpu || failure == .memory { mend(plugin) }
+        if failure == .cpu || failure == .memory { renewIfWornOut(plugin) }
         let (isQuarantined, cause) = (count(failure, plugin), plugin.origin.cause)
         let others = generation(of: plugin).plugins
         if others.contains(where: { $0.hooks[Hook.pluginError.index] >= 0 }) {
@@ -31,7 +31,7 @@ extension PolicyHost {
     }
 
     /// A run was ended by force: the Lua state may be of no use any more.
-    private func mend(_ plugin: PluginState) {
+    private func renewIfWornOut(_ plugin: PluginState) {
         if isInLane { plugin.lane.shut(at: services.now) }
         outsideLane { [self] in
             if plugin.isWornOut { renew(plugin) }

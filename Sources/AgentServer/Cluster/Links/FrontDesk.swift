@@ -81,7 +81,7 @@ final class FrontDesk {
                 : .good(text))
         if !warm.whyNot.isEmpty {
             let text = "node \(node) may not own: \(warm.whyNot)"
-            found.append(.trouble(text, "mend it there; the node tries again by itself"))
+            found.append(.trouble(text, "fix it there; the node tries again by itself"))
         }
         return found
     }
