@@ -225,6 +225,9 @@ public struct Deployment: Sendable {
     /// A line for each mistake in the plugins that does not keep them from loading.
     public var mistakes: [String] { generation.mistakes.map(\.description) }
 
+    /// A line for each place where a handler changes a local of its file.
+    public var changedLocals: [String] { generation.changedLocals.map(\.description) }
+
     /// A line for each thing in the plugins that is allowed but probably not meant.
     public var warnings: [String] {
         (generation.warnings + generation.neverAsked).map(\.description) + openFigures

@@ -33,16 +33,22 @@ struct Diagnostics {
         let mistakes =
             MistakeFinder.mistakes(in: own.types, timers: plugin.timers)
             + names.mistakes(in: own.types)
-        var shown = mistakes.sorted { $0.range.lowerBound < $1.range.lowerBound }
+        var shown =
+            mistakes.map { (mistake: $0, severity: Severity.error) }
+            + plugin.changes(in: own).map { (mistake: $0, severity: Severity.warning) }
+        shown.sort { $0.mistake.range.lowerBound < $1.mistake.range.lowerBound }
         var diagnostics: [JSONValue] = []
         let trouble = own.types.file.troubles.first
         if let problem {
             diagnostics.append(syntax(problem, trouble, file.lines))
             // What stands behind it may be read as something that it is not.
             let end = trouble?.range.lowerBound ?? 0
-            shown = shown.filter { $0.range.upperBound < end }
+            shown = shown.filter { $0.mistake.range.upperBound < end }
         }
-        return diagnostics + shown.map { Self.diagnostic($0.text, $0.range, file.lines) }
+        return diagnostics
+            + shown.map {
+                Self.diagnostic($0.mistake.text, $0.mistake.range, file.lines, $0.severity)
+            }
     }
 
     /// What Lua says, at the place that it means.
@@ -56,12 +62,18 @@ struct Diagnostics {
         return Self.diagnostic(problem.text, lines.content(ofLine: line), lines)
     }
 
+    /// As the protocol numbers them.
+    enum Severity: Int64 {
+        case error = 1
+        case warning = 2
+    }
+
     static func diagnostic(
-        _ text: String, _ range: Range<Int>, _ lines: LineMap
+        _ text: String, _ range: Range<Int>, _ lines: LineMap, _ severity: Severity = .error
     ) -> JSONValue {
         [
-            "range": Place.range(range, lines), "severity": 1, "source": "callagent",
-            "message": .string(text),
+            "range": Place.range(range, lines), "severity": .integer(severity.rawValue),
+            "source": "callagent", "message": .string(text),
         ]
     }
 }

@@ -97,6 +97,12 @@ struct OpenPlugin {
     /// The file at `path`.
     func file(at path: String) -> PluginFile? { files.first { $0.path == path } }
 
+    /// Where handlers change locals of one of its files.
+    func changes(in file: PluginFile) -> [Mistake] {
+        zip(files, ChangeFinder.changes(in: files.map(\.types), of: source))
+            .first { $0.0 === file }?.1 ?? []
+    }
+
     /// The file that `require` finds.
     func module(_ name: String) -> PluginFile? {
         guard let module = source.modules[name] else { return nil }

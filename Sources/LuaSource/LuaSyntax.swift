@@ -20,6 +20,10 @@ package final class LuaLocal {
     }
 }
 
+extension LuaLocal: Equatable {
+    package static func == (one: LuaLocal, other: LuaLocal) -> Bool { one === other }
+}
+
 /// A function with its parameters.
 package final class LuaFunction {
     package let parameters: [LuaLocal]

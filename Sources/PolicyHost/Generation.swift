@@ -25,9 +25,9 @@ public struct GenerationPlan: Sendable {
     /// A generation without plugins.
     public init() {}
 
-    /// See `Generation.mistakes`.
-    fileprivate var mistakes: [ScriptProblem] {
-        plugins.flatMap { MistakeFinder.mistakes(in: $0.source) }
+    /// What is found in the files without running them.
+    fileprivate var findings: [MistakeFinder.Findings] {
+        plugins.map { MistakeFinder.findings(in: $0.source) }
     }
 
     /// What plugins see of the server's part.
@@ -50,7 +50,12 @@ public final class Generation: @unchecked Sendable {
     public let name: String
     /// What can never be meant, although Lua does not mind: it loads, and does not do what it
     /// seems to.
-    public var mistakes: [ScriptProblem] { plan.mistakes }
+    public var mistakes: [ScriptProblem] { findings.flatMap(\.mistakes) }
+    /// Where handlers change locals of the file, which reload, replay and the debugger begin
+    /// without. The plugin works all the same.
+    public var changedLocals: [ScriptProblem] { findings.flatMap(\.changes) }
+    // Nobody looks at both on two threads at once: a generation is handed over as a whole.
+    private lazy var findings = plan.findings
     /// What is no mistake, and yet hardly meant.
     public let warnings: [ScriptProblem]
     package var plan: GenerationPlan
@@ -92,7 +97,8 @@ public final class Generation: @unchecked Sendable {
         guard problems.isEmpty else {
             // What is wrong on the same line is mostly the same.
             let told = Set(problems.map(\.place))
-            throw ScriptProblems(problems + plan.mistakes.filter { !told.contains($0.place) })
+            let mistakes = plan.findings.flatMap(\.mistakes)
+            throw ScriptProblems(problems + mistakes.filter { !told.contains($0.place) })
         }
     }
 

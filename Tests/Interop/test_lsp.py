@@ -14,6 +14,7 @@ from pygls.lsp.client import LanguageClient
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLANTED = ROOT / "Tests" / "PolicyHostTests" / "Mistaken" / "planted.txt"
+CHANGED = PLANTED.with_name("changed.txt")
 
 
 class Editor:
@@ -90,9 +91,9 @@ def span(line, start, end):
     return types.Range(types.Position(line, start), types.Position(line, end))
 
 
-def planted():
+def planted(file=PLANTED):
     """Name, text, line, first and last column, and what is to be said, of each mistake."""
-    for part in PLANTED.read_text().split("\n== ")[1:]:
+    for part in file.read_text().split("\n== ")[1:]:
         name, *lines = part.rstrip("\n").split("\n")
         text, mark = [], None
         for line in lines:
@@ -121,6 +122,48 @@ def test_planted_mistakes_are_named_at_their_places(tmp_path):
         assert count >= 60
         assert missed == []
     run(body())
+
+
+def change(name):
+    return (f"a handler changes '{name}', a local of the file: reload, replay and debug begin "
+            f"without it (state.{name} is kept)")
+
+
+def test_locals_that_handlers_change_are_warnings_at_their_places(tmp_path):
+    async def body():
+        missed, count = [], 0
+        async with Editor(tmp_path) as editor:
+            for name, text, (line, start, end, local) in planted(CHANGED):
+                count += 1
+                editor.open("p.lua", text)
+                found = [(one.range, one.severity, one.message)
+                         for one in await editor.found("p.lua")]
+                wanted = (span(line, start, end), types.DiagnosticSeverity.Warning, change(local))
+                if found != [wanted]:
+                    missed.append((name, found))
+        assert count >= 30
+        assert missed == []
+    run(body())
+
+
+def test_check_warns_of_locals_that_handlers_change(tmp_path):
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "callagent.lua").write_text(
+        'plugins = { "desk" }\nanswer_for = { "desk" }\nstate_dir = ":memory:"\n')
+    desk = tmp_path / "plugins" / "desk.lua"
+    desk.write_text("local count = 0\non.invite(function(call)\n  count = count + 1\nend)\n")
+
+    def check(*words):
+        done = subprocess.run([os.environ["CALLAGENT"], "check", *words], cwd=tmp_path, text=True,
+                              capture_output=True)
+        return done.returncode, done.stdout, done.stderr
+    line = f"desk.lua:3: {change('count')}\n"
+    code, out, err = check("plugins/desk.lua")
+    assert (code, out, err) == (0, f"{line}plugins/desk.lua: good\n", "")
+    code, out, err = check()
+    assert code == 0 and line in out and err == ""
+    desk.write_text("on.invite(function(call)\n  state.count = (state.count or 0) + 1\nend)\n")
+    assert check("plugins/desk.lua") == (0, "plugins/desk.lua: good\n", "")
 
 
 def test_nothing_is_said_of_good_plugins(tmp_path):

@@ -140,39 +140,9 @@ import Testing
         #expect(MistakeFinder.mistakes(in: TypeFinder(file), timers: []).count <= 1)
     }
 
-    /// A plugin with one mistake, and what is said of it.
-    private struct Planted {
-        let name: String
-        var text = ""
-        var expected = ""
-        var line = 0
-        var columns = 0..<0
-    }
-
-    private func planted() throws -> [Planted] {
-        let url = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "Mistaken/planted.txt")
-        var all: [Planted] = []
-        for line in try String(contentsOf: url, encoding: .utf8).split(separator: "\n") {
-            if line.hasPrefix("== ") {
-                all.append(Planted(name: String(line.dropFirst(3))))
-            } else if line.hasPrefix("--"), line.first(where: { $0 != "-" && $0 != " " }) == "^" {
-                let place = all.count - 1
-                let start = line.prefix { $0 != "^" }.count
-                let count = line.dropFirst(start).prefix { $0 == "^" }.count
-                all[place].line = all[place].text.split(separator: "\n").count
-                all[place].columns = start..<start + count
-                all[place].expected = String(line.dropFirst(start + count + 1))
-            } else if !all.isEmpty {
-                all[all.count - 1].text += line + "\n"
-            }
-        }
-        return all
-    }
-
     @Test func everyPlantedMistakeIsNamedAtItsPlace() throws {
         let names = try NameFinder()
-        let all = try planted()
+        let all = try PlantedMistake.all(in: "planted.txt")
         #expect(all.count >= 60)
         for one in all {
             let text = Array(one.text.utf8)
@@ -192,7 +162,7 @@ import Testing
 
     /// `check` says the same, although the run of the top level would end at the first one.
     @Test func checkNamesEveryPlantedMistake() throws {
-        for one in try planted() {
+        for one in try PlantedMistake.all(in: "planted.txt") {
             var plan = GenerationPlan()
             let source = PluginSource(
                 name: "p", main: SourceFile(name: "p.lua", text: Array(one.text.utf8)))
@@ -227,7 +197,9 @@ import Testing
                 let read = LuaParser.file(text)
                 #expect(read.troubles.isEmpty && read.isWhole, "\(file.path) was not understood")
                 let plugin = PluginSource(name: "p", main: source)
-                #expect(MistakeFinder.mistakes(in: plugin).map(\.text) == [], "\(file.path)")
+                let found = MistakeFinder.findings(in: plugin)
+                #expect(found.mistakes.map(\.text) == [], "\(file.path)")
+                #expect(found.changes.map(\.description) == [], "\(file.path)")
                 count += 1
             }
         }

@@ -105,14 +105,16 @@ public enum PluginTests {
     /// Looks for mistakes in the named plugins, each by itself; nothing of them runs but the top
     /// level.
     ///
+    /// - Returns: what is told of plugins that are good, a line `FILE:LINE: text` each.
     /// - Throws: `configuration`, one line `FILE:LINE: text` for each fault.
-    public static func check(_ names: [String], file: String?) throws(AgentError) {
+    public static func check(_ names: [String], file: String?) throws(AgentError) -> [String] {
         do throws(ScriptProblems) {
             var plan = GenerationPlan()
             plan.plugins = try plugins(names, file).map { ($0.0, $0.1) }
             plan.isWhole = false
             let generation = try Generation(plan, seed: 0, cryptography: .system)
             guard generation.mistakes.isEmpty else { throw ScriptProblems(generation.mistakes) }
+            return generation.changedLocals.map(\.description)
         } catch {
             throw .configuration(error.description)
         }

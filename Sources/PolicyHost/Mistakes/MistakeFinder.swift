@@ -20,18 +20,33 @@ package struct MistakeFinder {
     let timers: Set<String>?
     private(set) var mistakes: [Mistake] = []
 
-    /// The mistakes in the files of a plugin, by file and line.
-    static func mistakes(in source: PluginSource) -> [ScriptProblem] {
-        let files = source.files.map { ($0, TypeFinder(LuaParser.file($0.text))) }
-        let timers = TimerNames.declared(in: files.map(\.1))
-        return files.flatMap { file, types -> [ScriptProblem] in
+    /// What is told of a plugin's files, by file and line.
+    struct Findings {
+        var mistakes: [ScriptProblem] = []
+        /// What is no mistake: see `ChangeFinder`.
+        var changes: [ScriptProblem] = []
+    }
+
+    /// What is found in the files of a plugin.
+    static func findings(in source: PluginSource) -> Findings {
+        let all = source.files.map { TypeFinder(LuaParser.file($0.text)) }
+        let timers = TimerNames.declared(in: all)
+        let changes = ChangeFinder.changes(in: all, of: source)
+        var findings = Findings()
+        for (file, (types, changes)) in zip(source.files, zip(all, changes)) {
             // What Lua cannot read is told by Lua.
-            guard types.file.troubles.isEmpty else { return [] }
+            guard types.file.troubles.isEmpty else { continue }
             let lines = LineMap(file.text)
-            return mistakes(in: types, timers: timers).map {
-                ScriptProblem($0.text, file: file.name, line: lines.line(of: $0.range.lowerBound))
+            func placed(_ found: [Mistake]) -> [ScriptProblem] {
+                found.map {
+                    ScriptProblem(
+                        $0.text, file: file.name, line: lines.line(of: $0.range.lowerBound))
+                }
             }
+            findings.mistakes += placed(mistakes(in: types, timers: timers))
+            findings.changes += placed(changes)
         }
+        return findings
     }
 
     /// The mistakes in one file, in order.

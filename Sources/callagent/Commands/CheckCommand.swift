@@ -12,7 +12,7 @@ extension Command {
             let named = arguments.operands.first { $0.hasSuffix("callagent.lua") }
             let file = Installation.file(arguments.text("--config") ?? named)
             if !plugins.isEmpty {
-                try PluginTests.check(plugins, file: file)
+                for line in try PluginTests.check(plugins, file: file) { Screen.say(line) }
                 for plugin in plugins { Screen.say("\(plugin): good") }
                 if named == nil { return ExitCode.success }
             }
@@ -25,7 +25,9 @@ extension Command {
             }
             for warning in deployment.fileWarnings { Screen.say(warning) }
             for warning in deployment.warnings { Screen.say(warning) }
-            for warning in deployment.lostTimers { Screen.say(warning) }
+            for warning in deployment.lostTimers + deployment.changedLocals {
+                Screen.say(warning)
+            }
             guard deployment.mistakes.isEmpty else {
                 for mistake in deployment.mistakes { Screen.complain(mistake) }
                 return ExitCode.failure
