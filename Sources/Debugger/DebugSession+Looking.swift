@@ -296,6 +296,9 @@ extension DebugSession {
         }
         let global = try state.member(.text(name), of: state.globals())
         guard global != .nothing else {
+            // In functions that the handler calls its call is shown, so it is known there too.
+            let of = DebugFrame(state: state, frame: frame)
+            if name == "call", let (call, _) = try call(of: of) { return call }
             throw DebugProblem("there is no '\(name)' in this function")
         }
         return global

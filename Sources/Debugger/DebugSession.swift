@@ -300,8 +300,15 @@ public final class DebugSession {
     private func restart(_ request: DebugRequest) throws(DebugProblem) {
         guard target != nil, stage == .running else { throw DebugProblem("nothing runs") }
         reply(request)
+        if let stop {
+            // Threads are numbered anew. Who takes the one that stood for one that still stands
+            // would send the next stop away.
+            let id = threadID(stop.state.number, stop.handler)
+            tell("continued", ["threadId": .integer(id), "allThreadsContinued": true])
+            tell("thread", ["reason": "started", "threadId": .integer(id)])
+        }
         (isEnding, runsAgain, stop, survey) = (true, true, nil, nil)
-        goal = stopsOnEntry ? .entry : .free
+        goal = stopsOnEntry && !ignoresBreakpoints ? .entry : .free
     }
 
     private func setBreakpoints(_ request: DebugRequest) throws(DebugProblem) {

@@ -227,6 +227,44 @@ def test_a_loop_is_paused_and_ended(desk):
         assert editor.end() == ([1], 0)
 
 
+def test_it_is_spoken_with_as_nvim_dap_does(desk):
+    """What that client sends, with its odd words: numbers from 0, lines twice, launch with its own
+    names, and threads taken for standing until it is told otherwise."""
+    source = {"name": desk.name, "path": str(desk)}
+    with Debugger(desk.parent.parent) as editor:
+        editor.request(
+            "launch", type="callagent", request="launch", name="test of this plugin",
+            plugin=str(desk), test="it accepts", stopOnEntry=True)
+        editor.await_event("initialized")
+        points = editor.request(
+            "setBreakpoints", source=source, sourceModified=False, lines=[4, 7],
+            breakpoints=[{"line": 4, "condition": "n == 3", "hitCondition": ">= 1"},
+                         {"line": 7, "logMessage": "total {total} of {call.callee.id}"}])
+        assert [point["verified"] for point in points["breakpoints"]] == [True, True]
+        editor.request("setExceptionBreakpoints", filters=["uncaught"])
+        editor.request("configurationDone")
+        assert editor.line() == 21 and editor.reason == "entry"
+        began = editor.thread
+        editor.go("continue")
+        assert editor.line() == 4 and editor.frames[0]["name"] == "sum"
+        # The scope shows the call of the handler, so expressions know it as well.
+        assert editor.value("call.callee.id") == '"support"'
+        stood, before = editor.thread, len(editor.events)
+        assert stood != began
+        editor.request("restart", arguments={"plugin": str(desk), "test": "it accepts"})
+        assert editor.line() == 21 and editor.reason == "entry" and editor.thread == began
+        # Else the client takes the new run's first stop for one too many and goes on at once.
+        told = [(e.event, dict(e.body)) for e in editor.events[before:] if e.event != "output"]
+        assert told[:2] == [
+            ("continued", {"threadId": stood, "allThreadsContinued": True}),
+            ("thread", {"reason": "started", "threadId": stood})]
+        assert told[2][0] == "stopped"
+        editor.go("continue")
+        assert editor.line() == 4
+        editor.request("terminate", restart=False)
+        assert editor.end() == ([1], 0)
+
+
 def test_an_editor_that_is_gone_leaves_nothing_running(desk):
     with Debugger(desk.parent.parent) as editor:
         editor.launch(plugin="plugins/support.lua", test="it never ends")
