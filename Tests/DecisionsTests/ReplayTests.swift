@@ -205,19 +205,74 @@ private final class Recorder {
         var copies = StateCopies()
         let start = Moment(1_790_000_000_000)
         var (made, last): (Int, UInt64) = (0, 0)
-        while copies.hasRoom(at: start) {
-            let id = copies.add(65_536, at: start)
+        while copies.hasRoom(for: "p", at: start) {
+            let id = copies.add(65_536, for: "p", at: start)
             #expect(id > last)
             (made, last) = (made + 1, id)
         }
         #expect((15...17).contains(made))
-        let rooms = [start + 1, start + 200].map { copies.hasRoom(at: $0) }
+        let rooms = [start + 1, start + 200].map { copies.hasRoom(for: "p", at: $0) }
         #expect(rooms == [false, true])
-        last = copies.add(1, at: start + 200)
+        last = copies.add(1, for: "p", at: start + 200)
         // After a restart.
         var later = StateCopies()
-        let first = later.add(1, at: start + 1_000)
+        let first = later.add(1, for: "p", at: start + 1_000)
         #expect(first > last)
+    }
+
+    /// Plugins that change much take nothing from one that changes little; together they cost no
+    /// more than one could.
+    @Test func copiesAreSharedOut() {
+        var copies = StateCopies()
+        let start = Moment(1_790_000_000_000)
+        var bytes: [String: Int] = [:]
+        var refused = 0
+        func make(_ plugin: String, _ count: Int, at now: Moment) {
+            guard copies.hasRoom(for: plugin, at: now) else {
+                refused += plugin == "quiet" ? 1 : 0
+                return
+            }
+            _ = copies.add(count, for: plugin, at: now)
+            bytes[plugin, default: 0] += count
+        }
+        for tick in 0..<1_000 {
+            for _ in 0..<4 {
+                for plugin in ["a", "b", "c"] { make(plugin, 60_000, at: start + Int64(tick) * 10) }
+            }
+            if tick % 10 == 0 { make("quiet", 2_000, at: start + Int64(tick) * 10) }
+        }
+        #expect(refused == 0)
+        #expect(bytes["quiet"] == 200_000)
+        // Ten seconds, and what there was at the beginning.
+        #expect(bytes.values.reduce(0, +) < 12 << 20)
+        #expect(bytes.values.reduce(0, +) > 9 << 20)
+    }
+
+    /// As a host does it: what one plugin writes leaves the other's record whole.
+    @Test func aBusyPluginLeavesTheStatesOfOthers() throws {
+        let busy = """
+            on.invite(function(call)
+              state.n = (state.n or 0) + 1
+              state.data = ("x"):rep(50000) .. state.n
+            end)
+            """
+        let quiet = """
+            on.invite(function(call)
+              state.asked = (state.asked or 0) + 1
+              return reject "busy"
+            end)
+            """
+        let recorder = try Recorder([("busy", busy), ("quiet", quiet)])
+        for number in 1...60 {
+            recorder.take(recorder.rig.ask(recorder.rig.call(id: UInt64(number))))
+        }
+        func missing(_ plugin: String) -> Int {
+            recorder.records.flatMap { $0.input?.states ?? [] }
+                .count { $0.plugin == plugin && $0.id == nil }
+        }
+        #expect(recorder.records.count == 60)
+        #expect(missing("quiet") == 0)
+        #expect(missing("busy") > 0)
     }
 
     @Test func aRecordReadsBackAsItWasWritten() throws {

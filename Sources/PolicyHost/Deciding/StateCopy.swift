@@ -46,31 +46,53 @@ public final class StateCopy: Sendable, Equatable {
     }
 }
 
-/// How many copies a host makes.
+/// How many copies a host makes. Half of it is for whoever needs it first; of the other half each
+/// plugin has a part of its own, which no busy one can use up.
 struct StateCopies {
-    /// Bytes of copies in a second: a plugin that changes much at every question costs no more.
+    /// Bytes of copies in a second: plugins that change much at every question cost no more.
     static let bytesPerSecondMax = 1 << 20
     /// What a copy takes besides.
     private static let overhead = 256
+    /// Who made none for so long has no part.
+    private static let idle: Milliseconds = 60_000
 
-    private(set) var lastID: UInt64 = 0
-    private var room = bytesPerSecondMax
-    private var countedAt = Moment(0)
+    /// Bytes that come back as time passes.
+    private struct Room {
+        var bytes: Int
+        var countedAt: Moment
 
-    /// Whether one more may be made at `now`.
-    mutating func hasRoom(at now: Moment) -> Bool {
-        let passed = max(0, now - countedAt)
-        if passed > 0 {
-            let more = min(passed, 1_000) * Milliseconds(Self.bytesPerSecondMax) / 1_000
-            room = min(Self.bytesPerSecondMax, room + Int(more))
+        mutating func refill(_ most: Int, at now: Moment) {
+            let passed = min(max(0, now - countedAt), 1_000)
+            guard passed > 0 else { return }
+            bytes = min(most, bytes + Int(passed) * most / 1_000)
             countedAt = now
         }
-        return room > 0
+    }
+
+    private(set) var lastID: UInt64 = 0
+    private var common = Room(bytes: bytesPerSecondMax / 2, countedAt: Moment(0))
+    private var own: [String: Room] = [:]
+
+    /// Whether `plugin` may make one more at `now`.
+    mutating func hasRoom(for plugin: String, at now: Moment) -> Bool {
+        common.refill(Self.bytesPerSecondMax / 2, at: now)
+        let half = Self.bytesPerSecondMax / 2
+        if own[plugin] == nil {
+            own = own.filter { now - $0.value.countedAt < Self.idle }
+            own[plugin] = Room(bytes: half / (own.count + 1), countedAt: now)
+        }
+        let part = half / own.count
+        own[plugin]?.refill(part, at: now)
+        return common.bytes > 0 || own[plugin].map { $0.bytes > 0 } ?? false
     }
 
     /// The id of a copy of so many bytes. A process that starts later has later ones.
-    mutating func add(_ bytes: Int, at now: Moment) -> UInt64 {
-        room -= bytes + Self.overhead
+    mutating func add(_ bytes: Int, for plugin: String, at now: Moment) -> UInt64 {
+        if common.bytes > 0 {
+            common.bytes -= bytes + Self.overhead
+        } else {
+            own[plugin]?.bytes -= bytes + Self.overhead
+        }
         lastID = max(lastID + 1, UInt64(max(0, now.milliseconds)) << 10)
         return lastID
     }

@@ -282,15 +282,16 @@ package final class PluginState {
     func stateCopy(_ copies: inout StateCopies, at now: Moment) -> StateCopy? {
         let hasChanged = hasChangedState
         if !hasChanged, let recorded { return recorded }
-        guard !isRetired, copies.hasRoom(at: now), readState(), let bytes = lineage.state else {
-            return nil
-        }
+        guard !isRetired, copies.hasRoom(for: name, at: now), readState(),
+            let bytes = lineage.state
+        else { return nil }
         let isEmpty = bytes.count == StateCopy.empty.bytes.count
         recorded =
             isEmpty
             ? StateCopy.empty
             : StateCopy(
-                id: copies.add(bytes.count, at: now), version: manifest.stateVersion, bytes: bytes)
+                id: copies.add(bytes.count, for: name, at: now), version: manifest.stateVersion,
+                bytes: bytes)
         return recorded
     }
 
