@@ -1,29 +1,28 @@
 -- queue: callers wait until a member of a group is free.
 --
--- The account takes the call, tells its caller {"position": 1, "waiting_ms": 20000} every now and
--- then, and hands it to the first member who is online and in no other call; who does not answer is
--- passed. More than `max` callers for one account, and those in other `modes`, find it busy.
---
+-- The account takes the call, tells its caller {"position": 1, "waiting_ms": 20000} now and then,
+-- and hands it to the first member who is online and free; who does not answer is passed. Busy are
+-- more than `max` calls for one account, more than `per_caller` of one caller, and other `modes`.
 --   options["queue"] = { group = "staff", say_every = "5s", max = 50 }
 
-plugin { version = "1.1.0", state_version = 2 }
+plugin { version = "1.2.0", state_version = 2 }
 
 local cfg = config {
   group = option.text(nil, { required = true, help = "whose members answer" }),
   say_every = option.duration("10s", { min = "1s", max = "10m", help = "how often they are told" }),
   max = option.int(20, { min = 1, max = 100, help = "callers who wait for one account" }),
+  per_caller = option.int(2, { min = 1, max = 100, help = "calls of one caller who wait for it" }),
   modes = option.list({ "advanced", "managed", "direct" }, { help = "where call.transfer is" }),
 }
-
 local can_transfer = {}
 for _, mode in ipairs(cfg.modes) do can_transfer[mode] = true end
 
--- `state` has those who wait for each account, in their order: { id, since, asked } of each call.
+-- `state` has the calls that wait for each account in their order: { id, by, since, asked }.
 migrate(function(old) return old.lines or {} end)
 
 local function add(account, call)
   state[account] = state[account] or {}
-  table.insert(state[account], { id = call.id, since = time.now() })
+  table.insert(state[account], { id = call.id, by = call.caller.id, since = time.now() })
 end
 
 -- The entry of a call, its place, and its place among those whom nobody is asked to take yet.
@@ -41,18 +40,19 @@ local function forget(account, id)
   if place and #state[account] == 0 then state[account] = nil end
 end
 
-local function free_members()
-  local free = {}
+local function free_members(free)
   for _, id in ipairs(users.group(cfg.group) or {}) do
-    local member = users.get(id)
-    if member and member.online and member.calls == 0 then free[#free + 1] = id end
+    local one = users.get(id)
+    if one and one.online and one.calls == 0 then free[#free + 1] = id end
   end
   return free
 end
 
 on.invite(function(call)
-  local waiting = state[call.callee.id] or {}
-  if not can_transfer[call.mode] or #waiting >= cfg.max then return reject "busy" end
+  local waiting, own = state[call.callee.id] or {}, 0
+  for _, one in ipairs(waiting) do own = own + (one.by == call.caller.id and 1 or 0) end
+  local is_full = #waiting >= cfg.max or own >= cfg.per_caller
+  if is_full or not can_transfer[call.mode] then return reject "busy" end
   add(call.callee.id, call)
   return accept {}
 end)
@@ -66,7 +66,7 @@ on.ended(function(call)
 end)
 
 timer("turn", function(account, call)
-  local free, is_here = free_members(), false
+  local free, is_here = free_members {}, false
   for _, user in ipairs(call.users) do is_here = is_here or user.id == account end
   if not is_here then return forget(account, call.id) end
   if not find(account, call.id) then add(account, call) end -- a restart forgot it
@@ -103,6 +103,25 @@ test("the second waits behind the first, and one more finds it busy", function(t
   t.advance "1s"
   local told = t.calls()
   t.equal({ told[1].data.position, told[2].data.position }, { 1, 2 })
+end)
+
+test("one caller cannot fill the queue", function(t)
+  t.options { group = "staff", max = 5 }
+  local function ask(caller) return t.invite { from = caller, to = "sales", mode = "advanced" } end
+  t.expect(ask "zoe", accept {})
+  t.expect(ask "zoe", accept {})
+  t.expect(ask "zoe", reject "busy")
+  t.expect(ask "yan", accept {})
+  t.equal(#state.sales, 3)
+end)
+
+test("a caller may have as many calls as the operator says", function(t)
+  t.options { group = "staff", per_caller = 1 }
+  t.expect(t.invite { from = "zoe", to = "sales", mode = "advanced" }, accept {})
+  t.event "ended"
+  t.expect(t.invite { from = "zoe", to = "sales", mode = "advanced" }, accept {})
+  t.expect(t.invite { from = "zoe", to = "sales", mode = "advanced" }, reject "busy")
+  t.expect(t.invite { from = "yan", to = "sales", mode = "advanced" }, accept {})
 end)
 
 test("who hangs up makes room", function(t)
