@@ -3,8 +3,9 @@
 import CallModel
 import JSON
 
-/// One value from a script.
-public indirect enum LuaValue: Equatable, Sendable {
+/// One value from a script. Only what is large and rare stands apart: a piece of memory for each
+/// value would cost a decision more than its hook.
+public enum LuaValue: Equatable, Sendable {
     case null
     case bool(Bool)
     case integer(Int64)
@@ -17,7 +18,7 @@ public indirect enum LuaValue: Equatable, Sendable {
     case table([Pair])
     case function(Int32)
     case call(CallID)
-    case user(UserFacts)
+    indirect case user(UserFacts)
     case handle(kind: UInt8, number: UInt32)
     /// What a decision constructor wrote.
     case decision([UInt8])
@@ -68,7 +69,11 @@ extension LuaValue {
 
     /// The member `key` of a table.
     public subscript(key: String) -> LuaValue {
-        table?.first { $0.key == .text(key) }?.value ?? .null
+        guard case .table(let pairs) = self else { return .null }
+        for pair in pairs {
+            if case .text(let own) = pair.key, own == key { return pair.value }
+        }
+        return .null
     }
 
     /// The word for the value's type in messages.

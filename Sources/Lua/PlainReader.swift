@@ -99,9 +99,23 @@ public struct PlainReader {
     private mutating func string() -> LuaValue {
         let block = block(length())
         // Most texts are short and of ASCII; the general check costs as much as the hook itself.
-        if block.allSatisfy({ $0 < 0x80 }) { return .text(String(decoding: block, as: UTF8.self)) }
+        if Self.isASCII(block) { return .text(String(decoding: block, as: UTF8.self)) }
         if let text = String(validating: block, as: UTF8.self) { return .text(text) }
         return .bytes(Array(block))
+    }
+
+    /// Eight bytes at a time.
+    private static func isASCII(_ block: UnsafeRawBufferPointer) -> Bool {
+        var (place, seen): (Int, UInt64) = (0, 0)
+        while place + 8 <= block.count {
+            seen |= block.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+            place += 8
+        }
+        while place < block.count {
+            seen |= UInt64(block[place])
+            place += 1
+        }
+        return seen & 0x8080_8080_8080_8080 == 0
     }
 
     private mutating func pairs() -> LuaValue {
