@@ -31,6 +31,19 @@ typedef struct {
 
 static bool encode(encoder *e, int index);
 
+// The rows of tables are filled as they are entered: to clear them for every value costs more than
+// most values do.
+static void begin(encoder *e, lua_State *L, cl_buffer *out, char *problem) {
+    e->L = L;
+    e->out = out;
+    e->flags = 0;
+    e->limit = 0;
+    e->depth = 0;
+    e->depth_max = PLAIN_DEPTH;
+    e->prefix = "";
+    e->problem = problem;
+}
+
 static bool refuse(encoder *e, const char *what) {
     char path[PATH_MAX_BYTES];
     size_t used = (size_t)snprintf(path, sizeof path, "%s", e->prefix);
@@ -198,6 +211,7 @@ static bool put_table(encoder *e, int index) {
     }
     if (!lua_checkstack(e->L, 8)) return refuse(e, "no memory");
     if (e->out->count > e->limit) return refuse_size(e);
+    e->path[e->depth] = (step){NULL, 0};
     e->above[e->depth++] = identity;
     lua_Integer count;
     int top = lua_gettop(e->L);
@@ -235,7 +249,6 @@ static bool encode(encoder *e, int index) {
 static bool encode_all(encoder *e, int index) {
     e->limit = e->out->count + cl_vm(e->L)->limits.value;
     cl_vm(e->L)->too_large = false;
-    if (e->depth_max == 0) e->depth_max = PLAIN_DEPTH;
     int top = lua_gettop(e->L);
     bool done = encode(e, lua_absindex(e->L, index));
     lua_settop(e->L, top);
@@ -243,12 +256,16 @@ static bool encode_all(encoder *e, int index) {
 }
 
 bool cl_encode_named(lua_State *L, int index, cl_buffer *out, const char *prefix, char *problem) {
-    encoder e = {.L = L, .out = out, .prefix = prefix, .problem = problem};
+    encoder e;
+    begin(&e, L, out, problem);
+    e.prefix = prefix;
     return encode_all(&e, index);
 }
 
 bool cl_encode(lua_State *L, int index, cl_buffer *out, uint32_t flags, char *problem) {
-    encoder e = {.L = L, .out = out, .flags = flags, .prefix = "", .problem = problem};
+    encoder e;
+    begin(&e, L, out, problem);
+    e.flags = flags;
     return encode_all(&e, index);
 }
 
@@ -259,7 +276,8 @@ void cl_encode_or_raise(lua_State *L, int index, cl_buffer *out) {
 
 void cl_encode_fields_or_raise(lua_State *L, int index, cl_buffer *out) {
     char problem[CL_NOTE];
-    encoder e = {.L = L, .out = out, .prefix = "", .problem = problem};
+    encoder e;
+    begin(&e, L, out, problem);
     e.depth_max = PLAIN_DEPTH + 1;
     if (!encode_all(&e, index)) luaL_error(L, "%s", problem);
 }
