@@ -100,7 +100,7 @@ extension StepParser {
             case .meant(let field, let flag): values.give(field, flag)
             }
         }
-        guard let operation = phrase.operation.make(values) else {
+        guard let operation = phrase.operation.make(&values) else {
             throw ScenarioError(line: words.line, "no device `\(verb)` by itself")
         }
         return operation

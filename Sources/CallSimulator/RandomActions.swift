@@ -86,7 +86,7 @@ public struct RandomActions {
         for field in descriptor.fields where descriptor.required.contains(field) || flip(1, in: 2) {
             give(field, to: &values)
         }
-        guard let operation = descriptor.make(values) else {
+        guard let operation = descriptor.make(&values) else {
             preconditionFailure("\(descriptor.name.rawValue) is made by nobody")
         }
         return operation

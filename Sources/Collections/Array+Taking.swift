@@ -9,6 +9,13 @@ extension Array {
         return rest
     }
 
+    /// Empties an array whose elements were taken out, and keeps its memory. What is left of them
+    /// is worth nothing, and to destroy it in one go costs more than one by one.
+    @inlinable
+    public mutating func removeTaken() {
+        while !isEmpty { removeLast() }
+    }
+
     /// Appends to an array that mostly gets this one element: growing an empty one asks the
     /// allocator how much it gave, which costs more than a place for one.
     @inlinable

@@ -16,6 +16,9 @@ public struct JSONWriter: ~Copyable {
     @usableFromInline var buffer: TextBuffer
     /// Whether something stands before the next value in the same object or array.
     @usableFromInline var needsComma = false
+    /// The moment that was written last and where its digits stand: what happens at one moment is
+    /// written with it many times.
+    private var recent = (moment: Int64.min, place: 0, count: 0)
 
     /// A writer with room for `capacity` bytes before it has to grow.
     public init(capacity: Int = 512) { buffer = TextBuffer(capacity: capacity) }
@@ -31,11 +34,14 @@ public struct JSONWriter: ~Copyable {
 
     /// Takes back what was written after the first `count` bytes: whole values of the array or
     /// object under way, but not its first.
-    public mutating func cut(to count: Int) { buffer.cut(to: count) }
+    public mutating func cut(to count: Int) {
+        buffer.cut(to: count)
+        recent.moment = .min
+    }
 
     /// Empties the buffer for the next text and keeps its memory.
     public mutating func removeAll() {
-        buffer.cut(to: 0)
+        cut(to: 0)
         needsComma = false
     }
 
@@ -275,6 +281,28 @@ extension JSONWriter {
     @inlinable @inline(__always)
     public mutating func field(_ key: StaticString, _ value: Int64) {
         write(key, room: JSONPen.roomForInteger) { $0.integer(value) }
+    }
+
+    /// Writes a member that is a moment in milliseconds.
+    @inlinable @inline(__always)
+    public mutating func field(_ key: StaticString, moment: Int64) {
+        self.key(key)
+        value(moment: moment)
+    }
+
+    /// Writes a moment behind its name.
+    @usableFromInline
+    mutating func value(moment: Int64) {
+        needsComma = true
+        let start = buffer.reserve(JSONPen.roomForInteger)
+        if moment == recent.moment {
+            copy(buffer.start + recent.place, recent.count, to: start)
+        } else {
+            var pen = JSONPen(start)
+            pen.integer(moment)
+            recent = (moment, start - buffer.start, pen.distance(from: start))
+        }
+        buffer.commit(recent.count)
     }
 
     /// Writes a member that is an integer.

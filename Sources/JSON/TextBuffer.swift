@@ -19,6 +19,7 @@ package struct TextBuffer: ~Copyable {
     @inlinable deinit { start.deallocate() }
 
     /// What was appended; valid until the next change.
+    @inlinable
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: start, count: count) }
 
     package mutating func cut(to count: Int) {
@@ -60,7 +61,8 @@ package struct TextBuffer: ~Copyable {
 
 /// Copies `count` bytes; up to sixteen, as most names and values are, without a call.
 @inlinable @inline(__always)
-func copy(_ source: UnsafeRawPointer, _ count: Int, to target: UnsafeMutablePointer<UInt8>) {
+package func copy(_ source: UnsafeRawPointer, _ count: Int, to target: UnsafeMutablePointer<UInt8>)
+{
     let target = UnsafeMutableRawPointer(target)
     switch count {
     case 17...: target.copyMemory(from: source, byteCount: count)

@@ -169,6 +169,30 @@ import Testing
         #expect(try malformed(text).refusal.detail == .field("key"))
     }
 
+    @Test func theOrderOfMembersMeansNothing() throws {
+        let data = #"{"call_id":"\#(OperationTests.id)"}"#
+        let other = #"{"call_id":"\#(CallID(high: 1, low: 2))"}"#
+        let wanted = ClientMessage.request(
+            .integer(1), key: nil, .call(OperationTests.id, .end()))
+        #expect(try decode(#"{"id":1,"op":"call.end","data": \#(data) }"#) == wanted)
+        #expect(try decode(#"{"data":\#(data),"op":"call.end","id":1}"#) == wanted)
+        // The last one of a name counts.
+        #expect(
+            try decode(#"{"id":1,"op":"call.end","data":\#(other),"data":\#(data)}"#) == wanted)
+        #expect(
+            try decode(#"{"id":1,"op":"call.leave","data":\#(data),"op":"call.end"}"#) == wanted)
+        let taken = #"{"id":1,"op":"call.end","data":\#(data),"data":null}"#
+        #expect(try malformed(taken).refusal.detail == .field("call_id"))
+    }
+
+    @Test func thatItIsNoJSONComesBeforeWhatIsWrongInIt() throws {
+        let wrong = #"{"id":1,"op":"call.end","data":{"call_id":5}"#
+        let refused = try malformed(wrong + "}")
+        #expect(!refused.isUnparseable && refused.id == .integer(1))
+        #expect(refused.refusal.detail == .field("call_id") && refused.operation == .end)
+        #expect(try malformed(wrong + #","x":}"#).isUnparseable)
+    }
+
     @Test func aBodyThatIsNullHasNoFields() throws {
         let nothing = try decoder.request(.list, body: [], key: nil)
         #expect(try decoder.request(.list, body: Array(" null".utf8), key: nil) == nothing)

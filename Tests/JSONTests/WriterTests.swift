@@ -126,6 +126,23 @@ import Testing
         }
     }
 
+    @Test func writesMomentsThatComeAgain() {
+        var writer = JSONWriter(capacity: 16)
+        let moments: [Int64] = [1_800_000_000_000, 1_800_000_000_000, 7, 7, 1_800_000_000_000, -1]
+        for _ in 0..<2 {
+            writer.removeAll()
+            writer.object { for moment in moments { $0.field("at", moment: moment) } }
+            let members = moments.map { "\"at\":\($0)" }.joined(separator: ",")
+            #expect(String(decoding: writer.bytes, as: UTF8.self) == "{\(members)}")
+        }
+        writer.removeAll()
+        writer.field("at", moment: 7)
+        writer.cut(to: 0)
+        writer.startText()
+        writer.field("until", moment: 7)
+        #expect(String(decoding: writer.bytes, as: UTF8.self) == #""until":7"#)
+    }
+
     @Test func takesBackTheLastElements() {
         let text = written {
             $0.array {

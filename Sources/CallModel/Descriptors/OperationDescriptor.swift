@@ -33,7 +33,8 @@ public final class OperationDescriptor: Sendable {
     /// is left out.
     public let give: Giving
 
-    public typealias Making = @Sendable (FieldValues) -> Operation?
+    /// It may take values out instead of copying them: nobody looks at them afterwards.
+    public typealias Making = @Sendable (inout FieldValues) -> Operation?
     public typealias Giving = @Sendable (Operation, inout FieldValues) -> Void
     /// Members that must be there, and those that may.
     typealias Fields = (required: FieldSet, optional: FieldSet)
@@ -64,7 +65,7 @@ public final class OperationDescriptor: Sendable {
         onCall name: OperationName, _ text: StaticString, _ summary: String,
         _ fields: Fields = ([], []), reply: [DataMember] = [], traits: Traits = [],
         phrases: [String], needs: Mode.Features = [], rule: String,
-        make: @escaping @Sendable (FieldValues) -> CallAction,
+        make: @escaping @Sendable (borrowing FieldValues) -> CallAction,
         give: @escaping @Sendable (CallAction, inout FieldValues) -> Void = { _, _ in }
     ) {
         var fields = fields

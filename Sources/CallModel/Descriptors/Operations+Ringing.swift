@@ -20,7 +20,7 @@ extension OperationDescriptor {
                 + "these modes, and in `managed` while one is in any (`busy`, with "
                 + "`detail.call_id`). People who cannot be invited come back in `errors[]`; if "
                 + "nobody is left, the operation fails and no call is made.",
-            make: { .invite(Invitation($0)) },
+            make: { .invite(Invitation(taking: &$0)) },
             give: { operation, values in
                 if case .invite(let invitation) = operation { values.give(invitation) }
             }),
@@ -103,10 +103,15 @@ extension FieldValues {
 
 extension Invitation {
     /// What a request's fields say.
-    fileprivate init(_ values: borrowing FieldValues) {
-        (invitees, mode, kind, timeout) = (values.users, values.mode, values.kind, values.timeout)
-        (extendedData, deliveryCheck) = (values.extendedData, values.deliveryCheck)
+    @inline(__always)
+    fileprivate init(taking values: inout FieldValues) {
+        invitees = []
+        swap(&invitees, &values.users)
+        swap(&items, &values.texts)
+        (mode, extendedData, push) = (
+            values.mode.take(), values.extendedData.take(), values.push.take()
+        )
+        (kind, timeout, deliveryCheck) = (values.kind, values.timeout, values.deliveryCheck)
         (audio, video) = (values.flag(.audio), values.flag(.video))
-        (items, push) = (values.texts, values.push)
     }
 }

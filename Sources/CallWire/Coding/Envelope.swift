@@ -15,14 +15,30 @@ struct Envelope {
     private var trace: UnsafeRawBufferPointer?
 
     /// The envelope of `message`, or an error when that is no JSON object.
-    init(_ message: UnsafeRawBufferPointer) throws(JSONError) {
+    ///
+    /// - Parameter takeData: takes the data of the operation named before it, and leaves the reader
+    ///   behind it; false: it does not, and the data is only checked.
+    init(
+        _ message: UnsafeRawBufferPointer,
+        _ takeData: (_ op: UnsafeRawBufferPointer, inout JSONReader) -> Bool = { _, _ in false }
+    ) throws(JSONError) {
         var reader = JSONReader(message)
         try reader.beginObject()
         while let name = try reader.nextKey() {
             switch name {
             case "id": id = try Self.member(&reader)
             case "op": op = try Self.member(&reader)
-            case "data": data = try Self.member(&reader)
+            case "data":
+                // Whatever stands around it does not belong to it.
+                _ = try reader.peek()
+                let mark = reader
+                if let op, takeData(op, &reader) {
+                    let end = reader.offset
+                    data = UnsafeRawBufferPointer(rebasing: message[mark.offset..<end])
+                } else {
+                    reader = mark
+                    data = try Self.member(&reader)
+                }
             case "key": key = try Self.member(&reader)
             case "ack": ack = try reader.readRaw()
             case "trace": trace = try reader.readRaw()
@@ -88,6 +104,11 @@ struct Envelope {
     /// The operation that `op` names.
     func operation() throws(Refusal) -> OperationDescriptor {
         guard let op else { throw .badField("op", "is required") }
+        return try Self.operation(op)
+    }
+
+    /// The operation whose name's bytes are `op`.
+    static func operation(_ op: UnsafeRawBufferPointer) throws(Refusal) -> OperationDescriptor {
         var form = FormReader(op)
         let name = try form.text("op")
         if let operation = OperationDescriptor.named(name) { return operation }

@@ -14,13 +14,13 @@ extension JSONWriter {
     /// Writes a member that is a moment.
     @inline(__always)
     mutating func field(_ key: StaticString, _ moment: Moment) {
-        field(key, moment.milliseconds)
+        field(key, moment: moment.milliseconds)
     }
 
     /// Writes a member that is a moment, or null.
     @inline(__always)
     mutating func field(_ key: StaticString, _ moment: Moment?) {
-        field(key, moment?.milliseconds)
+        if let moment { field(key, moment) } else { null(key) }
     }
 
     /// Writes a member that is a list of texts.

@@ -5,8 +5,10 @@ import JSON
 
 /// Decodes clients' messages. A value without state: one decoder serves every connection.
 ///
-/// The envelope is read first, and with it every byte of the message is checked. Only then the
-/// data is read, member by member, into the operation; nothing in between is a tree.
+/// The envelope is read, and with it every byte of the message is checked. The data is read member
+/// by member into the operation, where it stands if the operation is named before it; nothing in
+/// between is a tree. Data that is not as it should be is read again when all is checked: that a
+/// text is no JSON comes before what is wrong in it.
 public struct WireDecoder: Sendable {
     private let rules: FieldRules
 
@@ -31,14 +33,19 @@ public struct WireDecoder: Sendable {
         _ bytes: UnsafeRawBufferPointer, trace: inout TraceParent?
     ) throws(Malformed) -> ClientMessage {
         let envelope: Envelope
+        var known: (descriptor: OperationDescriptor, operation: Operation)?
         do {
-            envelope = try Envelope(bytes)
+            envelope = try Envelope(bytes) { op, reader in
+                // Of several members `data` the last one counts.
+                known = take(op, &reader)
+                return known != nil
+            }
         } catch {
             throw malformed(bytes, error)
         }
         trace = envelope.traceParent
         do {
-            return try message(in: envelope)
+            return try message(in: envelope, known)
         } catch {
             let id = try? envelope.messageID(limits)
             throw Malformed(id: id, operation: try? envelope.operation().name, refusal: error)
@@ -65,13 +72,41 @@ public struct WireDecoder: Sendable {
         return try result.get()
     }
 
-    private func message(in envelope: Envelope) throws(Refusal) -> ClientMessage {
+    /// The operation that `op` names, with the data that stands at `reader`; nil: it has to be read
+    /// when the whole message is checked.
+    private func take(
+        _ op: UnsafeRawBufferPointer, _ reader: inout JSONReader
+    ) -> (OperationDescriptor, Operation)? {
+        var form = FormReader(reader)
+        guard let descriptor = try? Envelope.operation(op), (try? form.isNull()) == false else {
+            return nil
+        }
+        var values = FieldValues()
+        guard (try? read(descriptor, from: &form, into: &values)) != nil,
+            let operation = descriptor.make(&values)
+        else { return nil }
+        reader = form.reader
+        return (descriptor, operation)
+    }
+
+    private func message(
+        in envelope: Envelope,
+        _ known: (descriptor: OperationDescriptor, operation: Operation)?
+    ) throws(Refusal) -> ClientMessage {
         if envelope.isAcknowledgement { return .acknowledge(try envelope.acknowledged()) }
         let id = try envelope.messageID(limits)
         // A ping needs no id; whatever else comes without one lacks it before anything else.
         if id == nil, envelope.mayLackID { return .ping(nil) }
         guard let id else { throw .badField("id", "is required") }
-        return try message(id, try envelope.operation(), envelope)
+        let descriptor = try envelope.operation()
+        // Of several members `op` the last one counts.
+        if let known, known.descriptor === descriptor {
+            let key = try envelope.keyText(limits)
+            let operation = known.operation
+            return .request(
+                id, key: Self.key(key, descriptor.name, envelope.data, operation), operation)
+        }
+        return try message(id, descriptor, envelope)
     }
 
     private func message(
@@ -80,7 +115,7 @@ public struct WireDecoder: Sendable {
         let key = try envelope.keyText(limits)
         var values = FieldValues()
         try read(descriptor, envelope.data, into: &values)
-        if let operation = descriptor.make(values) {
+        if let operation = descriptor.make(&values) {
             let key = Self.key(key, descriptor.name, envelope.data, operation)
             return .request(id, key: key, operation)
         }
@@ -114,7 +149,7 @@ extension WireDecoder {
         let descriptor = OperationDescriptor.of(name)
         var values = FieldValues()
         try read(descriptor, data, into: &values)
-        if let operation = descriptor.make(values) {
+        if let operation = descriptor.make(&values) {
             return .operation(operation, key: Self.key(key, name, data, operation))
         }
         guard name == .bye else { throw .unsupported(name.rawValue) }
@@ -148,17 +183,32 @@ extension WireDecoder {
         into values: inout FieldValues
     ) throws(Refusal) {
         if var form = data.map({ FormReader($0) }), try !form.isNull() {
-            try form.beginObject("data")
-            while let name = try form.nextKey() {
-                guard let field = descriptor.field(name) else {
-                    try form.skip()
-                    continue
-                }
-                // The data of a signal may be any value, null too; elsewhere null means absent.
-                if field != .data, try form.isNull() { continue }
-                try values.read(field, from: &form, rules)
-            }
+            return try read(descriptor, from: &form, into: &values)
         }
+        try check(values, of: descriptor)
+    }
+
+    /// Reads the fields of an operation in the object that stands at `form`.
+    private func read(
+        _ descriptor: OperationDescriptor, from form: inout FormReader,
+        into values: inout FieldValues
+    ) throws(Refusal) {
+        try form.beginObject("data")
+        while let name = try form.nextKey() {
+            guard let field = descriptor.field(name) else {
+                try form.skip()
+                continue
+            }
+            // The data of a signal may be any value, null too; elsewhere null means absent.
+            if field != .data, try form.isNull() { continue }
+            try values.read(field, from: &form, rules)
+        }
+        try check(values, of: descriptor)
+    }
+
+    private func check(
+        _ values: borrowing FieldValues, of descriptor: OperationDescriptor
+    ) throws(Refusal) {
         if let missing = descriptor.required.firstMissing(in: values.given) {
             throw .badField(missing.name, "is required")
         }

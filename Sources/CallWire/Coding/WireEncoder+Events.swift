@@ -18,7 +18,7 @@ extension WireEncoder {
         into writer: inout JSONWriter
     ) {
         writer.startText()
-        writer.field("event", plain: EventName(event.kind).rawValue)
+        writer.field("event", plain: event.kind.name.rawValue)
         writer.object("data") { members(of: event, for: viewer, &text, into: &$0) }
         writer.append(UInt8(ascii: "}"))
     }
@@ -31,6 +31,7 @@ extension WireEncoder {
         members(of: event, for: viewer, &text, into: &writer)
     }
 
+    @inline(__always)
     private func members(
         of event: CallEvent, for viewer: UserID, _ text: inout CallText,
         into writer: inout JSONWriter

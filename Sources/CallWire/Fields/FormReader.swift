@@ -8,9 +8,13 @@ import JSON
 /// The text was checked as a whole before, so all that can go wrong is a value of another type,
 /// size or range than the protocol asks for. Paths are built only then.
 struct FormReader {
-    private var reader: JSONReader
+    /// Where it stands.
+    private(set) var reader: JSONReader
 
     init(_ text: UnsafeRawBufferPointer) { reader = JSONReader(text) }
+
+    /// Goes on where `reader` stands.
+    init(_ reader: JSONReader) { self.reader = reader }
 
     // MARK: Structure
 
