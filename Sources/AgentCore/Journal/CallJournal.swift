@@ -10,6 +10,8 @@ final class CallJournal {
     static let lastMax = 400
     /// Bytes of one journal.
     static let bytesMax = 32_768
+    /// Most calls take less.
+    private static let usualSize = 384
 
     let id: CallID
     /// Where the table of journals has it.
@@ -18,7 +20,8 @@ final class CallJournal {
     let since: Moment
     /// Whether it has all from the call's beginning; else the file may have what came before.
     let isWhole: Bool
-    private(set) var bytes: [UInt8] = []
+    /// Writes the entries, and holds them.
+    var pen = JournalPen(capacity: CallJournal.usualSize)
     private(set) var count = 0
     /// Entries that were taken out of its middle.
     private(set) var leftOut = 0
@@ -42,74 +45,89 @@ final class CallJournal {
 
     init(_ id: CallID, since: Moment, isWhole: Bool) {
         (self.id, self.since, self.isWhole) = (id, since, isWhole)
-        bytes = [UInt8](unsafeUninitializedCapacity: 384) { $1 = 0 }
     }
 
-    /// Adds the entry that `pen` has written.
-    func add(_ pen: JournalPen, at now: Moment) {
+    /// The size of all entries.
+    var size: Int { pen.bytes.count }
+
+    /// The entries, and what may be made of them instead.
+    private(set) var bytes: [UInt8] {
+        get { Array(pen.bytes) }
+        set { pen = JournalPen(after: newValue, capacity: Self.usualSize) }
+    }
+
+    /// Ends the entry that the pen has written.
+    ///
+    /// - Returns: by how much the journal has grown.
+    func endEntry(at now: Moment) -> Int {
+        let before = pen.start
         pen.end(after: UInt64(max(0, now - since)))
-        bytes.append(contentsOf: pen.bytes)
         count += 1
         // Large entries at the beginning leave room for those at the end.
-        let isHead = count == Self.firstMax || bytes.count >= Self.bytesMax / 2
-        if headEnd == 0, isHead { headEnd = bytes.count }
-        if count - leftOut > Self.firstMax + Self.lastMax + 100 || bytes.count > Self.bytesMax {
+        let isHead = count == Self.firstMax || size >= Self.bytesMax / 2
+        if headEnd == 0, isHead { headEnd = size }
+        if count - leftOut > Self.firstMax + Self.lastMax + 100 || size > Self.bytesMax {
             shorten()
         }
+        return size - before
     }
 
     /// Takes entries out of the middle.
     private func shorten() {
         guard headEnd > 0 else { return dropLast() }
+        var bytes = bytes
         var place = headEnd
         while place < bytes.count,
             count - leftOut > Self.firstMax + Self.lastMax
                 || bytes.count - (place - headEnd) > Self.bytesMax * 3 / 4
         {
-            place += size(at: place)
+            place += Self.size(at: place, in: bytes)
             leftOut += 1
         }
         bytes.removeSubrange(headEnd..<place)
+        self.bytes = bytes
         unwritten = unwritten <= headEnd ? unwritten : max(headEnd, unwritten - (place - headEnd))
     }
 
     /// The first entries alone are too large: there is no room for more than that.
     private func dropLast() {
-        headEnd = bytes.count
-        while bytes.count > Self.bytesMax, let last = lastPlace() {
+        var bytes = bytes
+        while bytes.count > Self.bytesMax, let last = Self.lastPlace(in: bytes) {
             bytes.removeSubrange(last...)
             leftOut += 1
-            headEnd = bytes.count
         }
+        headEnd = bytes.count
         unwritten = min(unwritten, bytes.count)
+        self.bytes = bytes
     }
 
-    private func lastPlace() -> Int? {
+    private static func lastPlace(in bytes: [UInt8]) -> Int? {
         var place = 0
         var last: Int?
         while place < bytes.count {
             last = place
-            place += size(at: place)
+            place += size(at: place, in: bytes)
         }
         return last
     }
 
-    private func size(at place: Int) -> Int {
+    private static func size(at place: Int, in bytes: [UInt8]) -> Int {
         2 + Int(bytes[place]) + Int(bytes[place + 1]) << 8
     }
 
     /// Names `gone` no more.
     func forget(_ gone: Forgotten) {
+        let bytes = bytes
         func size(_ end: Int) -> Int {
             JournalText.forgetting(gone, in: Array(bytes[..<end])).count
         }
         (headEnd, unwritten) = (size(headEnd), size(unwritten))
-        bytes = JournalText.forgetting(gone, in: bytes)
+        self.bytes = JournalText.forgetting(gone, in: bytes)
     }
 
     /// What is not written to a file yet; it counts as written from now on.
     func takeUnwritten() -> [UInt8] {
-        defer { unwritten = bytes.count }
-        return Array(bytes[unwritten...])
+        defer { unwritten = size }
+        return Array(pen.bytes[unwritten...])
     }
 }

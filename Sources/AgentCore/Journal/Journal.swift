@@ -103,7 +103,6 @@ public final class Journal {
     private unowned(unsafe) var newest: CallJournal?
     private var bytes = 0
     private var dirty: [CallJournal] = []
-    private let pen = JournalPen()
     /// The journal that was written to last: mostly the next entry is of the same call.
     private var recent: CallJournal?
 
@@ -138,9 +137,9 @@ public final class Journal {
     /// The journal of a call names `gone` no more.
     public func forget(_ gone: Forgotten, in id: CallID) {
         guard let journal = find(id) else { return }
-        let before = journal.bytes.count
+        let before = journal.size
         journal.forget(gone)
-        bytes += journal.bytes.count - before
+        bytes += journal.size - before
     }
 
     /// What happened to `user` beside calls is not known any more.
@@ -178,10 +177,8 @@ public final class Journal {
         return found
     }
 
-    private func add(to journal: CallJournal, at now: Moment) {
-        let before = journal.bytes.count
-        journal.add(pen, at: now)
-        bytes += journal.bytes.count - before
+    private func endEntry(of journal: CallJournal, at now: Moment) {
+        bytes += journal.endEntry(at: now)
         guard isWritten, !journal.isDirty else { return }
         journal.isDirty = true
         dirty.append(journal)
@@ -197,13 +194,13 @@ public final class Journal {
         var isNew = true
         if case .call = request.operation { isNew = false }
         let journal = journal(id, isWhole: isNew)
-        pen.begin(.request)
-        pen.put(request.operation.name.rawValue)
-        pen.put(request.user.text)
-        pen.put(request.device.text)
-        pen.put(optional: code?.rawValue)
-        pen.put(request.trace)
-        add(to: journal, at: now)
+        journal.pen.begin(.request)
+        journal.pen.put(request.operation.name.rawValue)
+        journal.pen.put(request.user.text)
+        journal.pen.put(request.device.text)
+        journal.pen.put(optional: code?.rawValue)
+        journal.pen.put(request.trace)
+        endEntry(of: journal, at: now)
     }
 
     /// A call is as it is now, by the doing of `actor`.
@@ -211,24 +208,24 @@ public final class Journal {
         _ call: borrowing Call, by actor: (name: String, device: String?), at now: Moment
     ) {
         let journal = journal(call.id, isWhole: call.revision <= 1)
-        pen.begin(.change)
-        pen.put(number: UInt64(call.revision))
-        pen.put(actor.name)
-        pen.put(optional: actor.device)
-        pen.put(call.state.place)
+        journal.pen.begin(.change)
+        journal.pen.put(number: UInt64(call.revision))
+        journal.pen.put(actor.name)
+        journal.pen.put(optional: actor.device)
+        journal.pen.put(call.state.place)
         let end = call.end
-        pen.put(optional: end?.reason.rawValue)
+        journal.pen.put(optional: end?.reason.rawValue)
         if let end {
-            pen.put(optional: end.detail?.rawValue)
-            pen.put(optional: end.by?.text)
+            journal.pen.put(optional: end.detail?.rawValue)
+            journal.pen.put(optional: end.by?.text)
         }
         putChanges(of: call, journal)
-        add(to: journal, at: now)
+        endEntry(of: journal, at: now)
         if call.media.place != journal.media {
             journal.media = call.media.place
-            pen.begin(.media)
-            pen.put(call.media.place)
-            add(to: journal, at: now)
+            journal.pen.begin(.media)
+            journal.pen.put(call.media.place)
+            endEntry(of: journal, at: now)
         }
         if !call.isLive { ends(journal) }
     }
@@ -240,11 +237,11 @@ public final class Journal {
         call.participants.withUnsafeBufferPointer { people in
             var count: UInt64 = 0
             for place in people.indices where isNews(place, people, journal) { count += 1 }
-            pen.put(number: count)
+            journal.pen.put(number: count)
             for place in people.indices where isNews(place, people, journal) {
-                pen.put(people[place].user.text)
-                pen.put(people[place].state.place)
-                pen.put(Self.place(of: people[place].reason))
+                journal.pen.put(people[place].user.text)
+                journal.pen.put(people[place].state.place)
+                journal.pen.put(Self.place(of: people[place].reason))
             }
             guard isKept else { return }
             journal.states = people.indices.flatMap {
@@ -284,7 +281,7 @@ public final class Journal {
         old.newer?.older = old.older
         if oldest === old { oldest = old.newer }
         if newest === old { newest = old.older }
-        bytes -= old.bytes.count + Self.headBytes
+        bytes -= old.size + Self.headBytes
         if recent === old { recent = nil }
         places.remove(old.id.hash, old.place)
         _ = journals.remove(at: old.place)
@@ -295,45 +292,45 @@ public final class Journal {
         let subject = question.subject
         let call = subject.call
         let journal = journal(call.id, isWhole: call.revision <= 1)
-        pen.begin(.asked)
+        journal.pen.begin(.asked)
         switch subject {
         case .invite(_, let callee, _):
-            pen.put("invite")
-            pen.put(callee.text)
+            journal.pen.put("invite")
+            journal.pen.put(callee.text)
         case .dial(_, let user, _):
-            pen.put("dial")
-            pen.put(user.text)
+            journal.pen.put("dial")
+            journal.pen.put(user.text)
         case .incomingData(_, let user, _):
-            pen.put("extended_data")
-            pen.put(user.text)
+            journal.pen.put("extended_data")
+            journal.pen.put(user.text)
         case .outgoingData:
-            pen.put("extended_data")
-            pen.put("")
+            journal.pen.put("extended_data")
+            journal.pen.put("")
         case .join(_, let user):
-            pen.put("join")
-            pen.put(user.text)
+            journal.pen.put("join")
+            journal.pen.put(user.text)
         case .token(_, let user):
-            pen.put("token")
-            pen.put(user.text)
+            journal.pen.put("token")
+            journal.pen.put(user.text)
         }
-        pen.put(question.trace)
-        add(to: journal, at: now)
+        journal.pen.put(question.trace)
+        endEntry(of: journal, at: now)
     }
 
     /// A plugin answered, or did not.
     public func answered(_ answer: borrowing JournalAnswer, in id: CallID, at now: Moment) {
         guard let journal = known(id) else { return }
-        pen.begin(.answered)
-        pen.put(answer.hook)
-        pen.put(answer.user.text)
-        pen.put(answer.plugin)
-        pen.put(answer.generation)
-        pen.put(answer.decision)
-        pen.put(optional: answer.detail)
-        pen.put(number: answer.processor / 1_000)
-        pen.put(number: UInt64(max(0, answer.wall)) * 1_000)
-        pen.put(optional: answer.failure)
-        add(to: journal, at: now)
+        journal.pen.begin(.answered)
+        journal.pen.put(answer.hook)
+        journal.pen.put(answer.user.text)
+        journal.pen.put(answer.plugin)
+        journal.pen.put(answer.generation)
+        journal.pen.put(answer.decision)
+        journal.pen.put(optional: answer.detail)
+        journal.pen.put(number: answer.processor / 1_000)
+        journal.pen.put(number: UInt64(max(0, answer.wall)) * 1_000)
+        journal.pen.put(optional: answer.failure)
+        endEntry(of: journal, at: now)
     }
 
     /// A device was told of an event under the number `seq`.
@@ -348,16 +345,16 @@ public final class Journal {
         }
         if case .timer(let timer) = event.actor, journal.timerRevision != event.revision {
             journal.timerRevision = event.revision
-            pen.begin(.timer)
-            pen.put(timer.place)
-            add(to: journal, at: now)
+            journal.pen.begin(.timer)
+            journal.pen.put(timer.place)
+            endEntry(of: journal, at: now)
         }
-        pen.begin(.told)
-        pen.put(name.place)
-        pen.put(address.user.text)
-        pen.put(address.device.text)
-        pen.put(number: seq)
-        add(to: journal, at: now)
+        journal.pen.begin(.told)
+        journal.pen.put(name.place)
+        journal.pen.put(address.user.text)
+        journal.pen.put(address.device.text)
+        journal.pen.put(number: seq)
+        endEntry(of: journal, at: now)
     }
 
     /// A device has acknowledged that it was called.
@@ -379,27 +376,27 @@ public final class Journal {
         _ kind: JournalKind, _ address: Address, _ why: String?, in id: CallID, at now: Moment
     ) {
         guard let journal = known(id) else { return }
-        pen.begin(kind)
-        pen.put(address.user.text)
-        pen.put(address.device.text)
-        if kind == .disconnected { pen.put(optional: why) }
-        add(to: journal, at: now)
+        journal.pen.begin(kind)
+        journal.pen.put(address.user.text)
+        journal.pen.put(address.device.text)
+        if kind == .disconnected { journal.pen.put(optional: why) }
+        endEntry(of: journal, at: now)
     }
 
     /// Something was sent out because of a call.
     public func sent(_ delivery: JournalDelivery, in id: CallID, at now: Moment) {
         guard let journal = known(id) else { return }
-        pen.begin(delivery.address == nil ? .webhook : .push)
+        journal.pen.begin(delivery.address == nil ? .webhook : .push)
         if let address = delivery.address {
-            pen.put(address.user.text)
-            pen.put(optional: address.device?.text)
+            journal.pen.put(address.user.text)
+            journal.pen.put(optional: address.device?.text)
         }
-        pen.put(delivery.target)
-        pen.put(delivery.state)
-        pen.put(optional: delivery.status)
-        pen.put(number: UInt64(max(0, delivery.took)))
-        pen.put(delivery.trace)
-        add(to: journal, at: now)
+        journal.pen.put(delivery.target)
+        journal.pen.put(delivery.state)
+        journal.pen.put(optional: delivery.status)
+        journal.pen.put(number: UInt64(max(0, delivery.took)))
+        journal.pen.put(delivery.trace)
+        endEntry(of: journal, at: now)
     }
 
     /// An invitation was refused before there was a call, or a device was sent away.

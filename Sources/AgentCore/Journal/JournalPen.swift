@@ -3,32 +3,47 @@
 import CallModel
 import JSON
 
-/// Writes one entry as bytes: the length of the rest in two bytes, five bytes of time, and the
-/// fields. An entry is written here at once and then copied in one piece. Each input writes some,
-/// so the room is there beforehand.
-final class JournalPen {
+/// Writes entries as bytes, one behind the other: the length of the rest in two bytes, five bytes
+/// of time, and the fields.
+struct JournalPen: ~Copyable {
     private static let head = 7
-    /// What one text may take: its length and its bytes.
-    private static let textRoom = 256
+    /// The bytes that there are for one text.
+    private static let textRoom = 255
     /// What a number may take.
     private static let numberRoom = 10
 
-    private var buffer = TextBuffer(capacity: 1_024)
+    private var buffer: TextBuffer
+    /// Where the entry begins that was begun last.
+    private(set) var start = 0
 
-    /// The entry as it is so far; valid until the next change.
+    /// No entries yet, and room for so many bytes of them.
+    init(capacity: Int) { buffer = TextBuffer(capacity: capacity) }
+
+    /// Goes on behind `entries`.
+    init(after entries: [UInt8], capacity: Int) {
+        buffer = TextBuffer(capacity: max(entries.count, capacity))
+        entries.withUnsafeBytes { bytes in
+            if let first = bytes.baseAddress {
+                copy(first, bytes.count, to: buffer.reserve(bytes.count))
+                buffer.commit(bytes.count)
+            }
+        }
+    }
+
+    /// All entries; valid until the next change.
     var bytes: UnsafeRawBufferPointer { buffer.bytes }
 
-    /// Begins the next entry and keeps the memory.
-    func begin(_ kind: JournalKind) {
-        buffer.cut(to: 0)
+    /// Begins the next entry.
+    mutating func begin(_ kind: JournalKind) {
+        start = buffer.bytes.count
         _ = buffer.reserve(Self.head)
         buffer.commit(Self.head)
         put(kind.rawValue)
     }
 
     /// Ends the entry: its fields are there, so its length is known.
-    func end(after time: UInt64) {
-        let (room, size) = (buffer.start, buffer.bytes.count - 2)
+    mutating func end(after time: UInt64) {
+        let (room, size) = (buffer.start + start, buffer.bytes.count - start - 2)
         // Five bytes are enough for a call of 397 days; then the time stands still.
         let time = min(time, 1 << 35 - 1)
         room[0] = UInt8(truncatingIfNeeded: size)
@@ -38,13 +53,13 @@ final class JournalPen {
         }
     }
 
-    func put(_ byte: UInt8) {
+    mutating func put(_ byte: UInt8) {
         buffer.reserve(1).pointee = byte
         buffer.commit(1)
     }
 
     /// A number of seven bits a byte, the lower ones first.
-    func put(number: UInt64) {
+    mutating func put(number: UInt64) {
         let start = buffer.reserve(Self.numberRoom)
         var (rest, place) = (number, 0)
         while rest >= 0x80 {
@@ -57,24 +72,28 @@ final class JournalPen {
     }
 
     /// A text of at most 255 bytes; of a longer one its beginning.
-    func put(_ text: consuming String) {
+    mutating func put(_ text: String) {
         // Texts of this platform are contiguous UTF-8, so nothing is copied here.
-        text.withUTF8 { utf8 in
-            let size = min(utf8.count, Self.textRoom - 1)
-            let start = buffer.reserve(Self.textRoom)
-            start.pointee = UInt8(size)
-            if let text = utf8.baseAddress { (start + 1).update(from: text, count: size) }
-            buffer.commit(size + 1)
-        }
+        let isPut: Void? = text.utf8.withContiguousStorageIfAvailable { put(utf8: $0) }
+        if isPut == nil { Array(text.utf8).withUnsafeBufferPointer { put(utf8: $0) } }
+    }
+
+    @inline(__always)
+    private mutating func put(utf8: UnsafeBufferPointer<UInt8>) {
+        let size = min(utf8.count, Self.textRoom)
+        let start = buffer.reserve(size + 1)
+        start.pointee = UInt8(size)
+        if let text = utf8.baseAddress { copy(text, size, to: start + 1) }
+        buffer.commit(size + 1)
     }
 
     /// A trace, as the last field of an entry; without one there is no such field.
-    func put(_ trace: TraceParent?) {
+    mutating func put(_ trace: TraceParent?) {
         if let trace { put(trace.description) }
     }
 
     /// A text or none; an empty text counts as none.
-    func put(optional text: String?) {
+    mutating func put(optional text: String?) {
         if let text { put(text) } else { put(0) }
     }
 }

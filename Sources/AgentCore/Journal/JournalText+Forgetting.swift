@@ -16,12 +16,12 @@ extension JournalText {
 }
 
 /// Writes one entry again, without somebody.
-private struct EntryRewriting {
+private struct EntryRewriting: ~Copyable {
     private let gone: Forgotten
     private let time: UInt64
     private let kind: JournalKind
     private var old: JournalFields
-    private let pen = JournalPen()
+    private var pen = JournalPen(capacity: 256)
 
     init(_ entry: ArraySlice<UInt8>, _ gone: Forgotten) {
         self.gone = gone
