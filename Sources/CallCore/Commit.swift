@@ -284,7 +284,7 @@ extension Switchboard {
     /// Notes who of those that changed was heard in the call: only they can be lost to it (A20).
     /// Returns the participant that has joined and is lost already. There is at most one, because
     /// who joins by a decision cannot be lost (A22).
-    private func noteConnected(_ commit: inout Commit) -> Int? {
+    private mutating func noteConnected(_ commit: inout Commit) -> Int? {
         guard commit.call.isLive else { return nil }
         var absent: Int?
         for place in commit.changes.indices {

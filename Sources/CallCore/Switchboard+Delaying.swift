@@ -69,7 +69,7 @@ extension Switchboard {
     /// No invitation is held any more: gives back the memory that a burst of them took.
     mutating func forgetHeld() {
         if heldUsers.isKept { heldUsers = HeldUsers() }
-        if held.placeCount > 64 { held = Slab() }
+        if held.placeCount > 64 { (held, heldCalls) = (Slab(), []) }
     }
 
     /// When the first hold or delay ends.

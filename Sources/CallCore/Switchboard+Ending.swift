@@ -23,7 +23,7 @@ extension Switchboard {
     }
 
     /// The first one beside the caller to join makes the call active.
-    private func activate(_ commit: inout Commit) {
+    private mutating func activate(_ commit: inout Commit) {
         guard commit.call.state == .ringing,
             commit.call.joinedCount > (commit.call.participants[0].state == .joined ? 1 : 0)
         else { return }
@@ -50,7 +50,7 @@ extension Switchboard {
 
     /// Accounts that joined by a decision and have no device leave when all others are gone or
     /// lost, because plugins do not hang up; where the mode has no leave, the call ends (A22).
-    func dismissAnsweredFor(_ commit: inout Commit) {
+    mutating func dismissAnsweredFor(_ commit: inout Commit) {
         guard commit.call.isLive, commit.call.participants.contains(where: \.isUnattended)
         else { return }
         for participant in commit.call.participants

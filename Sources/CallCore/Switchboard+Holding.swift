@@ -35,6 +35,12 @@ struct HeldInvitation: Sendable {
     var shaping: QuestionID?
     /// Its answer: the texts that single receivers see instead.
     var views: [Call.View]?
+
+    mutating func rule(
+        _ index: Int, _ decision: Decision, by plugin: String, next: Int = 0
+    ) {
+        rulings.add(Ruling(index: index, decision: decision, plugin: plugin, next: next))
+    }
 }
 
 /// The place of a held invitation, and when its hold ends. The place may be used again, so the
@@ -106,11 +112,15 @@ extension Switchboard {
 
     private mutating func insertHeld(_ invitation: consuming HeldInvitation) -> Int32 {
         if heldUsers.isKept { heldUsers.add(invitation.call) }
-        return held.insert(consume invitation)
+        let (id, place) = (invitation.call.id, held.insert(consume invitation))
+        while heldCalls.count <= Int(place) { heldCalls.append(id) }
+        heldCalls[Int(place)] = id
+        return place
     }
 
     private mutating func removeHeld(at place: Int32) -> HeldInvitation? {
         guard let invitation = held.remove(at: place) else { return nil }
+        heldCalls[Int(place)] = CallID(high: 0, low: 0)
         if heldUsers.isKept { heldUsers.remove(invitation.call) }
         if !delayed.isEmpty { freed += HeldUsers.parts(of: invitation.call) }
         return invitation
@@ -135,8 +145,8 @@ extension Switchboard {
     }
 
     /// Whether the call `id` stands at `place` and is held.
-    func isHeld(_ id: CallID, at place: Int32) -> Bool {
-        place >= 0 && place < held.placeCount && held[place]?.call.id == id
+    mutating func isHeld(_ id: CallID, at place: Int32) -> Bool {
+        place >= 0 && place < heldCalls.count && heldCalls[Int(place)] == id
     }
 
     // MARK: Deciding
@@ -154,7 +164,7 @@ extension Switchboard {
         keep(consume invitation, asking: known)
     }
 
-    private func take(
+    private mutating func take(
         _ answer: Answer, about index: Int, of held: inout HeldInvitation
     ) {
         let user = held.call.participants[index].user
@@ -214,7 +224,7 @@ extension Switchboard {
     }
 
     /// The texts of the rulings, for each receiver who would see them for the first time (F65).
-    private func textsToShape(of held: HeldInvitation) -> [Question.OutgoingText] {
+    private mutating func textsToShape(of held: HeldInvitation) -> [Question.OutgoingText] {
         guard settings.hooks.contains(.outgoingData), held.views == nil else { return [] }
         return held.rulings.flatMap { ruling -> [Question.OutgoingText] in
             guard !ruling.decision.isForward, let asker = ruling.asker(in: held.call)
@@ -285,12 +295,10 @@ extension Switchboard {
         _ invitation: consuming HeldInvitation, deciding later: [HeldInvitation.Ruling] = []
     ) {
         let (asker, standard, views) = (invitation.asker, invitation.standard, invitation.views)
-        var later = later
-        let waits = forwardsLater
-        let isLater = { (ruling: HeldInvitation.Ruling) in
+        let isLater = { [waits = forwardsLater] (ruling: HeldInvitation.Ruling) in
             waits ? ruling.decision.isForward : ruling.decision.isFork
         }
-        later += invitation.rulings.filter(isLater)
+        let later = later + invitation.rulings.filter(isLater)
         invitation.rulings.removeAll(where: isLater)
         let rulings = invitation.rulings
         let slot = calls.open(invitation.call.id)
@@ -305,16 +313,13 @@ extension Switchboard {
         commit.rulings = rulings
         for ruling in rulings { carryOut(ruling, in: &commit) }
         if let views { commit.call.show(views) }
-        for index in commit.call.participants.indices
-        where commit.call.participants[index].asking == .deciding {
-            commit.call.participants[index].keep(push: commit.push)
-        }
         let alarm = commit.call.deliveryAlarm(at: now)
-        for index in commit.call.participants.indices
-        where commit.call.participants[index].asking.isVisible
-            && commit.call.participants[index].state == .inviting
-        {
-            commit.call.participants[index].deliveryAlarm = alarm
+        for index in commit.call.participants.indices {
+            if commit.call.participants[index].asking == .deciding {
+                commit.call.participants[index].keep(push: commit.push)
+            } else if commit.call.participants[index].state == .inviting {
+                commit.call.participants[index].deliveryAlarm = alarm
+            }
         }
         finish(&commit)
         followUp(slot, rulings)
@@ -357,14 +362,6 @@ extension Switchboard {
             guard let asker = ruling.asker(in: calls[slot]) else { continue }
             settleOtherCalls(of: asker, but: slot, holding: false)
         }
-    }
-}
-
-extension HeldInvitation {
-    mutating func rule(
-        _ index: Int, _ decision: Decision, by plugin: String, next: Int = 0
-    ) {
-        rulings.add(Ruling(index: index, decision: decision, plugin: plugin, next: next))
     }
 }
 

@@ -14,7 +14,7 @@ extension Switchboard {
             throw Refusal(
                 .badRequest, "at most \(settings.itemsMax) items", detail: .field("items"))
         }
-        if let other = blockingCall(of: asker.user, row.mode) { throw busy(asker.user, in: other) }
+        if let other = blockingCall(of: asker.user, row) { throw busy(asker.user, in: other) }
         // Glare with a held invitation counts at once (H89). That call is not named: it has not
         // happened, and may never.
         if row.mode.has(.refusesBusyCaller),
@@ -25,7 +25,7 @@ extension Switchboard {
         let selection = select(
             invitation.invitees, by: asker.user, in: nil,
             limit: min(row.mode.invitees, row.mode.participants - 1))
-        try selection.refuse(in: row.mode)
+        try selection.refuse(in: row)
         return selection
     }
 
@@ -43,7 +43,7 @@ extension Switchboard {
         }
         var selection = try checkInvite(asker, invitation)
         selection.leaveOut(asker.shaping.refused)
-        try selection.refuse(in: row(of: invitation).mode)
+        try selection.refuse(in: row(of: invitation))
         try hold(asker, invitation, selection)
     }
 
@@ -188,9 +188,9 @@ extension Switchboard {
     }
 
     /// The live call that keeps a user from inviting in `mode` (A10, A12).
-    private func blockingCall(of user: UserID, _ mode: Mode) -> CallSlot? {
-        if mode.countsEveryCall { return busyCall(of: user) }
-        guard mode.has(.refusesBusyCaller), let place = users.find(user) else { return nil }
+    private func blockingCall(of user: UserID, _ row: ModeRow) -> CallSlot? {
+        if row.mode.countsEveryCall { return busyCall(of: user) }
+        guard row.mode.has(.refusesBusyCaller), let place = users.find(user) else { return nil }
         return users[place].calls.first(where: {
             calls[$0].mode.has(.refusesBusyCaller) && !calls[$0].mode.countsEveryCall
                 && isCounted(place, in: $0)

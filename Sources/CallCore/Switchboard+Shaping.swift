@@ -57,7 +57,7 @@ extension Switchboard {
     }
 
     /// The asker with the members of the groups that it invites, where the mode takes as many.
-    private func withMembers(_ asker: Asker) -> Asker {
+    private mutating func withMembers(_ asker: Asker) -> Asker {
         let invitees = asker.operation.invitees ?? []
         guard invitees.contains(where: { $0.group != nil }) else { return asker }
         var mode = asker.operation.callID.flatMap { calls[$0]?.mode }

@@ -125,12 +125,12 @@ extension Switchboard {
     /// Sends one event to the devices that `add` names of each participant. Where receivers may see
     /// another text, everybody gets an event of his own (F65).
     private mutating func sendSeen(
-        _ commit: borrowing Commit, to add: (Switchboard, Int, inout [Address]) -> Void,
+        _ commit: borrowing Commit, to add: (inout Switchboard, Int, inout [Address]) -> Void,
         as kind: (_ viewer: UserID?, Call) -> CallEvent.Kind
     ) {
         var receivers: [Address] = []
         for index in commit.call.participants.indices {
-            add(self, index, &receivers)
+            add(&self, index, &receivers)
             guard !commit.call.views.isEmpty, !receivers.isEmpty else { continue }
             let kind = kind(commit.call.participants[index].user, commit.call)
             send(to: receivers, event(commit, kind, by: commit.lastActor))
@@ -141,7 +141,7 @@ extension Switchboard {
     }
 
     /// The devices of one participant that are told of the commit's changes (A5, A6, D48).
-    private func addChangedReceivers(
+    private mutating func addChangedReceivers(
         _ commit: borrowing Commit, _ index: Int, to receivers: inout [Address]
     ) {
         let user = commit.call.participants[index].user

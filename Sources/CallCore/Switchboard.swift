@@ -12,8 +12,9 @@
 import Collections
 import CallModel
 
-/// The switchboard: a value that turns inputs into effects. Whoever understands
-/// `handle(_:at:)`, `Input` and `Effect` understands the product.
+/// The switchboard: a value that turns inputs into effects. Whoever understands `handle(_:at:)`,
+/// `Input` and `Effect` understands the product. Helpers in the way of each invitation are
+/// `mutating`, also where they change nothing: to borrow it would copy it to the stack.
 public struct Switchboard: Sendable {
     /// See `Settings`.
     public internal(set) var settings: Settings
@@ -36,6 +37,8 @@ public struct Switchboard: Sendable {
     var questions = OpenQuestions()
     /// Invitations that wait for the policies and have not happened yet (H89).
     var held = Slab<HeldInvitation>()
+    /// The calls of those, by their places: to look at an invitation there copies it.
+    var heldCalls: [CallID] = []
     /// The ends of their holds in order; entries of holds that have ended are skipped.
     var holding = Queue<HeldPlace>()
     /// How many questions of each cause wait (G76).
@@ -82,7 +85,7 @@ public struct Switchboard: Sendable {
     public mutating func handle(
         _ input: Input, at now: Moment, reusing spent: consuming [Effect] = []
     ) -> [Effect] {
-        effects = spent
+        effects = consume spent
         advance(to: now)
         switch input {
         case .request(let request): receive(request)

@@ -12,7 +12,7 @@ extension Call {
             id: id, mode: row, kind: invitation.kind,
             ringTime: invitation.timeout ?? row.mode.ringTime,
             deliveryCheck: row.mode.has(.deliveryCheck) ? check : nil, createdAt: now)
-        extendedData = invitation.extendedData
+        if let text = invitation.extendedData { extendedData = text }
         if let receiver = invitation.receiver { self.receiver = receiver }
         for item in invitation.items { items.put(item) }
     }
@@ -20,6 +20,7 @@ extension Call {
 
 extension Participant {
     /// The caller of `call`, with `device`; nil: a policy makes the call.
+    @inline(__always)
     package init(
         _ user: UserID, device: DeviceID?, of call: borrowing Call,
         _ invitation: borrowing Invitation, at now: Moment
@@ -33,6 +34,7 @@ extension Participant {
     }
 
     /// An invitee of `call`; `rings`: the ring time counts from now on.
+    @inline(__always)
     package init(
         _ user: UserID, invitedBy inviter: UserID, to call: borrowing Call, rings: Bool,
         at now: Moment

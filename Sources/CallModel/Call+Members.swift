@@ -126,7 +126,12 @@ extension Call {
     /// Nil while the call lives.
     public var end: End? {
         get { body.fields.rare?.value.end }
-        set { change { $0.end = newValue } }
+        set {
+            // Most calls have nothing that is rare until they end: there is nothing to go through.
+            guard let newValue, body.fields.rare == nil else { return change { $0.end = newValue } }
+            separate()
+            body.fields.rare = RareBox(Rare(end: newValue))
+        }
     }
     /// Of `end`, whose texts need not be copied for it.
     public var endReason: EndReason? { body.fields.rare?.value.end?.reason }

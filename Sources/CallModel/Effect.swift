@@ -17,7 +17,7 @@ public enum Effect: Sendable, Equatable {
     /// Close a device's connection: another device took its place (4209).
     case replace(Address)
     /// Ask the policies.
-    indirect case consult(Question)
+    case consult(Question)
     /// Take a question back: its answer no longer matters.
     case withdraw(QuestionID)
     /// Tell the policies.

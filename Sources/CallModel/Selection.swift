@@ -15,8 +15,8 @@ package struct Selection {
     }
 
     /// Throws the refusal of an invitation in which nobody can be invited (D39).
-    package func refuse(in mode: Mode) throws(Refusal) {
-        if mode.invitees == 1, errors.contains(where: { $0.code == .tooMany }) {
+    package func refuse(in row: ModeRow) throws(Refusal) {
+        if row.mode.invitees == 1, errors.contains(where: { $0.code == .tooMany }) {
             throw .tooMany(errors)
         }
         guard usable.isEmpty else { return }

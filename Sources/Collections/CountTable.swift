@@ -9,7 +9,9 @@ public protocol SeededHash: Equatable, Sendable {
 /// Counts by key. Adding returns a place, so that removing needs no search.
 public struct CountTable<Key: SeededHash>: Sendable {
     private var places = HashIndex()
-    private var slab = Slab<(key: Key, hash: UInt32, count: Int)>()
+    private var slab = Slab<(key: Key, hash: UInt32)>()
+    /// By the places of the keys: to look at a count, its key need not be copied.
+    private var counts: [Int] = []
     /// All counts together.
     public private(set) var total = 0
     /// Makes the hashes differ from process to process.
@@ -20,7 +22,7 @@ public struct CountTable<Key: SeededHash>: Sendable {
 
     /// The count of `key`.
     public func count(of key: Key) -> Int {
-        find(key, key.hash(seed)).flatMap { slab[$0]?.count } ?? 0
+        find(key, key.hash(seed)).map { counts[Int($0)] } ?? 0
     }
 
     /// Adds one to the count of `key`, and returns its place.
@@ -28,23 +30,26 @@ public struct CountTable<Key: SeededHash>: Sendable {
         total += 1
         let hash = key.hash(seed)
         if let place = find(key, hash) {
-            slab[place]?.count += 1
+            counts[Int(place)] += 1
             return place
         }
-        let place = slab.insert((key, hash, 1))
+        let place = slab.insert((key, hash))
+        if Int(place) == counts.count {
+            counts.append(1)
+        } else {
+            counts[Int(place)] = 1
+        }
         places.insert(hash, place)
         return place
     }
 
     /// Takes one away from the count at `place`; a negative place has none.
     public mutating func remove(at place: Int32) {
-        guard place >= 0, let count = slab[place]?.count else { return }
+        guard place >= 0, counts[Int(place)] > 0 else { return }
         total -= 1
-        if count > 1 {
-            slab[place]?.count = count - 1
-        } else if let hash = slab.remove(at: place)?.hash {
-            places.remove(hash, place)
-        }
+        counts[Int(place)] -= 1
+        guard counts[Int(place)] == 0, let hash = slab.remove(at: place)?.hash else { return }
+        places.remove(hash, place)
     }
 
     private func find(_ key: Key, _ hash: UInt32) -> Int32? {

@@ -38,7 +38,7 @@ public struct RequestRegistry {
     public var count: Int { places.count - free.count }
 
     /// Names a request that `requester` waits for.
-    public mutating func add(_ requester: Requester) -> RequestID {
+    public mutating func add(_ requester: consuming Requester) -> RequestID {
         let index: UInt32
         if let reused = free.popLast() {
             index = reused

@@ -35,8 +35,8 @@ extension Exchange {
             }
         }
         if effects.capacity <= Self.keptEffects {
-            effects.removeAll(keepingCapacity: true)
-            spentEffects = effects
+            effects.removeTaken()
+            spentEffects = consume effects
         }
         if let entry = outbox?.takeEvents() { add(entry) }
         if let turn { traces.end(turn) }
@@ -119,7 +119,7 @@ extension Exchange {
                 case .notice(let ticket): stored(ticket, .durable)
                 }
             }
-            items.removeAll(keepingCapacity: true)
+            items.removeTaken()
         }
         swap(&items, &leaving)
         isDraining = false

@@ -189,7 +189,7 @@ public final class Exchange {
     func carryOut(_ input: Input) {
         var memory: [Effect] = []
         swap(&memory, &spentEffects)
-        let effects = switchboard.handle(input, at: now(), reusing: memory)
+        let effects = switchboard.handle(input, at: now(), reusing: consume memory)
         if let journal { enter(input, effects, into: journal) }
         let turn = traces.isUsed ? traces.begin(input, effects) : nil
         sort(effects, by: input.actor, in: turn)
