@@ -54,7 +54,8 @@ public struct PlainReader {
         guard !isAtEnd else { return [] }
         precondition(byte() == UInt8(PLAIN_ARRAY), "arguments are an array")
         let count = length()
-        return (0..<count).map { _ in value() }
+        // Most arrays of arguments and results have one value.
+        return count == 1 ? [value()] : (0..<count).map { _ in value() }
     }
 
     public mutating func value() -> LuaValue {

@@ -7,7 +7,7 @@ import JSON
 /// Something that happened outside the policy host.
 public enum PolicyInput: Sendable {
     /// The core asks (`Effect.consult`).
-    indirect case asked(Question)
+    case asked(Question)
     /// The core takes a question back (`Effect.withdraw`).
     case withdrawn(QuestionID)
     /// The core tells (`Effect.tell`).
@@ -55,7 +55,7 @@ public enum PolicyEffect: Sendable, Equatable {
     /// Write a line to the log.
     indirect case log(PolicyLog)
     /// Write a line to the decision log.
-    indirect case record(DecisionRecord)
+    case record(DecisionRecord)
     /// Give the core this request (`Input.policyRequest`); answer with `WaitReply.operation`.
     indirect case operate(WaitID, UserID, plugin: String, Operation, Cause)
     /// Answer with `WaitReply.values` or `.trouble`.

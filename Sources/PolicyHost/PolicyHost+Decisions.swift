@@ -257,7 +257,7 @@ extension PolicyHost {
     }
 
     func write(_ view: CallView) {
-        arguments.call(view, modeName: view.call.mode.name)
+        arguments.call(view, modeName: view.call.row.name)
     }
 
     // MARK: Results
@@ -509,8 +509,9 @@ extension Chain {
     }
 
     fileprivate func record(_ verdict: Verdict, _ services: Services) -> DecisionRecord {
-        let input = recorded.map { recorded in
-            DecisionInput(
+        var input: DecisionInput?
+        if let recorded {
+            input = DecisionInput(
                 subject: recorded.subject(view.call), facts: view.facts,
                 decideIn: deadline - view.now,
                 wallOffset: services.wallOffset, dice: recorded.dice, vars: recorded.vars,

@@ -140,6 +140,11 @@ public final class PolicyHost {
         return services.takeEffects()
     }
 
+    /// Gives back the memory of effects that were taken out of it one by one.
+    public func reuse(_ carriedOut: consuming [PolicyEffect]) {
+        services.reuse(carriedOut)
+    }
+
     /// The generation that answers the input at hand.
     var answering: Generation { earlier ?? generation }
 

@@ -1,6 +1,7 @@
 // What the code behind the bindings may use of the world: the time given, and a place for effects.
 
 import CallModel
+import Collections
 import Configuration
 
 /// Signs and hashes for scripts; given by the shell, so that tests have fixed answers.
@@ -46,7 +47,7 @@ package final class Services {
     /// Milliseconds since 1970 by the wall clock.
     var wallTime: Int64 { now.milliseconds + wallOffset }
 
-    func emit(_ effect: PolicyEffect) { effects.append(effect) }
+    func emit(_ effect: consuming PolicyEffect) { effects.append(effect) }
 
     /// One line more of `plugin` at the input at hand: which one it is.
     func countLine(of plugin: String) -> Int {
@@ -57,9 +58,22 @@ package final class Services {
     package func takeEffects() -> [PolicyEffect] {
         guard !effects.isEmpty else { return [] }
         if !lines.isEmpty { lines = [:] }
-        let taken = effects
-        effects = []
-        effects.reserveCapacity(4)
+        var taken: [PolicyEffect] = []
+        swap(&taken, &spare)
+        if taken.capacity == 0 { taken.reserveCapacity(4) }
+        swap(&taken, &effects)
         return taken
+    }
+
+    /// Memory that the next effects may have.
+    private var spare: [PolicyEffect] = []
+    /// More than so many effects are rare, and their memory is not kept.
+    private static let keptEffects = 32
+
+    /// Keeps the memory of effects that were carried out.
+    func reuse(_ carriedOut: consuming [PolicyEffect]) {
+        guard carriedOut.capacity <= Self.keptEffects else { return }
+        carriedOut.removeTaken()
+        spare = carriedOut
     }
 }

@@ -88,7 +88,7 @@ final class DecisionLog {
     }
 
     private func keep(_ noted: DecisionEntry) {
-        let entry = noted.withoutCopies
+        let entry = noted.withoutCopies()
         if ring.count < Self.kept {
             ring.append(entry)
         } else {
@@ -160,7 +160,7 @@ final class DecisionLog {
 enum DecisionEntry: Sendable {
     case decision(DecisionRecord)
     /// A decision that the shadow of this generation would have made differently.
-    case shadow(ReplayReport.Change, generation: String)
+    indirect case shadow(ReplayReport.Change, generation: String)
 
     var call: CallID {
         switch self {
@@ -202,7 +202,7 @@ enum DecisionEntry: Sendable {
     }
 
     /// The same without the copies of `state` that it names: only the files have them.
-    fileprivate var withoutCopies: DecisionEntry {
+    fileprivate consuming func withoutCopies() -> DecisionEntry {
         guard case .decision(var record) = self, let input = record.input,
             input.states?.isEmpty == false
         else { return self }

@@ -2,6 +2,7 @@
 
 import AgentCore
 import CallModel
+import Collections
 import EventLoop
 import Lua
 import PolicyHost
@@ -186,19 +187,33 @@ final class PolicyThread: PolicyLink {
         guard posted == urgent.carriedOut.load(ordering: .relaxed) else { return }
         _ = worker.withLockIfFree { worker in
             let taken = worker.takeLane(
-                time, for: Self.laneTime,
-                { $0 < gathered.count ? gathered[$0] : nil }, carryOut)
-            for place in 0..<taken {
-                guard case .input(.asked) = gathered[place] else { continue }
-                gatheredQuestions -= 1
-                answeredInLane += 1
-            }
+                time, for: Self.laneTime, { takeInput(at: $0, if: $1) }, carryOut)
             if taken == gathered.count {
-                gathered.removeAll(keepingCapacity: true)
+                gathered.removeTaken()
             } else {
                 gathered.removeFirst(taken)
             }
             if worker.isWanted { gathered.append(.look) }
+        }
+    }
+
+    /// Takes the order at `place` out, if it is an input that `isQuick`: to look at a copy of it
+    /// would cost more than to put it back.
+    private func takeInput(at place: Int, if isQuick: (PolicyInput) -> Bool) -> PolicyInput? {
+        guard place < gathered.count else { return nil }
+        switch gathered.take(at: place, leaving: .look) {
+        case .input(let input):
+            guard isQuick(input) else {
+                gathered[place] = .input(input)
+                return nil
+            }
+            guard case .asked = input else { return input }
+            gatheredQuestions -= 1
+            answeredInLane += 1
+            return input
+        case let order:
+            gathered[place] = order
+            return nil
         }
     }
 

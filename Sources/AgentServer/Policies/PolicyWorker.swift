@@ -262,6 +262,7 @@ final class PolicyWorker {
             }
         }
         if let begin { host.spent += Self.processorTime - begin }
+        host.reuse(effects)
     }
 
     /// Of this thread, in nanoseconds.
@@ -277,20 +278,19 @@ final class PolicyWorker {
     /// waits before them; for at most `time` of processor time.
     ///
     /// - Parameters:
-    ///   - orders: where the inputs come from, in order; it may grow meanwhile.
+    ///   - next: takes the input at a place, if it is one and is quick; more may come meanwhile.
     ///   - carryOut: what an input leads to; called before the next input.
     /// - Returns: how many of them were taken.
     func takeLane(
-        _ time: PolicyTime, for nanoseconds: UInt64, _ order: (_ place: Int) -> PolicyOrder?,
+        _ time: PolicyTime, for nanoseconds: UInt64,
+        _ next: (_ place: Int, _ isQuick: (PolicyInput) -> Bool) -> PolicyInput?,
         _ carryOut: (PolicyEffect) -> Void
     ) -> Int {
         guard queue.isEmpty, told.isEmpty, stopsAt == nil, !isClosing else { return 0 }
         tell(time)
         let end = host.spent + nanoseconds
         var taken = 0
-        while host.spent < end, case .input(let input)? = order(taken),
-            host.isQuick(input, at: time.now)
-        {
+        while host.spent < end, let input = next(taken, { host.isQuick($0, at: time.now) }) {
             taken += 1
             let effects = host.handleInLane(input, at: time.now)
             self.carryOut(effects, carryOut)

@@ -138,21 +138,25 @@ enum CallBytes {
 
         /// One byte says nil (0) or how long the text is, up to 253; 255 that four more say it.
         mutating func put(_ text: String?) {
-            guard var text else { return put(0 as UInt8) }
-            text.withUTF8 { bytes in
-                if bytes.count < 254 {
-                    put(UInt8(bytes.count + 1))
-                } else {
-                    put(255 as UInt8)
-                    put(UInt32(bytes.count))
-                }
-                let end = count + bytes.count
-                if end <= room.count {
-                    UnsafeMutableRawBufferPointer(rebasing: room[count...])
-                        .copyMemory(from: UnsafeRawBufferPointer(bytes))
-                }
-                count = end
+            guard let text else { return put(0 as UInt8) }
+            let isPut: Void? = text.utf8.withContiguousStorageIfAvailable { put(utf8: $0) }
+            if isPut == nil { Array(text.utf8).withUnsafeBufferPointer { put(utf8: $0) } }
+        }
+
+        @inline(__always)
+        private mutating func put(utf8 bytes: UnsafeBufferPointer<UInt8>) {
+            if bytes.count < 254 {
+                put(UInt8(bytes.count + 1))
+            } else {
+                put(255 as UInt8)
+                put(UInt32(bytes.count))
             }
+            let end = count + bytes.count
+            if end <= room.count {
+                UnsafeMutableRawBufferPointer(rebasing: room[count...])
+                    .copyMemory(from: UnsafeRawBufferPointer(bytes))
+            }
+            count = end
         }
     }
 
