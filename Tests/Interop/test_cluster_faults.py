@@ -1,9 +1,6 @@
 """What goes wrong between nodes and their database: a network that swallows or is slow."""
 
 import os
-import selectors
-import socket
-import threading
 import time
 
 import pytest
@@ -11,69 +8,9 @@ import pytest
 from agent import wait_for
 from calls import invite
 from cluster import answers, begin, serving, shown, stands_by, tool
+from way import Way
 
 FULL = bool(os.environ.get("CALLAGENT_FULL"))
-
-
-class Way:
-    """The way from one node to the database: it may swallow all that goes over it, or be slow."""
-
-    def __init__(self, port):
-        self.target = port
-        self.swallows = False
-        self.delay = 0
-        self.over = threading.Event()
-        self.ends = []
-        self.door = socket.create_server(("127.0.0.1", 0))
-        self.port = self.door.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while not self.over.is_set():
-            try:
-                near, _ = self.door.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.carry, args=(near,), daemon=True).start()
-
-    def carry(self, near):
-        try:
-            while self.swallows and not self.over.wait(0.02):
-                pass
-            far = socket.create_connection(("127.0.0.1", self.target))
-        except OSError:
-            near.close()
-            return
-        self.ends += [near, far]
-        with near, far, selectors.DefaultSelector() as ready:
-            ready.register(near, selectors.EVENT_READ, far)
-            ready.register(far, selectors.EVENT_READ, near)
-            try:
-                while not self.over.is_set():
-                    for key, _ in ready.select(0.1):
-                        data = key.fileobj.recv(65_536)
-                        if not data:
-                            return
-                        if self.delay:
-                            self.over.wait(self.delay)
-                        # What is swallowed once is gone: both ends notice it much later.
-                        if not self.swallows:
-                            key.data.sendall(data)
-            except OSError:
-                return
-
-    def cut(self):
-        """Ends all connections that go over it; new ones may come at once."""
-        ends, self.ends = self.ends, []
-        for end in ends:
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass  # it has ended already
-
-    def close(self):
-        self.over.set()
-        self.door.close()
 
 
 @pytest.fixture

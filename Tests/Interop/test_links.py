@@ -17,7 +17,7 @@ from device import Device
 from link import RawLink, counted, frame, word
 from raw import RawSocket
 from test_admission import KEYS, token
-from test_cluster_faults import Way
+from way import Way
 
 
 def linked_config(name, place, more=""):

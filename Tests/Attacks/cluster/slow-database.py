@@ -2,7 +2,7 @@
 
 import nodes
 from nodes import cluster_attack, launch
-from test_cluster_faults import Way
+from way import Way
 
 ATTACK = cluster_attack(aims_at="what waits for the database", kind="machine")
 
