@@ -14,7 +14,8 @@ logs=.build/checks
 mkdir -p "$logs"
 
 STEPS="install installer format luacheck build docs release tests plugins fuzz quickstart guide
-packages interop address hardened thread instructions attacks autobahn"
+packages interop address hardened thread instructions attacks cluster
+autobahn"
 
 # A step that ends with this code was skipped, and said why in its last line.
 SKIPPED=77
@@ -44,6 +45,7 @@ describe() {
     interop) echo "a WebSocket library that nobody here wrote plays caller and callee" ;;
     instructions) echo "instructions of a refused invitation, counted by callgrind" ;;
     attacks) echo "attacks beside a quiet account that must not feel them" ;;
+    cluster) echo "faults of a cluster under load, and a checker of what clients were told" ;;
     autobahn) echo "the Autobahn fuzzing client" ;;
     *) return 1 ;;
     esac
@@ -71,6 +73,7 @@ step() {
     interop) interop ;;
     instructions) instructions ;;
     attacks) sh Tests/Attacks/run.sh ;;
+    cluster) sh Tests/Cluster/run.sh ;;
     autobahn) sh Tests/Autobahn/run.sh ;;
     esac
 }

@@ -1,0 +1,148 @@
+"""What goes wrong in a cluster: each kind strikes, is over, and leaves all nodes serving."""
+
+import signal
+import time
+
+from agent import wait_for
+from cluster import tool
+
+
+class Nemesis:
+    """One kind of fault. `strike` notes when it began and when all nodes served again."""
+
+    name = "nothing"
+    needs_holes = needs_pair = False
+
+    def __init__(self, servers, load, dice):
+        self.servers, self.load, self.dice = servers, load, dice
+        self.history = load.history
+        self.struck = []  # the records of its faults
+
+    def victim(self):
+        return self.servers.owner()
+
+    def strike(self, seconds=None):
+        node = self.victim()
+        fault = self.history.add("fault", name=self.name, node=node.folder.name)
+        self.struck.append(fault)
+        self.harm(node, fault, seconds)
+        self.servers.ready()
+        self.history.add("healed", name=self.name, node=node.folder.name)
+        return fault
+
+    def harm(self, node, fault, seconds):
+        raise NotImplementedError
+
+    def another_owns(self, node):
+        wait_for("another one owns", lambda: self.servers.owner() is not node)
+
+
+class KillOwner(Nemesis):
+    """`kill -9` of the owner, which starts again when another one owns."""
+
+    name = "kill"
+
+    def harm(self, node, fault, seconds):
+        node.crash()
+        self.another_owns(node)
+        node.launch()
+
+
+class KillFront(Nemesis):
+    """`kill -9` of a front end, which starts again."""
+
+    name = "kill front"
+
+    def victim(self):
+        return self.dice.choice(self.servers.fronts())
+
+    def harm(self, node, fault, seconds):
+        node.crash()
+        time.sleep(self.dice.uniform(0, 0.5))
+        node.launch()
+
+
+class StopOwner(Nemesis):
+    """The owner stands still for some seconds, as a machine does whose memory is moved."""
+
+    name = "stop"
+
+    def harm(self, node, fault, seconds):
+        node.signal(signal.SIGSTOP)
+        try:
+            time.sleep(seconds or self.dice.uniform(0.5, 5))
+        finally:
+            node.signal(signal.SIGCONT)
+
+
+class Hole(Nemesis):
+    """Nothing goes through for some seconds, and nobody is told."""
+
+    needs_holes = True
+    which = None
+
+    def harm(self, node, fault, seconds):
+        self.servers.swallow(node, self.which, True)
+        time.sleep(seconds or self.dice.uniform(1, 6))
+        self.servers.swallow(node, self.which, False)
+
+
+class HoleToDatabase(Hole):
+    """Between the owner and the database."""
+
+    name = "hole to the database"
+    which = 0
+
+
+class HoleToOwner(Hole):
+    """Between the front ends and the owner, which goes on to beat."""
+
+    name = "hole to the owner"
+    which = 1
+
+
+class RestartDatabase(Nemesis):
+    """PostgreSQL is killed and starts again."""
+
+    name = "restart"
+
+    def harm(self, node, fault, seconds):
+        self.servers.database.control("restart", "-m", "immediate")
+        fault["since"] = time.time()
+
+
+class Promote(Nemesis):
+    """The primary dies and its synchronous standby is promoted; later it gets one again."""
+
+    name = "promote"
+    needs_pair = True
+
+    def harm(self, node, fault, seconds):
+        self.servers.fail_over()
+        fault["since"] = time.time()
+        self.servers.ready()
+        self.servers.database.add_standby()
+
+
+class HandOver(Nemesis):
+    """An operator hands over to another node."""
+
+    name = "hand-over"
+
+    def harm(self, node, fault, seconds):
+        target = self.dice.choice(self.servers.fronts())
+        code, said = tool(self.dice.choice(self.servers.nodes), "hand-over", target.folder.name)
+        assert code == 0, said
+
+
+class Scatter(Nemesis):
+    """A part of the clients goes to other nodes at once."""
+
+    name = "scatter"
+
+    def harm(self, node, fault, seconds):
+        self.load.do(self.load.scatter(0.5))
+
+
+ALL = (KillOwner, KillFront, StopOwner, HoleToDatabase, HoleToOwner, RestartDatabase, Promote,
+       HandOver, Scatter)

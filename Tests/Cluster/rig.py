@@ -1,0 +1,59 @@
+"""Runs groups of checks on a cluster and says in one line each what they found."""
+
+import argparse
+import os
+import random
+import sys
+import time
+
+from groups import GROUPS
+
+TRIES = 3  # of a group that is as it should be, but slow: other programs may have the processors
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="Tests/Cluster/run.sh")
+    parser.add_argument("--full", action="store_true", help="the whole length")
+    parser.add_argument("--seed", type=int, default=os.environ.get("CALLAGENT_SEED"))
+    parser.add_argument("names", nargs="*", metavar="GROUP", help=", ".join(GROUPS))
+    asked = parser.parse_args()
+    unknown = [name for name in asked.names if name not in GROUPS]
+    if unknown:
+        parser.error(f"no group is called {', '.join(unknown)}; they are: {', '.join(GROUPS)}")
+    return asked
+
+
+def play(name, full, seed):
+    """Plays a group, again when it was only slow; returns whether it holds."""
+    for attempt in range(TRIES):
+        started = time.monotonic()
+        group = GROUPS[name](full, seed + attempt)
+        group.run()
+        state = "FAILED" if group.wrong else "slow" if group.slow else "holds"
+        print(f"{state:6} {name} ({time.monotonic() - started:.0f} s): {'; '.join(group.figures)}",
+              flush=True)
+        for line in group.wrong + group.slow:
+            print(f"       - {line}", flush=True)
+        if group.wrong or not group.slow:
+            break
+        print(f"       load of the machine: {os.getloadavg()[0]:.1f}", flush=True)
+    return state == "holds"
+
+
+def main():
+    asked = arguments()
+    seed = random.randrange(1 << 32) if asked.seed is None else int(asked.seed)
+    print(f"seed: CALLAGENT_SEED={seed}", flush=True)
+    begin = time.monotonic()
+    # Whether a missing fence is found out says something of the rig alone.
+    names = asked.names or [name for name in GROUPS if asked.full or name != "fence"]
+    failed = [name for name in names if not play(name, asked.full, seed)]
+    for name in failed:  # again, where whoever reads only an end looks
+        print(f"FAILED: {name}, with CALLAGENT_SEED={seed}")
+    print(f"{len(names) - len(failed)} groups hold, {len(failed)} failed, in "
+          f"{time.monotonic() - begin:.0f} s")
+    sys.exit(bool(failed))
+
+
+if __name__ == "__main__":
+    main()

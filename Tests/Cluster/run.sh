@@ -1,0 +1,27 @@
+#!/bin/sh
+# Three nodes and a PostgreSQL of their own: faults strike them under load, and whatever clients
+# were told is held against what is there in the end.
+#
+# usage: sh Tests/Cluster/run.sh [--full] [--seed N] [GROUP…]
+#
+# The groups: kill stop hole restart promote hand-over all deadlines race scale fence. Without names
+# all of them run, after the checker's own tests (fence, which shows that a program without the
+# fence is found out, only with --full). Each is short by default; --full takes the counts that the
+# project promises. CALLAGENT names the executable to test; without it the release build is made
+# and taken.
+set -eu
+
+cd "$(dirname "$0")/../.."
+work=$PWD/.build/interop
+python=$(sh Tests/Doubles/prepare.sh "$work" Tests/Interop/requirements.txt)
+
+if [ -z "${CALLAGENT-}" ]; then
+    swift build -c release --product callagent
+    CALLAGENT=$(swift build -c release --show-bin-path)/callagent
+fi
+export CALLAGENT
+export PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH="$PWD/Tests/Cluster:$PWD/Tests/Interop"
+[ -z "${CALLAGENT_FULL-}" ] || set -- --full "$@"
+"$python" -m pytest -q -p no:cacheprovider --rootdir Tests/Cluster Tests/Cluster
+exec "$python" Tests/Cluster/rig.py "$@"
