@@ -17,6 +17,8 @@ public struct LeaseRow: Sendable, Equatable {
     public var successor: String
     /// Whether an import is under way or did not end: what is there is half of something.
     public var isImporting: Bool
+    /// Whether the owner was asked to give up, and nobody has taken over since.
+    public var isWished = false
 
     /// A row of these parts.
     public init(
@@ -239,7 +241,11 @@ public struct Lease: Sendable {
             return took(Grant(row.term, token: row.token), tried.at)
         }
         // What may be taken is taken without waiting for the next beat.
-        if grant == nil, mayTake(row, at: at) { nextAt = at }
+        if grant == nil, mayTake(row, at: at) {
+            nextAt = at
+        } else if grant == nil, row.isWished {
+            nextAt = at + times.look
+        }
         if let grant, row.term == grant.term, row.token == grant.token { return nil }
         guard serves, row.term.epoch > 0, !shows(.otherOwnerOverlooked) else { return nil }
         if row.term.owner == node, grant == nil { return nil }

@@ -11,6 +11,13 @@ public struct LeaseTimes: Sendable, Equatable {
     /// How often it must have been seen to stand still, by reads that worked.
     public var reads = 4
 
+    /// How often others look while the owner was asked to give up: nobody serves from then on until
+    /// one of them has seen that it did.
+    public var look: Milliseconds { beat / Milliseconds(Self.looks) }
+
+    /// So many of these looks in the time of a beat.
+    private static let looks: Int64 = 10
+
     /// The defaults.
     public init() {}
 

@@ -74,6 +74,21 @@ import Testing
         #expect(lease.grant == grant && lease.maySpeak(at: 4))
     }
 
+    @Test func whileTheOwnerIsToGiveUpOthersLookOften() {
+        var lease = Lease(node: "b")
+        var wished = row()
+        wished.isWished = true
+        #expect(lease.next(at: 0, token: token) == .look)
+        #expect(lease.came(.row(wished), at: 1) == nil)
+        #expect(lease.nextDeadline == 50)
+        // That many looks are no lease that ran out.
+        for now in stride(from: Milliseconds(50), to: 2_500, by: 50) {
+            #expect(lease.next(at: now, token: token) == .look)
+            #expect(lease.came(.row(wished), at: now) == nil)
+        }
+        #expect(lease.next(at: 2_500, token: token) == .take(wished, token: token))
+    }
+
     @Test func aBeatThatMovesIsNot() {
         var lease = Lease(node: "b")
         let rows = (0..<40).map { row(Int64($0 / 4)) }

@@ -67,7 +67,7 @@ extension LeaseRow {
         "space",
         """
         SELECT s.epoch, s.owner, s.token, b.beat, s.released::int::bigint, s.successor,
-        (s.importing IS NOT NULL)::int::bigint
+        (s.importing IS NOT NULL)::int::bigint, (b.wish IS NOT NULL)::int::bigint
         FROM space AS s JOIN beat AS b ON b.space = s.id WHERE s.id = $1
         """)
 
@@ -76,5 +76,6 @@ extension LeaseRow {
             term: Term(owner: row.text(1), epoch: UInt32(clamping: row.integer(0))),
             token: row.bytes(2), beat: row.integer(3), isReleased: row.integer(4) == 1,
             successor: row.text(5), isImporting: row.integer(6) == 1)
+        isWished = row.integer(7) == 1
     }
 }
