@@ -3,6 +3,7 @@
 import argparse
 import os
 import random
+import signal
 import sys
 import time
 
@@ -45,6 +46,8 @@ def main():
     seed = random.randrange(1 << 32) if asked.seed is None else int(asked.seed)
     print(f"seed: CALLAGENT_SEED={seed}", flush=True)
     begin = time.monotonic()
+    # Whoever ends this ends the nodes and the database too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     # Whether a missing fence is found out says something of the rig alone.
     names = asked.names or [name for name in GROUPS if asked.full or name != "fence"]
     failed = [name for name in names if not play(name, asked.full, seed)]

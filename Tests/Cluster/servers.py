@@ -156,7 +156,7 @@ class Servers:
 
     # In the end
 
-    def truth(self, names, peace_ms=1_000, takeover_ms=5_500):
+    def truth(self, names, peace_ms, takeover_ms):
         """What the servers and the tables say, for the checker."""
         calls, views = {}, []
         for place, name in enumerate(names):
@@ -212,9 +212,16 @@ class Servers:
         return found
 
     def close(self):
+        """Ends all of it; the owner last, or another one would begin to own just then."""
+        hang = []
         for node in sorted(self.alive(), key=owns):
-            node.stop()
+            try:
+                node.stop()
+            except subprocess.TimeoutExpired:
+                node.crash()
+                hang.append(node.folder.name)
         for ways in self.ways.values():
             for way in ways:
                 way.close()
         self.database.close()
+        assert not hang, f"did not end when they were told to: {hang}"
