@@ -466,7 +466,7 @@ class Race(Group):
 
 
 class Scale(Group):
-    """Many live calls: from the takeover to the first answer, and hand-over."""
+    """Many live calls: from the takeover to the first answer."""
 
     name = "scale"
 
