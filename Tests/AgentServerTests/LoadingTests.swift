@@ -120,6 +120,37 @@ import Testing
         #expect(call.participants[1].state == .rejected, "\(call.participants[1].state)")
     }
 
+    @Test func whereUsersCannotBeLookedUpTheyWaitUntilAllIsLoaded() throws {
+        let start = try Start()
+        let rig = start.rig
+        defer { rig.close() }
+        let asked = rig.ask(invite("dave"), as: "alice")
+        let query = try #require(start.queries(ofUsers: true).first)
+        let late = StoreError(.unreachable, path: "database", operation: "reading live calls")
+        rig.exchange.receive(rig.store.answer(.liveCalls(query), .failed(late)))
+        rig.turn()
+        #expect(rig.exchange.isReady, "a slow look-up is no reason to serve nobody")
+        #expect(start.queries(ofUsers: true).isEmpty)
+        try start.answerAll()
+        rig.turn()
+        rig.commit()
+        guard case .refused(let refusal)? = rig.clients.replies[asked] else {
+            Issue.record("alice can call although she is in a call")
+            return
+        }
+        #expect(refusal.code == .busy)
+    }
+
+    @Test func aPageThatCannotBeReadIsAFailureOfTheStore() throws {
+        let start = try Start()
+        let rig = start.rig
+        defer { rig.close() }
+        let query = try #require(start.queries(ofUsers: false).first)
+        let lost = StoreError(.unreachable, path: "database", operation: "reading live calls")
+        rig.exchange.receive(rig.store.answer(.liveCalls(query), .failed(lost)))
+        #expect(!rig.exchange.isReady)
+    }
+
     @Test func aDeviceThatConnectsWaitsForItsCallsAndOnlyForThose() throws {
         let start = try Start()
         let rig = start.rig

@@ -35,7 +35,8 @@ extension Exchange {
             loaded(found, damage, for: query)
         case (.names, .names(let page)): take(page)
         case (.names, _): names.loadingEnded()
-        case (.live, .failed(let error)): storeFailed(error)
+        case (.live(let query), .failed(let error)):
+            if loader?.goesOn(without: query) == true { loadMore() } else { storeFailed(error) }
         case (.live, _): break
         case (.found(let done), _): done(answer)
         case (.stored(let done), _): done(.lost)

@@ -142,7 +142,9 @@ public struct LiveCallLoader<Held> {
             self.rest = nil
         } else if !isAsking, !wantedUsers.isEmpty || !wantedCalls.isEmpty {
             isAsking = true
-            (query.users, query.calls) = (wantedUsers, wantedCalls)
+            // After a takeover all come at once: a question about all of them would take too long.
+            query.users = Array(wantedUsers.prefix(limit))
+            query.calls = Array(wantedCalls.prefix(limit))
             queries.append(query)
             (query.users, query.calls) = ([], [])
         }
@@ -175,6 +177,15 @@ public struct LiveCallLoader<Held> {
             wantedCalls.removeAll { knownCalls.contains($0) }
         }
         return (new, !isComplete)
+    }
+
+    /// The store could not answer. Whoever waits for the calls of some users waits until all are
+    /// loaded: nothing more is asked about users.
+    ///
+    /// - Returns: whether loading goes on; false: it was a page.
+    mutating func goesOn(without query: LiveCallQuery) -> Bool {
+        rest = nil
+        return !query.users.isEmpty || !query.calls.isEmpty
     }
 
     private mutating func finishPage(_ found: LiveCalls) {

@@ -11,15 +11,21 @@ extension ClusterReader {
         SELECT id, record FROM live_call WHERE space = $1 AND id > $2 AND id <= $3
         ORDER BY id LIMIT $4
         """)
-    // History older than every live call is left out.
+    // History older than every live call is left out. Each user is looked up by himself, and no
+    // further than the page goes: a database without statistics, as after a flood of calls, would
+    // read whole tables to find the calls of one.
     private static let readLiveOfSome = PostgresStatement(
         "live_of_some",
         """
-        SELECT l.id, l.record FROM live_call AS l WHERE l.space = $1 AND l.id > $2 AND l.id <= $3
-        AND l.id IN (SELECT unnest($4::bytea[]) UNION SELECT p.call FROM participation AS p
-        WHERE p.space = $1 AND p.usr = ANY ($5::bytea[]) AND p.call > $2 AND p.call <= $3
-        AND p.call >= coalesce(
-        (SELECT id FROM live_call WHERE space = $1 ORDER BY id LIMIT 1), ''))
+        SELECT l.id, l.record FROM (SELECT unnest($4::bytea[]) AS id
+        UNION SELECT p.call FROM unnest($5::bytea[]) AS u(usr) CROSS JOIN LATERAL
+        (SELECT call FROM participation WHERE space = $1 AND usr = u.usr
+        AND call > $2 AND call <= $3
+        AND call >= coalesce((SELECT id FROM live_call WHERE space = $1 ORDER BY id LIMIT 1), '')
+        AND EXISTS (SELECT FROM live_call AS x WHERE x.space = $1 AND x.id = call OFFSET 0)
+        ORDER BY call LIMIT $6) AS p) AS wanted
+        CROSS JOIN LATERAL (SELECT id, record FROM live_call WHERE space = $1
+        AND id = wanted.id AND id > $2 AND id <= $3 OFFSET 0) AS l
         ORDER BY l.id LIMIT $6
         """)
 
