@@ -100,7 +100,7 @@ guides() {
 # of a hundred above it: compilers and libraries differ a little.
 instructions() {
     python=$(sh Tests/Doubles/prepare.sh .build/interop Tests/Interop/requirements.txt) &&
-        "$python" Tests/Benchmarks/instructions.py --connections 1 --most 101200 \
+        "$python" Tests/Benchmarks/instructions.py --connections 1 --most 99800 \
             callagent="$(swift build -c release --show-bin-path)/callagent"
 }
 

@@ -1,12 +1,13 @@
-// Reads JSON that is known to be well formed, and names the field that is not as it should be.
+// Reads JSON, and names the field that is not as it should be.
 
 import CallModel
 import JSON
 
 /// A reader whose every failure is a `bad_request` with the path of the field (D49).
 ///
-/// The text was checked as a whole before, so all that can go wrong is a value of another type,
-/// size or range than the protocol asks for. Paths are built only then.
+/// What it refuses is a value of another type, size or range than the protocol asks for; paths are
+/// built only then. Of a text that is no JSON it says so too, but not where: whoever reads one that
+/// was not checked yet reads it again when it was.
 struct FormReader {
     /// Where it stands.
     private(set) var reader: JSONReader
