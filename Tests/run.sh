@@ -14,8 +14,7 @@ logs=.build/checks
 mkdir -p "$logs"
 
 STEPS="install installer format luacheck build docs release tests plugins fuzz quickstart guide
-packages interop address hardened thread instructions attacks cluster
-autobahn"
+packages autobahn cluster interop address hardened thread instructions attacks"
 
 # A step that ends with this code was skipped, and said why in its last line.
 SKIPPED=77
@@ -63,14 +62,14 @@ step() {
     tests) swift test ;;
     address) ASAN_OPTIONS=$address_options sanitized test address ;;
     hardened) hardened ;;
-    address-build) sanitized build address ;;
     thread) sanitized test thread ;;
+    build-ahead) sanitized build "$2" ;;
     plugins) sh Tests/Plugins/run.sh ;;
     fuzz) swift run -c release fuzz "$([ -n "$CALLAGENT_FULL" ] && echo full || echo smoke)" ;;
     quickstart) PORT=$(free_port) sh examples/quickstart.sh --once ;;
     guide) guides ;;
     packages) sh Tests/Packages/run.sh ;;
-    interop) interop ;;
+    interop) sh Tests/Interop/run.sh ;;
     instructions) instructions ;;
     attacks) sh Tests/Attacks/run.sh ;;
     cluster) sh Tests/Cluster/run.sh ;;
@@ -143,17 +142,6 @@ sanitized() {
     [ "$sanitizer" != thread ] ||
         set -- "$@" -Xcc -mllvm -Xcc -tsan-instrument-func-entry-exit=0
     swift "$action" --sanitize="$sanitizer" --scratch-path ".build/$sanitizer" "$@"
-}
-
-# These tests mostly wait. What they leave of the processors goes to the build of the step after
-# them, which waits for the rest of it and says what is wrong with it.
-interop() {
-    CALLAGENT=${CALLAGENT:-$(swift build -c release --show-bin-path)/callagent}
-    export CALLAGENT
-    if is_in address "$NAMES"; then
-        nice -n 19 sh Tests/run.sh --alone address-build >"$logs/address-build.log" 2>&1 &
-    fi
-    sh Tests/Interop/run.sh
 }
 
 # They play the same few lines very often, on one thread or in plain Swift.
@@ -240,9 +228,23 @@ run_step() {
     fi
 }
 
+# Many steps mostly wait. What they leave of the processors goes to the build of a later step, which
+# waits for the rest of it and says what is wrong with it.
+build_ahead() {
+    case "$1" in
+    plugins) later=thread ;;
+    interop) later=address ;;
+    *) return 0 ;;
+    esac
+    is_in "$later" "$NAMES" || return 0
+    nice -n 19 sh Tests/run.sh --alone build-ahead "$later" \
+        >"$logs/build-ahead-$later.log" 2>&1 </dev/null &
+}
+
 # One step in a process of its own, which can be ended with all that it began.
 if [ "${1-}" = --alone ]; then
-    step "$2"
+    shift
+    step "$@"
     exit
 fi
 
@@ -260,8 +262,8 @@ for word in "$@"; do
         ;;
     esac
 done
-NAMES=${names:-$STEPS}
-export CALLAGENT_FULL NAMES
+NAMES=$(echo ${names:-$STEPS})
+export CALLAGENT_FULL
 MINUTES=${MINUTES:-$([ -n "$CALLAGENT_FULL" ] && echo 240 || echo 20)}
 
 passed=0
@@ -270,6 +272,7 @@ skipped=0
 failures=
 started=$(date +%s)
 for name in $NAMES; do
+    build_ahead "$name"
     run_step "$name"
 done
 
