@@ -14,7 +14,7 @@ logs=.build/checks
 mkdir -p "$logs"
 
 STEPS="install installer format luacheck build docs release tests plugins fuzz quickstart guide
-packages autobahn cluster interop address hardened thread instructions attacks"
+packages interop address hardened autobahn cluster thread instructions attacks"
 
 # A step that ends with this code was skipped, and said why in its last line.
 SKIPPED=77
@@ -158,7 +158,7 @@ targets_for() {
     address) echo JSONTests WebProtocolsTests CollectionsTests CallWireTests AgentCoreTests \
         EventLoopTests StorageTests ClusterCoreTests LuaTests LuaSourceTests ConfigurationTests \
         DecisionsTests PolicyHostTests DebuggerTests OutboundTests AgentServerTests \
-        CallClientTests ConformanceTests ;;
+        CallClientTests ;;
     esac
 }
 
@@ -228,17 +228,12 @@ run_step() {
     fi
 }
 
-# Many steps mostly wait. What they leave of the processors goes to the build of a later step, which
-# waits for the rest of it and says what is wrong with it.
+# Two steps mostly wait. What they leave of the processors goes to the build of the step after them,
+# which waits for the rest of it and says what is wrong with it.
 build_ahead() {
-    case "$1" in
-    plugins) later=thread ;;
-    interop) later=address ;;
-    *) return 0 ;;
-    esac
-    is_in "$later" "$NAMES" || return 0
-    nice -n 19 sh Tests/run.sh --alone build-ahead "$later" \
-        >"$logs/build-ahead-$later.log" 2>&1 </dev/null &
+    [ "$1" = autobahn ] && is_in thread "$NAMES" || return 0
+    nice -n 19 sh Tests/run.sh --alone build-ahead thread \
+        >"$logs/build-ahead.log" 2>&1 </dev/null &
 }
 
 # One step in a process of its own, which can be ended with all that it began.
