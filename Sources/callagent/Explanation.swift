@@ -23,7 +23,7 @@ struct Explanation {
         let server = try Installation.admin(arguments)
         if arguments.has("--all") {
             let values = ["call_id": "\(call)"]
-            let every = NodeReport.everyNode
+            let every = ManagementOperation.everyNode
             let known = NodeReport(.explain, values, of: every, at: server)
             answer = Self.joined(known)
             journal = Self.joinedJournal(NodeReport(.journal, values, of: every, at: server))

@@ -11,10 +11,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 python=$(sh Tests/Doubles/prepare.sh "$PWD/.build/interop" Tests/Interop/requirements.txt)
 
-if [ -z "${CALLAGENT-}" ]; then
-    swift build -c release --product callagent
-    CALLAGENT=$(swift build -c release --show-bin-path)/callagent
-fi
+CALLAGENT=$(sh Tests/Doubles/executable.sh)
 export CALLAGENT
 export PYTHONDONTWRITEBYTECODE=1
 export PYTHONPATH="$PWD/Tests/Attacks:$PWD/Tests/Interop"

@@ -10,10 +10,7 @@ set -eu
 
 cd "$(dirname "$0")/../.."
 python=$(sh Tests/Doubles/prepare.sh "$PWD/.build/interop" Tests/Interop/requirements.txt)
-if [ -z "${CALLAGENT-}" ]; then
-    swift build -c release --product callagent
-    CALLAGENT=$(swift build -c release --show-bin-path)/callagent
-fi
+CALLAGENT=$(sh Tests/Doubles/executable.sh)
 export CALLAGENT
 export PYTHONDONTWRITEBYTECODE=1
 exec "$python" Tests/Benchmarks/push.py "${1:-10}"

@@ -15,10 +15,7 @@ cd "$(dirname "$0")/../.."
 work=$PWD/.build/interop
 python=$(sh Tests/Doubles/prepare.sh "$work" Tests/Interop/requirements.txt)
 
-if [ -z "${CALLAGENT-}" ]; then
-    swift build -c release --product callagent
-    CALLAGENT=$(swift build -c release --show-bin-path)/callagent
-fi
+CALLAGENT=$(sh Tests/Doubles/executable.sh)
 export CALLAGENT
 export PYTHONDONTWRITEBYTECODE=1
 export PYTHONPATH="$PWD/Tests/Cluster:$PWD/Tests/Interop"

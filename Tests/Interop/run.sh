@@ -14,10 +14,7 @@ python=$(sh Tests/Doubles/prepare.sh "$work" Tests/Interop/requirements.txt)
 [ -d "$work/axe" ] || "$work/venv/bin/pip" install -q --disable-pip-version-check --no-deps \
     --target "$work/axe" axe-playwright-python==0.1.8 >&2 || rm -rf "$work/axe"
 
-if [ -z "${CALLAGENT-}" ]; then
-    swift build -c release --product callagent
-    CALLAGENT=$(swift build -c release --show-bin-path)/callagent
-fi
+CALLAGENT=$(sh Tests/Doubles/executable.sh)
 export CALLAGENT
 export PYTHONDONTWRITEBYTECODE=1
 

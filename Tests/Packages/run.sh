@@ -13,10 +13,7 @@ here=$PWD
 work=$here/.build/packages-test
 mkdir -p "$work"
 
-if [ -z "${CALLAGENT-}" ]; then
-    swift build -c release --product callagent
-    CALLAGENT=$(swift build -c release --show-bin-path)/callagent
-fi
+CALLAGENT=$(sh Tests/Doubles/executable.sh)
 export CALLAGENT
 
 say() { printf 'packages: %s\n' "$*"; }

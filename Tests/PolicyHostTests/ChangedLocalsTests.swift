@@ -23,12 +23,7 @@ import Testing
             #expect(MistakeFinder.mistakes(in: types, timers: nil) == [], "\(one.name)")
             let found = ChangeFinder.changes(in: [types], of: source)[0]
             #expect(found.map(\.text) == [self.text(one.expected)], "\(one.name)")
-            guard let first = found.first else { continue }
-            let lines = LineMap(text)
-            let start = lines.spot(first.range.lowerBound)
-            let end = lines.spot(first.range.upperBound)
-            #expect(start.line + 1 == one.line, "\(one.name)")
-            #expect(start.column..<end.column == one.columns, "\(one.name)")
+            if let first = found.first { one.expectPlace(of: first, in: text) }
         }
     }
 
@@ -149,6 +144,15 @@ struct PlantedMistake {
     var expected = ""
     var line = 0
     var columns = 0..<0
+
+    /// A mistake that was found is told of at the place that is marked.
+    func expectPlace(of found: Mistake, in text: [UInt8]) {
+        let lines = LineMap(text)
+        let start = lines.spot(found.range.lowerBound)
+        let end = lines.spot(found.range.upperBound)
+        #expect(start.line + 1 == line, "\(name)")
+        #expect(start.column..<end.column == columns, "\(name)")
+    }
 
     static func all(in file: String) throws -> [PlantedMistake] {
         let url = URL(filePath: #filePath).deletingLastPathComponent()

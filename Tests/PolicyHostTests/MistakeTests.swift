@@ -151,12 +151,7 @@ import Testing
                 MistakeFinder.mistakes(in: types, timers: TimerNames.declared(in: [types]))
                 + names.mistakes(in: types)
             #expect(found.map(\.text) == [one.expected], "\(one.name)")
-            guard let first = found.first else { continue }
-            let lines = LineMap(text)
-            let start = lines.spot(first.range.lowerBound)
-            let end = lines.spot(first.range.upperBound)
-            #expect(start.line + 1 == one.line, "\(one.name)")
-            #expect(start.column..<end.column == one.columns, "\(one.name)")
+            if let first = found.first { one.expectPlace(of: first, in: text) }
         }
     }
 

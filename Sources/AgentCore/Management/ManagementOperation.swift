@@ -68,6 +68,8 @@ public struct ManagementOperation: Sendable {
 
     /// What all paths begin with.
     public static let root = "/admin/v1"
+    /// Stands for every node of a cluster where one may be named.
+    public static let everyNode = "*"
 
     init(
         _ name: Name, _ method: HTTPMethod, _ path: String, _ summary: String,

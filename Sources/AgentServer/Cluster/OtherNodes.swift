@@ -19,9 +19,6 @@ struct OtherNodes {
 }
 
 extension ManagementDesk {
-    /// Stands for every node where one may be named.
-    static let everyNode = "*"
-
     /// Answers what is asked about `node`, which may be another one, or each.
     func answer(
         _ request: HTTPRequest, _ asked: ManagementRequest, of node: String,
@@ -29,7 +26,7 @@ extension ManagementDesk {
     ) throws(Refusal) {
         let own = nodes?.own ?? Machine.name
         if node == own { return handler(asked, respond) }
-        guard node == Self.everyNode else {
+        guard node == ManagementOperation.everyNode else {
             guard let nodes else {
                 throw Refusal(.notFound, "there is no node '\(node)': this server is alone")
             }

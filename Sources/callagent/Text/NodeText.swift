@@ -31,11 +31,8 @@ struct NodeReport {
     static func node(_ arguments: CommandArguments) throws(CommandError) -> String? {
         guard arguments.has("--all") else { return arguments.text("--node") }
         guard !arguments.has("--node") else { throw .usage("--all goes without --node") }
-        return everyNode
+        return ManagementOperation.everyNode
     }
-
-    /// Stands for every node in a request.
-    static let everyNode = "*"
 
     /// Asks about `node` for an operation.
     init(
@@ -47,7 +44,7 @@ struct NodeReport {
             items = []
             return
         }
-        guard node == Self.everyNode else {
+        guard node == ManagementOperation.everyNode else {
             items = [Item(node: node, answer: value, problem: "", isReached: true)]
             return
         }
