@@ -38,6 +38,13 @@ public struct Queue<Element> {
         }
         return oldest
     }
+
+    /// Takes up to `count` of the oldest values out.
+    public mutating func removeFirst(_ count: Int) -> [Element] {
+        var taken: [Element] = []
+        while taken.count < count, let oldest = removeFirst() { taken.append(oldest) }
+        return taken
+    }
 }
 
 extension Queue: Sendable where Element: Sendable {}

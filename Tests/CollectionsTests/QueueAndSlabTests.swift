@@ -37,6 +37,15 @@ import Testing
         }
         #expect(oldest == next)
     }
+
+    @Test func severalLeaveAtOnceOrAllThereAre() {
+        var queue = Queue<Int>()
+        for value in 1...5 { queue.append(value) }
+        #expect(queue.removeFirst(0) == [])
+        #expect(queue.removeFirst(2) == [1, 2])
+        #expect(queue.removeFirst(10) == [3, 4, 5])
+        #expect(queue.count == 0)
+    }
 }
 
 @Suite struct SlabTests {

@@ -2,6 +2,7 @@
 
 import CallCore
 import CallModel
+import Collections
 
 /// Loads live calls while the switchboard works already. An operation, or a device that connects,
 /// waits until all live calls of its user, and of every user whom it concerns, are there: so busy,
@@ -23,6 +24,19 @@ public struct LiveCallLoader<Held> {
         public init() {}
     }
 
+    /// What is not loaded yet: all live calls of a user, or one call.
+    private enum Missing: Hashable {
+        case user(UserID)
+        case call(CallID)
+    }
+
+    /// What is held, with its number in the order in which all came.
+    private struct Entry {
+        let number: Int
+        let need: Need
+        let what: Held
+    }
+
     private let last: CallID
     private let limit: Int
     /// All up to this one are handed over.
@@ -31,19 +45,27 @@ public struct LiveCallLoader<Held> {
     private var isComplete = false
     /// Handed over behind `done`.
     private var handedOver: Set<CallID> = []
-    /// Of these users, and of these calls, nothing is missing.
-    private var knownUsers: Set<UserID> = []
-    private var knownCalls: Set<CallID> = []
-    private var wantedUsers: [UserID] = []
-    private var wantedCalls: [CallID] = []
+    /// Of these nothing is missing.
+    private var known: Set<Missing> = []
+    /// The store was asked about these, or will be.
+    private var wanted: Set<Missing> = []
+    private var usersToAsk = Queue<UserID>()
+    private var callsToAsk = Queue<CallID>()
     private var isAsking = false
     /// What is left of a question about users, which goes on behind what was answered.
     private var rest: LiveCallQuery?
-    private var held: [(need: Need, what: Held)] = []
-    /// What was held and may go on.
-    private var ready: [(need: Need, what: Held)] = []
-    /// How much is held of each user, with what may go on.
-    private var heldOf: [UserID: Int] = [:]
+    /// What is held, each behind the first that it misses: an answer of the store concerns only
+    /// what waits for it, however much is held.
+    private var waiting: [Missing: [Entry]] = [:]
+    /// What may go on, or is to be looked at again.
+    private var awake = Queue<Entry>()
+    /// Of each user of whom something is held: what came after the first of it.
+    private var behind: [UserID: Queue<Entry>] = [:]
+    private var lastNumber = 0
+    /// How much is held.
+    public private(set) var heldCount = 0
+    /// How often it was asked of something whether it may go on.
+    private(set) var looks = 0
 
     /// Loads calls up to `last`, the last one that the store has, `limit` at a time.
     public init(upTo last: CallID, limit: Int) {
@@ -52,79 +74,87 @@ public struct LiveCallLoader<Held> {
     }
 
     /// Whether everything is loaded and nothing is held: this one is needed no more.
-    public var isOver: Bool { isComplete && held.isEmpty && ready.isEmpty }
-
-    /// How much is held.
-    public var heldCount: Int { held.count + ready.count }
+    public var isOver: Bool { isComplete && heldCount == 0 }
 
     /// Whether what needs `need` may go on now; else `what` is held until `takeReady`.
     public mutating func admits(_ need: Need, _ board: Switchboard, else what: Held) -> Bool {
-        let isBehind = need.user.map { heldOf[$0] != nil } ?? false
-        if isMet(need, board), !isBehind { return true }
-        if let user = need.user { heldOf[user, default: 0] += 1 }
-        held.append((need, what))
+        let missing = firstMissing(of: need, board)
+        let isBehind = need.user.map { behind[$0] != nil } ?? false
+        if missing == nil, !isBehind { return true }
+        lastNumber += 1
+        heldCount += 1
+        let entry = Entry(number: lastNumber, need: need, what: what)
+        if !isBehind, let missing {
+            if let user = need.user { behind[user] = Queue() }
+            waiting[missing, default: []].append(entry)
+        } else if let user = need.user {
+            behind[user]?.append(entry)
+        }
         return false
     }
 
     /// The next of what was held that may go on, until there is none: whatever has to stay in
     /// order with it is held as long as it is here.
     public mutating func takeReady(_ board: Switchboard) -> Held? {
-        if ready.isEmpty { findReady(board) }
-        guard let next = ready.popLast() else { return nil }
-        if let user = next.need.user {
-            let left = (heldOf[user] ?? 0) - 1
-            heldOf[user] = left > 0 ? left : nil
+        while let next = awake.removeFirst() {
+            if let missing = firstMissing(of: next.need, board) {
+                waiting[missing, default: []].append(next)
+                continue
+            }
+            heldCount -= 1
+            if let user = next.need.user {
+                if let following = behind[user]?.removeFirst() {
+                    awake.append(following)
+                } else {
+                    behind[user] = nil
+                }
+            }
+            return next.what
         }
-        return next.what
+        return nil
     }
 
     /// Forgets and returns what is held and `condition` holds of, in order.
     public mutating func removeHeld(where condition: (Held) -> Bool) -> [Held] {
-        let all = ready.reversed() + held
-        ready = []
-        heldOf = [:]
-        held = all.filter { !condition($0.what) }
-        for case let user? in held.map(\.need.user) { heldOf[user, default: 0] += 1 }
+        var all = awake.values + waiting.values.joined()
+        for line in behind.values { all += line.values }
+        all.sort { $0.number < $1.number }
+        (waiting, awake, behind) = ([:], Queue(), [:])
+        let left = all.filter { !condition($0.what) }
+        heldCount = left.count
+        for entry in left {
+            if let user = entry.need.user, behind[user]?.append(entry) != nil { continue }
+            if let user = entry.need.user { behind[user] = Queue() }
+            awake.append(entry)
+        }
         return all.map(\.what).filter(condition)
     }
 
-    private mutating func findReady(_ board: Switchboard) {
-        var waiting: Set<UserID> = []
-        var left: [(need: Need, what: Held)] = []
-        for one in held {
-            let isBehind = one.need.user.map { waiting.contains($0) } ?? false
-            if isMet(one.need, board), !isBehind {
-                ready.append(one)
-            } else {
-                if let user = one.need.user { waiting.insert(user) }
-                left.append(one)
-            }
+    /// The first that `need` names and that is not loaded; all of it is asked for next. Nil: there
+    /// is none.
+    private mutating func firstMissing(of need: Need, _ board: Switchboard) -> Missing? {
+        looks += 1
+        guard !isComplete else { return nil }
+        var first: Missing?
+        for user in need.others { require(.user(user), &first) }
+        if let user = need.user { require(.user(user), &first) }
+        guard let id = need.call, id <= last else { return first }
+        if let call = board.call(id) {
+            for participant in call.participants { require(.user(participant.user), &first) }
+        } else if !(done.map { id <= $0 } ?? false) {
+            require(.call(id), &first)
         }
-        held = left
-        ready.reverse()
+        return first
     }
 
-    /// Whether nothing that `need` names is missing; what is missing is asked for next.
-    private mutating func isMet(_ need: Need, _ board: Switchboard) -> Bool {
-        guard !isComplete else { return true }
-        var isMet = true
-        for user in need.others + (need.user.map { [$0] } ?? []) where !isKnown(user) {
-            isMet = false
+    private mutating func require(_ one: Missing, _ first: inout Missing?) {
+        guard !known.contains(one) else { return }
+        first = first ?? one
+        guard wanted.insert(one).inserted else { return }
+        switch one {
+        case .user(let user): usersToAsk.append(user)
+        case .call(let call): callsToAsk.append(call)
         }
-        guard let id = need.call, id <= last else { return isMet }
-        guard let call = board.call(id) else {
-            if knownCalls.contains(id) || done.map({ id <= $0 }) ?? false { return isMet }
-            if !wantedCalls.contains(id) { wantedCalls.append(id) }
-            return false
-        }
-        for participant in call.participants where !isKnown(participant.user) { isMet = false }
-        return isMet
-    }
-
-    private mutating func isKnown(_ user: UserID) -> Bool {
-        if knownUsers.contains(user) { return true }
-        if !wantedUsers.contains(user) { wantedUsers.append(user) }
-        return false
     }
 
     /// What the store is to be asked now: at most one page, and one question about users, are
@@ -140,11 +170,11 @@ public struct LiveCallLoader<Held> {
         if let rest {
             queries.append(rest)
             self.rest = nil
-        } else if !isAsking, !wantedUsers.isEmpty || !wantedCalls.isEmpty {
+        } else if !isAsking, usersToAsk.count + callsToAsk.count > 0 {
             isAsking = true
             // After a takeover all come at once: a question about all of them would take too long.
-            query.users = Array(wantedUsers.prefix(limit))
-            query.calls = Array(wantedCalls.prefix(limit))
+            query.users = usersToAsk.removeFirst(limit)
+            query.calls = callsToAsk.removeFirst(limit)
             queries.append(query)
             (query.users, query.calls) = ([], [])
         }
@@ -171,10 +201,10 @@ public struct LiveCallLoader<Held> {
             rest?.after = place
         } else {
             isAsking = false
-            knownUsers.formUnion(query.users)
-            knownCalls.formUnion(query.calls)
-            wantedUsers.removeAll { knownUsers.contains($0) }
-            wantedCalls.removeAll { knownCalls.contains($0) }
+            let answered = query.users.map(Missing.user) + query.calls.map(Missing.call)
+            known.formUnion(answered)
+            wanted.subtract(answered)
+            wake(answered)
         }
         return (new, !isComplete)
     }
@@ -191,11 +221,18 @@ public struct LiveCallLoader<Held> {
     private mutating func finishPage(_ found: LiveCalls) {
         guard let place = found.lookedUpTo else {
             isComplete = true
+            wake(Array(waiting.keys))
             return
         }
         done = place
         isPageWanted = true
-        handedOver = handedOver.filter { $0 > place }
+        for call in found.calls { handedOver.remove(call.id) }
+    }
+
+    /// What waits behind these is looked at again, in the order in which it came.
+    private mutating func wake(_ found: [Missing]) {
+        let woken = found.flatMap { waiting.removeValue(forKey: $0) ?? [] }
+        for entry in woken.sorted(by: { $0.number < $1.number }) { awake.append(entry) }
     }
 }
 
