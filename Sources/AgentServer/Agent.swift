@@ -260,7 +260,8 @@ public final class Agent {
                 host, exchange: exchange, gateway: gateway,
                 decisions: DecisionLog(
                     directory: options.isInMemory ? nil : options.stateDirectory, log: log),
-                fetches: outbound.fetches, loop: loop)
+                fetches: outbound.fetches, mayBegin: { [member] in member?.maySpeak ?? true },
+                loop: loop)
             outbound.pushes.policies = policies
             policies?.shaped = { [unowned self] in outbound.pushes.shaped($0, $1) }
         } catch {

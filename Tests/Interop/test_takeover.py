@@ -9,6 +9,11 @@ from crowd import Crowd, room_for
 from test_cluster_faults import FULL
 from test_links import arrival, linked, links_of  # noqa: F401
 
+REMINDS = """
+timer("remind", function() log.info("it is time") end)
+on.invite(function() later("1s", "remind") end)
+"""
+
 
 def test_a_takeover_keeps_clients_in_no_call_and_their_numbers(linked):
     owner, b, c = linked()
@@ -127,6 +132,20 @@ def test_what_an_owner_was_asked_while_it_was_stopped_is_not_answered_from_befor
     assert alice.closed() == 4001
     reply = alice.replies.get(asked)
     assert reply is None or reply.get("error", {}).get("code") == "unavailable", reply
+
+
+def test_a_timer_that_another_node_has_fired_is_not_fired_again(linked, nodes):
+    """When it goes on it is late for it, and does not know yet that it owns no more."""
+    for node in nodes:
+        (node.folder / "plugins" / "desk.lua").write_text(REMINDS)
+    owner, b, _ = linked(config='plugins = { "desk" }\nanswer_for = { "desk" }\n')
+    invite(owner.connect("alice"), "desk", mode="common")
+    owner.signal(signal.SIGSTOP)
+    new = serving_owner(b)
+    wait_for("the timer", lambda: "it is time" in new.log_text())
+    owner.signal(signal.SIGCONT)
+    wait_for("it serves as a front end", lambda: arrival(owner, "carl"))
+    assert "it is time" not in owner.log_text()
 
 
 def test_a_stopped_owner_that_is_told_to_end_ends(linked):

@@ -39,7 +39,7 @@ final class PolicyBridge {
 
     init(
         _ host: PolicyHost, exchange: Exchange, gateway: Gateway, decisions: DecisionLog,
-        fetches: PluginFetches, loop: EventLoop
+        fetches: PluginFetches, mayBegin: @escaping @Sendable () -> Bool, loop: EventLoop
     ) throws(EventLoopError) {
         self.fetches = fetches
         self.exchange = exchange
@@ -56,7 +56,7 @@ final class PolicyBridge {
         let thread = try PolicyThread(
             host,
             clock: { [unowned exchange] in (exchange.now(), exchange.wallGap) }, news: news,
-            write: { [log] in log.write($0) })
+            mayBegin: mayBegin, write: { [log] in log.write($0) })
         self.thread = thread
         thread.carryOut = { [unowned self] in carryOut($0) }
         exchange.policies = thread

@@ -105,15 +105,18 @@ final class PolicyThread: PolicyLink {
     ///   - host: from now on of the thread, and of the fast lane while that one sleeps.
     ///   - clock: the core's time and how far the wall clock is ahead; called on the loop.
     ///   - news: where effects go, but for lines of the log.
+    ///   - mayBegin: whether timers and what else is due may be begun now; called on any thread.
     ///   - write: writes a line of the log, on whatever thread the plugin runs.
     init(
         _ host: PolicyHost, clock: @escaping () -> (now: Moment, wallOffset: Milliseconds),
-        news: Mailbox<PolicyNews>, write: @escaping @Sendable (PolicyLog) -> Void
+        news: Mailbox<PolicyNews>, mayBegin: @escaping @Sendable () -> Bool = { true },
+        write: @escaping @Sendable (PolicyLog) -> Void
     ) throws(EventLoopError) {
         self.clock = clock
         host.cutsForOthers = true
         let worker = Locked(
-            PolicyWorker(host: host, news: news, urgent: urgent, write: write))
+            PolicyWorker(
+                host: host, news: news, urgent: urgent, mayBegin: mayBegin, write: write))
         self.worker = worker
         let mailbox = mailbox
         // Lua's own limit of nested C calls needs about 200 KiB; patterns and sorts some more.

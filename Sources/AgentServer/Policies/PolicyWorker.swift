@@ -35,6 +35,8 @@ final class PolicyWorker {
     private static let patience: UInt64 = 2_000_000
     /// Processor time after which the thread looks for new inputs.
     private static let turn: UInt64 = 1_000_000
+    /// After so many milliseconds it is asked again whether what is due may be begun.
+    private static let pause: Int64 = 50
 
     private let host: PolicyHost
     private let news: Mailbox<PolicyNews>
@@ -42,6 +44,9 @@ final class PolicyWorker {
     /// Writes a line of a plugin. The thread that runs a plugin writes them, so that one who logs
     /// much does not keep the loop busy.
     private let write: @Sendable (PolicyLog) -> Void
+    /// Whether what is due may be begun now. A process that was stopped may find much that is due,
+    /// and another node has done it.
+    private let mayBegin: @Sendable () -> Bool
     private var queue = PolicyQueue()
     private var told: [PolicyNews] = []
     /// Reports that were told and not yet counted to the loop.
@@ -60,8 +65,9 @@ final class PolicyWorker {
 
     init(
         host: PolicyHost, news: Mailbox<PolicyNews>, urgent: Urgent,
-        write: @escaping @Sendable (PolicyLog) -> Void
+        mayBegin: @escaping @Sendable () -> Bool, write: @escaping @Sendable (PolicyLog) -> Void
     ) {
+        self.mayBegin = mayBegin
         self.write = write
         self.host = host
         self.news = news
@@ -102,7 +108,8 @@ final class PolicyWorker {
 
     private var wakeAt: Int64? {
         if !queue.isEmpty { return 0 }
-        return host.nextDeadline.map { $0.milliseconds - offset }
+        guard let due = host.nextDeadline.map({ $0.milliseconds - offset }) else { return nil }
+        return mayBegin() ? due : max(due, Clock.bootMilliseconds() + Self.pause)
     }
 
     private func tell(_ time: PolicyTime) {
@@ -206,7 +213,7 @@ final class PolicyWorker {
     /// answered.
     private func lookUp() {
         let now = now
-        while let due = host.takeDue(at: now) { take(.due(due), nil) }
+        while mayBegin(), let due = host.takeDue(at: now) { take(.due(due), nil) }
         if urgent.wantsStatus.load(ordering: .relaxed) {
             urgent.wantsStatus.store(false, ordering: .relaxed)
             told.append(.status(PolicyStatus(host)))
