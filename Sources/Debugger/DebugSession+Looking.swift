@@ -26,7 +26,7 @@ extension DebugSession {
     func handleAtStop(_ request: DebugRequest) throws(DebugProblem) {
         let commands = [
             "continue", "next", "stepIn", "stepOut", "stepBack", "reverseContinue", "stackTrace",
-            "scopes", "variables", "evaluate", "setVariable", "exceptionInfo",
+            "scopes", "variables", "evaluate", "setVariable", "exceptionInfo", "completions",
         ]
         guard commands.contains(request.command) else {
             throw DebugProblem("there is no command '\(request.command)'")
@@ -50,6 +50,7 @@ extension DebugSession {
         case "variables": try variables(request, stop)
         case "evaluate": try evaluate(request, stop)
         case "setVariable": try setVariable(request, stop)
+        case "completions": try complete(request, stop)
         default: try exceptionInfo(request, stop)
         }
     }
@@ -317,6 +318,49 @@ extension DebugSession {
         reply(request, json)
     }
 
+    /// How the last name of what a person has begun to write can go on.
+    private func complete(_ request: DebugRequest, _ stop: DebugStop) throws(DebugProblem) {
+        guard let text = request.arguments["text"]?.string,
+            let column = request.arguments["column"]?.integer
+        else { throw DebugProblem("'completions' needs a text and a column") }
+        let given = request.arguments["frameId"]
+        let frame = try given == nil ? topFrame(stop) : frame(given, stop)
+        // Columns count UTF-16; what stands behind the place does not matter.
+        let units = Int(clamping: column - 1 - Int64(columnShift))
+        let begun = BegunName(String(decoding: text.utf16.prefix(max(0, units)), as: UTF16.self))
+        let names = try names(after: begun.owner, frame)
+            .filter { $0.hasPrefix(begun.name) }
+        let start = column - Int64(begun.name.utf16.count)
+        let targets = Set(names).sorted().prefix(sight.members).map { name -> JSONValue in
+            [
+                "label": .string(name), "type": begun.owner == nil ? "variable" : "field",
+                "start": .integer(start), "length": .integer(Int64(begun.name.utf16.count)),
+            ]
+        }
+        reply(request, ["targets": .array(targets)])
+    }
+
+    /// Names of members of what `owner` stands for; without it all that the function sees.
+    private func names(
+        after owner: String?, _ frame: DebugFrame
+    ) throws(DebugProblem) -> [String] {
+        let (state, place) = (frame.state, frame.frame)
+        var rows: [SeenRow] = []
+        var table: SeenValue?
+        if let owner {
+            table = try? evaluate(owner, place, state)
+        } else {
+            rows = try state.locals(place) + state.upvalues(place)
+            table = try state.globals()
+        }
+        if let table, table.reference != 0 {
+            var pages = MemberPages(state: state, value: table, owner: nil, count: sight.members)
+            try pages.addNamed(from: 0)
+            rows += pages.rows
+        }
+        return rows.filter { $0.isName && $0.isShown }.map(\.shownKey)
+    }
+
     private func topFrame(_ stop: DebugStop) -> DebugFrame {
         var frame = top(stop.state, stop.handler)
         frame.level = stop.skipped
@@ -390,6 +434,27 @@ extension DebugSession {
                     "stackTrace": .string(lines.joined(separator: "\n")),
                 ],
             ])
+    }
+}
+
+/// The end of a text that somebody writes: `call.cal` has the owner `call` and the name `cal`.
+private struct BegunName {
+    let owner: String?
+    let name: String
+
+    init(_ text: String) {
+        let isPart: (Character) -> Bool = {
+            $0 == "_" || $0.isASCII && ($0.isLetter || $0.isNumber)
+        }
+        let start = text.lastIndex { !isPart($0) }
+        name = start.map { String(text[text.index(after: $0)...]) } ?? text
+        guard let start, text[start] == "." else {
+            owner = nil
+            return
+        }
+        let before = text[..<start]
+        let other = before.lastIndex { !isPart($0) && !".[]\"'".contains($0) }
+        owner = String(other.map { before[before.index(after: $0)...] } ?? before)
     }
 }
 

@@ -251,6 +251,7 @@ public final class DebugSession {
         "supportsDelayedStackTraceLoading": true, "supportsLoadedSourcesRequest": true,
         "supportsLogPoints": true, "supportsTerminateRequest": true,
         "supportsBreakpointLocationsRequest": true, "supportTerminateDebuggee": false,
+        "supportsCompletionsRequest": true, "completionTriggerCharacters": ["."],
         "exceptionBreakpointFilters": [
             [
                 "filter": "uncaught", "label": "Errors that nothing catches", "default": true,

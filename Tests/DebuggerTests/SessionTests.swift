@@ -104,6 +104,34 @@ private let desk = """
         #expect(!shown[4].contains { $0.hasPrefix("(metatable)") })
     }
 
+    @Test func whatSomebodyWritesIsCompleted() throws {
+        let editor = try Editor(desk)
+        editor.launch("good", stops: [["line": 17]])
+        let texts: [(String, Int64)] = [
+            ("to", 3), ("1 + call.caller.i", 18), ("call.call + 1", 10), ("se", 3), ("x.y", 4),
+            ("call.caller[", 13), ("log.in", 7), ("ü .. tot", 9), ("to", 1),
+        ]
+        for (text, column) in texts {
+            editor.ask("completions", ["text": .string(text), "column": .integer(column)])
+        }
+        editor.ask("completions", ["text": "to"])
+        editor.play()
+        let found = editor.answers("completions").map { answer in
+            (answer["targets"]?.array ?? []).map {
+                "\($0["label"]?.string ?? "") \($0["start"]?.integer ?? 0)"
+                    + " \($0["length"]?.integer ?? 0)"
+            }
+        }
+        #expect(found[0].contains("tonumber 1 2") && found[0].contains("total 1 2"))
+        #expect(found[1] == ["id 17 1"])
+        #expect(found[2] == ["callee 6 4", "caller 6 4"])
+        #expect(found[3].contains("seen 1 2") && !found[3].contains("total 1 2"))
+        #expect(found[4] == [] && found[5].count > 20)
+        #expect(found[6] == ["info 5 2"])
+        #expect(found[7] == ["total 6 3"])
+        #expect(found[8].contains("seen 1 0") && found[8].contains("call 1 0"))
+    }
+
     @Test func conditionsHitsAndMessagesAreFollowed() throws {
         let editor = try Editor(desk)
         editor.launch(

@@ -39,7 +39,8 @@ final class PolicyBridge {
 
     init(
         _ host: PolicyHost, exchange: Exchange, gateway: Gateway, decisions: DecisionLog,
-        fetches: PluginFetches, mayBegin: @escaping @Sendable () -> Bool, loop: EventLoop
+        fetches: PluginFetches, mayBegin: @escaping @Sendable () -> Bool = { true },
+        loop: EventLoop
     ) throws(EventLoopError) {
         self.fetches = fetches
         self.exchange = exchange
