@@ -5,13 +5,16 @@ import JSON
 extension Finding {
     /// `grade`, `text`, `advice`.
     fileprivate var json: JSONValue {
-        let word =
-            switch grade {
-            case .good: "good"
-            case .warning: "warning"
-            case .trouble: "trouble"
-            }
-        return ["grade": .string(word), "text": .string(text), "advice": .string(advice)]
+        ["grade": .string(grade.rawValue), "text": .string(text), "advice": .string(advice)]
+    }
+
+    /// One that another process has found; nil: this is none. A later version may have grades that
+    /// this one does not know: those are warnings here.
+    public init?(_ json: JSONValue) {
+        guard let word = json["grade"]?.string, let text = json["text"]?.string else { return nil }
+        self.init(
+            grade: Grade(rawValue: word) ?? .warning, text: text,
+            advice: json["advice"]?.string ?? "")
     }
 
     /// What the answers of a process to `GET /status`, `/plugins`, `/files` and `/webhooks` tell.

@@ -10,11 +10,11 @@ public struct Finding: Sendable, Equatable {
     /// How bad it is.
     public enum Grade: String, Sendable {
         /// As it should be.
-        case good = "ok  "
+        case good
         /// It works, but the operator should know.
-        case warning = "warn"
+        case warning
         /// Calls fail, or will at the next start.
-        case trouble = "FAIL"
+        case trouble
     }
 
     /// See `Grade`.
@@ -23,6 +23,17 @@ public struct Finding: Sendable, Equatable {
     public let text: String
     /// What to do about it.
     public let advice: String
+
+    /// One line of a report.
+    public var line: String {
+        let mark =
+            switch grade {
+            case .good: "ok  "
+            case .warning: "warn"
+            case .trouble: "FAIL"
+            }
+        return "\(mark)  \(text)" + (advice.isEmpty ? "" : " → \(advice)")
+    }
 
     /// Everything is as it should be.
     public static func good(_ text: String) -> Finding {

@@ -23,10 +23,7 @@ extension Command {
         } else if doctor.generation != nil {
             doctor.note(.good("no server runs; callagent run starts one"))
         }
-        for finding in doctor.findings {
-            let advice = finding.advice.isEmpty ? "" : " → \(finding.advice)"
-            Screen.say(Screen.plain("\(finding.grade.rawValue)  \(finding.text)\(advice)"))
-        }
+        for finding in doctor.findings { Screen.say(Screen.plain(finding.line)) }
         return doctor.isHealthy ? ExitCode.success : ExitCode.failure
     }
 }

@@ -1,6 +1,7 @@
 // What the nodes of a cluster say about themselves.
 
 import AgentCore
+import AgentServer
 import CallClient
 import JSON
 
@@ -100,17 +101,10 @@ enum NodeText {
         return isReady
     }
 
-    /// As `callagent doctor` writes them.
-    private static let grades = ["good": "ok  ", "warning": "warn", "trouble": "FAIL"]
-
     /// Prints what a node finds about itself; returns whether it is healthy.
     static func findings(_ node: String, _ answer: JSONValue) -> Bool {
-        for finding in answer["findings"]?.array ?? [] {
-            let grade = grades[finding["grade"]?.string ?? ""] ?? "?"
-            let text = finding["text"]?.string ?? ""
-            let advice = finding["advice"]?.string ?? ""
-            let more = advice.isEmpty ? "" : " → \(advice)"
-            Screen.say(Screen.plain("\(node): \(grade)  \(text)\(more)"))
+        for finding in (answer["findings"]?.array ?? []).compactMap({ Finding($0) }) {
+            Screen.say(Screen.plain("\(node): \(finding.line)"))
         }
         return answer["healthy"]?.bool == true
     }
