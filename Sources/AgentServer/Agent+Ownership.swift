@@ -2,6 +2,7 @@
 
 import AgentCore
 import CallModel
+import ClusterCore
 import ClusterStorage
 import EventLoop
 import StoreContract
@@ -21,6 +22,7 @@ extension Agent {
         remote = try member.linkPlan.map { plan throws(EventLoopError) in
             try OwnerLinks(plan, member, gateway, admin.desk, on: loop, log: log)
         }
+        if remote != nil { member.listens() }
         admin.desk.nodes = OtherNodes(
             own: member.node,
             names: { [unowned self] in
@@ -52,6 +54,7 @@ extension Agent {
         guard let sight = ownership?.sight else { return [] }
         let state = sight.state
         let living = state.nodes.filter { $0.isAlive && $0.note.name != state.term.owner }
+        let view = ClusterView(owner: state.term.owner, state.nodes)
         let mayBeLost = alarms.contains(where: \.isLossOfCommits)
         return [
             .gauge("cluster_standbys", "Living nodes that stand by.", living.count),
@@ -68,6 +71,12 @@ extension Agent {
                 "cluster_commits_may_be_lost",
                 "Whether the database changed without a standby in step.", mayBeLost ? 1 : 0),
             .gauge("cluster_epoch", "The takeovers so far.", Int(state.term.epoch)),
+            .gauge(
+                "cluster_seen_by", "Other nodes that see this one.",
+                view.seers(of: state.term.owner).count),
+            .gauge(
+                "cluster_nodes_unseen", "Living nodes that only the owner sees, or nobody.",
+                living.filter { view.betterHeir(than: $0.note.name) != nil }.count),
             .gauge("cluster_links", "Front ends with a link.", remote?.nodes.count ?? 0),
             .gauge("cluster_remote_clients", "Clients of front ends.", remote?.clientCount ?? 0),
         ]

@@ -82,6 +82,9 @@ public enum LeaseNews: Sendable, Equatable {
     case replaced(by: Term)
     /// Somebody wants it to give up to this node; empty: to anybody. Told once.
     case asked(to: String)
+    /// For long enough more nodes have seen that one than see this one: it is to give up to it.
+    /// Told once.
+    case outnumbered(by: String)
     /// It gave up.
     case gaveUp
 }
@@ -120,6 +123,10 @@ public struct Lease: Sendable {
     /// When the last beat that worked began.
     private var beatenAt: Milliseconds?
     private var still = Still()
+    /// Who is to take over instead, because nobody sees this node; nil: it may.
+    public private(set) var heir: String?
+    /// Since when more nodes see another one than see this owner, and how often that was read.
+    private var outnumbered: (since: Milliseconds, reads: Int)?
 
     /// Over which reads, and since when, nothing moved.
     private struct Still: Sendable {
@@ -181,9 +188,10 @@ public struct Lease: Sendable {
     private func mayTake(_ row: LeaseRow, at now: Milliseconds) -> Bool {
         if row.isImporting || !isEligible { return false }
         let isForUs = row.successor.isEmpty || row.successor == node
-        if row.isReleased, isForUs || shows(.successorOverlooked) { return true }
         // An earlier process of this node: the newer one goes on.
         if !row.isReleased, row.term.owner == node { return true }
+        if heir != nil, !shows(.lonelinessOverlooked) { return false }
+        if row.isReleased, isForUs || shows(.successorOverlooked) { return true }
         let hasRead = still.reads >= times.reads || shows(.readsNotCounted)
         return hasRead && (now - still.since >= times.lease || shows(.leaseOverlooked))
     }
@@ -226,7 +234,7 @@ public struct Lease: Sendable {
 
     private mutating func took(_ new: Grant, _ at: Milliseconds) -> LeaseNews {
         (grant, beatenAt, wantsEpoch, tried, serves) = (new, at, false, nil, true)
-        isAsked = false
+        (isAsked, outnumbered, heir) = (false, nil, nil)
         seen = LeaseRow(term: new.term, token: new.token, beat: 0)
         return .owns(new)
     }
@@ -251,6 +259,28 @@ public struct Lease: Sendable {
         if row.term.owner == node, grant == nil { return nil }
         (grant, beatenAt, wantsEpoch, givesUpTo, serves) = (nil, nil, false, nil, false)
         return row.term.owner == node ? .replaced(by: row.term) : .lost(to: row.term)
+    }
+
+    // MARK: Other nodes
+
+    /// What the node table says at `now` of who sees whom, before the row that was read with it.
+    /// Nil: this node has no links, so nothing of it counts.
+    public mutating func sees(_ view: ClusterView?, at now: Milliseconds) -> LeaseNews? {
+        guard grant != nil else {
+            (heir, outnumbered) = (view?.betterHeir(than: node), nil)
+            return nil
+        }
+        heir = nil
+        guard let other = view?.betterOwner(), !shows(.outnumberedOverlooked) else {
+            outnumbered = nil
+            return nil
+        }
+        let (since, reads) = outnumbered ?? (now, 0)
+        outnumbered = (since, reads + 1)
+        let isLong = reads + 1 >= times.reads && now - since >= times.outnumbered
+        guard !isAsked, isLong || shows(.outnumberedAtOnce) else { return nil }
+        isAsked = true
+        return .outnumbered(by: other)
     }
 
     // MARK: Wishes
@@ -310,6 +340,12 @@ public enum LeaseFault: String, Sendable, CaseIterable {
     case successorOverlooked
     /// After a commit that failed it goes on in its epoch.
     case epochKept
+    /// It takes over though no node sees it and some see another one.
+    case lonelinessOverlooked
+    /// It goes on to own though more nodes see another one.
+    case outnumberedOverlooked
+    /// It gives up as soon as more nodes see another one.
+    case outnumberedAtOnce
 }
 
 extension Lease {

@@ -11,6 +11,9 @@ public struct LeaseTimes: Sendable, Equatable {
     /// How often it must have been seen to stand still, by reads that worked.
     public var reads = 4
 
+    /// How long more nodes must see another one than see the owner before that gives up.
+    public var outnumbered: Milliseconds = 10_000
+
     /// How often others look while the owner was asked to give up: nobody serves from then on until
     /// one of them has seen that it did.
     public var look: Milliseconds { beat / Milliseconds(Self.looks) }

@@ -5,35 +5,6 @@ import ClusterCore
 import Storage
 import StoreContract
 
-/// One node, as `callagent cluster` shows it.
-public struct ClusterNodeState: Sendable, Equatable {
-    /// What it wrote about itself.
-    public let note: NodeNote
-    /// Whether it has done so within the last seconds, by the database's clock.
-    public let isAlive: Bool
-    /// Whether it ended as it should.
-    public let hasLeft: Bool
-    /// Which version of the tables its program knows.
-    public let tables: Int
-
-    /// Whether it is gone, and nobody ended it.
-    public var isLost: Bool { !isAlive && !hasLeft }
-
-    fileprivate init(_ row: PostgresRow) {
-        var note = NodeNote(
-            row.text(0), process: row.text(1), program: row.text(2),
-            settings: NodeNote.settings(row.text(5)), link: row.text(6))
-        note.links = NodeNote.links(row.text(7))
-        note.isEligible = row.integer(8) == 1
-        (note.generation, note.whyNot) = (row.text(9), row.text(10))
-        note.fingerprint = row.bytes(11)
-        self.note = note
-        tables = Int(row.integer(12))
-        isAlive = row.integer(3) == 1
-        hasLeft = row.integer(4) == 1
-    }
-}
-
 /// The state of a cluster.
 public struct ClusterState: Sendable, Equatable {
     /// Who owns, since which takeover.
@@ -100,14 +71,7 @@ public final class ClusterDatabase {
         let id = PostgresValue.integer(try Space(name, by: link).id)
         return try ask("looking at the cluster") { () throws(PostgresFailure) in
             link.run(LeaseRow.read, id)
-            link.query(
-                """
-                SELECT name, process, program,
-                (NOT has_left AND clock_timestamp() - at < interval '\(silence) ms')::int::bigint,
-                has_left::int::bigint, settings, link, links, eligible::int::bigint,
-                generation, why_not, fingerprint, tables
-                FROM node WHERE space = $1 ORDER BY name
-                """, id)
+            link.run(ClusterNodeState.read, id, .integer(silence))
             link.query(
                 """
                 SELECT (current_setting('synchronous_standby_names') <> ''

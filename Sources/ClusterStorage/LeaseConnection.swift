@@ -20,6 +20,8 @@ public struct NodeNote: Sendable, Equatable {
     public var isEligible = true
     /// The nodes to which it has a link, in order.
     public var links: [String] = []
+    /// The nodes that it reaches over the network, beside the owner, in order.
+    public var sees: [String] = []
     /// The digest of the certificate that it shows over links; empty: it shows none.
     public var fingerprint: [UInt8] = []
     /// The generation that it has loaded; empty: none.
@@ -42,10 +44,10 @@ public struct NodeNote: Sendable, Equatable {
             .joined(separator: "\n")
     }
 
-    /// The names as they are stored: a line each.
-    var linksText: String { links.joined(separator: "\n") }
+    /// Names as they are stored: a line each.
+    static func text(_ names: [String]) -> String { names.joined(separator: "\n") }
 
-    static func links(_ text: String) -> [String] {
+    static func names(_ text: String) -> [String] {
         text.split(separator: "\n").map { String($0) }
     }
 
@@ -83,20 +85,26 @@ public final class LeaseConnection {
     /// What it writes about itself with the next order.
     public var note: NodeNote
     private let patience: Milliseconds
+    private let silence: Milliseconds
     private var open: (link: PostgresConnection, space: Space)?
     /// Why the last order failed; nil: it did not.
     public private(set) var trouble: StoreError?
+    /// All nodes, as they were when this node looked last.
+    public private(set) var nodes: [ClusterNodeState] = []
     /// Where the owner was reached when this node looked last.
     public private(set) var ownerPlace = NodePlace()
     /// The generation in force when this node looked last; empty: there is none.
     public private(set) var generation = ""
 
     /// Connects with the first order.
+    ///
+    /// - Parameter silence: how long a living node may say nothing.
     public init(
         to address: DatabaseAddress, of note: NodeNote, in space: String = Space.usual,
-        patience: Milliseconds = 2_000
+        patience: Milliseconds = 2_000, silence: Milliseconds = 3_000
     ) {
-        (self.address, self.note, self.space, self.patience) = (address, note, space, patience)
+        (self.address, self.note, self.space) = (address, note, space)
+        (self.patience, self.silence) = (patience, silence)
     }
 
     private static let beat = PostgresStatement(
@@ -130,19 +138,15 @@ public final class LeaseConnection {
         "note_node",
         """
         INSERT INTO node (space, name, process, program, at, settings, link, links, eligible,
-        generation, why_not, fingerprint, tables)
-        VALUES ($1, $2, $3, $4, clock_timestamp(), $5, $6, $7, $8::bigint = 1, $9, $10, $11, $12)
+        generation, why_not, fingerprint, tables, sees)
+        VALUES ($1, $2, $3, $4, clock_timestamp(), $5, $6, $7, $8::bigint = 1, $9, $10, $11, $12,
+        $13)
         ON CONFLICT (space, name) DO UPDATE SET process = excluded.process,
         program = excluded.program, at = excluded.at, settings = excluded.settings,
         link = excluded.link, links = excluded.links, eligible = excluded.eligible,
         generation = excluded.generation, why_not = excluded.why_not,
-        fingerprint = excluded.fingerprint, tables = excluded.tables, has_left = false
-        """)
-    private static let findOwner = PostgresStatement(
-        "find_owner",
-        """
-        SELECT node.link, node.fingerprint FROM node JOIN space ON space.id = node.space
-        AND space.owner = node.name WHERE space.id = $1
+        fingerprint = excluded.fingerprint, tables = excluded.tables, has_left = false,
+        sees = excluded.sees
         """)
     private static let findGeneration = PostgresStatement(
         "find_generation",
@@ -218,30 +222,31 @@ public final class LeaseConnection {
         return .row(LeaseRow(row))
     }
 
-    /// The row, where its owner is reached, and the generation in force.
+    /// The row, the nodes, and the generation in force.
     private func look(
         _ id: PostgresValue, _ link: PostgresConnection
     ) throws(PostgresFailure) -> LeaseRow {
-        link.run(Self.findOwner, id)
+        link.run(ClusterNodeState.read, id, .integer(silence))
         link.run(Self.findGeneration, id)
         link.run(LeaseRow.read, id)
         let found = try link.finish()
         guard let row = found.last?.first else {
             throw PostgresFailure(text: "the space is gone")
         }
-        ownerPlace =
-            found[1].first.map { NodePlace(link: $0.text(0), fingerprint: $0.bytes(1)) }
-            ?? NodePlace()
+        let judged = LeaseRow(row)
+        nodes = found[1].all.map { ClusterNodeState($0) }
+        ownerPlace = nodes.first { $0.note.name == judged.term.owner }?.place ?? NodePlace()
         generation = found[2].first?.text(0) ?? ""
-        return LeaseRow(row)
+        return judged
     }
 
     private func sendNote(_ id: PostgresValue, _ link: PostgresConnection) {
         link.run(
             Self.noteNode, id, .text(note.name), .text(note.process), .text(note.program),
-            .text(note.settingsText), .text(note.link), .text(note.linksText),
+            .text(note.settingsText), .text(note.link), .text(NodeNote.text(note.links)),
             .integer(note.isEligible ? 1 : 0), .text(note.generation), .text(note.whyNot),
-            .bytes(note.fingerprint), .integer(Int64(ClusterSchema.current.version)))
+            .bytes(note.fingerprint), .integer(Int64(ClusterSchema.current.version)),
+            .text(NodeNote.text(note.sees)))
     }
 
     private static let readFingerprints = PostgresStatement(

@@ -48,6 +48,13 @@ class History:
                 file.write(json.dumps(record) + "\n")
 
 
+class Forgetful(History):
+    """What a crowd asks and is told that is too large to be kept: it is counted only."""
+
+    def add(self, what, **more):
+        return {"t": time.time(), "what": what} | more
+
+
 def parsed(body):
     """Replies and events are kept as text: most are never read again."""
     return json.loads(body) if isinstance(body, str) else body

@@ -41,6 +41,7 @@ class Asked:
         self.key, self.op, self.data = key, op, data
         self.at = 0  # when it was sent last
         self.call = data.get("call_id")  # the call that it is about, or that it made
+        self.told = None  # the call, as the answer showed it
 
 
 def rings_out(call):
@@ -64,6 +65,7 @@ class User:
         self.numbers = 1
         self.answered = collections.deque(maxlen=50)
         self.live = {}  # call → its mode
+        self.shown = []  # the calls that the last new session began with
 
     # Connections
 
@@ -128,6 +130,7 @@ class User:
         said = message["ok"]
         if not said["resumed"]:
             self.seq = 0
+            self.shown = said["calls"]
             self.live = {
                 one["call_id"]: one["mode"] for one in said["calls"] if not rings_out(one)}
         self.session = said["session"]
@@ -221,7 +224,7 @@ class User:
             self.load.newest = max(self.load.newest, asked.at)
         if "call" in message["ok"]:
             call = message["ok"]["call"]
-            asked.call = call["call_id"]
+            asked.call, asked.told = call["call_id"], call
             if call["state"] == "ended":
                 self.live.pop(call["call_id"], None)
             elif not rings_out(call):
@@ -352,13 +355,14 @@ class Load:
         await self.until("they are greeted", lambda: all(one.is_greeted for one in users))
 
     async def keep(self, count):
-        """So many calls of two, which go on until the end."""
+        """So many calls of two, which go on until the end. Returns those of each pair."""
         each = 100 if count <= 10_000 else 1_000
         pairs = [[User(self, f"k{2 * at + side}", self.seed) for side in (0, 1)]
                  for at in range(-(-count // each))]
         self.keepers += [user for pair in pairs for user in pair]
         await self.come(self.keepers)
         room = asyncio.Semaphore(20)
+        kept = {(caller, callee): [] for caller, callee in pairs}
 
         async def place(at, caller, callee):
             for first in range(0, min(each, count - at * each), 20):
@@ -371,8 +375,10 @@ class Load:
                     for asked in made:
                         callee.ask("call.accept", {"call_id": asked.call})
                     await self.settle(users=[callee])
+                    kept[caller, callee] += [asked.call for asked in made]
 
         await asyncio.gather(*[place(at, *pair) for at, pair in enumerate(pairs)])
+        return kept
 
     async def part(self, users):
         """They go, and do not come again before `come`."""

@@ -4,7 +4,7 @@ import signal
 import time
 
 from agent import wait_for
-from cluster import tool
+from cluster import shown, tool
 
 
 class Nemesis:
@@ -99,6 +99,48 @@ class HoleToOwner(Hole):
 
     name = "hole to the owner"
     which = 1
+
+
+class LongHoleToOwner(HoleToOwner):
+    """The same until all nodes serve: another one must own for that."""
+
+    name = "long hole to the owner"
+
+    def harm(self, node, fault, seconds):
+        self.servers.swallow(node, self.which, True)
+        try:
+            self.another_owns(node)
+            self.servers.ready()
+        finally:
+            self.servers.swallow(node, self.which, False)
+
+
+class KillBesideUnseen(Nemesis):
+    """`kill -9` of the owner while one of the others is reached by nobody: another one takes over,
+    whichever looks first."""
+
+    name = "kill beside unseen"
+    needs_holes = True
+
+    def harm(self, node, fault, seconds):
+        unseen = self.dice.choice(self.servers.fronts())
+        self.servers.swallow(unseen, HoleToOwner.which, True)
+        try:
+            wait_for("the table says that nobody sees it", lambda: self.why_not(unseen))
+            fault["since"] = time.time()
+            node.crash()
+            self.another_owns(node)
+            fault["wrong"] = self.servers.owner() is unseen
+            self.servers.ready([one for one in self.servers.nodes if one is not node])
+        finally:
+            self.servers.swallow(unseen, HoleToOwner.which, False)
+        node.launch()
+        wait_for("the others see it again", lambda: not self.why_not(unseen))
+
+    @staticmethod
+    def why_not(node):
+        return next(one["why_not"] for one in shown(node)["nodes"]
+                    if one["name"] == node.folder.name)
 
 
 class RestartDatabase(Nemesis):

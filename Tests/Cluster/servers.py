@@ -98,6 +98,7 @@ class Servers:
     def __init__(self, folder, holes=False, pair=False, config="", plugins=None):
         self.folder = folder
         self.database = Pair() if pair else Database(*SETTINGS)
+        self.aside = set()  # old calls that are looked at by themselves
         self.ways = {}  # node → those to the database, those of others to it
         self.nodes = [self.make(name, holes, config, plugins) for name in "abc"]
         code, said = tool(self.nodes[0], "init")
@@ -123,8 +124,8 @@ class Servers:
         return Agent(self.folder / name, table + "\n" + LIMITS + config, plugins,
                      environment={"CALLAGENT_DATABASE": address})
 
-    def ready(self, patience=60):
-        for node in self.nodes:
+    def ready(self, nodes=None, patience=60):
+        for node in nodes or self.nodes:
             code = node.process.poll()
             assert code is None, f"{node.folder.name} ended with {code}: {node.log_text()[-2000:]}"
             wait_for(f"{node.folder.name} serves", lambda one=node: answers(one), patience)
@@ -186,12 +187,15 @@ class Servers:
             data["cursor"] = reply.body["cursor"]
 
     def living(self):
-        """The calls that live, as an operator is shown them at a front end."""
+        """The calls that live, as an operator is shown them at a front end, the newest first."""
         node, path, found = self.fronts()[0], "/admin/v1/calls?limit=100", []
         while True:
             reply = node.admin("GET", path + (f"&cursor={found[0]}" if found else ""))
             assert reply.status == 200, reply.text
-            yield from reply.body["items"]
+            items = [one for one in reply.body["items"] if one["call_id"] not in self.aside]
+            yield from items
+            if reply.body["items"] and not items:
+                return
             found = [reply.body["cursor"]]
             if found[0] is None:
                 return
@@ -204,7 +208,7 @@ class Servers:
                 f"SELECT encode(id, 'hex'), epoch, "
                 f"extract(epoch FROM pg_xact_commit_timestamp(xmin)) FROM {table};")
             found[key] = {name: (int(epoch), float(at) if at else None) for name, epoch, at in (
-                line.split("|") for line in text.splitlines())}
+                line.split("|") for line in text.splitlines()) if name not in self.aside}
         text = self.database.run("SELECT epoch, extract(epoch FROM pg_xact_commit_timestamp(xmin)) "
                                  "FROM begun;")
         found["terms"] = {int(epoch): float(at) if at else None for epoch, at in (

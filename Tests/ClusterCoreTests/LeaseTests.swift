@@ -219,6 +219,8 @@ import Testing
         LeaseWorld.Weather(), LeaseWorld.Weather(pauses: true), LeaseWorld.Weather(kills: true),
         LeaseWorld.Weather(outages: true), LeaseWorld.Weather(losses: true),
         LeaseWorld.Weather(handOvers: true), LeaseWorld.Weather(failures: true), all,
+        LeaseWorld.Weather(holes: true), LeaseWorld.Weather(kills: true, holes: true),
+        LeaseWorld.Weather(pauses: true, outages: true, losses: true, handOvers: true, holes: true),
     ]
 
     @Test(arguments: 1...UInt64(6))

@@ -20,6 +20,8 @@ struct LeaseWorld {
         var handOvers = false
         /// Commits fail now and then.
         var failures = false
+        /// The network between nodes has holes, one way or both; their database is not concerned.
+        var holes = false
     }
 
     private struct Node {
@@ -34,6 +36,10 @@ struct LeaseWorld {
         var sent: Sent?
         /// Since when it wants a new epoch, and the epoch it had.
         var wanted: UInt32?
+        /// When it wrote into the node table last.
+        var notedAt: Milliseconds = -10_000
+        /// What the node table says of links, as it read it with the order that is under way.
+        var view: ClusterView?
     }
 
     private struct Sent {
@@ -59,18 +65,28 @@ struct LeaseWorld {
     /// What the checker found.
     private(set) var findings: Set<String> = []
     private(set) var takeovers = 0
+    private var ownedSince: Milliseconds = 0
+    /// Whom each node reaches, by their places.
+    private var network: [Set<Int>]
+    /// Since when the network is as it is, and who gave up since because more nodes see another.
+    private var networkSince: Milliseconds = 0
+    private var outnumbered = 0
 
     private static let step: Milliseconds = 10
+    /// How long a node may write nothing and be there.
+    private static let silence: Milliseconds = 3_000
     private static let patience: Milliseconds = 2_000
 
     init(seed: UInt64, _ weather: Weather, fault: LeaseFault? = nil) {
         self.weather = weather
         dice = SeededGenerator(seed: seed)
-        nodes = ["a", "b", "c"].map { name in
+        let names = weather.holes ? ["a", "b", "c", "d"] : ["a", "b", "c"]
+        nodes = names.map { name in
             var lease = Lease(node: name)
             if let fault { lease.plant(fault) }
             return Node(lease: lease)
         }
+        network = names.indices.map { Set(names.indices).subtracting([$0]) }
         self.fault = fault
     }
 
@@ -106,6 +122,7 @@ struct LeaseWorld {
             outageUntil = now + time(500...9_000)
             troubleAt = max(troubleAt, outageUntil + Self.patience)
         }
+        if weather.holes, chance(2_500) { changeNetwork() }
         guard nodes[place].lease.grant != nil, now >= nodes[place].pausedUntil else { return }
         if weather.handOvers, chance(300) {
             let target = ["", "a", "b", "c"].randomElement(using: &dice) ?? ""
@@ -119,6 +136,18 @@ struct LeaseWorld {
         }
     }
 
+    private mutating func changeNetwork() {
+        let isWhole = chance(3)
+        let share = Int.random(in: 1...4, using: &dice)
+        for one in nodes.indices {
+            for other in nodes.indices where other != one {
+                let isThere = isWhole || Int.random(in: 0..<share, using: &dice) == 0
+                if isThere { network[one].insert(other) } else { network[one].remove(other) }
+            }
+        }
+        (networkSince, outnumbered) = (now, 0)
+    }
+
     private mutating func trouble(
         _ place: Int, _ set: (inout Node, Milliseconds) -> Void
     ) {
@@ -129,6 +158,7 @@ struct LeaseWorld {
 
     private mutating func kill(_ place: Int) {
         let until = now + time(100...9_000)
+        outnumbered = 0
         var lease = Lease(node: nodes[place].lease.node)
         if let fault { lease.plant(fault) }
         let lost = nodes[place].sent
@@ -147,6 +177,7 @@ struct LeaseWorld {
         if let sent = node.sent, now >= sent.answerAt {
             nodes[place].sent = nil
             let result = sent.isAnswerLost ? LeaseResult.failed : sent.result
+            look(place, after: sent.order, result)
             let news = nodes[place].lease.came(result, at: now)
             if let news { heard(news, place) }
         }
@@ -174,6 +205,56 @@ struct LeaseWorld {
         nodes[place].sent?.executeAt = nil
         let result = execute(sent.order, of: nodes[place].lease.node)
         nodes[place].sent?.result = result
+        nodes[place].notedAt = now
+        nodes[place].view = view
+    }
+
+    // MARK: Links
+
+    private func isThere(_ place: Int) -> Bool {
+        now >= nodes[place].downUntil && now >= nodes[place].pausedUntil
+    }
+
+    /// The node table now.
+    private var view: ClusterView {
+        ClusterView(
+            owner: row.term.owner,
+            nodes.indices.map { place in
+                let others = network[place].filter { isThere($0) }.map { nodes[$0].lease.node }
+                var node = SeenNode(nodes[place].lease.node, reaches: Set(others))
+                node.isAlive = now - nodes[place].notedAt < Self.silence
+                return node
+            })
+    }
+
+    /// The node reads who sees whom, as often as it looks or beats.
+    private mutating func look(_ place: Int, after order: LeaseOrder, _ result: LeaseResult) {
+        guard weather.holes, let view = nodes[place].view, result != .failed else { return }
+        switch order {
+        case .look, .beat: break
+        case .take, .release: return
+        }
+        guard case .outnumbered(let other)? = nodes[place].lease.sees(view, at: now) else { return }
+        nodes[place].lease.giveUp(to: other)
+        troubleAt = max(troubleAt, now)
+        outnumbered += 1
+        let node = nodes[place].lease.node
+        if now - networkSince < 9_000, isCalm { findings.insert("\(node) gave up at once") }
+        if outnumbered > nodes.count { findings.insert("ownership goes to and fro") }
+    }
+
+    /// Whether nothing but the network between nodes is in the way.
+    private var isCalm: Bool { now - troubleAt > 6_000 }
+
+    /// A node that nobody sees leaves it to those who see each other.
+    private mutating func judgeSight(of node: String) {
+        guard weather.holes, now - networkSince > 5_000, row.term.owner != node else { return }
+        let isSteady = nodes.allSatisfy {
+            let until = max($0.downUntil, $0.pausedUntil, $0.lostUntil, outageUntil)
+            return $0.lease.node == row.term.owner || now - until > 5_000
+        }
+        guard isSteady, let other = view.betterHeir(than: node) else { return }
+        findings.insert("\(node) took over instead of \(other), and nobody sees it")
     }
 
     @discardableResult
@@ -194,9 +275,11 @@ struct LeaseWorld {
                 findings.insert("\(node) took what was given to another")
             }
             judgeTakeover(of: node)
+            judgeSight(of: node)
             row = LeaseRow(
                 term: Term(owner: node, epoch: row.term.epoch + 1), token: token, beat: 0)
             takeovers += 1
+            ownedSince = now
             return .taken(Grant(row.term, token: token))
         case .release(let grant, let target):
             guard row.term == grant.term, row.token == grant.token else { return .row(row) }
@@ -209,7 +292,6 @@ struct LeaseWorld {
     /// Nobody is taken over who has had no trouble.
     private mutating func judgeTakeover(of node: String) {
         guard row.term.epoch > 0, !row.isReleased, row.term.owner != node else { return }
-        let isCalm = now - troubleAt > 6_000
         if isCalm { findings.insert("a healthy owner was taken over") }
         let isBack = outageUntil > 0 && now > outageUntil && now - outageUntil < 900
         let owner = nodes.first { $0.lease.node == row.term.owner }
@@ -244,6 +326,11 @@ struct LeaseWorld {
             if let epoch = one.wanted, one.lease.grant?.term.epoch == epoch {
                 findings.insert("\(one.lease.node) goes on in the epoch of a failed commit")
             }
+        }
+        if let one = speaking.first, isCalm, now - max(networkSince, ownedSince) > 16_000,
+            let other = view.betterOwner()
+        {
+            findings.insert("\(one.lease.node) goes on to own, and more nodes see \(other)")
         }
         let quiet = max(spokenAt, troubleAt)
         if now - quiet > 7_000 { findings.insert("nobody serves, and nothing is wrong") }

@@ -97,6 +97,32 @@ import Testing
         #expect(notes.map(\.links) == [["b", "c"], []])
     }
 
+    @Test func whoLooksReadsWhoSeesWhom() throws {
+        let space = try Cluster.newSpace()
+        let names = ["a", "b", "c"]
+        let nodes = try names.map { try node($0, space) }
+        for (node, sees) in zip(nodes, [["c"], ["c"], ["b"]]) {
+            node.note.link = "127.0.0.1:1"
+            node.note.sees = sees
+        }
+        // A front end sees the owner over its link; who has a link to the owner is not seen by it.
+        nodes[0].note.links = ["b"]
+        nodes[1].note.links = ["a"]
+        nodes[2].note.whyNot = "a secret is missing"
+        let grant = try take(nodes[0], [1])
+        #expect(nodes[0].carryOut(.beat(grant)) == .beaten(wish: nil))
+        _ = try look(nodes[2])
+        _ = try look(nodes[1])
+        let view = ClusterView(owner: "a", nodes[1].nodes)
+        #expect(view.nodes.map(\.name) == names && view.nodes.allSatisfy(\.isAlive))
+        #expect(view.nodes.map(\.mayOwn) == [true, true, false])
+        #expect(names.map { view.seers(of: $0) } == [["b"], ["c"], ["a", "b"]])
+        nodes[2].noteLeaving()
+        _ = try look(nodes[1])
+        let later = ClusterView(owner: "a", nodes[1].nodes)
+        #expect(later.nodes.map(\.isAlive) == [true, true, false] && later.seers(of: "b") == [])
+    }
+
     @Test func aNodeWritesItsCertificateAndReadsThoseOfTheOthers() throws {
         let space = try Cluster.newSpace()
         let (a, b) = (try node("a", space), try node("b", space))

@@ -17,15 +17,17 @@ enum MemberNews: Sendable {
     case owns(Grant)
     /// Somebody wants it to give up to this node; empty: to any other one.
     case asked(to: String)
+    /// For long enough more nodes have seen that one than see this owner.
+    case outnumbered(by: String)
     /// It owns no more, and who does.
     case lost(to: Term)
     /// Another process of its name owns.
     case replaced(by: Term)
     /// Another owner than before was seen, while it waits.
     case sees(LeaseRow)
-    /// The row was read while it waits, and where the owner is reached. Only of a node that has
-    /// links.
-    case looked(LeaseRow, owner: NodePlace)
+    /// The row was read while it waits, where the owner is reached, and who sees whom. Only of a
+    /// node that has links.
+    case looked(LeaseRow, owner: NodePlace, ClusterView)
     /// The digest of each node's certificate, read after this was asked for so many times; nil:
     /// the database does not answer.
     case fingerprints([String: [UInt8]]?, asked: Int)
@@ -46,6 +48,8 @@ public final class ClusterMember: Sendable {
         case giveUp(String)
         case settings([String: String])
         case links([String])
+        case sees([String])
+        case table(ClusterState)
         case fingerprints(asked: Int)
         case warmed(WarmState)
         case generation(String)
@@ -68,6 +72,7 @@ public final class ClusterMember: Sendable {
         private mutating func keep(_ news: MemberNews) {
             switch news {
             case .owns, .sees, .looked, .fingerprints, .warmed, .days, .sight: return
+            case .outnumbered: break
             case .trouble: unheard.removeAll { if case .trouble = $0 { true } else { false } }
             case .asked: unheard.removeAll { if case .asked = $0 { true } else { false } }
             case .lost: unheard.removeAll { if case .lost = $0 { true } else { false } }
@@ -96,6 +101,10 @@ public final class ClusterMember: Sendable {
     private let leavesBy = Atomic<Int64>(.max)
     private let thread = Locked<WorkerThread?>(nil)
     private let upkeep = Locked<Upkeep?>(nil)
+    /// Looks which other nodes this one reaches; nil: it has no links.
+    private let lookout = Locked<Lookout?>(nil)
+    /// Whether front ends can link to this node: who sees it does not count before.
+    private let isListening = Atomic<Bool>(false)
     /// What it owns; nil: it does not.
     private let held = Locked<Grant?>(nil)
     /// The grant that no store was opened with yet.
@@ -168,11 +177,15 @@ public final class ClusterMember: Sendable {
             settings: settings, link: linkPlan?.link.description ?? "")
         note.isEligible = isEligible
         note.fingerprint = linkPlan?.fingerprint ?? []
-        let (address, node, times) = (address, node, times)
+        let (address, node, times, silence) = (address, node, times, silence)
         let isReadyAtOnce = isEligible && warmer == nil
         do throws(EventLoopError) {
+            let made = try linkPlan.map { plan throws(EventLoopError) in
+                try Lookout(plan, node: node) { [weak self] in _ = self?.wishes.post(.sees($0)) }
+            }
+            lookout.withLock { $0 = made }
             let thread = try WorkerThread(name: "lease") { [self, note] in
-                let connection = LeaseConnection(to: address, of: note)
+                let connection = LeaseConnection(to: address, of: note, silence: silence)
                 // It may own as soon as it can: when the generation in force is loaded.
                 var lease = Lease(node: node, times: times, isEligible: isReadyAtOnce)
                 while turn(&lease, connection) {}
@@ -180,7 +193,8 @@ public final class ClusterMember: Sendable {
             }
             self.thread.withLock { $0 = thread }
             try warmer?.begin { [weak self] in _ = self?.wishes.post(.warmed($0)) }
-            let upkeep = Upkeep(of: address, silence: max(3_000, times.lease)) { [weak self] in
+            let upkeep = Upkeep(of: address, silence: silence) { [weak self] in
+                if case .sight(let sight) = $0 { _ = self?.wishes.post(.table(sight.state)) }
                 self?.hear($0)
             }
             try upkeep.begin()
@@ -190,18 +204,27 @@ public final class ClusterMember: Sendable {
         }
     }
 
+    /// How long a living node may say nothing.
+    private var silence: Milliseconds { max(3_000, times.lease) }
+
     /// One order, or a pause; false: it is over.
     private func turn(_ lease: inout Lease, _ connection: LeaseConnection) -> Bool {
         if let order = lease.next(at: Clock.bootMilliseconds(), token: Self.newToken()) {
             let (hadTrouble, before) = (connection.trouble != nil, lease.seen?.term)
             let result = connection.carryOut(order)
+            if order == .look, case .row(let row) = result {
+                hear(connection.nodes, owner: row.term.owner, &lease)
+            }
             let news = lease.came(result, at: Clock.bootMilliseconds())
             publish(lease)
             if hadTrouble != (connection.trouble != nil) { hear(.trouble(connection.trouble)) }
             if let row = lease.seen, row.term != before, lease.grant == nil { hear(.sees(row)) }
             if let news { hear(news, lease) }
             if order == .look, let row = lease.seen, case .row = result {
-                if linkPlan != nil { hear(.looked(row, owner: connection.ownerPlace)) }
+                if linkPlan != nil {
+                    let view = ClusterView(owner: row.term.owner, connection.nodes)
+                    hear(.looked(row, owner: connection.ownerPlace, view))
+                }
                 if epoch == 0 { warmer?.warm(connection.generation) }
             }
         }
@@ -216,6 +239,8 @@ public final class ClusterMember: Sendable {
             case .giveUp(let target): lease.giveUp(to: target)
             case .settings(let settings): connection.note.settings = settings
             case .links(let names): connection.note.links = names
+            case .sees(let names): connection.note.sees = names
+            case .table(let state): hear(state.nodes, owner: state.term.owner, &lease)
             case .fingerprints(let asked):
                 hear(.fingerprints(connection.fingerprints(), asked: asked))
             case .warmed(let state): warmed(state, &lease, connection)
@@ -224,6 +249,19 @@ public final class ClusterMember: Sendable {
         }
         publish(lease)
         return true
+    }
+
+    /// The node table was read: who sees whom, and at whom this node has to look.
+    private func hear(_ nodes: [ClusterNodeState], owner: String, _ lease: inout Lease) {
+        guard linkPlan != nil else { return }
+        let others = nodes.filter {
+            $0.isAlive && !$0.note.link.isEmpty && $0.note.name != node && $0.note.name != owner
+        }
+        lookout.withLock { $0 }?.look(
+            at: others.map { LookoutTarget(name: $0.note.name, place: $0.place) })
+        guard lease.grant == nil || isListening.load(ordering: .acquiring) else { return }
+        let view = ClusterView(owner: owner, nodes)
+        if let news = lease.sees(view, at: Clock.bootMilliseconds()) { hear(news, lease) }
     }
 
     /// Whoever cannot load what is in force may not own.
@@ -244,7 +282,10 @@ public final class ClusterMember: Sendable {
     }
 
     private func hear(_ news: LeaseNews, _ lease: Lease) {
-        if case .asked = news {} else { upkeep.withLock { $0 }?.owns(lease.grant) }
+        switch news {
+        case .asked, .outnumbered: break
+        case .owns, .lost, .replaced, .gaveUp: upkeep.withLock { $0 }?.owns(lease.grant)
+        }
         held.withLock { $0 = lease.grant }
         switch news {
         case .owns(let grant):
@@ -255,6 +296,7 @@ public final class ClusterMember: Sendable {
         case .lost(let term): hear(.lost(to: term))
         case .replaced(let term): hear(.replaced(by: term))
         case .asked(let target): hear(.asked(to: target))
+        case .outnumbered(let other): hear(.outnumbered(by: other))
         case .gaveUp: break
         }
     }
@@ -279,6 +321,9 @@ public final class ClusterMember: Sendable {
         guard let token = held.withLock({ $0 })?.token else { return false }
         return ConstantTime.equal(shown, token)
     }
+
+    /// Front ends can link to this node from now on.
+    func listens() { isListening.store(true, ordering: .releasing) }
 
     /// It has links to these nodes.
     func note(links: [String]) { _ = wishes.post(.links(links.sorted())) }
@@ -345,6 +390,7 @@ public final class ClusterMember: Sendable {
         leavesBy.store(end, ordering: .releasing)
         _ = wishes.post(.giveUp(target))
         thread.withLock { $0.take() }?.join()
+        lookout.withLock { $0.take() }?.end()
     }
 }
 

@@ -117,7 +117,7 @@ public struct ClusterTool {
             throw .refused(
                 target.isEmpty ? "there is no other living node" : "no living node is '\(target)'")
         }
-        let reasons = named.compactMap(\.whyNot)
+        let reasons = named.compactMap { before.whyNot($0) }
         if reasons.count == named.count, let first = reasons.first {
             let who = target.isEmpty ? "no other living node may own" : "\(target) may not own"
             throw .refused("\(who): \(first)")
@@ -140,8 +140,8 @@ public struct ClusterTool {
 }
 
 extension ClusterNodeState {
-    /// Why it may not own; nil: it may.
-    public var whyNot: String? {
+    /// Why it may not own, as it says itself; nil: it may.
+    fileprivate var whyNot: String? {
         note.isEligible ? trouble : "cluster.eligible is false in its file"
     }
 
@@ -155,6 +155,19 @@ extension ClusterState {
         !isReleased && nodes.contains { $0.isAlive && $0.note.name == term.owner }
     }
 
+    /// Who sees whom.
+    public var view: ClusterView { ClusterView(owner: term.owner, nodes) }
+
+    /// Why `node` may not own now; nil: it may.
+    public func whyNot(_ node: ClusterNodeState) -> String? {
+        if let why = node.whyNot { return why }
+        let isOwner = !isReleased && node.note.name == term.owner
+        guard node.isAlive, !isOwner, let heir = view.betterHeir(than: node.note.name) else {
+            return nil
+        }
+        return "beside the owner no node sees it, and \(heir) is seen"
+    }
+
     /// `owner`, `front` for a node that serves clients for it, or `standby`.
     public func role(of node: ClusterNodeState) -> String {
         if !isReleased && node.note.name == term.owner { return "owner" }
@@ -163,6 +176,7 @@ extension ClusterState {
 
     /// As one JSON object.
     public var json: String {
+        let view = view
         var writer = JSONWriter()
         writer.object {
             $0.field("space", Space.usual)
@@ -185,7 +199,7 @@ extension ClusterState {
                         }
                         $0.field("lost", node.isLost)
                         $0.field("eligible", node.note.isEligible)
-                        if let why = node.whyNot {
+                        if let why = whyNot(node) {
                             $0.field("why_not", why)
                         } else {
                             $0.null("why_not")
@@ -193,6 +207,10 @@ extension ClusterState {
                         $0.field("link", node.note.link)
                         $0.field("fingerprint", node.note.fingerprint.hex)
                         $0.array("links") { for name in node.note.links { $0.value(name) } }
+                        $0.array("sees") { for name in node.note.sees { $0.value(name) } }
+                        $0.array("seen_by") {
+                            for name in view.seers(of: node.note.name) { $0.value(name) }
+                        }
                         $0.array("differs") { for name in differing(node) { $0.value(name) } }
                     }
                 }

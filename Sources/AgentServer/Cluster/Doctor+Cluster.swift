@@ -1,5 +1,6 @@
 // Checks the database of a cluster from outside.
 
+import ClusterCore
 import ClusterStorage
 import Configuration
 import StoreContract
@@ -46,6 +47,9 @@ extension Doctor {
                     .trouble(
                         "node \(name) may not own: \(why)",
                         "fix it there; the node tries again by itself"))
+            } else if node.isAlive, let why = state.whyNot(node), node.note.isEligible {
+                let advice = "look at its link and bind, and at the network between the nodes"
+                note(.warning("node \(name) would not take over: \(why)", advice))
             } else if node.isAlive, !names.isEmpty {
                 note(.warning("node \(name) has other settings: \(names)", "make them the same"))
             }
@@ -53,6 +57,13 @@ extension Doctor {
                 let why = "node \(name) has no link to \(state.term.owner), and serves nobody"
                 note(.warning(why, "look at its log for: no link"))
             }
+        }
+        if state.hasOwner, let other = state.view.betterOwner() {
+            note(
+                .warning(
+                    "more nodes see \(other) than \(state.term.owner), which gives up to it if that "
+                        + "lasts",
+                    "look at the network between the nodes"))
         }
         if !state.hasOwner {
             note(.trouble("no living node owns", "start one: callagent run"))

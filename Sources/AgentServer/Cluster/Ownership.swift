@@ -108,6 +108,10 @@ final class Ownership {
             log.info("hands over", ("to", target.isEmpty ? "any node" : target))
             (meant, successor) = (.standsBy, target)
             stop()
+        case .outnumbered(let other):
+            log.warn("gives up: more nodes see another one than this one", ("node", other))
+            (meant, successor) = (.standsBy, other)
+            stop()
         case .lost(let term):
             log.warn("another node owns: standing by", ("owner", "\(term)"))
             end(.standsBy, term)

@@ -85,6 +85,9 @@ private final class Standby {
     private let consoleOptions: ConsoleOptions?
     private var console: FrontConsole?
     private var frontDesk: FrontDesk?
+    /// Where other nodes find out that they reach this one; nil: they do not.
+    private var door: LookoutDoor?
+    private lazy var sighting = Sighting(member.node, log)
 
     init(
         _ member: ClusterMember, _ configuration: Configuration, _ log: Log
@@ -132,6 +135,8 @@ private final class Standby {
         if !owns { member.tell(nil) }
         for listener in listeners { listener.close() }
         for link in links { link.transport.abort() }
+        door?.close()
+        door = nil
         console?.close()
         ownFiles?.close()
         let isKept = try keepClients()
@@ -175,6 +180,7 @@ private final class Standby {
             listener.began = { [unowned front] in front.begins($0) }
             listener.turnedBack = { [unowned front] in front.admission.leaves($0) }
         }
+        if let plan = member.linkPlan { openDoor(plan) }
         try listenForTools()
         if let front, let consoleOptions {
             let made = try FrontConsole(consoleOptions, front, trouble)
@@ -182,6 +188,15 @@ private final class Standby {
             console = made
         }
         front?.linked = { [member] in member.note(links: $0.map { [$0] } ?? []) }
+    }
+
+    /// Without it this node serves all the same: others take it for one that nobody reaches.
+    private func openDoor(_ plan: LinkPlan) {
+        do throws(EventLoopError) {
+            door = try LookoutDoor(plan, node: member.node, on: loop, log: log)
+        } catch {
+            log.error("other nodes cannot see this one", ("why", "\(error)"))
+        }
     }
 
     /// The operator's socket, where this node can hand on what is asked there.
@@ -249,7 +264,9 @@ private final class Standby {
             self.grant = grant
             systemd?.tell("WATCHDOG=1", "STATUS=takes over")
             loop.stop()
-        case .looked(let row, let place): front?.owner.sees(row, at: place)
+        case .looked(let row, let place, let view):
+            front?.owner.sees(row, at: place)
+            sighting.sees(view)
         case .sees(let row):
             isReached = true
             if row.isImporting {
@@ -278,7 +295,7 @@ private final class Standby {
             } else if !state.generation.isEmpty {
                 log.info("generation loaded", ("generation", state.generation))
             }
-        case .asked, .lost, .replaced, .fingerprints, .days, .sight: break
+        case .asked, .outnumbered, .lost, .replaced, .fingerprints, .days, .sight: break
         }
     }
 
@@ -321,6 +338,7 @@ extension Standby: ClientLinkOwner {
     private var figures: String {
         let samples: [Metrics.Sample] =
             [.gauge("standby", "Whether this node stands by.", 1)] + (front?.samples ?? [])
+            + (front == nil ? [] : sighting.samples)
         return samples.map(\.text).joined() + FigureFamily.node(member.node, owns: false).text
     }
 }

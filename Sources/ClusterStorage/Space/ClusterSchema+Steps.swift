@@ -1,6 +1,12 @@
 // What each version of the tables adds to the one before.
 
 extension ClusterSchema {
+    // Which nodes a node reaches. To nodes of version 5 it is as if it reached those only to which
+    // it has links.
+    static let version6 = Step(
+        readableFrom: 5,
+        ["ALTER TABLE node ADD COLUMN sees bytea NOT NULL DEFAULT ''"])
+
     // What each node knows of the tables, its certificate, and the generation that it has loaded.
     // Programs of version 4 take no other tables than theirs.
     static let version5 = Step(

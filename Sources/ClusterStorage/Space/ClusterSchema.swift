@@ -24,7 +24,8 @@ struct ClusterSchema: Sendable {
     let steps: [Step]
 
     /// What this program reads and writes.
-    static let current = ClusterSchema(steps: [version1, version2, version3, version4, version5])
+    static let current = ClusterSchema(
+        steps: [version1, version2, version3, version4, version5, version6])
 
     var version: Int { steps.count }
 

@@ -1,6 +1,7 @@
 // `callagent cluster`: several machines with one database.
 
 import AgentServer
+import ClusterCore
 import ClusterStorage
 import Configuration
 import StoreContract
@@ -78,7 +79,11 @@ extension Command {
             if node.isAlive, !note.links.isEmpty {
                 Screen.say("  links: \(note.links.joined(separator: ", "))")
             }
-            if let why = node.whyNot { Screen.say("  may not own: \(why)") }
+            let seers = state.view.seers(of: note.name)
+            if node.isAlive, !note.link.isEmpty, state.nodes.count > 1 {
+                Screen.say("  seen by: \(seers.isEmpty ? "nobody" : seers.joined(separator: ", "))")
+            }
+            if let why = state.whyNot(node) { Screen.say("  may not own: \(why)") }
             let names = state.differing(node)
             guard node.isAlive, !names.isEmpty else { continue }
             Screen.say("  other settings than the owner: \(names.joined(separator: ", "))")

@@ -5,6 +5,7 @@ import CallModel
 import CallWire
 import ClusterCore
 import EventLoop
+import StoreContract
 import WebProtocols
 
 /// Reads what a front end says, and tells it what its clients are told. Owner: the loop's thread.
@@ -67,6 +68,9 @@ final class FrontLink: ConnectionHandler {
         decoder.add(bytes)
         do throws(LinkFault) {
             while !isOver, let message = try decoder.next() { try carryOut(message) }
+        } catch .foreignEpoch(Term.alone.epoch) {
+            // It has looked at this node before that owned.
+            end()
         } catch {
             giveUp("\(error)")
         }
