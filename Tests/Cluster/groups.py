@@ -215,7 +215,8 @@ class Hole(Group):
         self.tell_closed(faults)
         self.leave_alone(epoch)
         faults = self.strike(nemesis.KillBesideUnseen, 8 if self.full else 2)
-        self.expect(not any(fault["wrong"] for fault in faults), "a node took over that nobody sees")
+        wrong = sum(fault["wrong"] for fault in faults)
+        self.expect(not wrong, f"{wrong} times a node took over that nobody sees")
         self.tell_gaps("kill beside a node that nobody sees", faults, most=5)
 
     def leave_alone(self, epoch):

@@ -56,6 +56,29 @@ import Testing
         return try store.link.finish()[0].count
     }
 
+    /// As after a flood of calls, before the database has looked at what came: it takes the tables
+    /// for small, and would gather and sort all rows for each page of them.
+    @Test func pagesAreReadInTheOrderOfAnIndexWithoutStatistics() throws {
+        let link = try PostgresConnection(to: Cluster.newDatabase(), patience: 20_000)
+        try ClusterSchema.current.migrate(link)
+        for (table, order, columns) in [
+            ("kept_reply", "place", "1, 'u', i::text::bytea, i, 1, 1, ''"),
+            ("live_call", "id", "1, decode(lpad(to_hex(i), 32, '0'), 'hex'), 'record', 1"),
+        ] {
+            link.query("ALTER TABLE \(table) SET (autovacuum_enabled = false)")
+            link.query("INSERT INTO \(table) SELECT \(columns) FROM generate_series(1, 30000) AS i")
+            let least = order == "id" ? "'\\x00'" : "0"
+            link.query(
+                """
+                EXPLAIN SELECT * FROM \(table) WHERE space = 1 AND \(order) > \(least)
+                ORDER BY \(order) LIMIT 20000
+                """)
+            let plan = try link.finish()[2].all.map { $0.text(0) }
+            #expect(plan.contains { $0.contains("Index Scan") }, "\(plan)")
+            #expect(!plan.contains { $0.contains("Sort") }, "\(plan)")
+        }
+    }
+
     @Test func aDayIsMadeWithoutReadingAllThatLiesWithoutOne() throws {
         let store = try loneStore(StoreLimits())
         let now = start + 6_000 * day

@@ -35,7 +35,7 @@ final class Sighting {
         return [
             .gauge("cluster_seen_by", "Other nodes that see this one.", seers),
             .gauge(
-                "cluster_unseen", "Whether no node beside the owner sees this one, and some see others.",
+                "cluster_unseen", "Whether only the owner or nobody sees this node, unlike others.",
                 isUnseen ? 1 : 0),
         ]
     }

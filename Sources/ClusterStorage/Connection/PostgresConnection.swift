@@ -104,6 +104,10 @@ final class PostgresConnection {
 
     /// Settings of the session, and whether it is one: a pooler that gives each transaction another
     /// session loses prepared statements and makes the fence's writer unknown.
+    ///
+    /// Every statement here asks for rows by an index, most of them for the first ones in its
+    /// order. A database without statistics, as after a flood of calls, takes all tables for small
+    /// and would gather and sort all rows for each page.
     private func begin() throws(PostgresFailure) {
         guard functions.pointee.server_version(handle) >= 130_000 else {
             throw PostgresFailure(
@@ -119,6 +123,8 @@ final class PostgresConnection {
             set_config('default_transaction_read_only', 'off', false),
             set_config('lock_timeout', '\(Self.lockPatience)', false),
             set_config('statement_timeout', '\(patience)', false),
+            set_config('enable_seqscan', 'off', false),
+            set_config('enable_bitmapscan', 'off', false), set_config('jit', 'off', false),
             CASE current_setting('synchronous_commit')
             WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END
             """)
