@@ -172,6 +172,24 @@ class Stop(Group):
         self.tell_gaps("stop", faults, most=7)
 
 
+class Commit(Group):
+    """The owner is stopped after each statement of a commit, and after its end."""
+
+    name = "commit"
+    holes = True
+
+    def trouble(self):
+        made = nemesis.StopInCommit(self.servers, self.load, self.dice)
+        places = [*range(1, 11), None] if self.full else [1, 3, None]
+        for statements in places * (3 if self.full else 1):
+            time.sleep(self.dice.uniform(0.2, 1))
+            fault = made.strike_after(statements)
+            wait_for("an acknowledgement", lambda at=fault["since"]: self.load.newest >= at)
+        self.tell_gaps("stop in a commit", made.struck, most=7)
+        last = sorted({fault["held"][-1] for fault in made.struck})
+        self.figures.append(f"last statements that went through: {', '.join(last)}")
+
+
 class NoFence(Stop):
     """The same with a program whose fence lets everybody through: it must be found out."""
 
@@ -584,5 +602,5 @@ class Scale(Group):
 
 
 GROUPS = {group.name: group for group in (
-    Kill, Stop, Hole, Restart, Promotion, HandOver, Everything, Deadlines, Race, Scale,
+    Kill, Stop, Commit, Hole, Restart, Promotion, HandOver, Everything, Deadlines, Race, Scale,
     NoFence)}

@@ -5,6 +5,7 @@ import time
 
 from agent import wait_for
 from cluster import shown, tool
+from tap import Trap
 
 
 class Nemesis:
@@ -72,6 +73,30 @@ class StopOwner(Nemesis):
         try:
             time.sleep(seconds or self.dice.uniform(0.5, 5))
         finally:
+            node.signal(signal.SIGCONT)
+
+
+class StopInCommit(Nemesis):
+    """The owner stands still when some of the statements of a commit have left it, and the rest has
+    not. What the database has of it holds the row that says who owns."""
+
+    name = "stop in a commit"
+    needs_holes = True
+
+    def strike_after(self, statements):
+        """After so many; None: after the whole commit, whose answer is not read."""
+        self.statements = statements
+        return self.strike()
+
+    def harm(self, node, fault, seconds):
+        tap, epoch = self.servers.ways[node.folder.name][0], self.servers.epoch()
+        trap = tap.trap = Trap(self.statements, lambda: node.signal(signal.SIGSTOP))
+        try:
+            assert trap.sprung.wait(20), "nothing was committed"
+            fault["since"], fault["held"] = time.time(), trap.held
+            wait_for("another one owns", lambda: self.servers.epoch() > epoch, pause=0.05)
+        finally:
+            tap.trap = None
             node.signal(signal.SIGCONT)
 
 

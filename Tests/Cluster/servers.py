@@ -8,6 +8,7 @@ import time
 
 from agent import Agent, free_port, wait_for
 from cluster import SECRET, Database, answers, owns, shown, tool
+from tap import Tap
 from way import Way
 
 LIMITS = """limits = { keys_per_user = 1000000, keys = 10000000, calls_per_user = 0,
@@ -115,7 +116,7 @@ class Servers:
         address, place = self.database.address, free_port()
         link = f'link = "127.0.0.1:{place}"'
         if holes:
-            to_database, to_node = self.ways[name] = Way(self.database.port), Way(place)
+            to_database, to_node = self.ways[name] = Tap(self.database.port), Way(place)
             address = (f"host=127.0.0.1 port={to_database.port} user=callagent dbname=postgres "
                        f"password={SECRET}")
             link = f'link = "127.0.0.1:{to_node.port}", bind = "127.0.0.1:{place}"'
