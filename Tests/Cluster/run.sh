@@ -4,11 +4,11 @@
 #
 # usage: sh Tests/Cluster/run.sh [--full] [--seed N] [GROUP…]
 #
-# The groups: kill stop commit hole restart promote hand-over all deadlines race scale fence. Without names
-# all of them run, after the checker's own tests (fence, which shows that a program without the
-# fence is found out, only with --full). Each is short by default; --full takes the counts that the
-# project promises. CALLAGENT names the executable to test; without it the release build is made
-# and taken.
+# The groups: kill stop commit hole restart promote hand-over all deadlines race scale fence.
+# Without names all of them run, after the checker's own tests (fence, which shows that a program
+# without the fence is found out, only with --full). Each is short by default; --full takes the
+# counts that the project promises. CALLAGENT names the executable to test; without it the release
+# build is made and taken.
 set -eu
 
 cd "$(dirname "$0")/../.."
