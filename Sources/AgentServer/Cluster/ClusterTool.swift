@@ -108,7 +108,7 @@ public struct ClusterTool {
     public func handOver(to target: String, within patience: Int64 = 15_000) throws(AgentError)
         -> Term
     {
-        let before = try state()
+        let before = try state(whereIsSeen: target)
         guard before.hasOwner else { throw .refused("no node owns at this moment") }
         let others = before.nodes.filter { $0.isAlive && $0.note.name != before.term.owner }
         guard before.term.owner != target else { return before.term }
@@ -128,15 +128,37 @@ public struct ClusterTool {
             throw .store(error)
         }
         let end = Clock.bootMilliseconds() + patience
-        let pause = WorkerMailbox<Bool>()
         while Clock.bootMilliseconds() < end {
-            var none: [Bool] = []
-            _ = pause.takeAll(into: &none, until: Clock.bootMilliseconds() + 100)
+            Self.pause()
             let now = try state()
             if now.term.epoch != before.term.epoch, !now.isReleased { return now.term }
         }
         throw .refused("\(before.term.owner) still owns: it did not answer")
     }
+
+    /// The state in which `target` may own as far as others see it, or as it is after a moment: a
+    /// node that has just started is not seen yet.
+    private func state(whereIsSeen target: String) throws(AgentError) -> ClusterState {
+        let end = Clock.bootMilliseconds() + Self.sightPatience
+        var now = try state()
+        while let node = now.nodes.first(where: { $0.isAlive && $0.note.name == target }),
+            node.whyNot == nil, now.whyNot(node) != nil, Clock.bootMilliseconds() < end
+        {
+            Self.pause()
+            now = try state()
+        }
+        return now
+    }
+
+    private static let sightPatience: Int64 = 3_000
+
+    private static func pause() {
+        var none: [Bool] = []
+        _ = WorkerMailbox<Bool>().takeAll(
+            into: &none, until: Clock.bootMilliseconds() + pauseTime)
+    }
+
+    private static let pauseTime: Int64 = 100
 }
 
 extension ClusterNodeState {
