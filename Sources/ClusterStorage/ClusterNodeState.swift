@@ -58,7 +58,8 @@ extension ClusterView {
                 // are made by the others.
                 if note.name != owner { node.reaches.formUnion(note.links) }
                 node.isAlive = state.isAlive
-                node.hasLink = !note.link.isEmpty
+                // An older program neither looks nor answers those who do.
+                node.hasLink = !note.link.isEmpty && state.tables >= ClusterSchema.withSight
                 node.mayOwn = note.isEligible && note.whyNot.isEmpty
                 return node
             })

@@ -14,9 +14,13 @@ import traceback
 import checker
 import nemesis
 from agent import wait_for
+from cluster import shown
 from history import Forgetful, History, gaps, longest_silence, parsed
 from load import Load, User
 from servers import Servers
+
+
+BEFORE = "CALLAGENT_BEFORE"  # names the executable of the version before
 
 
 class Group:
@@ -25,7 +29,7 @@ class Group:
     name = None
     holes = pair = False
     rate, users, kept = 300, 40, 0
-    config, plugins = "", None
+    config, plugins, older = "", None, None
     peace_ms, takeover_ms = 1_000, 5_500  # how late a deadline may be
     keeps = True  # what is needed to look into what is wrong
 
@@ -40,7 +44,7 @@ class Group:
         with contextlib.ExitStack() as ends:
             folder = ends.enter_context(tempfile.TemporaryDirectory(prefix="callagent-cluster-"))
             self.servers = Servers(pathlib.Path(folder), self.holes, self.pair, self.config,
-                                   self.plugins)
+                                   self.plugins, self.older)
             ends.callback(self.servers.close)
             self.history = History()
             self.load = Load(
@@ -316,6 +320,26 @@ class HandOver(Group):
         self.figures.append(f"{len(faults)} × hand-over: gap median {middle * 1_000:.0f} ms, worst "
                             f"{worst * 1_000:.0f} ms")
         self.in_time(worst, 0.5, "hand-over, longest gap")
+
+
+class Mixed(HandOver):
+    """One node runs the program before this one, and ownership goes round."""
+
+    name = "mixed"
+    older = os.environ.get(BEFORE)
+
+    def run(self):
+        assert self.older, f"{BEFORE} does not name the executable of the version before"
+        super().run()
+
+    def trouble(self):
+        owners = []
+        for _ in range(10 if self.full else 4):
+            self.strike(nemesis.HandOver, 1)
+            owners.append(self.servers.owner().folder.name)
+        programs = {one["name"]: one["tables"] for one in shown(self.servers.nodes[0])["nodes"]}
+        self.figures.append(f"owners in turn: {' '.join(owners)}; tables that each knows: "
+                            f"{programs}")
 
 
 class Everything(Group):
@@ -603,5 +627,5 @@ class Scale(Group):
 
 
 GROUPS = {group.name: group for group in (
-    Kill, Stop, Commit, Hole, Restart, Promotion, HandOver, Everything, Deadlines, Race, Scale,
-    NoFence)}
+    Kill, Stop, Commit, Hole, Restart, Promotion, HandOver, Mixed, Everything, Deadlines, Race,
+    Scale, NoFence)}

@@ -94,14 +94,17 @@ class Pair:
 
 class Servers:
     """Three nodes, linked, with a database of their own. `holes`: what may swallow what goes
-    between a node and the database, and between others and a node."""
+    between a node and the database, and between others and a node. `older`: the executable of one
+    of them."""
 
-    def __init__(self, folder, holes=False, pair=False, config="", plugins=None):
+    def __init__(self, folder, holes=False, pair=False, config="", plugins=None, older=None):
         self.folder = folder
         self.database = Pair() if pair else Database(*SETTINGS)
         self.aside = set()  # old calls that are looked at by themselves
         self.ways = {}  # node → those to the database, those of others to it
         self.nodes = [self.make(name, holes, config, plugins) for name in "abc"]
+        if older:
+            self.nodes[1].environment["CALLAGENT"] = older
         code, said = tool(self.nodes[0], "init")
         assert code == 0, said
         self.database.run(WATCH)

@@ -68,7 +68,7 @@ class Agent:
         """Starts the process without waiting for anything."""
         self.log = open(self.folder / "log", "ab")
         self.process = subprocess.Popen(
-            [os.environ["CALLAGENT"], "run", "callagent.lua", *options],
+            [self.environment["CALLAGENT"], "run", "callagent.lua", *options],
             cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
             stdout=self.log, stderr=self.log)
         return self

@@ -1,8 +1,10 @@
 // What each version of the tables adds to the one before.
 
 extension ClusterSchema {
-    // Which nodes a node reaches. To nodes of version 5 it is as if it reached those only to which
-    // it has links.
+    /// From this version on programs look which nodes they reach.
+    static let withSight = 6
+
+    // Which nodes a node reaches.
     static let version6 = Step(
         readableFrom: 5,
         ["ALTER TABLE node ADD COLUMN sees bytea NOT NULL DEFAULT ''"])
