@@ -1,151 +1,22 @@
 """The groups of checks on a cluster. Each gives its figures and what was not as it should be."""
 
 import asyncio
-import contextlib
 import json
 import os
 import pathlib
-import random
 import statistics
 import tempfile
 import time
-import traceback
 
-import checker
 import nemesis
 from agent import wait_for
 from cluster import shown
-from history import Forgetful, History, gaps, longest_silence, parsed
-from load import Load, User
-from servers import Servers
-
+from group import Group
+from history import longest_silence, parsed
+from load import User
+from scale import Scale
 
 BEFORE = "CALLAGENT_BEFORE"  # names the executable of the version before
-
-
-class Group:
-    """A cluster with a load on it, for the length of one group."""
-
-    name = None
-    holes = pair = False
-    rate, users, kept = 300, 40, 0
-    config, plugins, older = "", None, None
-    peace_ms, takeover_ms = 1_000, 5_500  # how late a deadline may be
-    keeps = True  # what is needed to look into what is wrong
-
-    def __init__(self, full, seed):
-        self.full, self.seed = full, seed
-        self.dice = random.Random(f"{seed} {self.name}")
-        self.figures, self.wrong = [], []
-        self.slow = []  # what took too long, which a busy machine may be the cause of
-
-    def run(self):
-        """Plays it; `figures`, `wrong` and `slow` tell how it went."""
-        with contextlib.ExitStack() as ends:
-            folder = ends.enter_context(tempfile.TemporaryDirectory(prefix="callagent-cluster-"))
-            self.servers = Servers(pathlib.Path(folder), self.holes, self.pair, self.config,
-                                   self.plugins, self.older)
-            ends.callback(self.servers.close)
-            self.history = History()
-            self.load = Load(
-                self.servers.nodes, self.history, self.seed, self.users, self.rate)
-            ends.callback(self.load.close)
-            try:
-                self.play()
-                self.judge()
-            except Exception:  # also what the rig itself does wrong
-                self.wrong.append(traceback.format_exc(limit=-4))
-            if self.wrong and self.keeps:
-                self.keep_all(pathlib.Path(folder))
-
-    def play(self):
-        if self.kept:
-            self.load.do(self.load.keep(self.kept))
-        self.begun = time.time()
-        self.load.start()
-        self.trouble()
-        self.load.rest()
-        self.seconds = time.time() - self.begun
-
-    def trouble(self):
-        raise NotImplementedError
-
-    def judge(self):
-        """Ends what still rings, and holds all that was told against what is there."""
-        for _ in range(5):
-            living = [call for call in self.servers.living() if call["caller"][0] != "k"]
-            if not living:
-                break
-            self.load.do(self.load.end(living))
-        self.load.do(self.load.hear_all())
-        names = [user.name for user in self.load.everybody]
-        truth = self.servers.truth(
-            sorted(set(names)), self.peace_ms, self.takeover_ms)
-        violations = checker.check(self.history, truth)
-        self.slow += [one.text for one in violations if one.rule == "late"][:5]
-        violations = [one for one in violations if one.rule != "late"]
-        self.violations = len(violations)
-        self.wrong += [f"{one.rule}: {one.text[:600]}" for one in violations[:20]]
-        living = sum(call["state"] == "active" for call in truth["calls"].values())
-        self.expect(living == self.kept, f"{living} calls live on, of {self.kept}")
-        story = checker.Story(self.history, truth)
-        late = {False: [0], True: [0]}
-        for _, due, much in checker.lateness(story, truth):
-            late[checker.is_broken(story, due)].append(much)
-        answered = sum(ok for ok in map(self.is_answer, self.history.of("reply")))
-        rate = f" ({answered / self.seconds:.0f}/s)" if self.load.lives else ""
-        self.figures += [
-            f"{answered} requests answered{rate}", f"{len(truth['calls'])} calls",
-            f"{len(self.history.of('event'))} events", f"epoch {max(truth['terms'])}",
-            f"deadlines: {len(late[False]) - 1} in peace, worst {max(late[False])} ms late, "
-            f"{len(late[True]) - 1} in faults, worst {max(late[True])} ms",
-            f"{len(violations)} violations"]
-        self.expect(not self.internal(), f"{self.internal()} answers were `internal`")
-
-    @staticmethod
-    def is_answer(record):
-        return '"unavailable"' not in record["body"][:200]
-
-    def internal(self):
-        return sum('"internal"' in one["body"][:200] for one in self.history.of("reply"))
-
-    def expect(self, holds, otherwise):
-        if not holds:
-            self.wrong.append(otherwise)
-
-    def in_time(self, took, most, what):
-        if took > most:
-            self.slow.append(f"{what}: {took:.2f} s, {most} allowed")
-
-    def strike(self, kind, times, seconds=()):
-        """One nemesis again and again, with a little peace between."""
-        made = kind(self.servers, self.load, self.dice)
-        for number in range(times):
-            time.sleep(self.dice.uniform(0.2, 1))
-            fault = made.strike(seconds[number % len(seconds)] if seconds else None)
-            since = fault.get("since", fault["t"])
-            wait_for("an acknowledgement", lambda at=since: self.load.newest >= at)
-        return made.struck
-
-    def tell_gaps(self, what, faults, most, median=None):
-        found = gaps(self.history, faults)
-        self.expect(None not in found, f"{what}: nothing was acknowledged any more")
-        found = [gap for gap in found if gap is not None]
-        if not found:
-            return
-        middle, worst = statistics.median(found), max(found)
-        self.figures.append(
-            f"{len(found)} × {what}: gap median {middle:.2f} s, worst {worst:.2f} s")
-        self.in_time(worst, most, f"{what}, longest gap")
-        self.in_time(middle, median or most, f"{what}, median of the gaps")
-
-    def keep_all(self, folder):
-        """What is needed to look into it, for it is gone else."""
-        place = pathlib.Path(tempfile.mkdtemp(prefix=f"cluster-{self.name}-"))
-        self.history.save(place / "history.jsonl")
-        for node in self.servers.nodes:
-            (place / f"{node.folder.name}.log").write_text(node.log_text())
-        self.wrong.append(f"kept in {place}")
 
 
 class Kill(Group):
@@ -520,110 +391,6 @@ class Race(Group):
     async def quiet(self, *users):
         await self.load.settle(users=users)
         await self.load.until("all calls are over", lambda: not any(one.live for one in users))
-
-
-class Scale(Group):
-    """Many live calls: from the takeover to the first answer, and all of them are there."""
-
-    name = "scale"
-    RINGERS, RINGING = 20, 100
-
-    def __init__(self, full, seed):
-        super().__init__(full, seed)
-        self.many = 200_000 if full else 4_000
-        self.ring_times = range(15_000, 60_000) if full else range(5_000, 15_000)
-
-    def play(self):
-        # What these are told is more than a checker can hold.
-        self.crowd = Load(self.servers.nodes, Forgetful(), self.seed, 0, 1)
-        try:
-            begun = time.time()
-            self.calls = self.crowd.do(self.crowd.keep(self.many))
-            self.figures.append(f"{self.many} calls placed in {time.time() - begun:.0f} s")
-            self.servers.aside = {call for calls in self.calls.values() for call in calls}
-            super().play()
-        finally:
-            self.crowd.close()
-
-    def trouble(self):
-        ringers = [caller for caller, _ in self.calls][:self.RINGERS]
-        self.ring(ringers)
-        # Those in these calls do not all come at once, as those of one machine do not. A call
-        # rings as long as its caller is there.
-        self.crowd.do(self.crowd.part(
-            [user for user in self.crowd.keepers if user not in ringers]))
-        faults = self.strike(nemesis.KillOwner, 3 if self.full else 1)
-        moments = self.servers.rows()["terms"]
-        answers = [since for fault, gap in zip(faults, gaps(self.history, faults))
-                   if gap and (since := self.since_takeover(fault["t"] + gap, moments)) is not None]
-        self.expect(len(answers) == len(faults), "nothing was acknowledged any more")
-        self.figures.append(f"first answer {max(answers, default=0):.2f} s after the takeover at "
-                            f"most; {self.memory()}")
-        self.in_time(max(answers, default=0), 3, "from the takeover to the first answer")
-        self.tell_gaps("kill", faults, most=6)
-        self.tell_rung()
-        self.tell_kept()
-
-    @staticmethod
-    def since_takeover(answer, moments):
-        return min((answer - at for at in moments.values() if at <= answer), default=None)
-
-    def memory(self):
-        """Of the owner, now and when it was most."""
-        status = pathlib.Path(f"/proc/{self.servers.owner().process.pid}/status").read_text()
-        kilobytes = {name: int(rest.split()[0]) for name, _, rest in (
-            line.partition(":") for line in status.splitlines()) if name in ("VmRSS", "VmHWM")}
-        return (f"owner's memory {kilobytes['VmRSS'] / 1_024:.0f} MB, at most "
-                f"{kilobytes['VmHWM'] / 1_024:.0f} MB")
-
-    def ring(self, callers):
-        """Some of many call somebody who does not answer, until after the takeovers."""
-        async def invite():
-            asked = [caller.ask("call.invite", {
-                "invitees": [f"nobody-{caller.name}-{number}"], "mode": "common",
-                "timeout_ms": self.dice.choice(self.ring_times)})
-                for caller in callers for number in range(self.RINGING)]
-            await self.crowd.settle()
-            return asked
-
-        self.due = {one.call: one.told["participants"][1]["deadline_at"]
-                    for one in self.crowd.do(invite())}
-        self.servers.aside |= set(self.due)
-
-    def tell_rung(self):
-        """All of these have rung out, in time, whoever owned then."""
-        def ended():
-            text = self.servers.database.run("SELECT encode(id, 'hex'), ended_at FROM ended_call;")
-            return {name: int(at) for name, at in (
-                line.split("|") for line in text.splitlines()) if name in self.due}
-
-        wait_for("all that rang ends", lambda: len(ended()) == len(self.due), 120, pause=1)
-        late = [at - self.due[name] for name, at in ended().items()]
-        self.expect(min(late) >= 0, f"a call ended {-min(late)} ms before its time")
-        self.figures.append(f"{len(late)} deadlines over takeovers, worst {max(late)} ms late")
-        self.in_time(max(late) / 1_000, self.takeover_ms / 1_000, "a deadline")
-
-    def tell_kept(self):
-        """All calls are there, and whoever comes again is shown his own."""
-        text = self.servers.database.run("SELECT encode(id, 'hex') FROM live_call;")
-        lost = self.servers.aside - set(self.due) - set(text.splitlines())
-        self.expect(not lost, f"{len(lost)} calls are lost, among them {list(lost)[:3]}")
-        pairs = self.dice.sample(list(self.calls)[self.RINGERS:], 10)
-        users = [user for pair in pairs for user in pair]
-        for user in users:
-            user.session = None
-        self.crowd.do(self.crowd.come(users))
-        for pair in pairs:
-            own = set(self.calls[pair])
-            for user in pair:
-                node = self.dice.choice(self.servers.nodes)
-                listed = [one["call_id"] for one in self.servers.listed(user.name, node)
-                          if one["state"] == "active"]
-                self.expect(sorted(listed) == sorted(own),
-                            f"{user.name} is in {len(listed)} calls, of {len(own)}")
-                shown = {one["call_id"] for one in user.shown}
-                self.expect(shown and shown <= own, f"{user.name} is shown {len(shown)} calls, "
-                            f"{len(shown - own)} of them of others")
 
 
 GROUPS = {group.name: group for group in (
