@@ -41,11 +41,15 @@ local function is_off(moment)
   return false
 end
 
+local function number(format, moment)
+  return math.tointeger(tonumber(time.format(format, moment))) or 0
+end
+
 -- Midnight after `moment`, also where the clocks change in between.
 local function next_day(moment)
-  local hour, minute, second = time.format("%H %M %S", moment):match "(%d+) (%d+) (%d+)"
-  local next = moment + DAY - (hour * 3600 + minute * 60 + second)
-  local shown = tonumber(time.format("%H", next))
+  local seconds = number("%H", moment) * 3600 + number("%M", moment) * 60 + number("%S", moment)
+  local next = moment + DAY - seconds
+  local shown = number("%H", next)
   return shown == 0 and next or next + (shown > 12 and 24 - shown or -shown) * 3600
 end
 

@@ -34,7 +34,7 @@ on.push(function(push, call)
   if cfg.bundle ~= "" then
     push.topic = push.kind == "voip" and cfg.bundle .. ".voip" or cfg.bundle
   end
-  push.expires_in = time.seconds(cfg.expires)
+  push.expires_in = math.floor(time.seconds(cfg.expires))
   if push.payload.video == nil then push.payload.video = call.kind == "video" end
   for _, name in ipairs(cfg.fields) do
     if push.payload[name] == nil then

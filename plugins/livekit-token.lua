@@ -37,7 +37,7 @@ on.token(function(call, user)
 end)
 
 local function claims_of(token)
-  return json.decode(base64.decode(token:match "%.([^.]+)%."))
+  return json.decode(base64.decode(token:match "%.([^.]+)%." or "") or "")
 end
 
 test("the token is for this user in the room of this call, for ten minutes", function(t)

@@ -61,18 +61,17 @@ on.accepted(function(call, who)
   if find(who.id, call.id) then call:later("1s", "turn", who.id) end
 end)
 
-on.ended(function(call)
-  for account in pairs(state) do forget(account, call.id) end
-end)
+on.ended(function(call) for account in pairs(state) do forget(account, call.id) end end)
 
 timer("turn", function(account, call)
   local free, is_here = free_members {}, false
-  for _, user in ipairs(call.users) do is_here = is_here or user.id == account end
-  if not is_here then return forget(account, call.id) end
+  for _, user in ipairs(call and call.users or {}) do is_here = is_here or user.id == account end
+  if not call or not is_here then return call and forget(account, call.id) end
   if not find(account, call.id) then add(account, call) end -- a restart forgot it
   local one, place, turn = find(account, call.id)
+  if not one then return end
   -- Others may hang up while this waits, and then their entries have moved.
-  if free[turn] and call:transfer(free[turn]) then find(account, call.id).asked = true end
+  if free[turn] and call:transfer(free[turn]) then (find(account, call.id) or {}).asked = true end
   call:signal { position = place, waiting_ms = (time.now() - one.since) * 1000 }
   call:later(cfg.say_every, "turn", account)
 end)

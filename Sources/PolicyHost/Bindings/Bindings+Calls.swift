@@ -26,7 +26,7 @@ extension Bindings {
         },
         Binding(
             "call:invite", outside,
-            type: "fun(self: Call, users: string|User|(string|User)[]): true?, string?",
+            type: "fun(self: Call, users: string|User|table<integer, string|User>): true?, string?",
             help: "Invites more people."
         ) { state, arguments throws(Refused) in
             try state.operating(arguments) { () throws(Refused) in .add(try arguments.users()) }
@@ -43,7 +43,7 @@ extension Bindings {
         },
         Binding(
             "call:remove", outside,
-            type: "fun(self: Call, users: string|User|(string|User)[]): true?, string?",
+            type: "fun(self: Call, users: string|User|table<integer, string|User>): true?, string?",
             help: "Sends people out of the call."
         ) { state, arguments throws(Refused) in
             try state.operating(arguments) { () throws(Refused) in

@@ -33,13 +33,13 @@ extension Bindings {
             name: "join", type: "fun(call?: TestCall): Decision?",
             help: "Asks on.join about user, who was not invited; eve unless you say who."),
         .init(
-            name: "token", type: "fun(call?: TestCall): table?",
+            name: "token", type: "fun(call?: TestCall): any",
             help: "Asks on.token for the callee, or for user."),
         .init(
             name: "data", type: "fun(data: any, dir?: \"in\"|\"out\", call?: TestCall): any",
             help: "Asks on.extended_data; returns the data as shaped, nil if dropped."),
         .init(
-            name: "push", type: "fun(push: TestPush, call?: TestCall): Push?",
+            name: "push", type: "fun(push: TestPush, call?: TestCall): any",
             help: "Asks on.push; returns the push as shaped, nil if dropped."),
         .init(
             name: "accept", type: "fun(call?: TestCall)",
@@ -80,7 +80,7 @@ extension Bindings {
             name: "equal", type: "fun(value: any, expected: any)",
             help: "Fails unless both values are the same, all the way down."),
         .init(
-            name: "calls", type: "fun(): table[]",
+            name: "calls", type: "fun(): any",
             help: "What the plugin did to calls and asked of the web, in order."),
         .init(
             name: "cost", type: "fun(): number",

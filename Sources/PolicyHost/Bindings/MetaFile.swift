@@ -146,15 +146,15 @@ public enum MetaFile {
         ),
         (
             "forward",
-            "fun(user: string|User|(string|User)[], options?: {first?: boolean, each?: "
+            "fun(user: string|User|table<integer, string|User>, options?: {first?: boolean, each?: "
                 + "Duration}): Decision",
             "Invite others instead: one, all at once or one after the other."
         ),
         ("refuse", "fun(code: string): Decision", "Refuse to place the call."),
         (
             "allow",
-            "fun(options?: {timeout?: Duration, invitees?: (string|User)[], extended_data?: any}): "
-                + "Decision",
+            "fun(options?: {timeout?: Duration, invitees?: table<integer, string|User>, "
+                + "extended_data?: any}): Decision",
             "Place the call, changed where a value is given."
         ),
         ("drop", "fun(reason: string): Decision", "Send nothing."),

@@ -227,11 +227,12 @@ struct TypeReader {
         case "fun": return function(isTop)
         case "table":
             guard take("<") else { return .table }
-            _ = type()
+            let keys = type()
             _ = take(",")
             skipSpaces()
             let values = type()
             _ = take(">")
+            if case .integer = keys { return .list(values) }
             return .map(values)
         default: return Self.named[name] ?? (name.first?.isUppercase == true ? .object(name) : .any)
         }
