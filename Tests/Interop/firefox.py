@@ -51,7 +51,7 @@ class Firefox:
         log = self.open.enter_context(open(f"{folder}.log", "wb"))
         self.process = subprocess.Popen(
             ["firefox-esr", "--headless", "--no-remote", "--profile", str(folder),
-             "--remote-debugging-port", str(port), "about:blank"],
+             "--remote-debugging-port", str(port), "--remote-allow-system-access", "about:blank"],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.ids = itertools.count(1)
         self.socket = self.open.enter_context(wait_for("Firefox", lambda: self.dial(port)))
@@ -76,6 +76,17 @@ class Firefox:
         made = self.command("browsingContext.create", type="tab")["context"]
         self.command("browsingContext.navigate", context=made, url=address, wait="complete")
         return FirefoxTab(self, made)
+
+    def tabs(self):
+        """All tabs that are open, by address; those that pages opened, too."""
+        tree = self.command("browsingContext.getTree")["contexts"]
+        return {one["url"]: FirefoxTab(self, one["context"]) for one in tree}
+
+    def press_notification(self):
+        """Presses the notification that is shown. It is a window of the browser's own."""
+        tree = self.command("browsingContext.getTree", **{"moz:scope": "chrome"})["contexts"]
+        (window,) = (one["context"] for one in tree if one["url"].endswith("/alert.xhtml"))
+        FirefoxTab(self, window).evaluate("document.getElementById('alertTextBox').click()")
 
     def close(self):
         end(self.process)

@@ -69,17 +69,22 @@ def notifications(tab):
         " ({ title, tag, requireInteraction, actions: actions?.map(({ action }) => action) })))")
 
 
+def sleeper(firefox, agent, name):
+    """A person whose phone shall ring, and whose page is closed."""
+    phone = FirefoxPhone(firefox.tab(f"http://127.0.0.1:{agent.port}/"), agent)
+    phone.sign_in(name)
+    phone.press("Ring when this page is closed")
+    path = f"/admin/v1/users/{name}"
+    wait_for("a registration", lambda: agent.admin("GET", path).body["registrations"])
+    firefox.tab("about:blank")
+    phone.tab.close()
+    wait_for("nobody", lambda: not agent.admin("GET", path).body["online"])
+
+
 def test_a_closed_tab_rings_within_a_second(pusher, service, tmp_path):
     agent = pusher()
     with contextlib.closing(Firefox(tmp_path / "profile", **service.preferences)) as firefox:
-        bob = FirefoxPhone(firefox.tab(f"http://127.0.0.1:{agent.port}/"), agent)
-        bob.sign_in("bob")
-        bob.press("Ring when this page is closed")
-        wait_for("a registration", lambda: agent.admin(
-            "GET", "/admin/v1/users/bob").body["registrations"])
-        firefox.tab("about:blank")
-        bob.tab.close()
-        wait_for("nobody", lambda: not agent.admin("GET", "/admin/v1/users/bob").body["online"])
+        sleeper(firefox, agent, "bob")
         alice = agent.connect("alice")
         begun = time.monotonic()
         call = invite(alice, "bob", mode="advanced")
@@ -96,6 +101,26 @@ def test_a_closed_tab_rings_within_a_second(pusher, service, tmp_path):
         alice.ok("call.cancel", call_id=call)
         wait_for("no ringing notification", lambda: all(
             one["title"] != "alice calls" for one in notifications(looker)))
+
+
+def test_a_press_on_the_notification_opens_the_call(pusher, service, tmp_path):
+    agent = pusher()
+    address = f"http://127.0.0.1:{agent.port}/"
+    with contextlib.closing(Firefox(tmp_path / "profile", **service.preferences)) as firefox:
+        sleeper(firefox, agent, "bob")
+        alice = agent.connect("alice")
+        call = invite(alice, "bob", mode="advanced")
+        assert alice.event("call.changed")["changes"][0]["state"] == "ringing"
+        firefox.press_notification()
+        tab = wait_for("the page of the call", lambda: firefox.tabs().get(f"{address}#call={call}"),
+                       pause=0.1)
+        bob = FirefoxPhone(tab, agent)
+        bob.shows("bob Online", "alice calls")
+        # It is shown, and not answered before a person says so.
+        assert agent.admin("GET", f"/admin/v1/calls/{call}").body["call"]["state"] == "ringing"
+        bob.press("Accept")
+        wait_for("the answer", lambda: agent.admin(
+            "GET", f"/admin/v1/calls/{call}").body["call"]["state"] == "active")
 
 
 @needs_browser

@@ -1,5 +1,6 @@
 """Voice through a relay only: coturn, with the credentials that the bundled plugin makes."""
 
+import contextlib
 import subprocess
 import time
 
@@ -7,6 +8,9 @@ import pytest
 
 from agent import PATIENCE, free_port, wait_for
 from browser import ROOT, needs_browser
+from firefox import Firefox, needs_firefox
+from test_browser_phone import Phone
+from test_firefox import TONE, FirefoxPhone
 from test_browser_media import connect, hears, loud, speaker  # noqa: F401, fixtures
 
 pytestmark = needs_browser
@@ -21,6 +25,33 @@ PAIRS = """(async () => {
     if (one.type !== "candidate-pair" || one.state !== "succeeded" || !one.nominated) continue;
     kinds.push(stats.get(one.localCandidateId).candidateType,
       stats.get(one.remoteCandidateId).candidateType);
+  }
+  return kinds;
+})()"""
+
+# The same for a page that is no test's own, in any browser.
+RELAY_ONLY = """(() => {
+  globalThis.lines = [];
+  globalThis.RTCPeerConnection = class extends RTCPeerConnection {
+    constructor(given) {
+      super({ ...given, iceTransportPolicy: "relay" });
+      lines.push(this);
+    }
+    setConfiguration(given) {
+      super.setConfiguration({ ...given, iceTransportPolicy: "relay" });
+    }
+  };
+  return 0;
+})()"""
+WAYS = """(async () => {
+  const kinds = [];
+  for (const line of lines) {
+    const stats = await line.getStats();
+    for (const one of stats.values()) {
+      if (one.type !== "candidate-pair" || !one.nominated) continue;
+      kinds.push(stats.get(one.localCandidateId).candidateType,
+        stats.get(one.remoteCandidateId).candidateType);
+    }
   }
   return kinds;
 })()"""
@@ -91,6 +122,28 @@ def test_two_pages_hear_each_other_through_the_relay_only(talking):
         kinds = wait_for("a pair", lambda page=page, other=other: page.tab.evaluate(PAIRS % other))
         assert set(kinds) == {"relay"}, kinds
     assert not [one for one in bob.tab.evaluate("told") if one[0] == "error"]
+
+
+@needs_firefox
+def test_two_browsers_hear_and_see_each_other_through_the_relay_only(
+        relayed, loud, tmp_path):  # noqa: F811
+    address = f"http://127.0.0.1:{relayed.port}/"
+    alice = Phone(loud.tab(address), relayed, 440)
+    with contextlib.closing(Firefox(tmp_path / "profile")) as firefox:
+        bob = FirefoxPhone(firefox.tab(address), relayed)
+        people = (alice, "alice"), (bob, "bob")
+        for one, name in people:
+            one.tab.evaluate(RELAY_ONLY)
+            one.sign_in(name)
+        alice.calls("bob", kind="video")
+        bob.shows("alice calls with video")
+        bob.press("Accept")
+        alice.hears("bob", TONE)
+        bob.hears_something()
+        for (one, _), (_, name) in zip(people, reversed(people), strict=True):
+            wait_for("a picture", lambda one=one, name=name: one.tab.evaluate(
+                f"document.querySelector('video[data-user={name}]')?.videoWidth > 0"))
+            assert set(one.tab.evaluate(WAYS)) == {"relay"}
 
 
 @pytest.mark.full
