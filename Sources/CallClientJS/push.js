@@ -15,7 +15,8 @@ export function canPush() {
  * Registers this browser for pushes. To be called from a click: the browser asks its user.
  * `token` is what the worker answers with, and should live for as long as pushes are wanted.
  */
-export async function enablePush(agent, { worker = "/sw.js", page = "/", token, ...names } = {}) {
+export async function enablePush(agent, /** @type {any} */ options = {}) {
+  const { worker = "/sw.js", page = "/", token, ...names } = options;
   if (!canPush()) throw new Error("this browser cannot be woken by pushes");
   if ((await Notification.requestPermission()) !== "granted") {
     throw new Error("notifications are not allowed");
@@ -46,7 +47,8 @@ export async function disablePush(agent) {
 }
 
 /** An operation over HTTP, for who has no session: `{ url, token, device }` say who asks. */
-export async function ask({ url, token, device }, op, data = {}, { key, signal } = {}) {
+export async function ask({ url, token, device }, op, data = {}, /** @type {any} */ more = {}) {
+  const { key, signal } = more;
   const answer = await fetch(`${url}/v1/${op.replaceAll(".", "/")}`, {
     method: "POST",
     signal,

@@ -16,6 +16,7 @@ import pytest
 from browser import CLIENT
 
 HERE = pathlib.Path(__file__).parent / "javascript"
+TOOLS = pathlib.Path(__file__).parents[2] / ".build" / "interop"
 CORE_BYTES = 8 * 1_024  # of `callagent`, in gzip
 MEDIA_BYTES = 6 * 1_024  # of `callagent/media`, likewise
 VERSION = json.loads((CLIENT / "package.json").read_text())["version"]
@@ -116,20 +117,29 @@ def test_the_package_is_what_is_served(agent):
             assert there == (CLIENT / name.removeprefix("package/")).read_bytes()
 
 
+def version_of(node):
+    return run(str(node), "--version").strip().split(".")[0]
+
+
+# That of the machine, and those that run.sh has brought.
+NODES = [node for node in [shutil.which("node")] if node] + sorted(TOOLS.glob("node*/*/bin/node"))
+
+
 @needs("node")
-def test_npm_installs_it_and_node_runs_it(agent, app):
+@pytest.mark.parametrize("node", NODES, ids=version_of)
+def test_npm_installs_it_and_node_runs_it(agent, app, node):
     files = json.loads((CLIENT / "package.json").read_text())["exports"]
     names = [name for name, file in files.items() if "default" in file and name != "./sw"]
     for name in names:
         if name == "./react":
             continue  # needs React
-        run("node", "--input-type=module", "-e",
+        run(str(node), "--input-type=module", "-e",
             f'await import("{name.replace(".", "callagent", 1)}")', cwd=app)
     client = app / "node_modules/callagent/index.js"
     script = HERE / "client.test.mjs"
     if not pathlib.Path("/usr/share/nodejs/ws").exists():
         pytest.skip("not installed: node-ws")
-    said = run("node", str(script), str(client), f"http://127.0.0.1:{agent.port}")
+    said = run(str(node), str(script), str(client), f"http://127.0.0.1:{agent.port}")
     assert "all is well" in said
 
 
@@ -146,6 +156,36 @@ def test_types_accept_good_use_and_refuse_misuse(app):
         ("tsc", *options, "misuse.ts"), cwd=app, stdout=subprocess.PIPE, check=False)
     errors = re.findall(r"misuse\.ts\((\d+),", done.stdout.decode())
     assert len(set(errors)) == text.count("@ts-expect-error:"), done.stdout.decode()
+
+
+# What the sources are held against. Parameters of functions have no types of their own here, and
+# nothing is said of null.
+CHECKED = ("--allowJs", "--checkJs", "--noEmit", "--strict", "--noImplicitAny", "false",
+           "--strictNullChecks", "false", "--useUnknownInCatchVariables", "false", "--target",
+           "es2022", "--module", "es2022", "--moduleResolution", "node", "--lib",
+           "es2022,dom,dom.iterable")
+
+
+@needs("tsc")
+@pytest.mark.parametrize("folder", [CLIENT, CLIENT.parent / "CConsole" / "console"],
+                         ids=["client", "console"])
+def test_the_compiler_finds_nothing_in_the_sources(tmp_path, folder):
+    """The worker, whose names are not a page's, is left out."""
+    for path in folder.rglob("*.js"):
+        copy = tmp_path / path.relative_to(folder)
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copy(path, copy)
+    (tmp_path / "react.d.ts").write_text(
+        'declare module "react" { export function useSyncExternalStore(...given: any[]): any; }')
+    (tmp_path / "sw.js").unlink(missing_ok=True)
+    files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.?s"))
+    assert len(files) > 10
+    run("tsc", *CHECKED, *files, cwd=tmp_path)
+    # It would find something: a name that an object does not have.
+    (tmp_path / "mistake.js").write_text("export const mistake = document.tittle;\n")
+    done = subprocess.run(("tsc", *CHECKED, *files, "mistake.js"), cwd=tmp_path, check=False,
+                          stdout=subprocess.PIPE)
+    assert done.returncode != 0 and b"tittle" in done.stdout
 
 
 @pytest.fixture

@@ -165,7 +165,7 @@ export class Agent extends Emitter {
   }
 
   /** Calls people; an aborted one is cancelled, should it ring all the same. */
-  async invite(invitees, { signal, key, wait, within, ...options } = {}) {
+  async invite(invitees, /** @type {any} */ { signal, key, wait, within, ...options } = {}) {
     const data = { invitees, ...toWire(options) };
     const ok = await this.request("call.invite", data, { signal, key, wait, timeout: within });
     return this.#calls.invited(ok);

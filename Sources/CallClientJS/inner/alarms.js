@@ -11,7 +11,10 @@ const waiting = new Map();
 export function alarm(ms, act) {
   const id = ++lastID;
   const own = setTimeout(() => ring(id), Math.min(ms, 2 ** 31 - 1));
-  const cancel = () => clearTimeout(own) || waiting.delete(id);
+  const cancel = () => {
+    clearTimeout(own);
+    return waiting.delete(id);
+  };
   waiting.set(id, () => cancel() && act());
   if (globalThis.document) helper()?.postMessage([id, ms]);
   return cancel;

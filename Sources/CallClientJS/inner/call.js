@@ -154,6 +154,7 @@ export class Call extends Emitter {
   }
 
   async #ask(word, options, more) {
+    /** @type {any} */
     const data = { call_id: this.id, ...toWire(options) };
     const ok = await this.#agent.request(`call.${word}`, data, more);
     if (word === "media" || word === "hold" || data.hold_active) await this.#lookAgain();
@@ -171,7 +172,7 @@ export class Call extends Emitter {
   async *[Symbol.asyncIterator]() {
     const waiting = [];
     let isOver = this.isEnded;
-    let wake = () => {};
+    let wake = (..._) => {};
     const off = this.on(told, (message, isLast) => {
       if (message) waiting.push(message);
       isOver ||= isLast;
@@ -196,7 +197,10 @@ export class Call extends Emitter {
     return true;
   }
 
-  /** For the agent: tells what happened; without a message an answer or a new session told it. */
+  /**
+   * For the agent: tells what happened; without a message an answer or a new session told it.
+   * @returns {any}
+   */
   [tell](message, isChanged, isLast) {
     const name = message && (NAMES[message.event] ?? message.event.slice("call.".length));
     if (name && name !== "changed" && name !== "ended") super[tell](name, this, message);

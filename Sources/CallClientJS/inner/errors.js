@@ -2,6 +2,7 @@
 
 /** The server said no: `code` is a word of the protocol. */
 export class RefusedError extends Error {
+  /** @param {any} told */
   constructor({ code, message, detail = {}, retryable = false, retry_after_ms: pause }) {
     super(message);
     this.code = code;

@@ -21,7 +21,8 @@ export class Requests {
     this.#line = line;
   }
 
-  make(op, data = {}, { signal, timeout = this.#line.timeout, key, wait = true } = {}) {
+  make(op, data = {}, /** @type {any} */ options = {}) {
+    const { signal, timeout = this.#line.timeout, key, wait = true } = options;
     const message = { id: `${this.#prefix}.${++this.#lastID}`, op, key: key ?? randomText(), data };
     return new Promise((resolve, reject) => {
       const text = JSON.stringify(message);

@@ -3,7 +3,7 @@
 export class Tabs {
   #channel = null;
   #end = new AbortController();
-  #release = () => {};
+  #release = (..._) => {};
 
   // `name` is the same in all tabs of one device; `hear` gets what others post; `lead` is called
   // once, when no tab before this one leads any more. A tab without a name leads itself alone.
