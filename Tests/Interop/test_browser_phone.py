@@ -4,6 +4,7 @@ import base64
 import contextlib
 import json
 import pathlib
+import time
 
 import pytest
 
@@ -189,6 +190,27 @@ def test_every_end_of_ringing_is_shown_and_silent(phone, end, alice_sees, bob_se
     assert not bob.is_there("button", "Accept")
     alice.tone(tone)
     alice.tone("")
+
+
+def test_people_who_call_each_other_at_once_are_in_one_call(phone):
+    alice, bob = phone("alice", 440), phone("bob", 880)
+    moment = (time.time() + 0.1) * 1_000
+    for one, other in ((alice, "bob"), (bob, "alice")):
+        one.fill("Call whom", other)
+        one.tab.evaluate(
+            f"void setTimeout(() => named('button', 'Call').click(), {moment} - Date.now())")
+    for one, other in ((alice, "bob"), (bob, "alice")):
+        one.shows(f"{other} calls", f"{other}: it rings there")
+    alice.press("Accept")
+    bob.hears("alice", 440)
+    alice.hears("bob", 880)
+    for one, other in ((alice, "bob"), (bob, "alice")):
+        one.shows(f"{other}: in the call, connected")
+        wait_for("one call", lambda one=one: one.tab.evaluate(
+            "document.querySelectorAll('#calls > *').length") == 1)
+        assert not one.is_there("button", "Accept")
+    bob.press("Hang up")
+    alice.shows("bob: ended")
 
 
 def test_several_are_called_and_their_states_shown(phone):

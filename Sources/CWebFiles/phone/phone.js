@@ -189,13 +189,22 @@ function ask(call) {
   find("who").textContent = `${nameOf(caller ?? { user: call.caller })} calls${kind}`;
   const others = call.others.filter(({ user }) => user !== caller?.user).map(nameOf);
   find("subject").textContent = others.length > 0 ? `Also called: ${others.join(", ")}` : "";
-  find("accept").onclick = () => answer(call, () => call.accept({ holdActive: true }));
+  find("accept").onclick = () => answer(call, () => accept(call));
   find("reject").onclick = () => answer(call, () => call.reject());
   find("busy").onclick = () => answer(call, () => call.reject({ reason: "busy" }));
   const dialog = find("incoming");
   if (dialog.open) return;
   dialog.showModal();
   obey();
+}
+
+// Two people who call each other at once want one call: who accepts the other's takes back the own
+// one, unless that was accepted meanwhile.
+async function accept(call) {
+  const own = [...agent.calls.values()].find((one) => one.state === "ringing"
+    && one.me?.role === "caller" && one.others.every(({ user }) => user === call.caller));
+  await call.accept({ holdActive: true });
+  await own?.cancel().then(() => own.isEnded || own.end(), () => {});
 }
 
 async function answer(call, act) {
