@@ -89,7 +89,8 @@ in_machine() { nsenter -t "$init" -m -u -i -p -C -- env LC_ALL=C "$@"; }
 is_active() { [ "$(in_machine systemctl is-active callagent)" = active ]; }
 wait_until "the unit is active" is_active
 readyz() { [ "$(python3 "$here/Tests/Packages/ask.py" "$port")" = 200 ]; }
-wait_until "readyz" readyz
+# It said that it is ready, and not before it was.
+readyz || fail "the unit is active, and the server takes no calls"
 main_pid() { in_machine systemctl show -p MainPID --value callagent; }
 in_machine systemctl show -p Type,WatchdogUSec,User,StatusText callagent
 in_machine systemctl show -p StatusText --value callagent | grep -q "serving calls" ||

@@ -4,8 +4,9 @@
 # usage: sh Tests/Packages/run.sh
 #
 # CALLAGENT names the executable to pack; without it the release build is made and taken. With
-# CALLAGENT_FULL set also: installed, upgraded under load and removed in a fresh Debian, the unit
-# under a systemd that was booted for it, and the image by runc. That takes root.
+# CALLAGENT_FULL set also: how soon a changed file of the web is built in; installed, upgraded under
+# load and removed in a fresh Debian, the unit under a systemd that was booted for it, and the image
+# by runc. That takes root.
 set -eu
 
 cd "$(dirname "$0")/../.."
@@ -32,7 +33,12 @@ for file in "$work"/a/*; do
 done
 deb=$(ls "$work"/a/callagent_*.deb)
 image=$(ls "$work"/a/callagent-*-oci.tar)
-[ "$(stat -c %s "$image")" -le $((20 << 20)) ] || fail "the image has more than 20 MB"
+size=$(stat -c %s "$image")
+say "the image has $size bytes"
+[ "$size" -le 20000000 ] || fail "the image has more than 20 MB"
+
+say "files of the web"
+python3 Tests/Packages/embedded.py "$CALLAGENT" || fail "a file of the web is not whole in it"
 
 say "lintian"
 lintian --fail-on error,warning --allow-root "$deb" || fail "lintian has something to say"
@@ -64,6 +70,7 @@ systemd-analyze security --offline=true --threshold=20 "$work/callagent.service"
 tail -n 1 "$work/exposure"
 
 if [ -n "${CALLAGENT_FULL-}" ]; then
+    sh "$here/Tests/Packages/rebuild.sh"
     [ "$(id -u)" = 0 ] || fail "the rest takes root"
     sh "$here/Tests/Packages/machine.sh" "$work" "$deb" "$image"
 fi
