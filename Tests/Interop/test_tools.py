@@ -90,6 +90,13 @@ def test_calls_lists_what_is_live(ringing, agent):
     assert code == 0 and call in output, output
 
 
+def test_status_begins_with_what_matters(ringing, agent):
+    ringing()
+    code, text = agent.tool("status")
+    assert code == 0
+    assert text.splitlines()[1] == "takes calls; live calls: 1, connections: 2"
+
+
 def test_the_operator_ends_a_call(ringing, agent):
     alice, bob, call = ringing()
     code, output = agent.tool("end", call, "--code", "maintenance")

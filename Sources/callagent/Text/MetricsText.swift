@@ -18,10 +18,22 @@ struct MetricsText {
                 return Screen.say("\(JSONValue.object(JSONObject(members)))")
             }
             Screen.say("running at \(server)")
+            Screen.say(Self.summary(of: samples))
             for sample in samples where !Self.isDetail(sample.name, sample.value) {
                 Screen.say(Screen.plain("\(sample.name)  \(sample.value)"))
             }
         }
+    }
+
+    /// What a person wants to know first.
+    static func summary(of samples: [(name: String, value: JSONValue)]) -> String {
+        func figure(_ name: String) -> String {
+            samples.first { $0.name == name }.map { "\($0.value)" } ?? "?"
+        }
+        let takesCalls = figure("callagent_ready") == "1"
+        return (takesCalls ? "takes calls" : "takes no calls (callagent doctor says why)")
+            + "; live calls: \(figure("callagent_live_calls"))"
+            + ", connections: \(figure("callagent_connections"))"
     }
 
     /// Whether a person can do without it: columns of histograms, and what has not happened yet.
