@@ -15,6 +15,8 @@ NOSCRIPT = re.compile("<noscript>.*?</noscript>")
 # What a page says without scripts; DocC's own words take four times the rest of it.
 WITHOUT = ('<noscript>These pages need JavaScript. '
            '<a href="/help/Operating">Those for operators</a> do not.</noscript>')
+# Comments of code, on the ground of a light page: DocC's grey, and one that can be read.
+FAINT, READABLE = "--color-syntax-comments:#707f8c", "--color-syntax-comments:#566370"
 # For cards of social networks, which come to no console, and what pages are made from.
 NEEDLESS = ("developer-og.jpg", "developer-og-twitter.jpg", "index-template.html")
 
@@ -37,6 +39,11 @@ def main(site, base, script):
         sys.exit(f"finish: no page in {site}")
     for name in NEEDLESS:
         (site / name).unlink(missing_ok=True)
+    sheets = {path: path.read_text(encoding="utf-8") for path in site.rglob("*.css")}
+    if not any(FAINT in text for text in sheets.values()):
+        sys.exit("finish: another colour of comments than known")
+    for path, text in sheets.items():
+        path.write_text(text.replace(FAINT, READABLE), encoding="utf-8")
     # The order of names within DocC's objects is another one each time.
     for path in sorted(site.rglob("*.json")):
         value = json.loads(path.read_text(encoding="utf-8"))

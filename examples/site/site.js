@@ -28,4 +28,31 @@ var baseUrl = "BASE"; // read by DocC's scripts
       removeEventListener: () => observers.get(this)?.disconnect(),
     } };
   } });
+
+  // What keeps people out who do not see the pages, or have no mouse.
+  const repairs = {
+    // The pages above, which a narrow page hides behind three dots: a button without a name.
+    ".hierarchy-collapsed-items > button:not([aria-label])": (one) => {
+      one.setAttribute("aria-label", "Pages above this one");
+    },
+    // A wide table in a narrow page scrolls; so it does by keyboard.
+    ".table-wrapper:not([tabindex])": (one) => { one.tabIndex = 0; },
+    // A column without a name.
+    "th:not([aria-label])": (one) => {
+      if (one.textContent.trim()) return;
+      one.setAttribute("aria-label", "About");
+      const name = document.createElement("span");
+      name.className = "visuallyhidden";
+      name.append("About");
+      one.append(name);
+    },
+    // Entries outside of what is seen of the list: hidden, and still reached by keyboard.
+    ".navigator-card-item[aria-hidden='true']:not([inert])": (one) => { one.inert = true; },
+    ".navigator-card-item[inert]:not([aria-hidden='true'])": (one) => { one.inert = false; },
+  };
+  new MutationObserver(() => {
+    for (const [what, repair] of Object.entries(repairs)) {
+      document.querySelectorAll(what).forEach(repair);
+    }
+  }).observe(document, { childList: true, subtree: true, attributeFilter: ["aria-hidden"] });
 })();
